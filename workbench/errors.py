@@ -1,0 +1,104 @@
+"""Every error that the workbench raises on purpose, drawn as one tree.
+
+A message says what came, what was expected and what to do about it.  The command line prints it as one line, the
+window shows it as a dialog or as a line in the jobs panel; neither ever shows a traceback for one of these.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class WorkbenchError(Exception):
+    """The root: anything that a user can understand and act upon."""
+
+
+class ModelError(WorkbenchError):
+    """Something about the model that was opened."""
+
+
+class NotAModelError(ModelError):
+    """The path holds nothing that a model source can open, or a damaged file."""
+
+
+class UnsafeModelError(ModelError):
+    """Opening the file would run code that it contains (a pickle); it is refused."""
+
+
+class TrustRequiredError(ModelError):
+    """Opening the model runs the user's own Python file, which needs the user's word first."""
+
+    def __init__(self, message: str, file: str) -> None:
+        super().__init__(message)
+        self.file = file
+
+
+class ModelTooLargeError(ModelError):
+    """The model does not fit into this machine's memory; the numbers are in the message."""
+
+
+class CannotRunError(ModelError):
+    """The model has weights only; the action needs to run it."""
+
+
+class NonFiniteError(ModelError):
+    """A tensor holds NaN or infinite values; the layer is named."""
+
+
+class DataError(WorkbenchError):
+    """A data set that is missing, empty, damaged or of the wrong kind."""
+
+
+class SchemeError(WorkbenchError):
+    """A number format that does not exist or cannot hold a tensor."""
+
+
+class RangeError(WorkbenchError):
+    """A calibrated range that cannot be formed."""
+
+
+class PlanError(WorkbenchError):
+    """A plan that does not fit the model, or cannot be met."""
+
+
+class UnmatchedRuleError(PlanError):
+    """A rule's pattern matches no layer."""
+
+
+class FingerprintMismatchError(PlanError):
+    """The plan was made for another model; both fingerprints are named."""
+
+
+class BudgetError(PlanError):
+    """No plan meets the budget; the smallest possible size is told."""
+
+
+class MissingResultError(WorkbenchError):
+    """An action needs a result (statistics, a sensitivity table) that the session does not hold yet."""
+
+
+class SessionError(WorkbenchError):
+    """A session file that cannot be read or written; the old file is whole."""
+
+
+class ExportError(WorkbenchError):
+    """A plan or a model that the target cannot hold."""
+
+
+class BackendUnavailableError(WorkbenchError):
+    """A device, a library or a kernel that this machine lacks; the reason is named."""
+
+
+class EngineDiedError(WorkbenchError):
+    """The engine process ended in the middle of a job; the window and the session live on."""
+
+
+class CancelledError(WorkbenchError):
+    """The user cancelled the job."""
+
+
+def nearest(name: str, known: Iterable[str], limit: int = 3) -> str:
+    """Return ``name``'s closest spellings among ``known`` as readable text, or an empty string."""
+    found = difflib.get_close_matches(name, list(known), n=limit, cutoff=0.4)
+    return f"; the closest are {', '.join(found)}" if found else ""

@@ -1,0 +1,18 @@
+"""What a session records of a data set: enough to find it again and to notice that it changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataRecord:
+    """A data set's identity: ``path`` as given (``demo:language-model`` for bundled sets), ``split`` (``calibration``,
+    ``evaluation`` or ``all``), the samples taken, the seed they were drawn with and the hash of their content."""
+
+    name: str
+    path: str
+    split: str
+    samples: int
+    seed: int
+    content_hash: str

@@ -1,0 +1,75 @@
+"""What an evaluation and a timing say; plain data that the window draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Metric:
+    """One figure of the quantized model beside the floating-point baseline.
+
+    ``low`` and ``high`` bound the 95 % bootstrap confidence interval of ``value`` over samples; ``per_sample`` holds
+    what it was computed from (float64, one entry for each sample).  ``higher_is_better`` tells which way is good.
+    """
+
+    name: str
+    unit: str
+    value: float
+    baseline: float
+    low: float
+    high: float
+    samples: int
+    higher_is_better: bool
+    per_sample: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Evaluation:
+    """A plan's measured figures on one data set, with the prediction it is to be compared with.
+
+    ``predicted_kl`` in nats (None where the session holds no prediction for every layer); ``nbytes`` of all tensors;
+    ``plan_hash`` identifies the plan, ``data_hash`` the data.
+    """
+
+    plan_name: str
+    plan_hash: str
+    data_name: str
+    data_hash: str
+    bits_per_weight: float
+    nbytes: int
+    predicted_kl: float | None
+    metrics: Mapping[str, Metric]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Timing:
+    """Kernel times of one layer's shape under one scheme beside the floating-point baseline, on one device.
+
+    ``samples`` and ``baseline_samples`` are microseconds, every repeat (float64); ``kernel`` names what ran
+    (``torch fp32 linear``); ``serves`` says whether it runs the very scheme or a nearby one.
+    """
+
+    layer: str
+    scheme: str
+    kernel: str
+    baseline_kernel: str
+    shape: tuple[int, int]
+    batch: int
+    device: str
+    note: str
+    samples: np.ndarray
+    baseline_samples: np.ndarray
+
+    @property
+    def median(self) -> float:
+        """Median microseconds of the quantized kernel."""
+        return float(np.median(self.samples))
+
+    @property
+    def baseline_median(self) -> float:
+        """Median microseconds of the baseline kernel."""
+        return float(np.median(self.baseline_samples))

@@ -1,0 +1,84 @@
+"""Facts about one layer of a model.  No tensors, no torch."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class LayerKind(StrEnum):
+    """What the weight does; the field's usual names."""
+
+    LINEAR = "linear"
+    CONV1D = "conv1d"
+    CONV2D = "conv2d"
+    CONV3D = "conv3d"
+    CONV_TRANSPOSE = "conv_transpose"
+    EMBEDDING = "embedding"
+    RECURRENT = "recurrent"
+    ATTENTION = "attention"
+    EXPERTS = "experts"
+    MATRIX = "matrix"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """One weight that a plan can give a scheme.
+
+    ``name`` is unique in the model: the module's path (``model.layers.0.self_attn.q_proj``) where the module has one
+    weight, the parameter's path where it has several.  ``shape`` is as stored; ``axes`` is the permutation of the
+    stored axes that puts the output axes first and ``row_axes`` how many of them make the rows, so that
+    ``tensor.permute(axes).reshape(rows, columns)`` is the matrix of outputs x inputs that every scheme sees.
+    ``positions`` is how many positions of one sample the weight is applied to with one set of labels being correlated
+    (1 for token models, height x width for convolutions); ``macs`` multiply-adds per sample, None where unknown.
+    """
+
+    name: str
+    kind: LayerKind
+    parameter: str
+    shape: tuple[int, ...]
+    dtype: str
+    axes: tuple[int, ...]
+    row_axes: int = 1
+    block: str = ""
+    macs: int | None = None
+    tied_to: str | None = None
+    shares_with: tuple[str, ...] = ()
+
+    @property
+    def matrix(self) -> tuple[int, int]:
+        """Rows (outputs) and columns (inputs) of the matrix view."""
+        sizes = [self.shape[axis] for axis in self.axes]
+        return math.prod(sizes[: self.row_axes]), math.prod(sizes[self.row_axes :])
+
+    @property
+    def parameters(self) -> int:
+        """How many weights there are."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the weight as the model stores it."""
+        return self.parameters * DTYPE_BITS[self.dtype] // 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptTensor:
+    """A tensor that is kept in floating point: a norm, a bias, a buffer."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tensor as the model stores it."""
+        return math.prod(self.shape) * DTYPE_BITS[self.dtype] // 8
+
+
+DTYPE_BITS = {
+    "float64": 64, "float32": 32, "float16": 16, "bfloat16": 16, "float8_e4m3fn": 8, "float8_e5m2": 8,
+    "int64": 64, "int32": 32, "int16": 16, "int8": 8, "uint8": 8, "bool": 8, "uint16": 16, "uint32": 32, "uint64": 64,
+}  # fmt: skip
+"""Bits of every dtype that a stored tensor may have, by torch's name."""

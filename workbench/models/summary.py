@@ -1,0 +1,100 @@
+"""What can be said of a model without its tensors: the part that a session stores and the window shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from workbench.errors import FingerprintMismatchError
+from workbench.models.layer import KeptTensor, Layer, LayerKind
+
+
+class OutputKind(StrEnum):
+    """What the model's output means, which decides the metrics."""
+
+    TOKEN_LOGITS = "token_logits"
+    CLASS_LOGITS = "class_logits"
+    EMBEDDING = "embedding"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSource:
+    """How to open the model again: enough for a replay script and for the engine process.
+
+    ``kind`` is the source's registry name (``huggingface``, ``exported_program``, ``python_module``,
+    ``safetensors``); ``path`` the file or folder; ``factory`` and ``weights`` serve Python modules only.
+    """
+
+    kind: str
+    path: str
+    factory: str | None = None
+    weights: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSummary:
+    """A model's facts: layers in the order of the network, tensors kept in floating point, a content fingerprint.
+
+    ``fingerprint`` is ``sha256:`` and the hash over every tensor's name, dtype, shape and bytes.  ``cannot_run`` is
+    the reason why the model cannot be run, or None where it can.
+    """
+
+    name: str
+    source: ModelSource
+    fingerprint: str
+    output: OutputKind
+    layers: tuple[Layer, ...]
+    kept: tuple[KeptTensor, ...] = ()
+    cannot_run: str | None = None
+    non_finite: tuple[str, ...] = ()
+
+    @cached_property
+    def by_name(self) -> dict[str, Layer]:
+        """Every layer under its name."""
+        return {layer.name: layer for layer in self.layers}
+
+    @property
+    def stored(self) -> tuple[Layer, ...]:
+        """The layers that own their tensor: tied layers are counted once."""
+        return tuple(layer for layer in self.layers if layer.tied_to is None)
+
+    @property
+    def parameters(self) -> int:
+        """Weights of all layers, tied ones once, and the elements of kept tensors."""
+        from math import prod
+
+        return sum(layer.parameters for layer in self.stored) + sum(prod(tensor.shape) for tensor in self.kept)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all tensors as stored, tied ones once."""
+        return sum(layer.nbytes for layer in self.stored) + self.kept_nbytes
+
+    @property
+    def kept_nbytes(self) -> int:
+        """Bytes of the tensors that stay in floating point under every plan."""
+        return sum(tensor.nbytes for tensor in self.kept)
+
+    def require_fingerprint(self, other: str, what: str) -> None:
+        """Raise FingerprintMismatchError unless ``other`` is this model's fingerprint."""
+        if other != self.fingerprint:
+            raise FingerprintMismatchError(
+                f"{what} was made for the model with fingerprint {other}, but {self.name} has {self.fingerprint}; "
+                "open the model it was made for, or make a new one for this model"
+            )
+
+
+def quantizable(layers: Iterable[Layer]) -> Sequence[Layer]:
+    """Return the layers that a search may touch by default: all but embeddings and what is tied to them.
+
+    An embedding is a table look-up: it costs no arithmetic, and most runtimes keep it in floating point.  A person
+    can still give it a scheme by hand.
+    """
+    everything = tuple(layers)
+    kept = {layer.name for layer in everything if layer.kind is LayerKind.EMBEDDING}
+    kept |= {layer.name for layer in everything if layer.tied_to in kept}
+    kept |= {layer.tied_to for layer in everything if layer.name in kept and layer.tied_to}
+    return tuple(layer for layer in everything if layer.name not in kept)

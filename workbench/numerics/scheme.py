@@ -1,0 +1,112 @@
+"""The contract of a number format: how ONE tensor is stored.
+
+A family of formats is one file in :mod:`workbench.numerics.formats`; its schemes are frozen dataclasses that implement
+:class:`Scheme`.  ``fit`` and ``round`` are separate so that an algorithm such as GPTQ can fix the parameters of a group
+and then round one column at a time.  Nothing here imports torch when it is imported: the window reads names, bits and
+value tables without it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.numerics.granularity import Granularity
+from workbench.numerics.quantized_tensor import QuantizedTensor
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Parameters:
+    """What ``fit`` decides for a matrix: ``value = scale * (code - zero_point)``, element by element.
+
+    ``scale`` and ``zero_point`` (None for symmetric schemes) are float32 tensors of shape ``(rows, groups)``,
+    ``(rows, 1)`` or ``(1, 1)``; ``width`` is the number of columns that one entry serves.  The scale holds only values
+    that the scheme's scale format can store, so rounding with it equals decoding what was written.
+    """
+
+    scale: torch.Tensor
+    zero_point: torch.Tensor | None
+    width: int
+
+    def columns(self, start: int, stop: int) -> Parameters:
+        """Return the parameters of columns ``start`` to ``stop``, which must lie inside one group or on group edges."""
+        if self.scale.shape[-1] == 1:
+            return self
+        first, last = start // self.width, -(-stop // self.width)
+        zero_point = None if self.zero_point is None else self.zero_point[:, first:last]
+        return replace(self, scale=self.scale[:, first:last], zero_point=zero_point)
+
+
+class Scheme(ABC):
+    """How one tensor is stored: element format, granularity, symmetric or not, scale format.
+
+    Implementations are frozen dataclasses, hash and compare by value, and are picklable.  ``weight`` is always a
+    floating-point tensor of shape ``(rows, columns)`` in any of float16, bfloat16, float32, float64.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The canonical one-line name, for example ``int4-g128-asym``; ``parse_scheme(name)`` gives this scheme back."""
+
+    @property
+    @abstractmethod
+    def family(self) -> str:
+        """The family for grouping in tables: ``half``, ``integer``, ``floating``, ..."""
+
+    @property
+    @abstractmethod
+    def granularity(self) -> Granularity:
+        """Which elements share one scale."""
+
+    @abstractmethod
+    def bits(self, shape: tuple[int, int]) -> int:
+        """Return the exact number of bits that a ``rows x columns`` matrix takes, scales, zero points, padding included.
+
+        Always equal to ``8 * encode(...).nbytes``; a whole number of bytes for each stored array.
+        """
+
+    @abstractmethod
+    def values(self) -> np.ndarray:
+        """Return the values that the element format represents at scale 1, ascending, float32 (for drawing the grid)."""
+
+    @abstractmethod
+    def fit(
+        self, weight: torch.Tensor, importance: torch.Tensor | None = None, *, clip_search: bool = False
+    ) -> Parameters:
+        """Choose scales (and zero points) for ``weight``.
+
+        ``importance`` (broadcastable to ``weight``, >= 0) weighs the squared error of each element.  ``clip_search``
+        tries smaller ranges than the full one and keeps, for each group, the one with the least weighted error.
+        Raises NonFiniteError if ``weight`` holds NaN or infinity.
+        """
+
+    @abstractmethod
+    def fit_range(self, low: float, high: float) -> Parameters:
+        """Return the parameters of one static per-tensor range ``[low, high]`` (activation quantization)."""
+
+    @abstractmethod
+    def round(self, weight: torch.Tensor, parameters: Parameters) -> torch.Tensor:
+        """Return the nearest representable values, float32, of the shape of ``weight``: ``decode(encode(weight))``."""
+
+    @abstractmethod
+    def encode(self, weight: torch.Tensor, parameters: Parameters) -> QuantizedTensor:
+        """Return the packed codes and parameters of ``weight``."""
+
+    @abstractmethod
+    def decode(self, stored: QuantizedTensor) -> torch.Tensor:
+        """Return the float32 matrix that ``stored`` stands for."""
+
+    def quantize(
+        self, weight: torch.Tensor, importance: torch.Tensor | None = None, *, clip_search: bool = False
+    ) -> torch.Tensor:
+        """Return ``round(weight, fit(weight))``: round-to-nearest in one call, float32."""
+        return self.round(weight, self.fit(weight, importance, clip_search=clip_search))

@@ -1,0 +1,163 @@
+"""The plan: ordered rules that give layers their schemes.  First match wins; editing makes a new plan."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import PlanError, UnmatchedRuleError, nearest
+from workbench.models.layer import Layer
+from workbench.numerics.formats import parse_scheme
+
+KEEP = "keep"
+"""The scheme name that leaves a layer's weight exactly as the model stores it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """What one layer gets: weight scheme (or ``keep``), input scheme (or None), algorithm and range method."""
+
+    weights: str = KEEP
+    inputs: str | None = None
+    algorithm: str = "rtn-clip"
+    range_method: str = "min_max"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """``pattern`` is a layer's exact name, a shell pattern (``model.layers.*.mlp.*``) or ``re:`` and an expression."""
+
+    pattern: str
+    assignment: Assignment
+
+    def matches(self, name: str) -> bool:
+        """Tell whether the rule speaks of the layer ``name``."""
+        if self.pattern == name:
+            return True
+        if self.pattern.startswith("re:"):
+            return re.fullmatch(self.pattern[3:], name) is not None
+        return is_glob(self.pattern) and fnmatch.fnmatchcase(name, self.pattern)
+
+
+def is_glob(pattern: str) -> bool:
+    """Tell whether ``pattern`` can match more than its own spelling."""
+    return pattern.startswith("re:") or any(character in pattern for character in "*?[")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Ordered rules for one model (``fingerprint`` None: for any).  Layers that no rule matches are kept as they are."""
+
+    rules: tuple[Rule, ...] = ()
+    name: str = "plan"
+    model: str = ""
+    fingerprint: str | None = None
+
+    @property
+    def hash(self) -> str:
+        """``sha256:`` of the rules in canonical form: equal for plans that say the same in the same order."""
+        text = json.dumps([_rule_to_dict(rule) for rule in self.rules], sort_keys=True, separators=(",", ":"))
+        return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+    def assign(self, layers: Iterable[str], **changes: Any) -> Plan:
+        """Return a plan in which ``layers`` have ``changes`` (fields of Assignment) and all else is as before."""
+        names = tuple(dict.fromkeys(layers))
+        chosen = set(names)
+        first = tuple(Rule(pattern=name, assignment=replace(self.of(name), **changes)) for name in names)
+        rest = tuple(rule for rule in self.rules if rule.pattern not in chosen)
+        return replace(self, rules=first + rest)
+
+    def of(self, name: str) -> Assignment:
+        """Return what the first matching rule gives the layer ``name``; kept as it is if none matches."""
+        for rule in self.rules:
+            if rule.matches(name):
+                return rule.assignment
+        return Assignment()
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan as JSON (schema: ``resources/plan.schema.json``), atomically."""
+        from workbench.deployment.plan_json import write_plan
+
+        write_plan(self, Path(path))
+
+    @staticmethod
+    def load(path: str | Path) -> Plan:
+        """Read a plan from JSON; raises PlanError naming what is wrong and where."""
+        from workbench.deployment.plan_json import read_plan
+
+        return read_plan(Path(path))
+
+    @staticmethod
+    def uniform(layers: Iterable[Layer], scheme: str, **changes: Any) -> Plan:
+        """Return a plan that gives every one of ``layers`` the same scheme."""
+        name = parse_scheme(scheme).name
+        return Plan(name=f"uniform {name}").assign((layer.name for layer in layers), weights=name, **changes)
+
+
+def _rule_to_dict(rule: Rule) -> dict[str, Any]:
+    a = rule.assignment
+    return {
+        "pattern": rule.pattern, "weights": a.weights, "inputs": a.inputs,
+        "algorithm": a.algorithm, "range_method": a.range_method,
+    }  # fmt: skip
+
+
+def resolve(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
+    """Return every layer's assignment, in the order of ``layers``.
+
+    A tied layer has its owner's assignment.  Raises UnmatchedRuleError for a rule that matches no layer (with the
+    closest names) and SchemeError for a scheme that does not exist.
+    """
+    names = [layer.name for layer in layers]
+    known = set(names)
+    found: dict[str, Assignment] = {}
+    for rule in plan.rules:
+        hits = _hits(rule, names, known)
+        if not hits:
+            raise UnmatchedRuleError(
+                f"the rule {rule.pattern!r} matches no layer of the model{nearest(rule.pattern, known)}; "
+                "correct the pattern or remove the rule"
+            )
+        for name in hits:
+            found.setdefault(name, rule.assignment)
+    for assignment in set(found.values()):
+        _check(assignment)
+    result = {}
+    for layer in layers:
+        owner = layer.tied_to if layer.tied_to and layer.name not in found else layer.name
+        result[layer.name] = found.get(owner, Assignment())
+    return _share_ties(result, layers)
+
+
+def _hits(rule: Rule, names: Sequence[str], known: set[str]) -> list[str]:
+    if not is_glob(rule.pattern):
+        return [rule.pattern] if rule.pattern in known else []
+    try:
+        return [name for name in names if rule.matches(name)]
+    except re.error as error:
+        raise PlanError(f"the rule {rule.pattern!r} is no valid regular expression: {error}") from None
+
+
+def _check(assignment: Assignment) -> None:
+    if assignment.weights != KEEP:
+        parse_scheme(assignment.weights)
+    if assignment.inputs is not None:
+        parse_scheme(assignment.inputs)
+
+
+def _share_ties(assignments: dict[str, Assignment], layers: Sequence[Layer]) -> dict[str, Assignment]:
+    """Give tied layers one weight scheme: the owner's unless only the tied layer was given one."""
+    for layer in layers:
+        if layer.tied_to is None:
+            continue
+        owner, tied = assignments[layer.tied_to], assignments[layer.name]
+        weights = owner.weights if owner.weights != KEEP else tied.weights
+        assignments[layer.tied_to] = replace(owner, weights=weights)
+        assignments[layer.name] = replace(tied, weights=weights)
+    return assignments

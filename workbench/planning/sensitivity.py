@@ -1,0 +1,52 @@
+"""Layer x scheme scores: what a scheme would cost each layer.  Higher is worse, always."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+METRICS = {
+    "predicted_kl": "nats",
+    "measured_kl": "nats",
+    "output_error": "relative squared error",
+    "weight_error": "relative squared error",
+}
+"""The metrics and their units.  ``predicted_kl`` needs curvature, ``measured_kl`` and ``output_error`` run the model,
+``weight_error`` (10 ** (-SQNR / 10)) needs weights only."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sensitivity:
+    """``score[layer, scheme]`` (float64; NaN: not computed) for quantizing that one layer's weight alone.
+
+    ``algorithm`` names how the weights were rounded; ``samples`` and ``seed`` say what was measured on; ``data_hash``
+    on which data.
+    """
+
+    metric: str
+    unit: str
+    layers: tuple[str, ...]
+    schemes: tuple[str, ...]
+    score: np.ndarray
+    samples: int
+    seed: int
+    algorithm: str = "rtn-clip"
+    data_hash: str = ""
+
+    @cached_property
+    def row(self) -> dict[str, int]:
+        """Index of each layer."""
+        return {name: index for index, name in enumerate(self.layers)}
+
+    @cached_property
+    def column(self) -> dict[str, int]:
+        """Index of each scheme."""
+        return {name: index for index, name in enumerate(self.schemes)}
+
+    def of(self, layer: str, scheme: str) -> float:
+        """Return the cell's score, NaN where it was not computed."""
+        if layer not in self.row or scheme not in self.column:
+            return float("nan")
+        return float(self.score[self.row[layer], self.column[scheme]])

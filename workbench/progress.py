@@ -1,0 +1,21 @@
+"""How a long computation tells how far it is, and learns that it shall stop."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+
+class Progress(Protocol):
+    """Called at least once for each batch, layer or cell.
+
+    ``fraction`` is the share done in [0, 1]; ``text`` what happens now; ``partial`` an optional intermediate result of
+    the same type as the final one.  Raises CancelledError when the user has cancelled: let it pass.
+    """
+
+    def __call__(self, fraction: float, text: str, partial: Any = None) -> None:
+        """Report progress."""
+        ...
+
+
+def silent(fraction: float, text: str, partial: Any = None) -> None:
+    """Report to nobody."""

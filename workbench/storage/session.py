@@ -1,0 +1,86 @@
+"""The session: everything that is known about one model, as one frozen value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workbench.errors import MissingResultError
+from workbench.models.dataset import DataRecord
+from workbench.models.evaluation import Evaluation, Timing
+from workbench.models.summary import ModelSummary
+from workbench.numerics.curvature import Curvature
+from workbench.numerics.ranges import Range
+from workbench.numerics.statistics import LayerStatistics
+from workbench.planning.plan import Plan
+from workbench.planning.sensitivity import Sensitivity
+
+SCHEMA_VERSION = 1
+"""The version of the file layout; a file of a later version is refused with a clear message."""
+
+TAPS = ("weight", "input", "output")
+"""Where statistics are taken."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """Where and with what the session was made: version strings only, no paths."""
+
+    workbench: str
+    python: str
+    numpy: str
+    torch: str
+    device: str
+    threads: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Session:
+    """A model's facts and everything computed about it.  Never changed in place: ``dataclasses.replace`` makes the next.
+
+    ``statistics`` maps (layer, tap) with tap in TAPS; ``ranges`` maps (layer, tap, method) to calibrated ranges and
+    ``active_ranges`` (layer, tap) to the one in force, which may be a person's own (method ``manual``).
+    ``sensitivities`` maps a metric to its table; ``plans`` are named plans besides the current ``plan``.
+    ``locked`` layers keep their assignment in every search.
+    """
+
+    model: ModelSummary
+    environment: Environment
+    plan: Plan
+    calibration: DataRecord | None = None
+    evaluation: DataRecord | None = None
+    statistics: Mapping[tuple[str, str], LayerStatistics] = field(default_factory=dict)
+    ranges: Mapping[tuple[str, str, str], Range] = field(default_factory=dict)
+    active_ranges: Mapping[tuple[str, str], Range] = field(default_factory=dict)
+    curvature: Mapping[str, Curvature] = field(default_factory=dict)
+    sensitivities: Mapping[str, Sensitivity] = field(default_factory=dict)
+    plans: Mapping[str, Plan] = field(default_factory=dict)
+    locked: frozenset[str] = frozenset()
+    evaluations: tuple[Evaluation, ...] = ()
+    timings: tuple[Timing, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def require_table(self, metric: str | None = None) -> Sensitivity:
+        """Return the table of ``metric``, or the best one there is; raises MissingResultError naming what to run."""
+        wanted = (metric,) if metric else ("predicted_kl", "measured_kl", "output_error", "weight_error")
+        for name in wanted:
+            if name in self.sensitivities:
+                return self.sensitivities[name]
+        raise MissingResultError(
+            f"the session holds no sensitivity table{f' for the metric {metric}' if metric else ''}; "
+            "run the sensitivity step first (workbench sensitivity S.qwb --metric predicted_kl)"
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the session to an HDF5 file (``.qwb``), atomically: the old file stays whole if anything fails."""
+        from workbench.storage.hdf5 import write_session
+
+        write_session(self, Path(path))
+
+    @staticmethod
+    def load(path: str | Path) -> Session:
+        """Read a session; raises SessionError for a file that is no session, is damaged or is of a later version."""
+        from workbench.storage.hdf5 import read_session
+
+        return read_session(Path(path))
