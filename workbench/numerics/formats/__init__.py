@@ -1,0 +1,93 @@
+"""Number formats by name.
+
+A family is one file here: its elements as data, and a ``FAMILY`` that parses the names of its schemes.  To add one,
+write the file and put its ``FAMILY`` into ``FAMILIES``; third parties publish theirs as a ``workbench.formats`` entry
+point.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from workbench.errors import SchemeError, nearest
+from workbench.numerics.formats import floating, half, integer
+from workbench.numerics.scheme import Scheme
+from workbench.registry import Registry
+
+
+@runtime_checkable
+class Family(Protocol):
+    """A family of number formats."""
+
+    @property
+    def name(self) -> str:
+        """The family's name, as in ``Scheme.family``."""
+
+    @property
+    def title(self) -> str:
+        """What a table calls the family."""
+
+    @property
+    def examples(self) -> tuple[str, ...]:
+        """Canonical names of typical schemes, for menus and for "did you mean"."""
+
+    def parse(self, name: str) -> Scheme | None:
+        """Return the scheme called ``name`` (lower case), None if another family has to; SchemeError if malformed."""
+
+
+FAMILIES: tuple[Family, ...] = (half.FAMILY, integer.FAMILY, floating.FAMILY)
+
+REGISTRY: Registry[Family] = Registry(
+    FAMILIES, "workbench.formats", kind="number format family", error=SchemeError, member_type=Family
+)
+
+_STANDARD = (
+    "int2-g32-asym",
+    "int2-g16-asym",
+    "int3-g64-asym",
+    "int3-g32-asym",
+    "int4-g64-asym",
+    "int4-g32",
+    "int4-g32-asym",
+    "int5-g32-asym",
+    "int6-g32-asym",
+    "fp8-e4m3-channel",
+    "int8-channel",
+    "int8-g32",
+    "bf16",
+    "fp16",
+)
+
+_ACTIVATIONS = (
+    "int8-token",
+    "int8-token-asym",
+    "int8-tensor",
+    "int8-tensor-asym",
+    "fp8-e4m3-token",
+    "fp8-e4m3-tensor",
+)
+
+
+def parse_scheme(name: str) -> Scheme:
+    """Return the scheme called ``name``, in any case and with optional parts left out.
+
+    Raises SchemeError that names the closest schemes.
+    """
+    wanted = name.strip().lower()
+    examples: list[str] = []
+    for family in REGISTRY:
+        scheme = family.parse(wanted)
+        if scheme is not None:
+            return scheme
+        examples.extend(family.examples)
+    raise SchemeError(f"no number format is called {name!r}{nearest(wanted, examples)}")
+
+
+def standard_schemes() -> tuple[Scheme, ...]:
+    """Return the candidates that the sensitivity heatmap starts with, fewest bits on a 4096 x 4096 matrix first."""
+    return tuple(parse_scheme(name) for name in _STANDARD)
+
+
+def activation_schemes() -> tuple[Scheme, ...]:
+    """Return the schemes offered for the inputs of layers; ``token`` ones need no calibrated range."""
+    return tuple(parse_scheme(name) for name in _ACTIVATIONS)

@@ -1,0 +1,127 @@
+"""Small floating-point elements with a scale, each defined by its exponent bits, mantissa bits and bias.
+
+FP8 as in the OCP 8-bit Floating Point Specification (OFP8), revision 1.0: E4M3 has no infinities and one NaN for each
+sign (``E4M3FN`` elsewhere), E5M2 follows IEEE 754.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.numerics.element import Element
+from workbench.numerics.formats.scaled import ScaledFamily
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, slots=True)
+class FloatElement(Element):
+    """Sign, ``exponent_bits``, ``mantissa_bits``; ``specials`` codes at the top of each sign are infinity or NaN.
+
+    ``value = (-1)**sign * 2**(exponent - bias) * (1 + mantissa / 2**mantissa_bits)``; an exponent field of 0 means
+    ``2**(1 - bias) * mantissa / 2**mantissa_bits`` (subnormal).
+    """
+
+    title: str
+    exponent_bits: int
+    mantissa_bits: int
+    bias: int
+    specials: int
+
+    @property
+    def name(self) -> str:
+        """``fp8-e4m3`` and so on."""
+        return self.title
+
+    @property
+    def bits(self) -> int:
+        """Bits of one code, sign included."""
+        return 1 + self.exponent_bits + self.mantissa_bits
+
+    @property
+    def lowest(self) -> float:
+        """Minus the greatest finite value."""
+        return -self.highest
+
+    @property
+    def highest(self) -> float:
+        """The greatest finite value."""
+        return float(self._magnitudes()[-1])
+
+    @property
+    def shiftable(self) -> bool:
+        """Unevenly spaced: no zero point."""
+        return False
+
+    @property
+    def smallest_normal(self) -> float:
+        """The least magnitude with a full mantissa."""
+        return 2.0 ** (1 - self.bias)
+
+    def _magnitudes(self) -> np.ndarray:
+        code = np.arange(2 ** (self.exponent_bits + self.mantissa_bits) - self.specials)
+        exponent, mantissa = code >> self.mantissa_bits, code & (2**self.mantissa_bits - 1)
+        fraction = mantissa / 2.0**self.mantissa_bits + (exponent > 0)
+        return (fraction * 2.0 ** (np.maximum(exponent, 1) - self.bias)).astype(np.float32)
+
+    def table(self) -> np.ndarray:
+        """Return float32 ``[2**bits]``; NaN for infinities and NaNs."""
+        positive = np.full(2 ** (self.bits - 1), np.nan, np.float32)
+        magnitudes = self._magnitudes()
+        positive[: magnitudes.size] = magnitudes
+        return np.concatenate([positive, -positive])
+
+    def snap_(self, scaled: torch.Tensor, zero_point: torch.Tensor | None) -> torch.Tensor:
+        """Round half to even and saturate, in place.
+
+        Adding and taking away ``1.5 * 2**(23 - m)`` times the value's power of two lets float32 itself round to
+        ``m`` mantissa bits, exactly.
+        """
+        import torch
+
+        scaled.clamp_(self.lowest, self.highest)
+        shift = (scaled.view(torch.int32) & 0x7F800000).view(torch.float32)
+        shift.clamp_(min=self.smallest_normal).mul_(1.5 * 2.0 ** (23 - self.mantissa_bits))
+        return scaled.add_(shift).sub_(shift)
+
+    def codes(self, snapped: torch.Tensor, zero_point: torch.Tensor | None) -> torch.Tensor:
+        """Return sign, exponent and mantissa in the low bits of uint8."""
+        import torch
+
+        magnitude = snapped.abs()
+        normal = (magnitude.view(torch.int32) >> (23 - self.mantissa_bits)) - ((127 - self.bias) << self.mantissa_bits)
+        subnormal = (magnitude * 2.0 ** (self.bias - 1 + self.mantissa_bits)).to(torch.int32)
+        code = torch.where(magnitude < self.smallest_normal, subnormal, normal)
+        return (code + ((snapped < 0).to(torch.int32) << (self.bits - 1))).to(torch.uint8)
+
+    def decode(self, codes: torch.Tensor, zero_point: torch.Tensor | None) -> torch.Tensor:
+        """Return the values of ``codes``, float32."""
+        import torch
+
+        table = torch.from_numpy(self.table()).to(codes.device)
+        return table.take(codes.to(torch.int64))
+
+
+FP8_E4M3 = FloatElement("fp8-e4m3", exponent_bits=4, mantissa_bits=3, bias=7, specials=1)
+FP8_E5M2 = FloatElement("fp8-e5m2", exponent_bits=5, mantissa_bits=2, bias=15, specials=4)
+
+ELEMENTS = (FP8_E4M3, FP8_E5M2)
+
+FAMILY = ScaledFamily(
+    name="floating",
+    title="8-bit floats",
+    elements=ELEMENTS,
+    examples=(
+        "fp8-e4m3-channel",
+        "fp8-e4m3-tensor",
+        "fp8-e4m3-token",
+        "fp8-e4m3-g128",
+        "fp8-e4m3-b128x128",
+        "fp8-e5m2-channel",
+        "fp8-e5m2-tensor",
+    ),
+)

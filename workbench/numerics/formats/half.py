@@ -1,0 +1,152 @@
+"""Floating point of 16 and 32 bits without scales: what a tensor has before it is quantized, or a plain cast."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.errors import NonFiniteError, RangeError, SchemeError
+from workbench.numerics.granularity import Granularity, PerTensor
+from workbench.numerics.quantized_tensor import QuantizedTensor
+from workbench.numerics.scale_format import BF16, FP16, FP32, ScaleFormat
+from workbench.numerics.scheme import Parameters, Scheme
+from workbench.numerics.tiles import row_tiles
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, slots=True)
+class PassthroughScheme(Scheme):
+    """A cast: ``value = the nearest number of the format``, saturating at its greatest finite one; no parameters."""
+
+    element: ScaleFormat
+
+    @property
+    def name(self) -> str:
+        """``fp32``, ``fp16`` or ``bf16``."""
+        return self.element.name
+
+    @property
+    def family(self) -> str:
+        """``half``."""
+        return "half"
+
+    @property
+    def granularity(self) -> Granularity:
+        """There is no scale; by convention one for the whole tensor."""
+        return PerTensor()
+
+    def bits(self, shape: tuple[int, int]) -> int:
+        """Return 16 or 32 bits an element."""
+        return self.element.bits * shape[0] * shape[1]
+
+    def values(self) -> np.ndarray:
+        """Return all finite values of a 16-bit format; an empty array for fp32, whose grid is too fine to draw."""
+        if self.element.bits > 16:
+            return np.zeros(0, np.float32)
+        patterns = np.arange(1 << 16, dtype=np.uint16)
+        stored = patterns.view(np.float16) if self.element is FP16 else patterns
+        values = self.element.load(stored)
+        return np.unique(values[np.isfinite(values)])
+
+    def grid(self, low: float, high: float) -> np.ndarray:
+        """Return the format's values within ``[low, high]``, ascending, float64; empty for fp32."""
+        _check(low, high)
+        values = self.values().astype(np.float64)
+        return values[(values >= min(low, 0.0)) & (values <= max(high, 0.0))]
+
+    def fit(
+        self, weight: torch.Tensor, importance: torch.Tensor | None = None, *, clip_search: bool = False
+    ) -> Parameters:
+        """Return the scale 1; raises NonFiniteError for NaN or infinity."""
+        for part in row_tiles(*_shape(self, weight)):
+            if not bool(weight[part].isfinite().all()):
+                raise NonFiniteError(f"a matrix of shape {tuple(weight.shape)} holds NaN or infinite values")
+        return _unit()
+
+    def fit_range(self, low: float, high: float) -> Parameters:
+        """Return the scale 1: the format has a range of its own."""
+        _check(low, high)
+        return _unit()
+
+    def round(self, weight: torch.Tensor, parameters: Parameters) -> torch.Tensor:
+        """Cast and return float32."""
+        import torch
+
+        rows, columns = _shape(self, weight)
+        out = torch.empty(rows, columns, dtype=torch.float32, device=weight.device)
+        for part in row_tiles(rows, columns):
+            out[part] = self._cast(weight[part])
+        return out
+
+    def encode(self, weight: torch.Tensor, parameters: Parameters) -> QuantizedTensor:
+        """Return ``codes``: float32, float16, or bfloat16 bit patterns in uint16."""
+        import torch
+
+        rows, columns = _shape(self, weight)
+        codes = torch.empty(rows, columns, dtype=_dtype(self.element))
+        for part in row_tiles(rows, columns):
+            codes[part] = self._cast(weight[part])
+        plain = codes.view(torch.uint16) if codes.dtype == torch.bfloat16 else codes
+        return QuantizedTensor(scheme=self.name, shape=(rows, columns), arrays={"codes": plain.numpy()})
+
+    def decode(self, stored: QuantizedTensor) -> torch.Tensor:
+        """Return the stored numbers as float32."""
+        import torch
+
+        return torch.from_numpy(self.element.load(stored.arrays["codes"]).astype(np.float32, copy=True))
+
+    def _cast(self, tile: torch.Tensor) -> torch.Tensor:
+        limited = tile.detach().clamp(-self.element.largest, self.element.largest)
+        return limited.to(_dtype(self.element))
+
+
+def _dtype(element: ScaleFormat) -> torch.dtype:
+    import torch
+
+    return {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[element.name]
+
+
+def _shape(scheme: Scheme, weight: torch.Tensor) -> tuple[int, int]:
+    if weight.dim() != 2 or not weight.is_floating_point():
+        raise SchemeError(
+            f"{scheme.name} stores a floating-point matrix; got {weight.dtype} of shape {tuple(weight.shape)}"
+        )
+    return weight.shape[0], weight.shape[1]
+
+
+def _check(low: float, high: float) -> None:
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise RangeError(f"expected a finite range with low <= high; got [{low}, {high}]")
+
+
+def _unit() -> Parameters:
+    import torch
+
+    return Parameters(scale=torch.ones(1, 1), zero_point=None, width=sys.maxsize)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassthroughFamily:
+    """The plain floating-point formats, by name."""
+
+    name: str
+    title: str
+    elements: tuple[ScaleFormat, ...]
+
+    @property
+    def examples(self) -> tuple[str, ...]:
+        """Every name of the family."""
+        return tuple(element.name for element in self.elements)
+
+    def parse(self, name: str) -> Scheme | None:
+        """Return the scheme called ``name`` (lower case), or None."""
+        return next((PassthroughScheme(element) for element in self.elements if element.name == name), None)
+
+
+FAMILY = PassthroughFamily(name="half", title="16- and 32-bit floats", elements=(FP32, FP16, BF16))

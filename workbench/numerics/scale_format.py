@@ -1,0 +1,82 @@
+"""How a scale is stored: float32, float16 or bfloat16."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import torch
+
+Array = Any  # a numpy array or a torch tensor: the rules below are written once, with methods that both have
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleFormat:
+    """A floating-point format for scales.
+
+    ``smallest`` is the least positive scale that is used: for a group that is not all zero a smaller one is raised to
+    it.  ``largest`` is the greatest finite value; larger scales saturate.  ``decimals`` fraction bits are kept of
+    float32's 23.
+    """
+
+    name: str
+    bits: int
+    smallest: float
+    largest: float
+
+    def storable(self, scale: Array, headroom: float) -> Array:
+        """Return the nearest storable scales, float32, keeping signs and exact zeros.
+
+        ``headroom`` is the largest magnitude that will be multiplied by the scale: the product stays finite.
+        """
+        limit = min(self.largest, _FLOAT32_MAX / headroom * (1.0 - 2.0**-7))
+        magnitude = abs(scale)
+        kept = self._rounded(magnitude.clip(self.smallest, limit)) * (magnitude > 0)
+        return kept * (scale >= 0) - kept * (scale < 0)
+
+    def _rounded(self, scale: Array) -> Array:
+        if isinstance(scale, np.ndarray):
+            return self.load(self._stored(scale.astype(np.float32)))
+        return _rounded_tensor(scale, self.name)
+
+    def store(self, scale: torch.Tensor) -> np.ndarray:
+        """Return storable scales as they lie in a file: float32, float16, or bfloat16 bit patterns in uint16."""
+        return self._stored(np.ascontiguousarray(scale.detach().cpu().numpy()))
+
+    def _stored(self, scale: np.ndarray) -> np.ndarray:
+        if self.name == "fp16":
+            return scale.astype(np.float16)
+        if self.name == "bf16":
+            pattern = scale.view(np.uint32)
+            return ((pattern + 0x7FFF + ((pattern >> 16) & 1)) >> 16).astype(np.uint16)
+        return scale
+
+    def load(self, stored: np.ndarray) -> np.ndarray:
+        """Return stored scales as float32."""
+        if self.name == "bf16":
+            return (stored.astype(np.uint32) << 16).view(np.float32)
+        return stored.astype(np.float32)
+
+
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+FP32 = ScaleFormat("fp32", 32, 2.0**-126, _FLOAT32_MAX)
+FP16 = ScaleFormat("fp16", 16, 2.0**-24, 65504.0)
+BF16 = ScaleFormat("bf16", 16, 2.0**-126, float.fromhex("0x1.fep127"))
+
+SCALE_FORMATS = (FP32, FP16, BF16)
+
+
+def scale_format(name: str) -> ScaleFormat | None:
+    """Return the scale format called ``name``, or None."""
+    return next((known for known in SCALE_FORMATS if known.name == name), None)
+
+
+def _rounded_tensor(scale: torch.Tensor, name: str) -> torch.Tensor:
+    import torch
+
+    dtype = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[name]
+    return scale.to(torch.float32).to(dtype).to(torch.float32)
