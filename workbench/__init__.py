@@ -1,0 +1,64 @@
+"""Quantization Workbench: see, plan, check and export mixed-precision quantization of neural networks.
+
+The scripted interface is what ``__all__`` lists; each name is loaded when it is first used, so that importing the package
+costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "Model": "workbench.models.model",
+    "Plan": "workbench.planning.plan",
+    "Session": "workbench.storage.session",
+    "WorkbenchError": "workbench.errors",
+    "apply": "workbench.runtime.tasks",
+    "calibrate": "workbench.runtime.tasks",
+    "evaluate": "workbench.runtime.tasks",
+    "export": "workbench.runtime.tasks",
+    "open": "workbench.runtime.tasks",
+    "parse_scheme": "workbench.numerics.formats",
+    "quantize": "workbench.runtime.tasks",
+    "search": "workbench.runtime.tasks",
+    "sensitivity": "workbench.runtime.tasks",
+    "start": "workbench.runtime.tasks",
+    "time_kernels": "workbench.runtime.tasks",
+}
+
+__all__ = [*sorted(_WHERE), "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'workbench' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_WHERE[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+if TYPE_CHECKING:
+    from workbench.errors import WorkbenchError as WorkbenchError
+    from workbench.models.model import Model as Model
+    from workbench.numerics.formats import parse_scheme as parse_scheme
+    from workbench.planning.plan import Plan as Plan
+    from workbench.runtime.tasks import (
+        apply as apply,
+    )
+    from workbench.runtime.tasks import calibrate as calibrate
+    from workbench.runtime.tasks import evaluate as evaluate
+    from workbench.runtime.tasks import export as export
+    from workbench.runtime.tasks import open as open
+    from workbench.runtime.tasks import quantize as quantize
+    from workbench.runtime.tasks import search as search
+    from workbench.runtime.tasks import sensitivity as sensitivity
+    from workbench.runtime.tasks import start as start
+    from workbench.runtime.tasks import time_kernels as time_kernels
+    from workbench.storage.session import Session as Session

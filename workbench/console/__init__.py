@@ -1,0 +1,1 @@
+"""The command line behind ``workbench.cli``: the table of commands, their results as objects and as text."""

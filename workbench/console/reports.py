@@ -1,0 +1,249 @@
+"""The objects that the command line prints with ``--json``, and the readable text of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from workbench.models.evaluation import Evaluation, Timing
+from workbench.models.summary import ModelSummary
+from workbench.planning.plan import Plan, resolve
+from workbench.planning.sensitivity import Sensitivity
+from workbench.planning.totals import totals
+from workbench.storage.session import Session
+from workbench.console.terminal import readable_bytes, table
+
+Result = dict[str, Any]
+
+
+def number(value: float | None) -> float | None:
+    """Return ``value`` as JSON can hold it: NaN and infinity become null."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def inspect(summary: ModelSummary) -> Result:
+    """Describe a model: one entry for each layer."""
+    return {
+        "model": summary.name,
+        "fingerprint": summary.fingerprint,
+        "parameters": summary.parameters,
+        "bytes": summary.nbytes,
+        "layers": [
+            {
+                "name": layer.name, "kind": str(layer.kind), "shape": list(layer.shape), "dtype": layer.dtype,
+                "parameters": layer.parameters, "bytes": layer.nbytes, "tied_to": layer.tied_to,
+            }
+            for layer in summary.layers
+        ],
+    }  # fmt: skip
+
+
+def inspect_text(result: Result) -> str:
+    """Return a table of layers."""
+    rows = [
+        (
+            layer["name"], layer["kind"], " x ".join(map(str, layer["shape"])), layer["dtype"],
+            f"{layer['parameters']:,}", readable_bytes(layer["bytes"]),
+            f"tied to {layer['tied_to']}" if layer["tied_to"] else "",
+        )
+        for layer in result["layers"]
+    ]  # fmt: skip
+    head = f"{result['model']}: {result['parameters']:,} parameters, {readable_bytes(result['bytes'])}"
+    listing = table(rows, ("layer", "kind", "shape", "dtype", "parameters", "size", ""))
+    return f"{head}\n{result['fingerprint']}\n\n{listing}"
+
+
+def calibrate(session: Session, out: str) -> Result:
+    """Say what a calibration collected."""
+    record = session.calibration
+    return {
+        "session": out,
+        "model": session.model.name,
+        "fingerprint": session.model.fingerprint,
+        "data": record.name if record else None,
+        "data_hash": record.content_hash if record else None,
+        "samples": record.samples if record else 0,
+        "layers": len({layer for layer, _ in session.statistics}),
+        "notes": list(session.notes),
+    }
+
+
+def calibrate_text(result: Result) -> str:
+    """Return one or more lines."""
+    data = f"{result['samples']} samples of {result['data']}" if result["data"] else "weights only"
+    lines = [f"calibrated {result['layers']} layers of {result['model']} on {data}", f"session: {result['session']}"]
+    return "\n".join([*lines, *(f"note: {note}" for note in result["notes"])])
+
+
+def sensitivity(scores: Sensitivity) -> Result:
+    """Return the whole table; a cell that was not computed is null."""
+    return {
+        "metric": scores.metric,
+        "unit": scores.unit,
+        "layers": list(scores.layers),
+        "schemes": list(scores.schemes),
+        "score": [[number(value) for value in row] for row in scores.score.tolist()],
+    }
+
+
+def sensitivity_text(result: Result) -> str:
+    """Return the table, one row for each layer."""
+    rows = [
+        (layer, *("-" if value is None else f"{value:.3g}" for value in row))
+        for layer, row in zip(result["layers"], result["score"], strict=True)
+    ]
+    return f"{result['metric']} in {result['unit']}\n\n" + table(rows, ("layer", *result["schemes"]))
+
+
+def plan(session: Session, found: Plan, metric: str | None = None) -> Result:
+    """Return a plan's totals and every layer's scheme."""
+    assignments = resolve(found, session.model.layers)
+    scores = session.require_table(metric) if session.sensitivities else None
+    sums = totals(session.model, assignments, scores)
+    return {
+        "bits_per_weight": sums.bits_per_weight,
+        "bytes": sums.nbytes,
+        "predicted": number(sums.predicted),
+        "schemes": {name: assignment.weights for name, assignment in assignments.items()},
+    }
+
+
+def plan_text(result: Result) -> str:
+    """Return the totals and the layers of each scheme."""
+    predicted = "no prediction" if result["predicted"] is None else f"predicted {result['predicted']:.4g}"
+    rows = [(name, scheme) for name, scheme in result["schemes"].items()]
+    head = f"{result['bits_per_weight']:.3f} bits per weight, {readable_bytes(result['bytes'])}, {predicted}"
+    return f"{head}\n\n" + table(rows, ("layer", "scheme"))
+
+
+def evaluate(evaluation: Evaluation) -> Result:
+    """Return every metric beside its baseline."""
+    return {
+        "bits_per_weight": evaluation.bits_per_weight,
+        "bytes": evaluation.nbytes,
+        "predicted_kl": number(evaluation.predicted_kl),
+        "metrics": {
+            name: {
+                "unit": metric.unit, "value": number(metric.value), "baseline": number(metric.baseline),
+                "low": number(metric.low), "high": number(metric.high), "samples": metric.samples,
+            }
+            for name, metric in evaluation.metrics.items()
+        },
+    }  # fmt: skip
+
+
+def evaluate_text(result: Result) -> str:
+    """Return the metrics as a table."""
+    rows = [
+        (name, _figure(entry["value"]), _figure(entry["baseline"]),
+         f"{_figure(entry['low'])} .. {_figure(entry['high'])}", entry["unit"], str(entry["samples"]))
+        for name, entry in result["metrics"].items()
+    ]  # fmt: skip
+    head = f"{result['bits_per_weight']:.3f} bits per weight, {readable_bytes(result['bytes'])}"
+    if result["predicted_kl"] is not None:
+        head += f", predicted KL {result['predicted_kl']:.4g} nats"
+    return f"{head}\n\n" + table(rows, ("metric", "quantized", "floating point", "95 % interval", "unit", "samples"))
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+def written(paths: Iterable[Path]) -> Result:
+    """List the files that an export wrote, with their bytes."""
+    return {"files": [{"path": str(path), "bytes": _bytes(path)} for path in paths]}
+
+
+def _bytes(path: Path) -> int:
+    if path.is_dir():
+        return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    return path.stat().st_size
+
+
+def written_text(result: Result) -> str:
+    """Return one line for each file."""
+    return "\n".join(f"wrote {entry['path']} ({readable_bytes(entry['bytes'])})" for entry in result["files"])
+
+
+def bench(timings: Sequence[Timing]) -> Result:
+    """Return one row for each layer or shape; times in microseconds."""
+    from workbench_kernels.catalog import cuda_reason
+
+    return {
+        "device": timings[0].device if timings else None,
+        "cuda": cuda_reason() or "available",
+        "rows": [
+            {
+                "layer": timing.layer, "scheme": timing.scheme, "shape": list(timing.shape), "batch": timing.batch,
+                "kernel": timing.kernel, "baseline_kernel": timing.baseline_kernel,
+                "microseconds": number(timing.median) if timing.samples.size else None,
+                "baseline_microseconds": number(timing.baseline_median) if timing.baseline_samples.size else None,
+                "repeats": int(timing.samples.size), "note": timing.note,
+            }
+            for timing in timings
+        ],
+    }  # fmt: skip
+
+
+def bench_text(result: Result) -> str:
+    """Return the rows as a table with the speed-up."""
+    rows = []
+    for row in result["rows"]:
+        fast, base = row["microseconds"], row["baseline_microseconds"]
+        ratio = f"{base / fast:.2f}x" if fast and base else "-"
+        shape = " x ".join(map(str, row["shape"]))
+        rows.append((row["layer"], row["scheme"], shape, _figure(fast), _figure(base), ratio, row["note"]))
+    head = f"device: {result['device']}\nCUDA: {result['cuda']}"
+    columns = ("layer", "scheme", "shape", "us", "FP us", "speed-up", "what ran")
+    return f"{head}\n\n" + table(rows, columns)
+
+
+def info(session: Session, path: Path) -> Result:
+    """Say what a session holds."""
+    record = session.calibration
+    return {
+        "session": str(path),
+        "model": session.model.name,
+        "fingerprint": session.model.fingerprint,
+        "parameters": session.model.parameters,
+        "layers": len(session.model.layers),
+        "source": session.model.source.path,
+        "calibration": None if record is None else {"data": record.path, "samples": record.samples,
+                                                    "hash": record.content_hash},
+        "statistics": len(session.statistics),
+        "sensitivities": {name: list(scores.score.shape) for name, scores in session.sensitivities.items()},
+        "plan": session.plan.name,
+        "rules": len(session.plan.rules),
+        "evaluations": [evaluate(evaluation) | {"plan": evaluation.plan_name} for evaluation in session.evaluations],
+        "timings": len(session.timings),
+        "workbench": session.environment.workbench,
+    }  # fmt: skip
+
+
+def info_text(result: Result) -> str:
+    """Return one line for each part."""
+    calibration = result["calibration"]
+    lines = [
+        f"model         {result['model']} ({result['parameters']:,} parameters, {result['layers']} layers)",
+        f"fingerprint   {result['fingerprint']}",
+        f"source        {result['source']}",
+        f"calibration   {calibration['samples']} samples of {calibration['data']}" if calibration else
+        "calibration   none",
+        f"statistics    {result['statistics']} tensors",
+        "sensitivity   " + (", ".join(f"{name} {rows} x {columns}" for name, (rows, columns) in
+                                      result["sensitivities"].items()) or "none"),
+        f"plan          {result['plan']} ({result['rules']} rules)",
+        f"evaluations   {len(result['evaluations'])}",
+        f"timings       {result['timings']}",
+        f"made with     workbench {result['workbench']}",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def demo_text(result: Result) -> str:
+    """Return where the demo's files are and its figures."""
+    from workbench.console.demo import demo_text
+
+    return demo_text(result)
