@@ -1,0 +1,174 @@
+"""The command line as another program calls it: exit codes, one JSON object, clear one-line errors."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.cli import main, parser
+from workbench.console.commands import COMMANDS
+
+DEMO = Path(str(files("workbench_resources"))) / "demo"
+MODEL = str(DEMO / "language-model")
+TEXT = str(DEMO / "text" / "calibration.txt")
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    code = main([*words, "--json"])
+    captured = capsys.readouterr()
+    assert code == 0, captured.err
+    return json.loads(captured.out)
+
+
+def fails(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(list(words)) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.strip().splitlines()) == 1
+    assert "Traceback" not in captured.err
+    return captured.err
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A session of the bundled language model, calibrated on a few windows and scored."""
+    path = tmp_path_factory.mktemp("cli") / "S.qwb"
+    assert main(["calibrate", MODEL, "--data", TEXT, "--samples", "16", "--out", str(path), "--quiet"]) == 0
+    assert main(["sensitivity", str(path), "--metric", "predicted_kl", "--quiet"]) == 0
+    return path
+
+
+def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in COMMANDS:
+        with pytest.raises(SystemExit) as ended:
+            parser().parse_args([command.name, "--help"])
+        assert ended.value.code == 0
+        assert f"example: workbench {command.name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan", "S.qwb"],
+        ["plan", "S.qwb", "--size", "12 parsecs"],
+        ["plan", "S.qwb", "--bits-per-weight", "-1"],
+        ["plan", "S.qwb", "--bits-per-weight", "4", "--size", "1MB"],
+        ["sensitivity", "S.qwb", "--metric", "beauty"],
+        ["calibrate", MODEL],
+        ["--no-such-option"],
+    ],
+)
+def test_bad_usage_exits_with_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+def test_inspect_lists_layers_and_counts_bytes(capsys: pytest.CaptureFixture[str]) -> None:
+    found = call(capsys, "inspect", MODEL)
+    assert set(found) == {"model", "fingerprint", "parameters", "bytes", "layers"}
+    assert all(
+        set(layer) == {"name", "kind", "shape", "dtype", "parameters", "bytes", "tied_to"} for layer in found["layers"]
+    )
+    import safetensors
+
+    with safetensors.safe_open(f"{MODEL}/model.safetensors", framework="np") as stored:
+        tensors = [stored.get_slice(name) for name in stored.keys()]  # noqa: SIM118 (not a dictionary)
+        assert found["parameters"] == sum(_count(tensor.get_shape()) for tensor in tensors)
+        assert found["bytes"] == 2 * found["parameters"]
+
+
+def _count(shape: list[int]) -> int:
+    total = 1
+    for size in shape:
+        total *= size
+    return total
+
+
+def test_the_whole_job(scored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan_path = tmp_path / "plan.json"
+    found = call(capsys, "plan", str(scored), "--bits-per-weight", "4.5", "--out", str(plan_path))
+    assert set(found) == {"bits_per_weight", "bytes", "predicted", "schemes"}
+    assert 4.2 < found["bits_per_weight"] <= 4.5
+    assert len(set(found["schemes"].values())) > 2
+
+    evaluated = call(capsys, "evaluate", str(scored), "--plan", str(plan_path), "--samples", "8")
+    assert set(evaluated) == {"bits_per_weight", "bytes", "predicted_kl", "metrics"}
+    assert set(evaluated["metrics"]["kl"]) == {"unit", "value", "baseline", "low", "high", "samples"}
+    assert evaluated["bits_per_weight"] == found["bits_per_weight"]
+    assert evaluated["metrics"]["kl"]["low"] <= evaluated["metrics"]["kl"]["value"] <= evaluated["metrics"]["kl"]["high"]
+
+    packed = tmp_path / "quantized.safetensors"
+    call(capsys, "export", str(scored), "--to", "safetensors", "--out", str(packed))
+    applied = tmp_path / "applied.safetensors"
+    call(capsys, "apply", MODEL, "--plan", str(plan_path), "--to", "safetensors", "--out", str(applied))
+    assert packed.read_bytes() == applied.read_bytes()
+    header = int.from_bytes(packed.read_bytes()[:8], "little")
+    assert packed.stat().st_size - 8 - header == found["bytes"]
+
+    known = call(capsys, "info", str(scored))
+    assert known["sensitivities"].keys() == {"predicted_kl"}
+    assert len(known["evaluations"]) == 1
+
+
+def test_a_size_budget_is_kept(scored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    full = call(capsys, "inspect", MODEL)["bytes"]
+    found = call(capsys, "plan", str(scored), "--size", str(full // 2))
+    assert full * 0.4 < found["bytes"] <= full // 2
+
+
+def test_a_uniform_plan_of_any_scheme_has_a_prediction(scored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = call(capsys, "plan", str(scored), "--uniform", "int4-g48-asym")
+    assert set(found["schemes"].values()) <= {"int4-g48-asym", "keep"}
+    assert found["predicted"] > 0
+
+
+def test_json_is_all_there_is_on_standard_output(scored: Path) -> None:
+    command = [sys.executable, "-W", "error", "-m", "workbench", "sensitivity", str(scored), "--metric", "weight_error", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    assert set(found) == {"metric", "unit", "layers", "schemes", "score"}
+    assert len(found["score"]) == len(found["layers"])
+    assert done.stderr == ""
+
+
+def test_errors_are_one_clear_line(scored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no-such-place" in fails(capsys, "inspect", "no-such-place")
+    foreign = tmp_path / "foreign.qwb"
+    foreign.write_bytes(b"not a session at all")
+    assert "foreign.qwb" in fails(capsys, "info", str(foreign))
+    assert "int4" in fails(capsys, "plan", str(scored), "--uniform", "int4-q32")
+    assert "smallest" in fails(capsys, "plan", str(scored), "--bits-per-weight", "0.5")
+    assert "kind" in fails(capsys, "export", str(scored), "--to", "gguff", "--out", str(tmp_path / "x")).lower()
+    broken = tmp_path / "plan.json"
+    broken.write_text('{"rules": [')
+    assert "plan.json" in fails(capsys, "evaluate", str(scored), "--plan", str(broken))
+
+
+def test_an_empty_data_set_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    empty = tmp_path / "empty.txt"
+    empty.write_text("")
+    out = tmp_path / "S.qwb"
+    assert "empty.txt" in fails(capsys, "calibrate", MODEL, "--data", str(empty), "--out", str(out))
+    assert not out.exists()
+
+
+def test_bench_says_what_ran_where(capsys: pytest.CaptureFixture[str]) -> None:
+    found = call(capsys, "bench", "--shape", "64x64", "--repeats", "3", "--schemes", "int8-channel")
+    assert found["rows"][0]["note"]
+    assert found["device"]
+    assert found["cuda"]
+
+
+def test_without_a_display_the_window_says_what_to_do(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    if sys.platform.startswith("linux"):
+        assert "headless" in fails(capsys, "demo")
