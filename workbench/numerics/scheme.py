@@ -26,8 +26,10 @@ class Parameters:
     """What ``fit`` decides for a matrix: ``value = scale * (code - zero_point)``, element by element.
 
     ``scale`` and ``zero_point`` (None for symmetric schemes) are float32 tensors of shape ``(rows, groups)``,
-    ``(rows, 1)`` or ``(1, 1)``; ``width`` is the number of columns that one entry serves.  The scale holds only values
-    that the scheme's scale format can store, so rounding with it equals decoding what was written.
+    ``(rows, 1)`` or ``(1, 1)``; ``width`` is the number of columns that one entry serves (at least that many where
+    there is one entry a row).  Schemes with blocks of rows repeat an entry for every row.  A scale may be negative or
+    zero (all values are 0 then).  It holds only values that the scheme's scale format can store, so rounding with it
+    equals decoding what was written.
     """
 
     scale: torch.Tensor
@@ -55,7 +57,7 @@ class Scheme(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The canonical one-line name, for example ``int4-g128-asym``; ``parse_scheme(name)`` gives this scheme back."""
+        """The canonical name, for example ``int4-g128-asym``; ``parse_scheme(name)`` gives this scheme back."""
 
     @property
     @abstractmethod
@@ -69,14 +71,27 @@ class Scheme(ABC):
 
     @abstractmethod
     def bits(self, shape: tuple[int, int]) -> int:
-        """Return the exact number of bits that a ``rows x columns`` matrix takes, scales, zero points, padding included.
+        """Return the exact bits that a ``rows x columns`` matrix takes, with scales, zero points and padding.
 
         Always equal to ``8 * encode(...).nbytes``; a whole number of bytes for each stored array.
         """
 
     @abstractmethod
     def values(self) -> np.ndarray:
-        """Return the values that the element format represents at scale 1, ascending, float32 (for drawing the grid)."""
+        """Return the values that the element format represents at scale 1, ascending, float32 (to draw the grid)."""
+
+    @abstractmethod
+    def grids(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Return the representable values of many static ranges, ascending, float64 ``[n, levels]``.
+
+        ``low <= 0 <= high`` are float64 ``[n]``.  A format without a scale returns ``[n, 0]``: a range means nothing
+        to it.  Numpy only; equal to what ``round`` gives with ``fit_range(low, high)``.
+        """
+
+    def grid(self, low: float, high: float) -> np.ndarray:
+        """Return the representable values of the static range ``[low, high]``, ascending, float64 ``[levels]``."""
+        grid: np.ndarray = self.grids(np.array([min(low, 0.0)]), np.array([max(high, 0.0)]))[0]
+        return grid
 
     @abstractmethod
     def fit(

@@ -66,7 +66,8 @@ class FloatElement(Element):
         code = np.arange(2 ** (self.exponent_bits + self.mantissa_bits) - self.specials)
         exponent, mantissa = code >> self.mantissa_bits, code & (2**self.mantissa_bits - 1)
         fraction = mantissa / 2.0**self.mantissa_bits + (exponent > 0)
-        return (fraction * 2.0 ** (np.maximum(exponent, 1) - self.bias)).astype(np.float32)
+        magnitudes: np.ndarray = fraction * 2.0 ** (np.maximum(exponent, 1) - self.bias)
+        return magnitudes.astype(np.float32)
 
     def table(self) -> np.ndarray:
         """Return float32 ``[2**bits]``; NaN for infinities and NaNs."""

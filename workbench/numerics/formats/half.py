@@ -54,11 +54,9 @@ class PassthroughScheme(Scheme):
         values = self.element.load(stored)
         return np.unique(values[np.isfinite(values)])
 
-    def grid(self, low: float, high: float) -> np.ndarray:
-        """Return the format's values within ``[low, high]``, ascending, float64; empty for fp32."""
-        _check(low, high)
-        values = self.values().astype(np.float64)
-        return values[(values >= min(low, 0.0)) & (values <= max(high, 0.0))]
+    def grids(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Return no levels, ``[n, 0]``: the format has no scale to choose."""
+        return np.zeros((low.size, 0))
 
     def fit(
         self, weight: torch.Tensor, importance: torch.Tensor | None = None, *, clip_search: bool = False

@@ -85,14 +85,8 @@ class ScaledScheme(Scheme):
         values = self.element.values()
         return values if self.symmetric else values - values[0]
 
-    def grid(self, low: float, high: float) -> np.ndarray:
-        """Return the representable values of the static range ``[low, high]``, ascending, float64."""
-        scale, zero_point = self._static(low, high)
-        values = self.values().astype(np.float64)
-        return float(scale[0, 0]) * (values if zero_point is None else values - float(zero_point[0, 0]))
-
     def grids(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """Return the grids of many static ranges: ``low`` and ``high`` float64 ``[n]``, result ``[n, levels]``."""
+        """Return the representable values of many static ranges, ``[n, levels]``; see the contract."""
         scale, zero_point = self._parameters(low[:, None], high[:, None], signed=False)
         values = self.values().astype(np.float64)[None]
         grids: np.ndarray = scale.astype(np.float64) * (values if zero_point is None else values - zero_point)
@@ -202,9 +196,7 @@ class ScaledScheme(Scheme):
     def _static(self, low: float, high: float) -> tuple[np.ndarray, np.ndarray | None]:
         if not (math.isfinite(low) and math.isfinite(high) and low <= high):
             raise RangeError(f"expected a finite range with low <= high; got [{low}, {high}]")
-        scale, zero_point = self._parameters(
-            np.array([[min(low, 0.0)]]), np.array([[max(high, 0.0)]]), signed=False
-        )
+        scale, zero_point = self._parameters(np.array([[min(low, 0.0)]]), np.array([[max(high, 0.0)]]), signed=False)
         return scale, zero_point
 
     def _parameters(self, low: Array, high: Array, *, signed: bool) -> tuple[Array, Array | None]:

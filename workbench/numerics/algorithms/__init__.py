@@ -1,0 +1,25 @@
+"""Rounding algorithms by name.
+
+One file each.  To add one, write the file and put an instance into ``ALGORITHMS``; third parties publish theirs as a
+``workbench.algorithms`` entry point.
+"""
+
+from __future__ import annotations
+
+from workbench.errors import PlanError
+from workbench.numerics.algorithms.algorithm import Algorithm, Context, Rounded
+from workbench.numerics.algorithms.rtn import Rtn
+from workbench.registry import Registry
+
+__all__ = ["ALGORITHMS", "REGISTRY", "Algorithm", "Context", "Rounded", "Rtn", "algorithm"]
+
+ALGORITHMS: tuple[Algorithm, ...] = (Rtn(), Rtn(clip_search=True))
+
+REGISTRY: Registry[Algorithm] = Registry(
+    ALGORITHMS, "workbench.algorithms", kind="algorithm", error=PlanError, member_type=Algorithm
+)
+
+
+def algorithm(name: str) -> Algorithm:
+    """Return the algorithm called ``name`` with its default options; PlanError that names the closest ones."""
+    return REGISTRY.get(name.strip().lower())

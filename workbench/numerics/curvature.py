@@ -1,0 +1,105 @@
+"""How much a change of one layer's weights costs: a Kronecker-factored Fisher matrix.
+
+For a linear layer ``y = W x`` the Fisher information of ``W`` is approximated by the product of ``A = E[x x^T]`` over
+tokens and ``G = E[d d^T]``, ``d`` being the gradient of the log-likelihood at ``y`` with labels drawn from the model
+(Martens & Grosse, "Optimizing Neural Networks with Kronecker-factored Approximate Curvature", ICML 2015).  Only the
+diagonal of ``G`` is kept, and of ``A`` the diagonal, with the full matrix where it was collected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.numerics.tiles import row_tiles
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Curvature:
+    """Second moments of one layer, means over ``count`` tokens.
+
+    ``rows`` float64 ``[rows]`` and ``columns`` float64 ``[columns]`` weigh the matrix view of the weight: for a linear
+    layer diag G and diag A; for an embedding the share of tokens that use a row, and diag G at its output.  ``full`` is
+    A, float32 ``[columns, columns]``, or None.
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    full: np.ndarray | None
+    count: int
+
+    def __post_init__(self) -> None:
+        if self.rows.ndim != 1 or self.columns.ndim != 1:
+            raise ValueError(f"expected vectors; got shapes {self.rows.shape} and {self.columns.shape}")
+        if self.full is not None and self.full.shape != (self.columns.size, self.columns.size):
+            raise ValueError(f"full: expected a square matrix over {self.columns.size} columns; got {self.full.shape}")
+
+    def merge(self, other: Curvature) -> Curvature:
+        """Return the means over the tokens of both; the full matrix is kept if both have it."""
+        if self.rows.shape != other.rows.shape or self.columns.shape != other.columns.shape:
+            raise ValueError(
+                f"cannot merge the curvature of a {self.rows.size} x {self.columns.size} and of a "
+                f"{other.rows.size} x {other.columns.size} matrix"
+            )
+        count = self.count + other.count
+        share = other.count / count if count else 0.0
+        full = None
+        if self.full is not None and other.full is not None:
+            full = (self.full + (other.full - self.full) * np.float32(share)).astype(np.float32)
+        return Curvature(
+            rows=self.rows + (other.rows - self.rows) * share,
+            columns=self.columns + (other.columns - self.columns) * share,
+            full=full,
+            count=count,
+        )
+
+    def importance(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``rows`` float32 ``[rows, 1]`` and ``columns`` float32 ``[1, columns]``; their product weighs D**2."""
+        return self.rows.astype(np.float32)[:, None], self.columns.astype(np.float32)[None]
+
+
+def predicted_loss(difference: torch.Tensor, curvature: Curvature) -> float:
+    """Return ``1/2 * sum_ij rows_i columns_j D_ij**2``: nats per token that changing W by ``difference`` D costs.
+
+    ``difference`` is ``[rows, columns]``.  Uses the diagonal of A: right when the errors of a row are uncorrelated, as
+    they are after rounding to nearest.
+    """
+    import torch
+
+    _check(difference, curvature)
+    columns = torch.from_numpy(curvature.columns).to(difference.device)
+    weights = torch.from_numpy(curvature.rows).to(difference.device)
+    loss = torch.zeros((), dtype=torch.float64, device=difference.device)
+    for part in row_tiles(*difference.shape):
+        squares = difference[part].detach().to(torch.float32).square()
+        norm = columns.max().clamp_min(torch.finfo(torch.float64).tiny)
+        by_row = squares @ (columns / norm).to(torch.float32)
+        loss += (by_row.to(torch.float64) @ weights[part]) * norm
+    return 0.5 * float(loss)
+
+
+def predicted_loss_full(difference: torch.Tensor, curvature: Curvature) -> float:
+    """Return ``1/2 * sum_i rows_i (D A D^T)_ii``, nats per token, with the full A: right for correlated errors too."""
+    import torch
+
+    _check(difference, curvature)
+    if curvature.full is None:
+        raise ValueError("the full second moment of the inputs was not collected; use predicted_loss")
+    full = torch.from_numpy(curvature.full).to(difference.device)
+    weights = torch.from_numpy(curvature.rows).to(difference.device)
+    loss = torch.zeros((), dtype=torch.float64, device=difference.device)
+    for part in row_tiles(*difference.shape):
+        tile = difference[part].detach().to(torch.float32)
+        loss += ((tile @ full) * tile).sum(dim=1).to(torch.float64) @ weights[part]
+    return 0.5 * float(loss)
+
+
+def _check(difference: torch.Tensor, curvature: Curvature) -> None:
+    expected = (curvature.rows.size, curvature.columns.size)
+    if tuple(difference.shape) != expected:
+        raise ValueError(f"expected a difference of shape {expected}; got {tuple(difference.shape)}")

@@ -1,0 +1,52 @@
+"""What a static range costs, read off a histogram: fast enough to follow a handle that is being dragged."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from workbench.errors import RangeError
+from workbench.numerics.histogram_moments import Moments
+from workbench.numerics.scheme import Scheme
+from workbench.numerics.statistics import LayerStatistics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeQuality:
+    """``clipped``: share of the values outside the range (0 to 1); ``mean_squared_error`` in squared units of the
+    tensor; ``sqnr_db``: ``10 log10(mean square / mean squared error)``, infinite without error."""
+
+    clipped: float
+    mean_squared_error: float
+    sqnr_db: float
+
+
+def histogram_error(statistics: LayerStatistics, scheme: Scheme, low: float, high: float) -> RangeQuality:
+    """Return the quality of the static range ``[low, high]`` of ``scheme`` for what ``statistics`` saw.
+
+    Values are taken as spread evenly within each of the 2048 bins.  A format without a scale has no range: it clips
+    nothing, and its own rounding, below the resolution of the histogram, counts as 0.  Raises RangeError if nothing
+    was seen, or for a range that is not finite with ``low <= high``.
+    """
+    if not statistics.count:
+        raise RangeError("nothing was observed, so a range has no error; calibrate first")
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise RangeError(f"expected a finite range with low <= high; got [{low}, {high}]")
+    grid = scheme.grid(low, high)
+    if not grid.size:
+        return RangeQuality(clipped=0.0, mean_squared_error=0.0, sqnr_db=math.inf)
+    moments = Moments.of(statistics)
+    error = float(moments.squared_error(grid[None])[0]) / statistics.count
+    outer_low, outer_high = min(low, 0.0, float(grid[0])), max(high, 0.0, float(grid[-1]))
+    return RangeQuality(
+        clipped=moments.outside(outer_low, outer_high),
+        mean_squared_error=error,
+        sqnr_db=decibels(statistics.total_squares / statistics.count, error),
+    )
+
+
+def decibels(signal: float, noise: float) -> float:
+    """Return ``10 log10(signal / noise)`` of two powers; +inf without noise, -inf without signal."""
+    if noise <= 0:
+        return math.inf
+    return 10 * math.log10(signal / noise) if signal > 0 else -math.inf

@@ -1,0 +1,78 @@
+"""The range that keeps the most information: least Kullback-Leibler divergence of the rounded histogram.
+
+After Migacz, "8-bit Inference with TensorRT" (GTC 2017), with the reference and the expansion as described there:
+the clipped mass counts in the edge bins of the reference distribution (and only there), and a level's mass is spread
+over those of its bins that are not empty.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from workbench.errors import RangeError
+from workbench.numerics.ranges.calibrated import Range, found, full_range
+from workbench.numerics.scheme import Scheme
+from workbench.numerics.statistics import LayerStatistics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entropy:
+    """Tries ``candidates`` shares of the full range, down to where a level is as narrow as a bin."""
+
+    candidates: int = 64
+
+    def __post_init__(self) -> None:
+        if self.candidates < 2:
+            raise RangeError(f"expected at least 2 candidates; got {self.candidates}")
+
+    @property
+    def name(self) -> str:
+        """``entropy``."""
+        return "entropy"
+
+    def range(self, statistics: LayerStatistics, scheme: Scheme) -> Range:
+        """Return the range with the least divergence; the full one if the histogram is too coarse to choose."""
+        low, high = full_range(statistics, scheme)
+        levels = scheme.grids(np.array([low]), np.array([high])).shape[1]
+        bins = (high - low) / statistics.bin_width
+        if not levels or bins <= levels:
+            return found(statistics, low, high, self.name)
+        shares = np.linspace(1.0, levels / bins, self.candidates)
+        scores = [self._score(statistics, scheme, low * share, high * share) for share in shares]
+        share = float(shares[int(np.argmin(scores))])
+        return found(statistics, low * share, high * share, self.name)
+
+    @staticmethod
+    def _score(statistics: LayerStatistics, scheme: Scheme, low: float, high: float) -> float:
+        edges = statistics.edges
+        first = int(np.searchsorted(edges, low, side="right")) - 1
+        last = max(int(np.searchsorted(edges, high, side="left")), first + 1)
+        grid = scheme.grid(low, high)
+        centres = (edges[first:last] + edges[first + 1 : last + 1]) / 2
+        level = np.searchsorted((grid[1:] + grid[:-1]) / 2, centres)
+        return divergence(statistics.counts, first, last, level)
+
+
+def divergence(counts: np.ndarray, first: int, last: int, level: np.ndarray) -> float:
+    """Return KL(reference || expanded) in nats of the bins ``first`` to ``last`` (exclusive).
+
+    ``level`` int ``[last - first]`` is the level that each bin rounds to.  An edge bin that holds clipped mass, in a level
+    without any of its own, would make the divergence infinite for a single outlier; such a bin counts as half a value.
+    """
+    inside = counts[first:last].astype(np.float64)
+    reference = inside.copy()
+    reference[0] += counts[:first].sum()
+    reference[-1] += counts[last:].sum()
+    occupied = reference > 0
+    size = int(level[-1]) + 1
+    mass = np.bincount(level, weights=inside, minlength=size)
+    sharers = np.bincount(level, weights=occupied, minlength=size)
+    if not mass.sum():
+        return math.inf
+    expanded = (mass / np.maximum(sharers, 1.0))[level][occupied]
+    expanded[expanded == 0] = 0.5
+    p, q = reference[occupied] / reference.sum(), expanded / expanded.sum()
+    return float((p * np.log(p / q)).sum())

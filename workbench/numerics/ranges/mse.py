@@ -1,0 +1,59 @@
+"""The range with the least mean squared error of clipping and rounding together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from workbench.errors import RangeError
+from workbench.numerics.histogram_moments import Moments
+from workbench.numerics.ranges.calibrated import Range, found, full_range, is_symmetric
+from workbench.numerics.scheme import Scheme
+from workbench.numerics.statistics import LayerStatistics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mse:
+    """Tries ``candidates`` shares of the full range, from all of it down to ``least``, then refines around the best.
+
+    For an asymmetric scheme both ends shrink together first, then each end alone.
+    """
+
+    candidates: int = 64
+    least: float = 0.02
+
+    def __post_init__(self) -> None:
+        if self.candidates < 2 or not 0 < self.least < 1:
+            raise RangeError(
+                f"expected at least 2 candidates and 0 < least < 1; got {self.candidates} and {self.least}"
+            )
+
+    @property
+    def name(self) -> str:
+        """``mse``."""
+        return "mse"
+
+    def range(self, statistics: LayerStatistics, scheme: Scheme) -> Range:
+        """Return the range with the least error as the histogram tells it; never worse than the full range."""
+        low, high = full_range(statistics, scheme)
+        if not scheme.grids(np.array([low]), np.array([high])).size:
+            return found(statistics, low, high, self.name)
+        moments = Moments.of(statistics)
+        shares = np.geomspace(1.0, self.least, self.candidates)
+        low, high = _best(moments, scheme, low * shares, high * shares)
+        step = shares[0] / shares[1]
+        fine = np.concatenate([[1.0], np.linspace(1 / step, step, 24)])
+        for _ in range(1 if is_symmetric(scheme) else 2):
+            if not is_symmetric(scheme):
+                wide = np.concatenate([[1.0], np.linspace(0.5, 1.5, 24)])
+                low, high = _best(moments, scheme, low * wide, np.full(wide.size, high))
+                low, high = _best(moments, scheme, np.full(wide.size, low), high * wide)
+            low, high = _best(moments, scheme, low * fine, high * fine)
+        return found(statistics, low, high, self.name)
+
+
+def _best(moments: Moments, scheme: Scheme, low: np.ndarray, high: np.ndarray) -> tuple[float, float]:
+    """Return the pair with the least squared error, the first of equals."""
+    index = int(np.argmin(moments.squared_error(scheme.grids(low, high))))
+    return float(low[index]), float(high[index])
