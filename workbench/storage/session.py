@@ -37,7 +37,7 @@ class Environment:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Session:
-    """A model's facts and everything computed about it.  Never changed in place: ``dataclasses.replace`` makes the next.
+    """A model's facts and everything computed about it.  Frozen: ``dataclasses.replace`` makes the next one.
 
     ``statistics`` maps (layer, tap) with tap in TAPS; ``ranges`` maps (layer, tap, method) to calibrated ranges and
     ``active_ranges`` (layer, tap) to the one in force, which may be a person's own (method ``manual``).

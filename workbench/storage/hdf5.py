@@ -1,0 +1,301 @@
+"""The session as one HDF5 file that any HDF5 viewer shows: named groups, one dataset for each field, units, versions.
+
+====================================  ==================================================================================
+``/``                                 type, version, and what wrote it
+``/environment``                      versions and device, as attributes
+``/model``                            facts as attributes; ``source``, tables ``layers`` and ``kept``, ``non_finite``
+``/calibration``, ``/evaluation``     which data was used, as attributes; absent where there was none
+``/statistics/<tap>``                 a table with one row for each layer: ``counts`` is layers x bins
+``/ranges``, ``/active_ranges``       tables over layer, tap and method
+``/curvature``                        a table with one row for each layer
+``/sensitivity/<metric>``             ``score`` with the dimension scales ``layers`` and ``schemes``
+``/plan``, ``/plans/<name>``          name and fingerprint as attributes, the table ``rules``
+``/locked``, ``/notes``               lists of strings
+``/evaluations``, ``/timings``        tables; ``/evaluations/metrics`` has one row for each metric of each evaluation
+====================================  ==================================================================================
+
+The file is formed in memory and written by us: a disk that fills up in the middle is then our error to handle, and not
+one inside the HDF5 library, which cannot close a file that it failed to write.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from workbench.errors import SessionError
+from workbench.models.dataset import DataRecord
+from workbench.models.evaluation import Evaluation, Metric, Timing
+from workbench.models.layer import KeptTensor, Layer
+from workbench.models.summary import ModelSource, ModelSummary
+from workbench.numerics.curvature import Curvature
+from workbench.numerics.ranges import Range
+from workbench.numerics.statistics import LayerStatistics
+from workbench.planning.plan import Assignment, Plan, Rule
+from workbench.planning.sensitivity import Sensitivity
+from workbench.storage.atomic import replacing
+from workbench.storage.columns import (
+    describe,
+    link_name,
+    member,
+    original_name,
+    read_array,
+    read_text,
+    write_array,
+    write_text,
+)
+from workbench.storage.records import build, read_record, read_rows, read_table, write_record, write_table
+from workbench.storage.session import SCHEMA_VERSION, Environment, Session
+
+TYPE = "quantization-workbench/session"
+_DAMAGE = (
+    OSError, RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError, MemoryError,
+)  # fmt: skip
+_TIMING_UNITS = {"samples": "microsecond", "baseline_samples": "microsecond"}
+_EVALUATION_UNITS = {"bits_per_weight": "bit", "nbytes": "byte", "predicted_kl": "nat"}
+
+
+def write_session(session: Session, path: Path) -> None:
+    """Write ``session`` to ``path``, atomically.
+
+    Raises SessionError if the session contradicts itself or the file cannot be written; the old file stays whole.
+    """
+    check(session, "the session")
+    image = io.BytesIO()
+    try:
+        with h5py.File(image, "w", track_order=True) as file:
+            _write(file, session)
+    except _DAMAGE as error:
+        raise SessionError(f"the session cannot be stored: {_first_line(error)}; nothing was written") from error
+    with replacing(path, SessionError, "the session") as temporary:
+        temporary.write_bytes(image.getbuffer())
+
+
+def read_session(path: Path) -> Session:
+    """Read a session.
+
+    Raises SessionError, one line, for a path without a file, a file that is no HDF5 or no session, is truncated or
+    damaged, lacks a part, or is of a later version.
+    """
+    _check_signature(path)
+    try:
+        with h5py.File(path, "r", locking=False) as file:
+            _check_version(file)
+            session = _read(file)
+    except SessionError as error:
+        raise SessionError(f"the session {path} cannot be read: {error}") from error
+    except _DAMAGE as error:
+        truncated = "truncated" in str(error)
+        what = "is truncated" if truncated else "is damaged"
+        raise SessionError(f"the session {path} {what}: {_first_line(error)}; use a backup or an autosave") from error
+    check(session, f"the session {path}")
+    return session
+
+
+def check(session: Session, where: str) -> None:
+    """Raise SessionError if counts are negative or shapes disagree; ``where`` begins the message."""
+    for (layer, tap), statistics in session.statistics.items():
+        if statistics.count < 0 or statistics.non_finite < 0 or int(statistics.counts.min(initial=0)) < 0:
+            raise SessionError(f"{where} has a negative count in the statistics of {layer} ({tap})")
+    for metric, table in session.sensitivities.items():
+        expected = (len(table.layers), len(table.schemes))
+        if table.score.shape != expected:
+            raise SessionError(f"{where} has scores of {metric} of shape {table.score.shape}, expected {expected}")
+    for name, curvature in session.curvature.items():
+        if curvature.count < 0:
+            raise SessionError(f"{where} has a negative count in the curvature of {name}")
+
+
+def _write(file: h5py.File, session: Session) -> None:
+    describe(file, TYPE, created_by=f"Quantization Workbench {session.environment.workbench}")
+    file.attrs["version"] = SCHEMA_VERSION
+    write_record(file, "environment", session.environment)
+    _write_model(file, session.model)
+    for name, record in (("calibration", session.calibration), ("evaluation", session.evaluation)):
+        if record is not None:
+            write_record(file, name, record)
+    _write_statistics(file, session.statistics)
+    _write_ranges(file, session)
+    curvature = session.curvature
+    write_table(file, "curvature", Curvature, list(curvature.values()), keys={"layer": list(curvature)})
+    tables = _collection(file, "sensitivity")
+    for metric, table in session.sensitivities.items():
+        _write_sensitivity(tables, metric, table)
+    _write_plan(file, "plan", session.plan)
+    plans = _collection(file, "plans")
+    for name, plan in session.plans.items():
+        _write_plan(plans, link_name(name), plan)
+    write_text(file, "locked", sorted(session.locked))
+    write_text(file, "notes", session.notes)
+    _write_evaluations(file, session.evaluations)
+    write_table(file, "timings", Timing, session.timings, units=_TIMING_UNITS)
+
+
+def _read(file: h5py.File) -> Session:
+    ranges, (layers, taps, methods) = read_table(
+        file, "ranges", Range, keys={"layer": str, "tap": str, "method_key": str}
+    )
+    active, (active_layers, active_taps) = read_table(file, "active_ranges", Range, keys={"layer": str, "tap": str})
+    curvature, (curved,) = read_table(file, "curvature", Curvature, keys={"layer": str})
+    return Session(
+        model=_read_model(file),
+        environment=build(Environment, read_record(file, "environment", Environment), "/environment"),
+        plan=_read_plan(file, "plan"),
+        calibration=_read_data(file, "calibration"),
+        evaluation=_read_data(file, "evaluation"),
+        statistics=_read_statistics(file),
+        ranges=dict(zip(zip(layers, taps, methods, strict=True), ranges, strict=True)),
+        active_ranges=dict(zip(zip(active_layers, active_taps, strict=True), active, strict=True)),
+        curvature=dict(zip(curved, curvature, strict=True)),
+        sensitivities={original_name(link): _read_sensitivity(group) for link, group in _members(file, "sensitivity")},
+        plans={original_name(link): _read_plan(member(file, "plans"), link) for link, _ in _members(file, "plans")},
+        locked=frozenset(read_text(file, "locked")),
+        evaluations=_read_evaluations(file),
+        timings=tuple(read_table(file, "timings", Timing)[0]),
+        notes=tuple(read_text(file, "notes")),
+    )
+
+
+def _write_model(file: h5py.File, model: ModelSummary) -> None:
+    group = write_record(file, "model", model)
+    write_record(group, "source", model.source)
+    write_table(group, "layers", Layer, model.layers)
+    write_table(group, "kept", KeptTensor, model.kept)
+    write_text(group, "non_finite", model.non_finite)
+
+
+def _read_model(file: h5py.File) -> ModelSummary:
+    facts = read_record(file, "model", ModelSummary)
+    group = member(file, "model")
+    facts["source"] = build(ModelSource, read_record(group, "source", ModelSource), "/model/source")
+    facts["layers"] = tuple(read_table(group, "layers", Layer)[0])
+    facts["kept"] = tuple(read_table(group, "kept", KeptTensor)[0])
+    facts["non_finite"] = tuple(read_text(group, "non_finite"))
+    return build(ModelSummary, facts, "/model")
+
+
+def _read_data(file: h5py.File, name: str) -> DataRecord | None:
+    return build(DataRecord, read_record(file, name, DataRecord), f"/{name}") if name in file else None
+
+
+def _write_statistics(file: h5py.File, statistics: Mapping[tuple[str, str], LayerStatistics]) -> None:
+    group = _collection(file, "statistics")
+    for tap in dict.fromkeys(tap for _, tap in statistics):
+        layers = [layer for layer, at in statistics if at == tap]
+        rows = [statistics[layer, tap] for layer in layers]
+        write_table(group, link_name(tap), LayerStatistics, rows, keys={"layer": layers})
+
+
+def _read_statistics(file: h5py.File) -> dict[tuple[str, str], LayerStatistics]:
+    found: dict[tuple[str, str], LayerStatistics] = {}
+    for link, _ in _members(file, "statistics"):
+        rows, (layers,) = read_table(member(file, "statistics"), link, LayerStatistics, keys={"layer": str})
+        found |= {(layer, original_name(link)): row for layer, row in zip(layers, rows, strict=True)}
+    return found
+
+
+def _write_ranges(file: h5py.File, session: Session) -> None:
+    _write_keyed_ranges(file, "ranges", session.ranges, ("layer", "tap", "method_key"))
+    _write_keyed_ranges(file, "active_ranges", session.active_ranges, ("layer", "tap"))
+
+
+def _write_keyed_ranges(file: h5py.File, name: str, ranges: Mapping[Any, Range], parts: tuple[str, ...]) -> None:
+    keys: dict[str, list[str] | np.ndarray] = {part: [key[index] for key in ranges] for index, part in enumerate(parts)}
+    write_table(file, name, Range, list(ranges.values()), keys=keys)
+
+
+def _write_sensitivity(parent: h5py.Group, metric: str, table: Sensitivity) -> None:
+    group = write_record(parent, link_name(metric), table)
+    score = write_array(group, "score", table.score, table.unit)
+    for axis, (label, names) in enumerate((("layers", table.layers), ("schemes", table.schemes))):
+        scale = write_text(group, label, names)
+        scale.make_scale(label)
+        score.dims[axis].label = label
+        score.dims[axis].attach_scale(scale)
+
+
+def _read_sensitivity(group: h5py.Group) -> Sensitivity:
+    facts = read_record(group.parent, group.name.rpartition("/")[2], Sensitivity)
+    facts |= {label: tuple(read_text(group, label)) for label in ("layers", "schemes")}
+    return build(Sensitivity, facts | {"score": read_array(group, "score", 2)}, group.name)
+
+
+def _write_plan(parent: h5py.Group, name: str, plan: Plan) -> None:
+    group = write_record(parent, name, plan)
+    patterns = [rule.pattern for rule in plan.rules]
+    write_table(group, "rules", Assignment, [rule.assignment for rule in plan.rules], keys={"pattern": patterns})
+
+
+def _read_plan(parent: h5py.Group, name: str) -> Plan:
+    facts = read_record(parent, name, Plan)
+    assignments, (patterns,) = read_table(member(parent, name), "rules", Assignment, keys={"pattern": str})
+    pairs = zip(patterns, assignments, strict=True)
+    facts["rules"] = tuple(Rule(pattern=pattern, assignment=assignment) for pattern, assignment in pairs)
+    return build(Plan, facts, f"the plan {name}")
+
+
+def _write_evaluations(file: h5py.File, evaluations: tuple[Evaluation, ...]) -> None:
+    group = write_table(file, "evaluations", Evaluation, evaluations, units=_EVALUATION_UNITS, without=("metrics",))
+    entries = [(index, *item) for index, each in enumerate(evaluations) for item in each.metrics.items()]
+    numbers = np.array([index for index, _, _ in entries], dtype=np.int64)
+    keys: dict[str, list[str] | np.ndarray] = {"evaluation": numbers, "key": [key for _, key, _ in entries]}
+    write_table(group, "metrics", Metric, [metric for _, _, metric in entries], keys=keys)
+
+
+def _read_evaluations(file: h5py.File) -> tuple[Evaluation, ...]:
+    rows, _ = read_rows(file, "evaluations", Evaluation, without=("metrics",))
+    metrics, (numbers, keys) = read_table(
+        member(file, "evaluations"), "metrics", Metric, keys={"evaluation": int, "key": str}
+    )
+    found: list[dict[str, Metric]] = [{} for _ in rows]
+    for number, key, metric in zip(numbers, keys, metrics, strict=True):
+        if not 0 <= number < len(rows):
+            raise SessionError(f"/evaluations/metrics speaks of evaluation {number}, there are {len(rows)}")
+        found[number][key] = metric
+    return tuple(
+        build(Evaluation, row | {"metrics": each}, "/evaluations") for row, each in zip(rows, found, strict=True)
+    )
+
+
+def _collection(parent: h5py.Group, name: str) -> h5py.Group:
+    group = parent.create_group(name, track_order=True)
+    describe(group, "collection")
+    return group
+
+
+def _members(parent: h5py.Group, name: str) -> list[tuple[str, Any]]:
+    return list(member(parent, name).items())
+
+
+def _check_signature(path: Path) -> None:
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(8)
+    except OSError as error:
+        raise SessionError(f"the session {path} cannot be read: {error.strerror}") from error
+    if not start:
+        raise SessionError(f"{path} is no session: the file is empty")
+    if start != b"\x89HDF\r\n\x1a\n":
+        raise SessionError(
+            f"{path} is no session: it is no HDF5 file; a .qwb file that the workbench wrote was expected"
+        )
+
+
+def _check_version(file: h5py.File) -> None:
+    if file.attrs.get("type") != TYPE:
+        raise SessionError("it is an HDF5 file, but no session of the workbench")
+    version = int(file.attrs.get("version", 0))
+    if version > SCHEMA_VERSION:
+        raise SessionError(
+            f"it has version {version}, this workbench reads version {SCHEMA_VERSION} and older; update the workbench"
+        )
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    return (text.splitlines() or [type(error).__name__])[0][:200]
