@@ -1,6 +1,6 @@
-"""The one mutable document: the current session, what is selected, the undo stack.  Lives on the main thread; free of Qt.
+"""The one mutable document: the current session, what is selected, the undo stack.  On the main thread; free of Qt.
 
-Every change makes a new frozen :class:`State` and tells the listeners ``changed(old, new)``; a view redraws what differs.
+Every change makes a new frozen :class:`State` and tells the listeners ``changed(old, new)``; views redraw what differs.
 Edits (plan, ranges, locks) are undoable; results (statistics, tables, evaluations) are not undone by undo.
 """
 
@@ -31,21 +31,17 @@ class Edits:
     @staticmethod
     def of(session: Session) -> Edits:
         """Take the edits out of ``session``."""
-        return Edits(
-            plan=session.plan, plans=session.plans, active_ranges=session.active_ranges, locked=session.locked
-        )
+        return Edits(plan=session.plan, plans=session.plans, active_ranges=session.active_ranges, locked=session.locked)
 
     def into(self, session: Session) -> Session:
         """Return ``session`` with these edits."""
-        return replace(
-            session, plan=self.plan, plans=self.plans, active_ranges=self.active_ranges, locked=self.locked
-        )
+        return replace(session, plan=self.plan, plans=self.plans, active_ranges=self.active_ranges, locked=self.locked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class State:
-    """A snapshot for the view.  ``assignments`` and ``totals`` belong to ``session.plan``; ``plan_error`` says why there
-    are none.  ``metric`` is the sensitivity metric that is shown; ``dirty`` tells that the file on disk is older."""
+    """A snapshot for the view.  ``assignments`` and ``totals`` belong to ``session.plan``; ``plan_error`` says why
+    there are none.  ``metric`` is the sensitivity metric that is shown; ``dirty``: the file on disk is older."""
 
     session: Session | None = None
     path: Path | None = None
@@ -166,6 +162,4 @@ def _resolved(old: State, new: State) -> State:
     except WorkbenchError as error:
         return replace(new, assignments={}, totals=None, plan_error=str(error))
     table = new.session.sensitivities.get(new.metric)
-    return replace(
-        new, assignments=assignments, totals=totals(new.session.model, assignments, table), plan_error=""
-    )
+    return replace(new, assignments=assignments, totals=totals(new.session.model, assignments, table), plan_error="")

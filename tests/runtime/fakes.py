@@ -1,0 +1,79 @@
+"""Requests that misbehave in every way a job can, importable by the engine process."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from workbench import errors
+from workbench.progress import Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Fake:
+    """Does what its fields say, in their order, and answers with ``answer``."""
+
+    title: str = "fake"
+    answer: Any = None
+    steps: int = 0
+    pause: float = 0.0
+    partials: bool = False
+    deaf: float = 0.0
+    error: str = ""
+    message: str = "on purpose"
+    kill: int = 0
+    array: np.ndarray | None = None
+    unpicklable: bool = False
+    touch: str = ""
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def run(self, models: Any, progress: Progress) -> Any:
+        """Do it."""
+        if self.touch:
+            with open(self.touch, "x"):
+                pass
+        for step in range(self.steps):
+            progress(step / self.steps, f"step {step}", ("partial", step) if self.partials else None)
+            time.sleep(self.pause)
+        if self.deaf:
+            _sleep_without_reporting(self.deaf)
+        if self.kill:
+            os.kill(os.getpid(), self.kill)
+            time.sleep(10)
+        if self.error:
+            raise _make(self.error, self.message)
+        if self.array is not None:
+            return {"array": self.array + 1, "pid": os.getpid(), "writable": self.array.flags.writeable}
+        return (lambda: None) if self.unpicklable else self.answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskProcess:
+    """Says what the engine process is like."""
+
+    title: str = "ask"
+
+    def run(self, models: Any, progress: Progress) -> dict[str, Any]:
+        """Look around."""
+        import torch
+
+        return {"pid": os.getpid(), "nice": os.nice(0), "threads": torch.get_num_threads()}
+
+
+def _make(name: str, message: str) -> BaseException:
+    if name == "TrustRequiredError":
+        return errors.TrustRequiredError(message, "network.py")
+    found = getattr(errors, name, None)
+    if found is not None:
+        return found(message)
+    return {"MemoryError": MemoryError, "ValueError": ValueError, "SystemExit": SystemExit}[name](message)
+
+
+def _sleep_without_reporting(seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(0.01)

@@ -1,0 +1,360 @@
+"""The engine process: it answers, heeds cancel, comes back when it dies, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.fakes import AskProcess, Fake
+from workbench.errors import (
+    CancelledError,
+    DataError,
+    EngineDiedError,
+    MissingResultError,
+    TrustRequiredError,
+    WorkbenchError,
+)
+from workbench.runtime import engine as engine_module
+from workbench.runtime import engine_process
+from workbench.runtime.engine import Engine, InlineEngine
+from workbench.runtime.transport import PREFIX, shared_root
+
+
+@contextlib.asynccontextmanager
+async def engine() -> AsyncIterator[Engine]:
+    """A warm engine, closed at the end."""
+    one = Engine()
+    try:
+        await one.ready()
+        yield one
+    finally:
+        await one.close()
+
+
+def folders() -> set[Path]:
+    """The engine folders on the memory file system now."""
+    return set(shared_root().glob(PREFIX + "*"))
+
+
+def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run an async test; no thread, process or shared folder may be left."""
+    before, threads = folders(), set(threading.enumerate())
+    asyncio.run(main())
+    assert folders() <= before
+    assert set(threading.enumerate()) <= threads
+    with pytest.raises(ChildProcessError):  # also: no zombie
+        while True:
+            child, _ = os.waitpid(-1, os.WNOHANG)
+            if child == 0:  # the resource tracker of multiprocessing may live on; nothing else may
+                assert _only_the_resource_tracker()
+                raise ChildProcessError
+
+
+def _only_the_resource_tracker() -> bool:
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return all(b"resource_tracker" in Path(f"/proc/{child}/cmdline").read_bytes() for child in children)
+
+
+async def until(condition: Callable[[], bool], seconds: float = 5.0) -> float:
+    """Wait for ``condition``; returns the seconds it took."""
+    start = time.monotonic()
+    while not condition():
+        assert time.monotonic() - start < seconds, "it did not happen in time"
+        await asyncio.sleep(0.002)
+    return time.monotonic() - start
+
+
+def test_answers_from_a_nice_process_with_a_core_left_free() -> None:
+    async def main() -> None:
+        async with engine() as one:
+            said = await one.run(1, AskProcess())
+            assert said["pid"] == one.pid != os.getpid()
+            assert said["nice"] >= 10
+            assert said["threads"] == max(1, len(os.sched_getaffinity(0)) - 1)
+
+    run(main)
+
+
+def test_arrays_cross_both_ways_and_are_writable() -> None:
+    async def main() -> None:
+        async with engine() as one:
+            for size in (3, 5_000, 1_000_000):
+                array = np.arange(size, dtype=np.float64)
+                back = await one.run(size, Fake(array=array))
+                np.testing.assert_array_equal(back["array"], array + 1)
+                assert back["writable"]
+                back["array"][0] = 7.0
+            assert len(list(one_folder(folders()).iterdir())) == 1, "files of finished messages are left"
+
+    run(main)
+
+
+def one_folder(found: set[Path]) -> Path:
+    (folder,) = found
+    return folder
+
+
+def test_errors_come_as_the_same_class_with_their_words() -> None:
+    async def main() -> None:
+        async with engine() as one:
+            with pytest.raises(MissingResultError, match="^on purpose$"):
+                await one.run(1, Fake(error="MissingResultError"))
+            with pytest.raises(TrustRequiredError) as trust:
+                await one.run(2, Fake(error="TrustRequiredError"))
+            assert trust.value.file == "network.py"
+            with pytest.raises(DataError):
+                await one.run(3, Fake(error="DataError"))
+            assert await one.run(4, Fake(answer=5)) == 5
+
+    run(main)
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (Fake(title="Calibrate", error="ValueError"), r"^Calibrate failed with ValueError: on purpose$"),
+        (Fake(title="Calibrate", error="MemoryError"), r"^Calibrate: the memory ran out"),
+        (Fake(title="Calibrate", error="SystemExit"), r"^Calibrate failed with SystemExit"),
+        (Fake(title="Calibrate", unpicklable=True), r"^handing over the result failed"),
+        (Fake(title="Calibrate", extra={"no": lambda: 0}), r"^sending the request failed"),
+    ],
+    ids=["fault", "memory", "exit", "response", "request"],
+)
+def test_faults_say_what_failed_and_the_engine_goes_on(request_: Fake, words: str) -> None:
+    async def main() -> None:
+        async with engine() as one:
+            pid = one.pid
+            with pytest.raises(WorkbenchError) as caught:
+                await one.run(1, request_)
+            assert re.match(words, str(caught.value))
+            assert type(caught.value) is WorkbenchError
+            assert "Traceback" in "".join(caught.value.__notes__)
+            assert "Traceback" not in str(caught.value)
+            assert await one.run(2, Fake(answer=5)) == 5
+            assert one.pid == pid
+
+    run(main)
+
+
+def test_progress_is_throttled_and_the_newest_arrives() -> None:
+    async def main() -> None:
+        async with engine() as one:
+            fractions: list[float] = []
+            partials: list[Any] = []
+
+            def on_progress(fraction: float | None, text: str, partial: Any) -> None:
+                if fraction is not None:
+                    fractions.append(fraction)
+                if partial is not None:
+                    partials.append(partial)
+
+            await one.run(1, Fake(steps=1000, pause=0.001, partials=True, deaf=0.3), on_progress)
+            assert fractions == sorted(fractions)
+            assert 10 <= len(fractions) <= 80
+            assert fractions[-1] == 0.999, "the last report before a long silence was lost"
+            assert 2 <= len(partials) <= 14
+            assert partials == sorted(partials) and partials[-1] == ("partial", 999)
+
+    run(main)
+
+
+def test_cancel_is_heeded_and_the_process_is_kept() -> None:
+    async def main() -> None:
+        async with engine() as one:
+            pid = one.pid
+            job = asyncio.ensure_future(one.run(1, Fake(steps=10_000, pause=0.005)))
+            await asyncio.sleep(0.1)
+            start = time.monotonic()
+            one.cancel(1)
+            with pytest.raises(CancelledError):
+                await job
+            assert time.monotonic() - start < 0.2
+            assert await one.run(2, Fake(answer="next")) == "next"
+            assert one.pid == pid
+
+    run(main)
+
+
+def test_cancel_of_an_earlier_job_does_not_touch_the_running_one() -> None:
+    async def main() -> None:
+        async with engine() as one:
+            assert await one.run(1, Fake(answer=1)) == 1
+            job = asyncio.ensure_future(one.run(2, Fake(steps=20, pause=0.01, answer=2)))
+            await asyncio.sleep(0.05)
+            one.cancel(1)
+            assert await job == 2
+
+    run(main)
+
+
+def test_a_deaf_job_is_ended_with_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "HEED_SECONDS", 0.2)
+
+    async def main() -> None:
+        async with engine() as one:
+            events: list[str] = []
+            one.subscribe(lambda event, text: events.append(event))
+            pid = one.pid
+            job = asyncio.ensure_future(one.run(1, Fake(deaf=60)))
+            await asyncio.sleep(0.1)
+            start = time.monotonic()
+            one.cancel(1)
+            with pytest.raises(CancelledError):
+                await job
+            assert 0.2 <= time.monotonic() - start < 0.8
+            assert await one.run(2, Fake(answer="next")) == "next"
+            assert one.pid != pid
+            assert events == ["died", "restarted"]
+
+    run(main)
+
+
+def test_kill_is_noticed_at_once_and_the_engine_comes_back() -> None:
+    async def main() -> None:
+        async with engine() as one:
+            events: list[str] = []
+            one.subscribe(lambda event, text: events.append(event))
+            pid = one.pid
+            assert pid is not None
+            job = asyncio.ensure_future(one.run(1, Fake(steps=10_000, pause=0.005)))
+            await asyncio.sleep(0.1)
+            start = time.monotonic()
+            os.kill(pid, signal.SIGKILL)
+            with pytest.raises(EngineDiedError, match="killed"):
+                await job
+            assert time.monotonic() - start < 0.1
+            assert await one.run(2, Fake(answer="next")) == "next"
+            assert events == ["died", "restarted"]
+
+    run(main)
+
+
+def test_death_while_idle_and_while_answering_in_shared_memory() -> None:
+    async def main() -> None:
+        async with engine() as one:
+            assert one.pid is not None
+            os.kill(one.pid, signal.SIGKILL)
+            await until(lambda: not one.alive)
+            with pytest.raises(EngineDiedError):
+                await one.run(1, Fake(kill=signal.SIGSEGV, array=np.zeros(100_000)))
+            assert await one.run(2, Fake(answer=3)) == 3
+
+    run(main)
+
+
+def test_cancel_while_warming_up() -> None:
+    async def main() -> None:
+        one = Engine()
+        await one.start()
+        assert not one.alive
+        job = asyncio.ensure_future(one.run(1, Fake(answer=1)))
+        await asyncio.sleep(0)
+        one.cancel(1)
+        with pytest.raises(CancelledError):
+            await job
+        await one.close()
+
+    run(main)
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.3])
+def test_close_while_starting(delay: float) -> None:
+    async def main() -> None:
+        one = Engine()
+        await one.start()
+        await asyncio.sleep(delay)
+        await one.close()
+        await one.close()
+
+    run(main)
+
+
+def test_close_ends_a_running_job() -> None:
+    async def main() -> None:
+        async with engine() as one:
+            job = asyncio.ensure_future(one.run(1, Fake(deaf=60)))
+            await asyncio.sleep(0.1)
+            await one.close()
+            with pytest.raises(CancelledError):
+                await job
+
+    run(main)
+
+
+def test_an_engine_that_never_starts_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_process, "main", _ends_at_once)
+
+    async def main() -> None:
+        one = Engine()
+        with pytest.raises(EngineDiedError, match="exit code 3"):
+            await one.run(1, Fake(answer=1))
+        assert not one.alive
+        await one.close()
+
+    run(main)
+
+
+def _ends_at_once(connection: object, folder: str) -> None:
+    os._exit(3)
+
+
+def test_one_job_at_a_time() -> None:
+    async def main() -> None:
+        one = InlineEngine()
+        assert await one.run(1, Fake(answer=1)) == 1
+        await one.close()
+        async with engine() as real:
+            job = asyncio.ensure_future(real.run(1, Fake(steps=10, pause=0.01)))
+            await asyncio.sleep(0)
+            with pytest.raises(RuntimeError, match="one at a time"):
+                await real.run(2, Fake())
+            await job
+
+    run(main)
+
+
+OWNER = """
+import asyncio, sys
+from workbench.runtime.engine import Engine
+
+async def main():
+    engine = Engine()
+    await engine.ready()
+    print(engine.pid, flush=True)
+    await asyncio.sleep(60)
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+
+
+def test_the_engine_ends_when_its_window_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "owner.py"
+    script.write_text(OWNER)
+    before = folders()
+    owner = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert owner.stdout is not None and owner.stderr is not None
+    pid = int(owner.stdout.readline())
+    owner.kill()
+    owner.wait()
+    deadline = time.monotonic() + 2
+    while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
+        assert time.monotonic() < deadline, "the engine outlived its window"
+        time.sleep(0.01)
+    assert folders() <= before
+    assert "leaked" not in owner.stderr.read()
+    owner.stdout.close()
+    owner.stderr.close()

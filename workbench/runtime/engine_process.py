@@ -1,0 +1,184 @@
+"""The engine process's own side: a receiver, which hears cancel at any time, and one thread that runs the jobs.
+
+The process is nice, takes all cores but one, and ends as soon as the window's end of the pipe closes, however the
+window ended.  Progress is a latest-value slot here too: a job writes it as often as it likes, a reporter sends it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import queue
+import shutil
+import signal
+import sys
+import threading
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from workbench.errors import CancelledError
+from workbench.runtime.failure import Failure
+from workbench.runtime.transport import Channel, Envelope
+
+if TYPE_CHECKING:
+    from workbench.runtime.model_cache import ModelCache
+
+RUN, CANCEL, CLOSE = "run", "cancel", "close"
+READY, BROKEN, PROGRESS, PARTIAL, DONE, FAILED = "ready", "broken", "progress", "partial", "done", "failed"
+
+NICENESS = 10
+PROGRESS_INTERVAL = 1 / 30
+PARTIAL_INTERVAL = 1 / 5
+
+
+def main(connection: Connection, folder: str) -> NoReturn:
+    """Run the engine until the window closes it or is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is the window's to answer
+    os.nice(NICENESS)
+    channel = Channel(connection, Path(folder), "engine")
+    worker = Worker(channel)
+    threading.Thread(target=worker.live, name="jobs", daemon=True).start()
+    try:
+        while (envelope := channel.receive()).kind != CLOSE:
+            worker.take(envelope)
+    except (EOFError, OSError):  # the window is gone; nobody else cleans up
+        shutil.rmtree(folder, ignore_errors=True)
+    _leave()
+
+
+def warm() -> str:
+    """Load what every job needs and set the number of compute threads; returns what a person may read."""
+    import torch
+
+    import workbench.runtime.tasks  # noqa: F401  (the first job shall not wait for imports)
+
+    threads = max(1, len(os.sched_getaffinity(0)) - 1)
+    torch.set_num_threads(threads)
+    return f"torch {torch.__version__}, {threads} compute thread{'s' if threads > 1 else ''}"
+
+
+class Worker:
+    """Runs one job after the other on its own thread."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._queue: queue.SimpleQueue[Envelope] = queue.SimpleQueue()
+        self._cancelled: set[int] = set()
+        self._reporter = Reporter(channel)
+
+    def take(self, envelope: Envelope) -> None:
+        """Take up a message of the window (on the receiver's thread)."""
+        if envelope.kind == CANCEL:
+            self._cancelled.add(envelope.job)
+        else:
+            self._queue.put(envelope)
+
+    def live(self) -> None:
+        """Warm up, then run jobs for ever; a window that is gone ends the process."""
+        try:
+            try:
+                text = warm()
+            except BaseException as error:
+                self._channel.send(BROKEN, 0, Failure.of(error, "starting the engine"))
+                _leave(1)
+            from workbench.runtime.model_cache import ModelCache
+
+            models = ModelCache()
+            threading.Thread(target=self._reporter.live, name="reporter", daemon=True).start()
+            self._channel.send(READY, 0, text)
+            while True:
+                self._run(self._queue.get(), models)
+        except OSError:
+            _leave(1)
+
+    def _run(self, envelope: Envelope, models: ModelCache) -> None:
+        kind, body = self._outcome(envelope, models)
+        self._reporter.clear()
+        try:
+            self._channel.send(kind, envelope.job, body)
+        except OSError:
+            raise
+        except Exception as error:  # a response that cannot be pickled
+            self._channel.send(FAILED, envelope.job, Failure.of(error, "handing over the result"))
+        self._cancelled.discard(envelope.job)
+
+    def _outcome(self, envelope: Envelope, models: ModelCache) -> tuple[str, Any]:
+        """Run the job; returns the message to send."""
+        job, doing = envelope.job, "reading the request"
+
+        def progress(fraction: float, text: str, partial: Any = None) -> None:
+            if job in self._cancelled:
+                raise CancelledError(f"{doing}: cancelled")
+            self._reporter.put(job, fraction, text, partial)
+
+        try:
+            request = envelope.open()
+            doing = request.title
+            progress(0.0, "")
+            return DONE, request.run(models, progress)
+        except BaseException as error:
+            failure = Failure.of(error, doing)
+        if failure.trace:
+            models.clear()  # after a fault, memory or another, start from the file again
+            gc.collect()
+        return FAILED, failure
+
+
+class Reporter:
+    """Sends the newest progress at most 30 times a second and the newest partial result at most 5 times a second."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._lock = threading.Lock()
+        self._news = threading.Event()
+        self._progress: tuple[int, tuple[float, str]] | None = None
+        self._partial: tuple[int, Any] | None = None
+        self._partial_sent = 0.0
+
+    def put(self, job: int, fraction: float, text: str, partial: Any = None) -> None:
+        """Replace what is to be sent next."""
+        with self._lock:
+            self._progress = (job, (min(1.0, max(0.0, float(fraction))), text))
+            if partial is not None:
+                self._partial = (job, partial)
+        self._news.set()
+
+    def clear(self) -> None:
+        """Forget what was not sent: the job is over.  Nothing of it is on its way once this returns."""
+        with self._lock:
+            self._progress = self._partial = None
+            self._partial_sent = 0.0
+
+    def live(self) -> None:
+        """Send for ever; ends when the window is gone (the receiver ends the process)."""
+        with contextlib.suppress(OSError):
+            while True:
+                self._news.wait()
+                self._news.clear()
+                self._send()
+                time.sleep(PROGRESS_INTERVAL)
+
+    def _send(self) -> None:
+        with self._lock:
+            progress, self._progress = self._progress, None
+            if progress is not None:
+                self._channel.send(PROGRESS, *progress)
+            if self._partial is None:
+                return
+            if time.monotonic() - self._partial_sent < PARTIAL_INTERVAL:
+                self._news.set()  # look again after the pause
+                return
+            partial, self._partial = self._partial, None
+            self._partial_sent = time.monotonic()
+            self._channel.send(PARTIAL, *partial)
+
+
+def _leave(code: int = 0) -> NoReturn:
+    """End now: no destructor of a library may hold the window up."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit(code)

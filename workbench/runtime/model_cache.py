@@ -1,0 +1,65 @@
+"""The few models that the engine keeps open, so that the next job need not load them again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.models.summary import ModelSource, ModelSummary
+
+if TYPE_CHECKING:
+    from workbench.models.model import Model
+
+Stamp = tuple[tuple[str, int, int], ...]
+
+
+class ModelCache:
+    """The least recently used of more than ``size`` open models is closed first.
+
+    A model whose files changed on disk since it was opened is opened anew.
+    """
+
+    def __init__(self, size: int = 2) -> None:
+        self._size = size
+        self._open: OrderedDict[ModelSource, tuple[Stamp, Model]] = OrderedDict()
+
+    def put(self, model: Model) -> None:
+        """Keep an opened model."""
+        source = model.summary.source
+        self._open[source] = (stamp(source), model)
+        self._open.move_to_end(source)
+        while len(self._open) > self._size:
+            self._open.popitem(last=False)
+
+    def get(self, summary: ModelSummary, trust: bool = False) -> Model:
+        """Return the model that ``summary`` describes, opened again if need be.
+
+        Raises FingerprintMismatchError if the file holds another model now, TrustRequiredError if opening it runs the
+        user's own Python file and ``trust`` does not allow that, and what opening raises.
+        """
+        from workbench.runtime.tasks import reopen
+
+        kept = self._open.get(summary.source)
+        if kept is not None and kept[0] == stamp(summary.source):
+            self._open.move_to_end(summary.source)
+            kept[1].summary.require_fingerprint(summary.fingerprint, "the session")
+            return kept[1]
+        self._open.pop(summary.source, None)
+        model = reopen(summary, trust=trust)
+        self.put(model)
+        return model
+
+    def clear(self) -> None:
+        """Close every model."""
+        self._open.clear()
+
+
+def stamp(source: ModelSource) -> Stamp:
+    """Return the name, size and time of change of every file that the model consists of."""
+    files = []
+    for name in filter(None, (source.path, source.weights)):
+        path = Path(name)
+        files += sorted(path.iterdir()) if path.is_dir() else [path]
+    stats = [(str(file), file.stat()) for file in files if file.is_file()]
+    return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)

@@ -1,0 +1,146 @@
+"""One life of the engine process, seen from the window: two threads that start it, read from it, write to it, bury it.
+
+Nothing here runs on the window's thread except ``send`` (a queue) and ``terminate`` (a signal).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import queue
+import signal
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from workbench.runtime import engine_process
+from workbench.runtime.transport import Channel, Envelope, SharedFolder
+
+Message = tuple[str, int, Any]
+
+
+class EngineProcess:
+    """Spawns the engine; ``received`` and ``gone`` are called on the reading thread, ``gone`` exactly once, last.
+
+    ``gone`` gets the reason as readable text.  ``failed_to_send`` is called on the writing thread with the message's
+    job and the exception if a message cannot be pickled.
+    """
+
+    def __init__(
+        self,
+        received: Callable[[Envelope], None],
+        gone: Callable[[str], None],
+        failed_to_send: Callable[[int, Exception], None],
+    ) -> None:
+        self._received = received
+        self._gone = gone
+        self._failed_to_send = failed_to_send
+        self._outgoing: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._process: BaseProcess | None = None
+        self._signal: int | None = None
+        self._thread = threading.Thread(target=self._live, name="engine-reader", daemon=True)
+        self.pid: int | None = None
+
+    def start(self) -> None:
+        """Spawn the process on the reading thread; returns at once."""
+        self._thread.start()
+
+    def send(self, kind: str, job: int = 0, body: Any = None) -> None:
+        """Queue a message for the writing thread, which pickles it."""
+        self._outgoing.put((kind, job, body))
+
+    def end(self, how: int = signal.SIGTERM) -> None:
+        """Signal the process to end; ``gone`` follows."""
+        self._signal = how
+        if self._process is not None and self.pid is not None:
+            with contextlib.suppress(ProcessLookupError, ValueError):
+                os.kill(self.pid, how)
+
+    def join(self) -> None:
+        """Wait for the reading thread, which ends right after ``gone``."""
+        self._thread.join()
+
+    def _live(self) -> None:
+        reason = "it could not be started"
+        try:
+            with SharedFolder() as folder:
+                reason = self._run(folder)
+        except Exception as error:
+            reason = f"it could not be started ({error})"
+        finally:
+            self._gone(reason)
+
+    def _run(self, folder: SharedFolder) -> str:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(
+            target=engine_process.main, args=(theirs, str(folder.path)), name="workbench-engine", daemon=True
+        )
+        with ours:
+            with theirs:
+                process.start()
+            self._process, self.pid = process, process.pid
+            if self._signal is not None:
+                self.end(self._signal)
+            channel = Channel(ours, folder.path, "window")
+            writer = threading.Thread(target=self._write, args=(channel,), name="engine-writer", daemon=True)
+            writer.start()
+            try:
+                self._read(ours, channel, process)
+            finally:
+                reason = _bury(process)
+                self.pid = None
+                self._outgoing.put(None)
+                writer.join()
+        return reason
+
+    def _read(self, ours: Connection, channel: Channel, process: BaseProcess) -> None:
+        """Read until the pipe ends or the process does (a child of its own could hold the pipe open)."""
+        with _death_watch(process) as death, contextlib.suppress(EOFError, OSError):
+            while True:
+                if ours not in wait([ours, death]):
+                    return
+                self._received(channel.receive())
+
+    def _write(self, channel: Channel) -> None:
+        while (message := self._outgoing.get()) is not None:
+            try:
+                channel.send(*message)
+            except OSError:
+                continue  # the process is gone; the reading thread tells
+            except Exception as error:
+                self._failed_to_send(message[1], error)
+
+
+class _death_watch:
+    """A descriptor that becomes readable when the process ends."""
+
+    def __init__(self, process: BaseProcess) -> None:
+        assert process.pid is not None
+        self._own = hasattr(os, "pidfd_open")
+        self._descriptor = os.pidfd_open(process.pid) if self._own else process.sentinel
+
+    def __enter__(self) -> int:
+        return self._descriptor
+
+    def __exit__(self, *_: object) -> None:
+        if self._own:
+            os.close(self._descriptor)
+
+
+def _bury(process: BaseProcess) -> str:
+    """Wait for the process (it is about to end, or is made to) and say how it ended."""
+    process.join(1.0)
+    if process.exitcode is None:
+        process.kill()
+        process.join()
+    code = process.exitcode or 0
+    process.close()
+    if code == -signal.SIGKILL:
+        return "it was killed, by the system perhaps because memory ran out"
+    if code < 0:
+        return f"it was ended by signal {-code} ({signal.strsignal(-code)})"
+    return f"it ended with exit code {code}"

@@ -1,0 +1,372 @@
+"""What the window asks of the engine: frozen, picklable, with the title that a person reads.
+
+A request that works on a session carries only what its task needs: ``slim`` drops the rest before it crosses the pipe.
+``merge`` takes a response up into the session that the window holds by then, which may have been edited meanwhile.
+Nothing here imports torch; the tasks are imported where they run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+from typing import Any, Protocol, TypeVar
+
+from workbench.models.evaluation import Evaluation, Timing
+from workbench.planning.plan import Plan
+from workbench.planning.sensitivity import METRICS, Sensitivity
+from workbench.progress import Progress
+from workbench.runtime.model_cache import ModelCache
+from workbench.storage.session import Session
+
+
+class Request(Protocol):
+    """A frozen request."""
+
+    @property
+    def title(self) -> str:
+        """What a person reads in the jobs panel."""
+        ...
+
+    def run(self, models: ModelCache, progress: Progress) -> Any:
+        """Do it; called in the engine."""
+        ...
+
+
+METRIC_TITLES = {
+    "predicted_kl": "predicted KL",
+    "measured_kl": "measured KL",
+    "output_error": "layer-output error",
+    "weight_error": "weight error",
+}
+"""What a person reads for each sensitivity metric."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenModel:
+    """Open a model and read its weights; the response is a Session with an empty plan and the weights' statistics."""
+
+    path: str
+    factory: str | None = None
+    weights: str | None = None
+    trust: bool = False
+
+    @property
+    def title(self) -> str:
+        return f"Open {_short(self.path)}"
+
+    def run(self, models: ModelCache, progress: Progress) -> Session:
+        """Open it; raises ModelError and its kin, TrustRequiredError for a Python file that was not trusted yet."""
+        from workbench.runtime import tasks
+
+        progress(0.0, "Reading the model")
+        model = tasks.open(self.path, factory=self.factory, weights=self.weights, trust=self.trust)
+        models.put(model)
+        return tasks.start(model, progress)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenSession:
+    """Read a session file."""
+
+    path: str
+
+    @property
+    def title(self) -> str:
+        return f"Open {_short(self.path)}"
+
+    def run(self, models: ModelCache, progress: Progress) -> Session:
+        """Read it; raises SessionError."""
+        return Session.load(self.path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SaveSession:
+    """Write a session file; the response is its path."""
+
+    session: Session
+    path: str
+
+    @property
+    def title(self) -> str:
+        return f"Save {_short(self.path)}"
+
+    def slim(self) -> SaveSession:
+        """Everything is saved, so nothing is dropped."""
+        return self
+
+    def run(self, models: ModelCache, progress: Progress) -> str:
+        """Write it, atomically; raises SessionError."""
+        self.session.save(self.path)
+        return self.path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Calibrate:
+    """Take statistics, ranges and curvature on a data set; the response is a Session for ``merge``."""
+
+    session: Session
+    data: str
+    samples: int | None = None
+    batch_size: int = 8
+    seed: int = 0
+    trust: bool = False
+
+    @property
+    def title(self) -> str:
+        return f"Calibrate on {_short(self.data)}"
+
+    def slim(self) -> Calibrate:
+        """Keep the model's facts and the weights' statistics."""
+        weights = {key: value for key, value in self.session.statistics.items() if key[1] == "weight"}
+        return replace(self, session=_without_results(self.session, statistics=weights))
+
+    def run(self, models: ModelCache, progress: Progress) -> Session:
+        """Calibrate; raises DataError, CannotRunError and what opening the model raises."""
+        from workbench.runtime import tasks
+
+        model = models.get(self.session.model, self.trust)
+        return tasks.calibrate(
+            model, self.data, samples=self.samples, batch_size=self.batch_size, seed=self.seed,
+            session=self.session, progress=progress,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Score:
+    """Score every layer under every scheme by one metric; partial results are tables with NaN where nothing is yet."""
+
+    session: Session
+    metric: str = "predicted_kl"
+    schemes: tuple[str, ...] = ()
+    samples: int | None = None
+    batch_size: int = 8
+    seed: int = 0
+    algorithm: str = "rtn-clip"
+    trust: bool = False
+
+    @property
+    def title(self) -> str:
+        return f"Sensitivity by {METRIC_TITLES.get(self.metric, self.metric)}"
+
+    def slim(self) -> Score:
+        """Keep what scoring needs: the data's record, the metric's earlier table, curvature where it is used."""
+        curvature = self.session.curvature if self.metric == "predicted_kl" else {}
+        earlier = {name: table for name, table in self.session.sensitivities.items() if name == self.metric}
+        return replace(self, session=_without_results(self.session, curvature=curvature, sensitivities=earlier))
+
+    def run(self, models: ModelCache, progress: Progress) -> Sensitivity:
+        """Score; raises MissingResultError, CannotRunError and what opening the model raises."""
+        from workbench.runtime import tasks
+
+        return tasks.sensitivity(
+            self.session, self.metric, model=models.get(self.session.model, self.trust), schemes=self.schemes or None,
+            samples=self.samples, batch_size=self.batch_size, seed=self.seed, algorithm=self.algorithm,
+            trust=self.trust, progress=progress,
+        ).sensitivities[self.metric]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SearchPlan:
+    """Find the plan of the least loss within a budget: bits per weight, or bytes of the whole model."""
+
+    session: Session
+    bits_per_weight: float | None = None
+    nbytes: int | None = None
+    metric: str = "predicted_kl"
+
+    @property
+    def title(self) -> str:
+        if self.bits_per_weight is not None:
+            return f"Search a plan of {self.bits_per_weight:g} bits per weight"
+        return f"Search a plan of {self.nbytes or 0:,} bytes"
+
+    def slim(self) -> SearchPlan:
+        """Keep the plan, the locks and the metric's table."""
+        tables = {name: table for name, table in self.session.sensitivities.items() if name == self.metric}
+        return replace(self, session=_without_results(self.session, sensitivities=tables))
+
+    def run(self, models: ModelCache, progress: Progress) -> Plan:
+        """Search; raises MissingResultError without a table and BudgetError where nothing meets the budget."""
+        from workbench.runtime import tasks
+
+        return tasks.search(self.session, bits_per_weight=self.bits_per_weight, size=self.nbytes, metric=self.metric)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Evaluate:
+    """Measure the session's current plan against the floating-point baseline."""
+
+    session: Session
+    data: str | None = None
+    samples: int | None = None
+    batch_size: int = 8
+    seed: int = 0
+    trust: bool = False
+
+    @property
+    def title(self) -> str:
+        where = f" on {_short(self.data)}" if self.data else ""
+        return f"Evaluate {self.session.plan.name}{where}"
+
+    def slim(self) -> Evaluate:
+        """Keep the plan, the active ranges, the prediction, and the moments that the rounding weighs errors with."""
+        tables = {name: table for name, table in self.session.sensitivities.items() if name == "predicted_kl"}
+        return replace(
+            self,
+            session=_without_results(
+                self.session, sensitivities=tables, curvature=self.session.curvature, ranges=self.session.ranges
+            ),
+        )
+
+    def run(self, models: ModelCache, progress: Progress) -> Evaluation:
+        """Evaluate; raises CannotRunError, DataError, PlanError and what opening the model raises."""
+        from workbench.runtime import tasks
+
+        return tasks.evaluate(
+            self.session, model=models.get(self.session.model, self.trust), data=self.data, samples=self.samples,
+            batch_size=self.batch_size, seed=self.seed, trust=self.trust, progress=progress,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TimeKernels:
+    """Time the kernels that serve the plan's schemes against the floating-point baseline, on this machine."""
+
+    session: Session
+    batch: int = 1
+    repeats: int = 30
+
+    @property
+    def title(self) -> str:
+        return f"Time the kernels of {self.session.plan.name}"
+
+    def slim(self) -> TimeKernels:
+        """Keep the model's facts and the plan."""
+        return replace(self, session=_without_results(self.session))
+
+    def run(self, models: ModelCache, progress: Progress) -> tuple[Timing, ...]:
+        """Time; needs the shapes only, not the model's file."""
+        from workbench.runtime import tasks
+
+        return tasks.time_kernels(self.session, batch=self.batch, repeats=self.repeats, progress=progress)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Export:
+    """Write the plan, or the quantized model, in the form ``kind``; the response is the paths written."""
+
+    session: Session
+    kind: str
+    out: str
+    trust: bool = False
+
+    @property
+    def title(self) -> str:
+        return f"Export {self.kind} to {_short(self.out)}"
+
+    def slim(self) -> Export:
+        """Keep the plan, the active ranges and the moments that the rounding weighs errors with."""
+        return replace(
+            self,
+            session=_without_results(self.session, curvature=self.session.curvature, ranges=self.session.ranges),
+        )
+
+    def run(self, models: ModelCache, progress: Progress) -> tuple[str, ...]:
+        """Export; raises ExportError and what opening the model raises."""
+        from workbench.runtime import tasks
+
+        model = models.get(self.session.model, self.trust)
+        paths = tasks.export(self.session, self.kind, self.out, model=model, trust=self.trust, progress=progress)
+        return tuple(str(path) for path in paths)
+
+
+R = TypeVar("R")
+
+
+def slim(request: R) -> R:
+    """Return the request with no more of the session than it needs; any other request as it is."""
+    slimmer = getattr(request, "slim", None)
+    return slimmer() if slimmer is not None else request
+
+
+def merge(current: Session, request: Any, response: Any) -> Session:
+    """Return ``current`` with what ``response`` adds to it; edits made while the job ran stay.
+
+    ``current`` is returned as it is for requests whose response is no part of a session (save, export, open), and the
+    caller must not merge into a session of another model: raises FingerprintMismatchError.
+    """
+    merger = _MERGERS.get(type(request))
+    if merger is None:
+        return current
+    current.model.require_fingerprint(request.session.model.fingerprint, "the result")
+    return merger(current, response)
+
+
+def _merge_calibration(current: Session, response: Session) -> Session:
+    """Take the new statistics and ranges; a range that a person set by hand stays in force."""
+    manual = {key: value for key, value in current.active_ranges.items() if value.method == "manual"}
+    return replace(
+        current,
+        calibration=response.calibration,
+        statistics={**current.statistics, **response.statistics},
+        ranges={**current.ranges, **response.ranges},
+        active_ranges={**current.active_ranges, **response.active_ranges, **manual},
+        curvature=response.curvature,
+        environment=response.environment,
+        notes=tuple(dict.fromkeys((*current.notes, *response.notes))),
+    )
+
+
+def _merge_table(current: Session, response: Sensitivity) -> Session:
+    return replace(current, sensitivities={**current.sensitivities, response.metric: response})
+
+
+def _merge_plan(current: Session, response: Plan) -> Session:
+    return replace(current, plan=response)
+
+
+def _merge_evaluation(current: Session, response: Evaluation) -> Session:
+    """Add the evaluation, in place of an earlier one of the same plan on the same data."""
+    kept = tuple(
+        old for old in current.evaluations if (old.plan_hash, old.data_hash) != (response.plan_hash, response.data_hash)
+    )
+    return replace(current, evaluations=(*kept, response))
+
+
+def _merge_timings(current: Session, response: tuple[Timing, ...]) -> Session:
+    """Add the timings, in place of earlier ones of the same layer, scheme, batch, kernel and device."""
+    new = {_timed(timing) for timing in response}
+    kept = tuple(old for old in current.timings if _timed(old) not in new)
+    return replace(current, timings=(*kept, *response))
+
+
+def _timed(timing: Timing) -> tuple[str, str, int, str, str]:
+    return timing.layer, timing.scheme, timing.batch, timing.kernel, timing.device
+
+
+_MERGERS: Mapping[type, Callable[[Session, Any], Session]] = {
+    Calibrate: _merge_calibration,
+    Score: _merge_table,
+    SearchPlan: _merge_plan,
+    Evaluate: _merge_evaluation,
+    TimeKernels: _merge_timings,
+}
+
+_RESULTS: Mapping[str, Any] = {
+    "statistics": {}, "ranges": {}, "curvature": {}, "sensitivities": {}, "plans": {}, "evaluations": (), "timings": (),
+}  # fmt: skip
+
+
+def _without_results(session: Session, **kept: Any) -> Session:
+    """Return ``session`` without results but for ``kept``; facts, records, plan, locks and active ranges stay."""
+    return replace(session, **{**_RESULTS, **kept})
+
+
+def _short(path: str | Path) -> str:
+    """Return the last part of a path, or the name of a bundled data set as it is."""
+    text = str(path)
+    return text if text.startswith("demo:") else PurePath(text).name or text
+
+
+assert METRIC_TITLES.keys() == METRICS.keys()

@@ -1,0 +1,175 @@
+"""Messages between the window and the engine process: small ones through a pipe, arrays through shared memory.
+
+A message is ``(kind, job, body)``.  The body is pickled with protocol 5; its large array buffers do not go
+through the pipe but into one file in a private folder on the memory file system, which the receiver maps copy-on-write
+and unlinks: the arrays are never copied again, and the memory is freed with the last array.  The folder belongs to one
+life of the engine, is removed at its end whoever died, and is found and removed later if both processes were killed.
+
+The receiver gets an :class:`Envelope`; opening it (unpickling) is a separate step, so that a late message is dropped
+unread and a cancel is never stuck behind a large body.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import mmap
+import os
+import pickle
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+SHARE_FROM = 64 * 1024
+"""Bytes of large buffers from which on a message uses shared memory."""
+
+LARGE = 4 * 1024
+"""Bytes from which on a buffer counts as large."""
+
+ALIGNMENT = 64
+"""Bytes to whose multiples buffers are aligned in the file."""
+
+PREFIX = "workbench-engine-"
+LOCK = "lock"
+
+
+class SharedFolder:
+    """A private folder on the memory file system (or the temporary folder), locked for as long as it is used."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self._root = root or shared_root()
+        remove_orphans(self._root)
+        self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=self._root))
+        self._lock = os.open(self.path / "new", os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        os.rename(self.path / "new", self.path / LOCK)
+
+    def __enter__(self) -> SharedFolder:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+
+def shared_root() -> Path:
+    """Return the memory file system's folder, or the temporary folder where there is none."""
+    memory = Path("/dev/shm")
+    return memory if memory.is_dir() and os.access(memory, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
+
+
+def remove_orphans(root: Path) -> None:
+    """Remove the folders whose owners were killed: those whose lock can be taken."""
+    for folder in root.glob(PREFIX + "*"):
+        with contextlib.suppress(OSError):
+            lock = os.open(folder / LOCK, os.O_RDWR)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A received message whose body is still pickled; ``open`` or ``drop`` it exactly once."""
+
+    kind: str
+    job: int
+    body: bytes
+    file: str | None
+    spans: tuple[tuple[int, int], ...]
+
+    def open(self) -> Any:
+        """Unpickle the body; its large arrays live in the mapped file."""
+        if self.file is None:
+            return pickle.loads(self.body)
+        view = _map(self.file)
+        return pickle.loads(self.body, buffers=[view[start : start + length] for start, length in self.spans])
+
+    def drop(self) -> None:
+        """Free what the body holds without reading it."""
+        if self.file is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self.file)
+
+
+class Channel:
+    """One end of the pipe.  ``send`` may be called from any thread, ``receive`` from one."""
+
+    def __init__(self, connection: Connection, folder: Path, side: str) -> None:
+        self._connection = connection
+        self._folder = folder
+        self._side = side
+        self._count = 0
+        self._lock = threading.Lock()
+
+    def send(self, kind: str, job: int = 0, body: Any = None) -> None:
+        """Send a message; raises OSError (BrokenPipeError) if the other end is gone, and what pickling raises."""
+        frame = pickle.dumps((kind, job, *self._encode(body)), protocol=5)
+        with self._lock:
+            self._connection.send_bytes(frame)
+
+    def receive(self) -> Envelope:
+        """Wait for the next message; raises EOFError or OSError if the other end is gone."""
+        return Envelope(*pickle.loads(self._connection.recv_bytes()))
+
+    def _encode(self, body: Any) -> tuple[bytes, str | None, tuple[tuple[int, int], ...]]:
+        views: list[memoryview] = []
+        pickled = pickle.dumps(body, protocol=5, buffer_callback=_collector(views))
+        if sum(view.nbytes for view in views) < SHARE_FROM:
+            return pickle.dumps(body, protocol=5) if views else pickled, None, ()
+        with self._lock:
+            self._count += 1
+            name = str(self._folder / f"{self._side}-{self._count}")
+        try:
+            return pickled, name, _write(name, views)
+        except OSError:  # the memory file system is full (64 MB in many containers): all through the pipe then
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name)
+            return pickle.dumps(body, protocol=5), None, ()
+
+
+def _collector(views: list[memoryview]) -> Callable[[pickle.PickleBuffer], bool]:
+    """Return pickle's buffer callback: collects large buffers, returns True for those that stay in the pickle."""
+
+    def collect(buffer: pickle.PickleBuffer) -> bool:
+        view = buffer.raw()
+        if view.nbytes < LARGE:
+            return True
+        views.append(view)
+        return False
+
+    return collect
+
+
+def _write(name: str, views: Sequence[memoryview]) -> tuple[tuple[int, int], ...]:
+    spans, position = [], 0
+    with open(name, "xb", buffering=0) as file:
+        for view in views:
+            file.seek(position)
+            _write_all(file.fileno(), view)
+            spans.append((position, view.nbytes))
+            position += -(-view.nbytes // ALIGNMENT) * ALIGNMENT
+    return tuple(spans)
+
+
+def _write_all(descriptor: int, view: memoryview) -> None:
+    done = 0
+    while done < view.nbytes:
+        done += os.write(descriptor, view[done : done + (1 << 30)])
+
+
+def _map(name: str) -> memoryview:
+    """Map the file copy-on-write (so that the arrays are writable and nobody else sees it) and unlink it."""
+    descriptor = os.open(name, os.O_RDONLY)
+    try:
+        os.unlink(name)
+        return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_COPY))
+    finally:
+        os.close(descriptor)
