@@ -163,6 +163,12 @@ class Jobs:
             raise WorkbenchError(f"job {job_id} cannot be tried again: only failed and cancelled jobs can")
         return self.submit(job.request)
 
+    def cancel(self, job_id: int) -> None:
+        """End a job now, whether it runs or waits; nothing happens if it is over."""
+        job = self._kept.get(job_id)
+        if job is not None:
+            self._cancel(job)
+
     def partial(self, job_id: int) -> Any:
         """Return the latest partial result of a running job, or None."""
         job = self._running

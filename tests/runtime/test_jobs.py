@@ -1,0 +1,302 @@
+"""Jobs: order, cancel, partial results, errors, retry, and what the views say."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+import weakref
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runtime.fakes import Fake
+from tests.runtime.test_engine import run, until
+from workbench.errors import CancelledError, DataError, EngineDiedError, WorkbenchError
+from workbench.runtime.engine import Engine, InlineEngine
+from workbench.runtime.jobs import MAX_VIEWS, Jobs, JobStatus, JobView
+
+
+@asynccontextmanager
+async def inline() -> AsyncIterator[Jobs]:
+    """Jobs on a thread of this process."""
+    jobs = Jobs(InlineEngine())
+    try:
+        yield jobs
+    finally:
+        await jobs.close()
+
+
+@asynccontextmanager
+async def spawned() -> AsyncIterator[Jobs]:
+    """Jobs on a real engine."""
+    engine = Engine()
+    await engine.start()
+    jobs = Jobs(engine)
+    try:
+        yield jobs
+    finally:
+        await jobs.close()
+
+
+def in_loop(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run an async test without the checks on processes."""
+    asyncio.run(main())
+
+
+def test_jobs_run_one_after_the_other_in_order(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with inline() as jobs:
+            seen: list[tuple[JobView, ...]] = []
+            jobs.subscribe(seen.append)
+            submitted = [jobs.submit(Fake(title=f"job {n}", answer=n, steps=2, pause=0.002)) for n in range(4)]
+            assert [job.view.status for job in submitted] == [JobStatus.QUEUED] * 4
+            assert [await job.result() for job in submitted] == [0, 1, 2, 3]
+            for views in seen:
+                assert sum(view.status is JobStatus.RUNNING for view in views) <= 1
+            final = jobs.views
+            assert [view.id for view in final] == sorted(view.id for view in final)
+            assert all(view.status is JobStatus.DONE and view.fraction == 1.0 for view in final)
+            for earlier, later in zip(final, final[1:], strict=False):
+                assert earlier.finished is not None and later.started is not None
+                assert earlier.finished <= later.started
+
+    in_loop(main)
+
+
+def test_result_may_be_awaited_by_several_and_late() -> None:
+    async def main() -> None:
+        async with inline() as jobs:
+            job = jobs.submit(Fake(answer=[1]))
+            first, second = await asyncio.gather(job.result(), job.result())
+            assert first is second is await job.result()
+
+    in_loop(main)
+
+
+def test_listeners_hear_only_changes() -> None:
+    async def main() -> None:
+        async with inline() as jobs:
+            heard = 0
+
+            def listener(views: tuple[JobView, ...]) -> None:
+                nonlocal heard
+                heard += 1
+
+            unsubscribe = jobs.subscribe(listener)
+            job = jobs.submit(Fake(steps=3, pause=0.05))
+            await until(lambda: job.progress is not None)
+            jobs.poll()
+            assert job.view.text.startswith("step") or job.view.text == ""
+            before = heard
+            jobs.poll() if job.progress is None else None
+            assert heard == before
+            await job.result()
+            jobs.poll()
+            assert heard == before + (heard - before)
+            after = heard
+            jobs.poll()
+            jobs.poll()
+            assert heard == after
+            unsubscribe()
+            await jobs.submit(Fake()).result()
+            assert heard == after
+
+    in_loop(main)
+
+
+def test_poll_takes_the_latest_progress_and_partial() -> None:
+    async def main() -> None:
+        async with inline() as jobs:
+            job = jobs.submit(Fake(steps=4, pause=0.02, partials=True, deaf=0.2))
+            await until(lambda: job.partial == ("partial", 3))
+            jobs.poll()
+            assert (job.view.fraction, job.view.text) == (0.75, "step 3")
+            assert jobs.partial(job.id) == ("partial", 3)
+            assert jobs.partial(job.id + 1) is None
+            await job.result()
+            assert jobs.partial(job.id) is None
+            assert job.view.fraction == 1.0
+
+    in_loop(main)
+
+
+def test_errors_are_raised_and_shown() -> None:
+    async def main() -> None:
+        async with inline() as jobs:
+            job = jobs.submit(Fake(error="DataError", message="the file is empty"))
+            with pytest.raises(DataError, match="the file is empty"):
+                await job.result()
+            assert job.view.status is JobStatus.FAILED
+            assert job.view.error == "the file is empty"
+            fault = jobs.submit(Fake(title="Score", error="ValueError"))
+            with pytest.raises(WorkbenchError):
+                await fault.result()
+            assert fault.view.error == "Score failed with ValueError: on purpose"
+            assert await jobs.submit(Fake(answer="next")).result() == "next"
+
+    in_loop(main)
+
+
+def test_an_unawaited_failure_is_no_noise(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with inline() as jobs:
+            job = jobs.submit(Fake(error="DataError"))
+            await until(lambda: job.view.status is JobStatus.FAILED)
+
+    in_loop(main)
+    gc.collect()
+    assert not caplog.records
+
+
+def test_cancel_is_answered_at_once_however_deaf_the_job() -> None:
+    async def main() -> None:
+        async with inline() as jobs:
+            job = jobs.submit(Fake(deaf=0.5, answer="late"))
+            follower = jobs.submit(Fake(answer="follower"))
+            await until(lambda: job.view.status is JobStatus.RUNNING)
+            await asyncio.sleep(0.05)
+            start = time.monotonic()
+            job.cancel()
+            with pytest.raises(CancelledError):
+                await job.result()
+            assert time.monotonic() - start < 0.2
+            assert await follower.result() == "follower"
+            assert job.view.status is JobStatus.CANCELLED, "a late answer was taken"
+            job.cancel()
+
+    in_loop(main)
+
+
+def test_a_queued_job_is_cancelled_without_having_run(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with inline() as jobs:
+            first = jobs.submit(Fake(steps=5, pause=0.01))
+            second = jobs.submit(Fake(touch=str(tmp_path / "ran")))
+            third = jobs.submit(Fake(answer=3))
+            jobs.cancel(second.id)
+            assert second.view.status is JobStatus.CANCELLED
+            await first.result()
+            assert await third.result() == 3
+            assert not (tmp_path / "ran").exists()
+
+    in_loop(main)
+
+
+def test_retry_makes_a_new_job_of_a_failed_or_cancelled_one(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with inline() as jobs:
+            marker = tmp_path / "marker"
+            marker.touch()
+            job = jobs.submit(Fake(touch=str(marker), answer="made"))
+            with pytest.raises(WorkbenchError, match="FileExistsError"):
+                await job.result()
+            marker.unlink()
+            again = jobs.retry(job.id)
+            assert again.id != job.id
+            assert await again.result() == "made"
+            for number in (again.id, 999):
+                with pytest.raises(WorkbenchError, match="cannot be tried again"):
+                    jobs.retry(number)
+
+    in_loop(main)
+
+
+def test_only_the_last_200_views_are_kept_and_done_jobs_are_freed() -> None:
+    async def main() -> None:
+        async with inline() as jobs:
+            response = {1, 2}
+            job = jobs.submit(Fake(answer=response))
+            ended = weakref.ref(job)
+            await job.result()
+            for _ in range(MAX_VIEWS + 5):
+                job = jobs.submit(Fake())
+            await job.result()
+            await asyncio.sleep(0)
+            assert len(jobs.views) == MAX_VIEWS
+            assert jobs.views[-1].id == job.id
+            del job
+            gc.collect()
+            assert ended() is None, "a done job, and with it its response, is kept"
+
+    in_loop(main)
+
+
+def test_close_cancels_everything_and_takes_nothing_more() -> None:
+    async def main() -> None:
+        async with inline() as jobs:
+            running = jobs.submit(Fake(steps=1000, pause=0.005))
+            queued = jobs.submit(Fake())
+            await until(lambda: running.view.status is JobStatus.RUNNING)
+            await jobs.close()
+            assert running.view.status is queued.view.status is JobStatus.CANCELLED
+            with pytest.raises(WorkbenchError, match="closing"):
+                jobs.submit(Fake())
+
+    in_loop(main)
+
+
+def test_a_dead_engine_fails_the_job_and_the_queue_goes_on() -> None:
+    async def main() -> None:
+        async with spawned() as jobs:
+            doomed = jobs.submit(Fake(kill=9))
+            follower = jobs.submit(Fake(answer="alive"))
+            with pytest.raises(EngineDiedError):
+                await doomed.result()
+            assert doomed.view.status is JobStatus.FAILED
+            assert await follower.result() == "alive"
+            with pytest.raises(EngineDiedError):
+                await jobs.retry(doomed.id).result()
+
+    run(main)
+
+
+def test_late_messages_of_a_cancelled_job_never_reach_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        async with spawned() as jobs:
+            noisy = jobs.submit(Fake(steps=100_000, partials=True, pause=0.0001, answer="noisy"))
+            await until(lambda: noisy.partial is not None)
+            noisy.cancel()
+            quiet = jobs.submit(Fake(deaf=0.1, answer="quiet"))
+            assert await quiet.result() == "quiet"
+            assert quiet.partial is None
+            assert noisy.partial is None or noisy.view.status is JobStatus.CANCELLED
+            assert jobs.partial(noisy.id) is None
+
+    run(main)
+
+
+def test_partials_cross_the_process() -> None:
+    async def main() -> None:
+        async with spawned() as jobs:
+            job = jobs.submit(Fake(steps=100, partials=True, pause=0.01))
+            seen = set()
+
+            def listener(views: tuple[JobView, ...]) -> None:
+                if jobs.partial(job.id) is not None:
+                    seen.add(jobs.partial(job.id))
+
+            jobs.subscribe(listener)
+            while not job.view.status.over:
+                jobs.poll()
+                await asyncio.sleep(0.02)
+            assert len(seen) >= 3
+
+    run(main)
+
+
+@pytest.mark.parametrize("close_while", ["warming", "running"])
+def test_close_with_jobs_in_every_state(close_while: str) -> None:
+    async def main() -> None:
+        async with spawned() as jobs:
+            running = jobs.submit(Fake(deaf=30))
+            queued = jobs.submit(Fake())
+            if close_while == "running":
+                await until(lambda: running.progress is not None)
+            await jobs.close()
+            assert running.view.status is queued.view.status is JobStatus.CANCELLED
+
+    run(main)
