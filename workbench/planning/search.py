@@ -103,7 +103,7 @@ def hull_of(group: Group) -> list[int]:
 
 
 def _sweep(groups: Sequence[Group]) -> tuple[int, float, list[tuple[float, int, int, int, float]]]:
-    """Return bits and loss of all smallest choices, and the moves by worth: slope, group, choice, bits, loss avoided."""
+    """Return bits and loss of all smallest choices, and the moves (slope, group, choice, bits, loss avoided)."""
     moves: list[tuple[float, int, int, int, float]] = []
     bits, losses = 0, []
     for number, group in enumerate(groups):

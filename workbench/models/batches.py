@@ -1,0 +1,77 @@
+"""What calibration, scoring and evaluation need of data, and how batches are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import torch
+
+from workbench.errors import CannotRunError, DataError
+from workbench.models.dataset import DataRecord
+from workbench.models.layer import Layer, LayerKind
+from workbench.models.model import Model
+from workbench.models.summary import ModelSummary, OutputKind
+
+if TYPE_CHECKING:
+    from workbench.models.model import Batch
+
+UNOBSERVED = (LayerKind.RECURRENT, LayerKind.ATTENTION, LayerKind.EXPERTS, LayerKind.MATRIX)
+"""Kinds whose weights are used inside a module or a function, where no tap sees their own input and output."""
+
+
+@runtime_checkable
+class Data(Protocol):
+    """Samples in a fixed order."""
+
+    @property
+    def record(self) -> DataRecord:
+        """What a session records of the data."""
+        ...
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        ...
+
+    def batches(self, batch_size: int) -> Iterator[Batch]:
+        """Yield all samples in order, ``batch_size`` at a time; the last batch may be smaller."""
+        ...
+
+
+def require_data(model: Model, data: Data, purpose: str) -> None:
+    """Raise CannotRunError for a weights-only model, DataError for empty data."""
+    if model.summary.cannot_run is not None:
+        raise CannotRunError(f"{model.summary.name} cannot be run for {purpose}: {model.summary.cannot_run}")
+    if not len(data):
+        raise DataError(f"the data set {data.record.name} holds no samples; {purpose} needs at least one")
+
+
+def tappable(model: Model) -> tuple[Layer, ...]:
+    """Return the layers whose own input and output a tap can see, in model order."""
+    known = getattr(model, "tappable", None)
+    layers = model.summary.layers
+    if known is not None:
+        return tuple(layer for layer in layers if layer.name in known)
+    return tuple(layer for layer in layers if layer.kind not in UNOBSERVED)
+
+
+def token_mask(batch: Batch) -> torch.Tensor | None:
+    """Return which tokens are real (bool, samples x tokens), None where all are."""
+    mask = batch.get("attention_mask")
+    if mask is None or bool((mask != 0).all()):
+        return None
+    return mask != 0
+
+
+def samples_of(batch: Batch) -> int:
+    """Return the number of samples of the batch."""
+    return int(next(iter(batch.values())).shape[0])
+
+
+def units_of(batch: Batch, summary: ModelSummary) -> int:
+    """Return how many units the model's loss is counted in: real tokens for token logits, else samples."""
+    if summary.output is not OutputKind.TOKEN_LOGITS:
+        return samples_of(batch)
+    mask = token_mask(batch)
+    ids = batch["input_ids"] if "input_ids" in batch else next(iter(batch.values()))
+    return int(mask.sum()) if mask is not None else int(ids.shape[0] * ids.shape[1])

@@ -1,0 +1,229 @@
+"""Batches and taps to statistics and curvature: one streaming pass over the calibration data.
+
+Statistics and second moments of batches add up, in any order; a batch in which anything is NaN or infinite is left out
+whole and named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from workbench.errors import DataError
+from workbench.models.batches import Data, require_data, samples_of, tappable, token_mask, units_of
+from workbench.models.gradients import GradientPass
+from workbench.models.layer import Layer, LayerKind
+from workbench.models.model import Model
+from workbench.numerics.curvature import Curvature
+from workbench.numerics.statistics import LayerStatistics, observe
+from workbench.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from workbench.models.model import Batch
+
+FULL_COLUMNS = 2048
+"""Up to so many inputs a layer's whole second moment is kept, not its diagonal alone."""
+
+FULL_BYTES = 1 << 29
+"""All whole second moments together take at most so much memory; later layers keep the diagonal."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Calibration:
+    """What one pass found.
+
+    ``statistics`` maps (layer, ``input`` | ``output``); ``curvature`` maps a layer that a tap can see, tied ones under
+    their own name too, convolutions left out (their positions are correlated: :mod:`workbench.planning.directional`).
+    Its ``rows`` are per unit of the model's loss: per token for token logits, per sample otherwise.  ``samples`` is how
+    many were used; ``notes`` names batches left out and layers that no data reached.
+    """
+
+    statistics: Mapping[tuple[str, str], LayerStatistics]
+    curvature: Mapping[str, Curvature]
+    samples: int
+    notes: tuple[str, ...]
+
+
+def calibrate(
+    model: Model,
+    dataset: Data,
+    *,
+    batch_size: int = 8,
+    seed: int = 0,
+    curvature: bool = True,
+    progress: Progress = silent,
+) -> Calibration:
+    """Observe every layer's input and output on ``dataset``, and with ``curvature`` also the second moments A and G.
+
+    ``seed`` draws the labels of each batch, so the same data, batch size and seed give the same bits.  Raises
+    CannotRunError for weights-only models, DataError for an empty data set or one whose every batch is NaN.
+    """
+    summary = model.summary
+    require_data(model, dataset, "calibration")
+    sums = _Sums(layers={layer.name: layer for layer in tappable(model)})
+    gradients = GradientPass(model) if curvature else None
+    total = -(-len(dataset) // batch_size)
+    for number, batch in enumerate(dataset.batches(batch_size)):
+        progress(number / total, f"calibrating, batch {number + 1} of {total}")
+        one = _BatchSums(batch=batch, layers=sums.layers)
+        if gradients is not None:
+            gradients.run(batch, number, seed, one.forward, one.backward, proceed=one.is_finite)
+        else:
+            with torch.no_grad():
+                one.is_finite(model.run(batch, tap=one.forward, layers=tuple(sums.layers)))
+        sums.add(one, number, units_of(batch, summary))
+    if not sums.samples:
+        raise DataError(f"no batch of {dataset.record.name} went through without NaN or infinity: {sums.notes[0]}")
+    progress(1.0, "calibrated")
+    return sums.result()
+
+
+@dataclass(slots=True, kw_only=True)
+class _BatchSums:
+    """What one batch contributes, kept apart until all of it has proved finite."""
+
+    batch: Batch
+    layers: Mapping[str, Layer]
+    statistics: list[tuple[str, str, LayerStatistics]] = field(default_factory=list)
+    inputs: list[tuple[str, torch.Tensor]] = field(default_factory=list)
+    gradients: list[tuple[str, torch.Tensor]] = field(default_factory=list)
+    bad: str = ""
+    _last: tuple[torch.Tensor, LayerStatistics] | None = None
+
+    def forward(self, name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
+        layer = self.layers[name]
+        axis = channel_axis(layer)
+        if tensor.is_floating_point():
+            self._observe(name, "input", self._real(tensor), axis)
+        self._observe(name, "output", self._real(output), axis)
+        if axis == -1:
+            self.inputs.append((name, self._real(tensor)))
+
+    def backward(self, name: str, tensor: torch.Tensor, gradient: torch.Tensor) -> None:
+        if channel_axis(self.layers[name]) == -1:
+            squares = gradient.reshape(-1, gradient.shape[-1]).float().square().sum(dim=0)
+            self.gradients.append((name, squares.double()))
+            if not bool(squares.isfinite().all()):
+                self.bad = self.bad or f"the gradient at the output of {name}"
+
+    def is_finite(self, output: torch.Tensor) -> bool:
+        if not self.bad and not bool(output.isfinite().all()):
+            self.bad = "the model's output"
+        return not self.bad
+
+    def _real(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Drop padding tokens."""
+        mask = token_mask(self.batch)
+        if mask is None or tensor.shape[:2] != mask.shape:
+            return tensor
+        return tensor[mask]
+
+    def _observe(self, name: str, tap: str, tensor: torch.Tensor, axis: int) -> None:
+        """Observe once what several layers share (the inputs of query, key and value)."""
+        if self._last is not None and _same(self._last[0], tensor):
+            found = self._last[1]
+        else:
+            found = observe(tensor, axis)
+            if tap == "input":
+                self._last = (tensor, found)
+        if found.non_finite and not self.bad:
+            self.bad = f"the {tap} of {name}"
+        self.statistics.append((name, tap, found))
+
+
+def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return a.data_ptr() == b.data_ptr() and a.shape == b.shape and a.stride() == b.stride()
+
+
+def channel_axis(layer: Layer) -> int:
+    """Return the axis of a tapped tensor along which the features lie: the last, or 1 for convolutions."""
+    return 1 if layer.kind.value.startswith("conv") else -1
+
+
+@dataclass(slots=True, kw_only=True)
+class _Sums:
+    """Everything so far.  ``full`` and ``diagonal`` are sums over positions, ``gradients`` over units."""
+
+    layers: Mapping[str, Layer]
+    statistics: dict[tuple[str, str], LayerStatistics] = field(default_factory=dict)
+    full: dict[str, torch.Tensor] = field(default_factory=dict)
+    diagonal: dict[str, torch.Tensor] = field(default_factory=dict)
+    gradients: dict[str, torch.Tensor] = field(default_factory=dict)
+    positions: dict[str, int] = field(default_factory=dict)
+    units: int = 0
+    samples: int = 0
+    notes: list[str] = field(default_factory=list)
+    _room: int = FULL_BYTES
+
+    def add(self, batch: _BatchSums, number: int, units: int) -> None:
+        if batch.bad:
+            self.notes.append(f"batch {number + 1} was left out: {batch.bad} holds NaN or infinite values")
+            return
+        for name, tap, found in batch.statistics:
+            old = self.statistics.get((name, tap))
+            self.statistics[name, tap] = found if old is None else old.merge(found)
+        for name, squares in batch.gradients:
+            self.gradients[name] = self.gradients[name] + squares if name in self.gradients else squares
+        if batch.gradients:
+            for name, tensor in batch.inputs:
+                self._add_input(name, tensor)
+        self.units += units
+        self.samples += samples_of(batch.batch)
+
+    def _add_input(self, name: str, tensor: torch.Tensor) -> None:
+        rows, columns = self.layers[name].matrix
+        if self.layers[name].kind is LayerKind.EMBEDDING:
+            self._accumulate(self.diagonal, name, torch.bincount(tensor.reshape(-1), minlength=rows).double())
+            self.positions[name] = self.positions.get(name, 0) + tensor.numel()
+            return
+        flat = tensor.reshape(-1, tensor.shape[-1]).float()
+        if name not in self.positions and columns <= FULL_COLUMNS and 4 * columns**2 <= self._room:
+            self._room -= 4 * columns**2
+            self.full[name] = torch.zeros(columns, columns)
+        if name in self.full:
+            self.full[name].addmm_(flat.T, flat)
+        self._accumulate(self.diagonal, name, flat.square().sum(dim=0).double())
+        self.positions[name] = self.positions.get(name, 0) + flat.shape[0]
+
+    @staticmethod
+    def _accumulate(sums: dict[str, torch.Tensor], name: str, more: torch.Tensor) -> None:
+        sums[name] = sums[name] + more if name in sums else more
+
+    def result(self) -> Calibration:
+        """Return means, and notes on the layers that no data reached."""
+        reached = {name for name, _ in self.statistics}
+        for name in self.layers:
+            if name not in reached:
+                self.notes.append(f"the data never reached the layer {name}: nothing was observed of it")
+        found = {name: self._curvature(name) for name in self.positions if name in self.gradients}
+        return Calibration(statistics=self.statistics, curvature=found, samples=self.samples, notes=tuple(self.notes))
+
+    def _curvature(self, name: str) -> Curvature:
+        count = self.positions[name]
+        inputs = (self.diagonal[name] / count).cpu().numpy()
+        gradients = (self.gradients[name] / self.units).cpu().numpy()
+        if self.layers[name].kind is LayerKind.EMBEDDING:
+            return Curvature(rows=inputs, columns=gradients, full=None, count=count)
+        full = self.full[name].div(count).cpu().numpy().astype(np.float32) if name in self.full else None
+        return Curvature(rows=gradients, columns=inputs, full=full, count=count)
+
+
+def weight_statistics(model: Model, progress: Progress = silent) -> dict[tuple[str, str], LayerStatistics]:
+    """Return the statistics of every stored weight under (layer, ``weight``), channels being its rows (outputs).
+
+    Works for weights-only models.  NaN and infinite values are counted in ``non_finite`` and left out of the rest.
+    """
+    found: dict[tuple[str, str], LayerStatistics] = {}
+    stored = model.summary.stored
+    for number, layer in enumerate(stored):
+        progress(number / len(stored), f"reading the weights of {layer.name}")
+        found[layer.name, "weight"] = observe(model.weight(layer.name), 0)
+    for layer in model.summary.layers:
+        if layer.tied_to is not None:
+            found[layer.name, "weight"] = found[layer.tied_to, "weight"]
+    progress(1.0, "weights read")
+    return found

@@ -1,0 +1,114 @@
+"""Gradients of a model's own log-likelihood: what curvature and directional losses are made of.
+
+Labels are drawn from the model's output distribution, so that the second moment of the gradient is the Fisher
+information and not the empirical one (Kunstner, Hennig and Balles, "Limitations of the empirical Fisher approximation",
+NeurIPS 2019).
+Outputs that are no logits get standard normal vectors: the second moment is then the Gauss-Newton matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import torch
+
+from workbench.models.batches import tappable, token_mask
+from workbench.models.layer import LayerKind
+from workbench.models.model import Model
+from workbench.models.summary import OutputKind
+
+if TYPE_CHECKING:
+    from workbench.models.model import Batch, Tap
+
+
+def batch_generator(seed: int, batch: int) -> torch.Generator:
+    """Return the random numbers of one batch: the same whichever batches ran before it."""
+    generator = torch.Generator()
+    generator.manual_seed((seed * 1_000_003 + batch) % 2**63)
+    return generator
+
+
+def drawn_gradient(output: torch.Tensor, batch: Batch, kind: OutputKind, generator: torch.Generator) -> torch.Tensor:
+    """Return the gradient at ``output`` of the summed log-likelihood of drawn labels, of the shape of ``output``.
+
+    For logits ``onehot(label) - softmax``, 0 at padding; otherwise standard normal numbers.
+    """
+    with torch.no_grad():
+        if kind not in (OutputKind.TOKEN_LOGITS, OutputKind.CLASS_LOGITS):
+            return torch.randn(output.shape, generator=generator).to(output)
+        probabilities = torch.softmax(output.detach().float(), dim=-1)
+        flat = probabilities.reshape(-1, output.shape[-1])
+        labels = torch.multinomial(flat.cpu(), 1, generator=generator).to(output.device)
+        gradient = probabilities.neg_().reshape(flat.shape)
+        gradient.scatter_add_(1, labels, torch.ones_like(labels, dtype=gradient.dtype))
+        gradient = gradient.reshape(output.shape)
+        mask = token_mask(batch)
+        if mask is not None and kind is OutputKind.TOKEN_LOGITS:
+            gradient.mul_(mask.unsqueeze(-1))
+        return gradient.to(output.dtype)
+
+
+@dataclass(slots=True)
+class _Leaves:
+    """The tensors at which the graph begins: no weight needs a gradient of its own."""
+
+    tensors: list[torch.Tensor] = field(default_factory=list)
+
+    def start(self, tensor: torch.Tensor) -> torch.Tensor:
+        if not tensor.is_floating_point() or tensor.requires_grad:
+            return tensor
+        leaf = tensor.detach().requires_grad_()
+        self.tensors.append(leaf)
+        return leaf
+
+
+class GradientPass:
+    """Runs batches forward and backward, and hands every layer's input, output and output gradient to its listeners.
+
+    The user's model is never changed, and no weight's gradient is formed: the graph begins at a copy of each embedding
+    and at the input of the first layer that has none.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._summary = model.summary
+        self._layers = tappable(model)
+        self._embeddings = {
+            layer.name: model.weight(layer.name).detach().clone().requires_grad_()
+            for layer in self._layers
+            if layer.kind is LayerKind.EMBEDDING and layer.tied_to is None
+        }
+        self._model = model.with_weights(self._embeddings) if self._embeddings else model
+
+    def run(
+        self,
+        batch: Batch,
+        number: int,
+        seed: int,
+        forward: Tap | None,
+        backward: Callable[[str, torch.Tensor, torch.Tensor], None],
+        layers: Sequence[str] | None = None,
+        proceed: Callable[[torch.Tensor], bool] = lambda output: True,
+    ) -> torch.Tensor:
+        """Run batch ``number``; ``backward(layer, input, gradient at output)`` is called while the gradients flow back.
+
+        ``proceed(output)`` decides after the forward pass whether to go back at all.  Returns the detached output.
+        """
+        leaves = _Leaves(list(self._embeddings.values()))
+
+        def tap(name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
+            if forward is not None:
+                forward(name, tensor.detach(), output.detach())
+            if output.requires_grad:
+                kept = tensor.detach()
+                output.register_hook(lambda gradient: backward(name, kept, gradient.detach()))  # type: ignore[no-untyped-call]
+
+        names = tuple(layers) if layers is not None else tuple(layer.name for layer in self._layers)
+        starts = {layer.name: leaves.start for layer in self._layers if layer.kind is not LayerKind.EMBEDDING}
+        with torch.enable_grad():
+            output = self._model.run(batch, tap=tap, inputs=starts, layers=names)
+        if proceed(output.detach()) and output.requires_grad:
+            gradient = drawn_gradient(output, batch, self._summary.output, batch_generator(seed, number))
+            torch.autograd.grad(output, leaves.tensors, gradient, allow_unused=True)
+        return output.detach()
