@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 Stamp = tuple[tuple[str, int, int], ...]
 
+BESIDE = (".safetensors", ".pt", ".pth")
+"""Weights that a Python file may load from its folder."""
+
 
 class ModelCache:
     """The least recently used of more than ``size`` open models is closed first.
@@ -56,10 +59,12 @@ class ModelCache:
 
 
 def stamp(source: ModelSource) -> Stamp:
-    """Return the name, size and time of change of every file that the model consists of."""
-    files = []
+    """Return the name, size and time of change of every file that the model can consist of."""
+    files: list[Path] = []
     for name in filter(None, (source.path, source.weights)):
         path = Path(name)
-        files += sorted(path.iterdir()) if path.is_dir() else [path]
-    stats = [(str(file), file.stat()) for file in files if file.is_file()]
+        if path.suffix == ".py":
+            files += [file for file in path.parent.glob("*.*") if file.suffix in BESIDE]
+        files += path.iterdir() if path.is_dir() else [path]
+    stats = [(str(file), file.stat()) for file in sorted(set(files)) if file.is_file()]
     return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)

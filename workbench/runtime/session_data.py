@@ -1,0 +1,99 @@
+"""Which data a step runs on: what was asked for, what the session recorded, or what came with a bundled model."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.errors import DataError, MissingResultError, NotAModelError
+from workbench.models.data_files import ALL, BUNDLED, CALIBRATION, EVALUATION, locate
+from workbench.models.dataset import DataRecord
+from workbench.storage.session import Session
+
+if TYPE_CHECKING:
+    from workbench.models.datasets import Dataset
+    from workbench.models.model import Model
+
+_KINDS = "a text file, a folder of images in class folders, or an array file (.npz, .npy, .pt, .safetensors)"
+
+
+def for_calibration(model: Model, data: str | Path | None, *, samples: int | None, seed: int) -> Dataset:
+    """Open the calibration split of ``data``, or of the set that came with a bundled model; raises DataError."""
+    from workbench.models.datasets import open_dataset
+
+    path = data or bundled_data(model.summary.source.path)
+    if path is None:
+        raise MissingResultError(f"calibrating {model.summary.name} needs data: give {_KINDS} (--data DATA)")
+    return open_dataset(path, model, split=CALIBRATION, samples=samples, seed=seed)
+
+
+def for_evaluation(
+    model: Model, session: Session, data: str | Path | None, *, samples: int | None, seed: int
+) -> Dataset:
+    """Open what to evaluate on; never a sample that calibration has seen.
+
+    ``data`` where it is given: all of it, but for the part that calibration took.  Else the session's evaluation record,
+    the evaluation split of the calibration's data, or of a bundled model's set.
+    """
+    from workbench.models.datasets import open_dataset
+
+    calibration = session.calibration.path if session.calibration is not None else None
+    if data is not None:
+        split = EVALUATION if _has_splits(data) or _same(data, calibration) else ALL
+        return open_dataset(data, model, split=split, samples=samples, seed=seed)
+    if session.evaluation is not None:
+        return recorded(model, session.evaluation, samples=samples)
+    path = calibration or bundled_data(model.summary.source.path)
+    if path is None:
+        raise MissingResultError(
+            f"evaluating {model.summary.name} needs data: calibrate first, or give {_KINDS} (--data DATA)"
+        )
+    return open_dataset(path, model, split=EVALUATION, samples=samples, seed=seed)
+
+
+def recorded(model: Model, record: DataRecord, *, samples: int | None = None) -> Dataset:
+    """Open the data of ``record`` again, of which ``samples`` if given; DataError if it is gone or has changed since."""
+    from workbench.models.datasets import open_dataset
+
+    try:
+        dataset = open_dataset(record.path, model, split=record.split, samples=record.samples or None, seed=record.seed)
+    except DataError as error:
+        raise DataError(f"the session's {record.split} data {record.name} cannot be opened again: {error}") from error
+    if dataset.record.content_hash != record.content_hash:
+        raise DataError(
+            f"the session's {record.split} data {record.path} has changed: {record.content_hash} was recorded, it has "
+            f"{dataset.record.content_hash} now; put the old file back, or calibrate again"
+        )
+    if samples is None or samples == record.samples:
+        return dataset
+    return open_dataset(record.path, model, split=record.split, samples=samples, seed=record.seed)
+
+
+def bundled_data(path: str) -> str | None:
+    """Return the name of the data set that came with the bundled model at ``path``, None for any other model."""
+    from workbench.models.sources.catalog import bundled_folder
+
+    if path.startswith("demo:"):
+        return path if path.removeprefix("demo:") in BUNDLED else None
+    for name in BUNDLED:
+        try:
+            folder = bundled_folder(name)
+        except NotAModelError:
+            continue
+        if _same(path, str(folder)):
+            return f"demo:{name}"
+    return None
+
+
+def _has_splits(data: str | Path) -> bool:
+    """Tell whether the data says itself which part is for evaluation."""
+    return locate(data, EVALUATION).half is None
+
+
+def _same(path: str | Path, other: str | None) -> bool:
+    if other is None:
+        return False
+    if str(path) == other:
+        return True
+    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)

@@ -1,0 +1,347 @@
+"""The job's steps as pure functions: what the window's requests, the command line and scripts all call.
+
+Thin glue: each opens what it needs, calls the layer below, and puts the result into a new Session.  A ``progress`` that
+raises CancelledError ends a step without a trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import CannotRunError, MissingResultError, PlanError
+from workbench.models.evaluation import Evaluation, Timing
+from workbench.models.summary import ModelSummary
+from workbench.numerics.formats import parse_scheme, standard_schemes
+from workbench.planning.plan import KEEP, Plan, resolve
+from workbench.planning.sensitivity import METRICS
+from workbench.planning.totals import plan_totals
+from workbench.progress import Progress, silent
+from workbench.runtime import session_data
+from workbench.runtime.calibrated_ranges import all_ranges, ranges_in_force
+from workbench.runtime.environment import environment
+from workbench.storage.session import Session
+
+if TYPE_CHECKING:
+    from workbench.models.model import Model
+    from workbench.planning.quantize import QuantizedModel
+
+
+def open(
+    path: str | Path, *, factory: str | None = None, weights: str | Path | None = None, trust: bool = False
+) -> Model:
+    """Open the model at ``path``: a folder, a file, or a bundled one (``demo:language-model``).
+
+    ``factory`` and ``weights`` serve Python files, which run only with ``trust``.  Raises NotAModelError,
+    UnsafeModelError, TrustRequiredError or ModelTooLargeError.
+    """
+    from workbench.models.sources import open_model
+
+    return open_model(path, factory=factory, weights=weights, trust=trust)
+
+
+def reopen(summary: ModelSummary, *, trust: bool = False) -> Model:
+    """Open the model that a session describes; raises FingerprintMismatchError if its file holds another one now."""
+    from workbench.models.sources import open_source
+
+    model = open_source(summary.source, trust)
+    model.summary.require_fingerprint(summary.fingerprint, "the session")
+    return model
+
+
+def start(model: Model, progress: Progress = silent) -> Session:
+    """Return a new session: the model's facts, the weights' statistics, a plan that keeps every layer as it is."""
+    from workbench.models.calibrate import weight_statistics
+
+    summary = model.summary
+    return Session(
+        model=summary,
+        environment=environment(),
+        plan=Plan(model=summary.name, fingerprint=summary.fingerprint),
+        statistics=weight_statistics(model, progress),
+        notes=tuple(f"the weights of {name} hold NaN or infinite values" for name in summary.non_finite),
+    )
+
+
+def calibrate(
+    model: Model,
+    data: str | Path | None = None,
+    *,
+    samples: int | None = None,
+    batch_size: int = 8,
+    seed: int = 0,
+    session: Session | None = None,
+    progress: Progress = silent,
+) -> Session:
+    """Observe the model on ``data`` and return ``session`` (or a new one) with statistics, ranges and curvature.
+
+    ``data`` is a text file, a folder of images, an array file or ``demo:...``; a bundled model has its own by default,
+    any other needs it (MissingResultError).  ``samples`` limits how many are used.  A weights-only model gets the
+    statistics and ranges of its weights, or CannotRunError if ``data`` was given.  Results that belong to other data
+    (tables, evaluations) are kept; ranges set by hand stay in force.
+    """
+    from workbench.models.calibrate import calibrate as observe
+
+    session = _session_for(model, session, _part(progress, 0.0, 0.1))
+    statistics = dict(session.statistics)
+    if model.summary.cannot_run is None:
+        dataset = session_data.for_calibration(model, data, samples=samples, seed=seed)
+        found = observe(model, dataset, batch_size=batch_size, seed=seed, progress=_part(progress, 0.1, 0.85))
+        statistics = {key: value for key, value in statistics.items() if key[1] == "weight"} | dict(found.statistics)
+        session = replace(
+            session,
+            calibration=dataset.record,
+            curvature=found.curvature,
+            notes=tuple(dict.fromkeys((*session.notes, *dataset.notes, *found.notes))),
+        )
+    elif data is not None:
+        raise CannotRunError(f"{model.summary.name} cannot be calibrated on data: {model.summary.cannot_run}")
+    ranges = all_ranges(statistics, _part(progress, 0.85, 1.0))
+    return replace(
+        session,
+        environment=environment(),
+        statistics=statistics,
+        ranges=ranges,
+        active_ranges=ranges_in_force(model.summary, session.plan, ranges, session.active_ranges),
+    )
+
+
+def sensitivity(
+    session: Session,
+    metric: str = "predicted_kl",
+    *,
+    model: Model | None = None,
+    schemes: Sequence[str] | None = None,
+    samples: int | None = None,
+    batch_size: int = 8,
+    seed: int = 0,
+    algorithm: str = "rtn-clip",
+    trust: bool = False,
+    progress: Progress = silent,
+) -> Session:
+    """Score every layer under every scheme by ``metric`` and return the session with the table.
+
+    ``schemes`` default to the standard ones.  An earlier table of the same metric, algorithm, seed and data is extended,
+    not computed again.  Metrics that run the model use the calibration's data, which must be unchanged (DataError).
+    Raises MissingResultError naming the missing step, CannotRunError for what a weights-only model cannot do.
+    """
+    from workbench.planning.score import score
+
+    if metric not in METRICS:
+        raise PlanError(f"there is no metric {metric!r}; the metrics are {', '.join(METRICS)}")
+    names = tuple(parse_scheme(name).name for name in schemes or [scheme.name for scheme in standard_schemes()])
+    model = model or reopen(session.model, trust=trust)
+    dataset = None
+    if metric != "weight_error":
+        _require_runs(session, metric)
+        dataset = session_data.recorded(model, _calibrated(session, metric), samples=samples)
+    table = score(
+        model, metric, names, curvature=session.curvature, dataset=dataset, batch_size=batch_size, seed=seed,
+        algorithm=algorithm, previous=session.sensitivities.get(metric), progress=progress,
+    )  # fmt: skip
+    return replace(session, sensitivities={**session.sensitivities, metric: table})
+
+
+def search(
+    session: Session,
+    *,
+    bits_per_weight: float | None = None,
+    size: int | None = None,
+    metric: str | None = None,
+    schemes: Sequence[str] | None = None,
+) -> Plan:
+    """Return the plan of least predicted loss within ``bits_per_weight`` or ``size`` (bytes of the whole model).
+
+    ``metric`` names the table (default: the best one there is); ``schemes`` limits the choice.  Locked layers keep what
+    the session's plan gives them.  Raises MissingResultError without a table, BudgetError where nothing fits.
+    """
+    from workbench.planning.search import search as find
+
+    return find(
+        session.model, session.require_table(metric), nbytes=size, bits_per_weight=bits_per_weight, base=session.plan,
+        locked=session.locked, schemes=schemes,
+    )  # fmt: skip
+
+
+def complete_table(
+    session: Session,
+    plan: Plan,
+    metric: str | None = None,
+    *,
+    model: Model | None = None,
+    trust: bool = False,
+    progress: Progress = silent,
+) -> Session:
+    """Return the session with a table that covers every scheme of ``plan``; as it is if it has none of that metric."""
+    if not session.sensitivities and metric is None:
+        return session
+    table = session.require_table(metric)
+    used = {assignment.weights for assignment in resolve(plan, session.model.layers).values()} - {KEEP}
+    missing = sorted(used - set(table.schemes))
+    if not missing:
+        return session
+    return sensitivity(
+        session, table.metric, model=model, schemes=(*table.schemes, *missing), samples=table.samples or None,
+        seed=table.seed, algorithm=table.algorithm, trust=trust, progress=progress,
+    )  # fmt: skip
+
+
+def quantize(
+    model: Model, plan: Plan, *, session: Session | None = None, progress: Progress = silent
+) -> QuantizedModel:
+    """Quantize ``model`` by ``plan``; ranges and curvature come from ``session``.
+
+    Raises FingerprintMismatchError for a plan or session of another model, UnmatchedRuleError, SchemeError, and
+    MissingResultError if static input schemes lack a calibrated range.
+    """
+    from workbench.planning.quantize import quantize as apply_plan
+
+    _require_same(model.summary, plan, session)
+    return apply_plan(
+        model, plan, ranges=session.active_ranges if session else {}, curvature=session.curvature if session else {},
+        progress=progress,
+    )  # fmt: skip
+
+
+def evaluate(
+    session: Session,
+    plan: Plan | None = None,
+    *,
+    model: Model | None = None,
+    data: str | Path | None = None,
+    samples: int | None = None,
+    batch_size: int = 8,
+    seed: int = 0,
+    trust: bool = False,
+    progress: Progress = silent,
+) -> Evaluation:
+    """Measure ``plan`` (default: the session's) against the floating-point model.
+
+    ``data`` defaults to the session's evaluation data, else to the part of the calibration's data that calibration never
+    sees.  Raises CannotRunError, DataError, PlanError and its kin.
+    """
+    from workbench.models.evaluate import evaluate as measure
+
+    plan = plan or session.plan
+    _require_same(session.model, plan, None)
+    if session.model.cannot_run is not None:
+        raise CannotRunError(f"{session.model.name} cannot be evaluated: {session.model.cannot_run}")
+    sums = plan_totals(session.model, plan, session.sensitivities.get("predicted_kl"))
+    model = model or reopen(session.model, trust=trust)
+    dataset = session_data.for_evaluation(model, session, data, samples=samples, seed=seed)
+    quantized = quantize(model, plan, session=session, progress=_part(progress, 0.0, 0.3))
+    metrics = measure(
+        model, quantized.bind(model), dataset, batch_size=batch_size, seed=seed, progress=_part(progress, 0.3, 1.0)
+    )
+    return Evaluation(
+        plan_name=plan.name, plan_hash=plan.hash, data_name=dataset.record.name, data_hash=dataset.record.content_hash,
+        bits_per_weight=sums.bits_per_weight, nbytes=sums.nbytes, predicted_kl=sums.predicted, metrics=metrics,
+    )  # fmt: skip
+
+
+def time_kernels(
+    session: Session,
+    plan: Plan | None = None,
+    *,
+    batch: int = 1,
+    repeats: int = 30,
+    progress: Progress = silent,
+) -> tuple[Timing, ...]:
+    """Time the kernels that serve the plan's schemes beside the floating-point ones, on this machine."""
+    from workbench.models.timing import time_layers
+
+    assignments = resolve(plan or session.plan, session.model.layers)
+    return tuple(time_layers(session.model, assignments, batch=batch, repeats=repeats, progress=progress))
+
+
+def apply(
+    model: Model,
+    plan: Plan,
+    kind: str,
+    out: str | Path,
+    *,
+    session: Session | None = None,
+    progress: Progress = silent,
+) -> tuple[Path, ...]:
+    """Quantize ``model`` by ``plan`` and write it to ``out`` in the form ``kind``; returns the paths written."""
+    from workbench.deployment import exporter
+
+    chosen = exporter(kind)
+    quantized = quantize(model, plan, session=session, progress=_part(progress, 0.0, 0.7))
+    return chosen.export(quantized, model, Path(out), _part(progress, 0.7, 1.0))
+
+
+def export(
+    session: Session,
+    kind: str,
+    out: str | Path,
+    *,
+    plan: Plan | None = None,
+    model: Model | None = None,
+    trust: bool = False,
+    progress: Progress = silent,
+) -> tuple[Path, ...]:
+    """Write the session's plan (or ``plan``), or the model quantized by it, to ``out``; returns the paths written.
+
+    Forms that hold no weights (the plan, a replay script) do not open the model.  Raises ExportError.
+    """
+    from workbench.deployment import exporter
+
+    plan = plan or session.plan
+    chosen = exporter(kind)
+    if chosen.needs_model:
+        model = model or reopen(session.model, trust=trust)
+        return apply(model, plan, kind, out, session=session, progress=progress)
+    from workbench.planning.quantize import QuantizedModel
+
+    _require_same(session.model, plan, None)
+    resolve(plan, session.model.layers)
+    bare = QuantizedModel(summary=session.model, plan=plan, tensors={}, ranges=session.active_ranges)
+    return chosen.export(bare, None, Path(out), progress)
+
+
+def _session_for(model: Model, session: Session | None, progress: Progress) -> Session:
+    """Return ``session`` if it is of this model, with the weights' statistics; a new one for None."""
+    if session is None:
+        return start(model, progress)
+    model.summary.require_fingerprint(session.model.fingerprint, "the session")
+    if any(tap == "weight" for _, tap in session.statistics):
+        return session
+    from workbench.models.calibrate import weight_statistics
+
+    return replace(session, statistics={**session.statistics, **weight_statistics(model, progress)})
+
+
+def _require_runs(session: Session, metric: str) -> None:
+    if session.model.cannot_run is not None:
+        raise CannotRunError(
+            f"{session.model.name} cannot be scored by {metric}: {session.model.cannot_run}; the metric weight_error "
+            "needs weights only"
+        )
+
+
+def _calibrated(session: Session, metric: str) -> Any:
+    if session.calibration is None:
+        raise MissingResultError(
+            f"the metric {metric} needs calibration data, and the session was not calibrated yet; calibrate first "
+            "(workbench calibrate MODEL --data DATA --out S.qwb), or use the metric weight_error"
+        )
+    return session.calibration
+
+
+def _require_same(summary: ModelSummary, plan: Plan, session: Session | None) -> None:
+    if plan.fingerprint is not None:
+        summary.require_fingerprint(plan.fingerprint, f"the plan {plan.name!r}")
+    if session is not None:
+        summary.require_fingerprint(session.model.fingerprint, "the session")
+
+
+def _part(progress: Progress, start: float, stop: float) -> Progress:
+    """Return a progress that fills the share from ``start`` to ``stop``."""
+
+    def report(fraction: float, text: str, partial: Any = None) -> None:
+        progress(start + (stop - start) * fraction, text, partial)
+
+    return report
