@@ -1,0 +1,135 @@
+"""Arrays of inputs and labels, or of token windows, from ``.npy``, ``.npz``, ``.pt`` and ``.safetensors`` files."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from workbench.errors import DataError, WorkbenchError
+from workbench.models.data_files import half_of
+from workbench.models.data_images import Prepare, Stored, preparation
+from workbench.models.data_text import windows
+from workbench.models.inputs import InputSpec
+
+INPUTS = ("input_ids", "tokens", "images", "inputs", "x", "data")
+LABELS = ("labels", "y", "targets", "label")
+UNSIGNED = {np.dtype(np.uint16): np.int32, np.dtype(np.uint32): np.int64, np.dtype(np.uint64): np.int64}
+
+
+def read_arrays(file: Path, spec: InputSpec, asked: int | None, length: int, half: int | None) -> Stored:
+    """Read a file of arrays.
+
+    Integer matrices are token windows for a model that takes tokens: as they are, or cut to ``asked`` tokens.  Integer
+    vectors are token streams, cut into windows of ``length``.  Everything else is inputs, with labels if there are
+    any.  Raises DataError.
+    """
+    inputs, labels = _pick(_load(file), file)
+    if spec.tokens is True or (spec.tokens is None and not inputs.is_floating_point() and inputs.ndim < 3):
+        windows_ = _token_windows(inputs, file, spec, asked, length, half)
+        tensors, prepare = {"input_ids": windows_}, None
+        if inputs.ndim == 1:
+            half, labels = None, None  # the stream was halved before it was cut
+    else:
+        as_stored = spec.preprocess is not None or inputs.dtype == torch.uint8
+        tensors, prepare = {"inputs": inputs if as_stored else inputs.to(torch.float32)}, _prepare(inputs, spec)
+    count = len(next(iter(tensors.values())))
+    if labels is not None:
+        if len(labels) != count:
+            raise DataError(f"{file} holds {count} samples but {len(labels)} labels; each sample needs one")
+        tensors["labels"] = labels.to(torch.int64)
+    chosen = torch.from_numpy(half_of(count, half))
+
+    def take(indices: np.ndarray) -> Mapping[str, torch.Tensor]:
+        rows = chosen[torch.from_numpy(indices)]
+        return {name: tensor[rows] for name, tensor in tensors.items()}
+
+    return Stored(count=len(chosen), take=take, prepare=prepare)
+
+
+def _prepare(inputs: torch.Tensor, spec: InputSpec) -> Prepare:
+    if spec.preprocess is not None or (inputs.dtype == torch.uint8 and inputs.ndim in (3, 4)):
+        return preparation(spec)
+    return None if inputs.dtype != torch.uint8 else lambda values: values.to(torch.float32)
+
+
+def _load(file: Path) -> dict[str, torch.Tensor]:
+    try:
+        if file.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            return dict(load_file(file))
+        if file.suffix in (".pt", ".pth"):
+            return _tensors(file)
+        loaded = np.load(file, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return {"inputs": _tensor(loaded)}
+        with loaded:
+            return {name: _tensor(loaded[name]) for name in loaded.files}
+    except WorkbenchError:
+        raise
+    except (OSError, ValueError, EOFError, TypeError, KeyError, zipfile.BadZipFile) as error:
+        raise DataError(f"{file} cannot be read as arrays (pickled objects are never read): {error}") from None
+    except Exception as error:  # safetensors has an error type of its own
+        raise DataError(f"{file} cannot be read as arrays: {error}") from error
+
+
+def _tensors(file: Path) -> dict[str, torch.Tensor]:
+    from workbench.errors import ModelError
+    from workbench.models.sources.state_dict_file import load_weights_only
+
+    try:
+        loaded = load_weights_only(file)
+    except ModelError:
+        raise DataError(
+            f"{file} holds pickled objects, which are never opened; save plain tensors (torch.save)"
+        ) from None
+    if isinstance(loaded, torch.Tensor):
+        return {"inputs": loaded}
+    if isinstance(loaded, list | tuple):
+        loaded = dict(zip(("inputs", "labels"), loaded, strict=False))
+    if not isinstance(loaded, Mapping):
+        raise DataError(f"{file} holds {type(loaded).__name__}; a tensor or named tensors were expected")
+    return {str(name): value for name, value in loaded.items() if isinstance(value, torch.Tensor)}
+
+
+def _tensor(array: np.ndarray) -> torch.Tensor:
+    if array.dtype in UNSIGNED:
+        array = array.astype(UNSIGNED[array.dtype])
+    return torch.from_numpy(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="), copy=False)))
+
+
+def _pick(arrays: dict[str, torch.Tensor], file: Path) -> tuple[torch.Tensor, torch.Tensor | None]:
+    by_name = {name.lower(): array for name, array in arrays.items()}
+    key = next((name for name in INPUTS if name in by_name), None)
+    if key is None and len(by_name) == 1:
+        key = next(iter(by_name))
+    if key is None:
+        raise DataError(f"{file} holds {', '.join(arrays) or 'nothing'}; expected {', '.join(INPUTS)}, and labels")
+    inputs = by_name[key]
+    if inputs.ndim == 0 or inputs.shape[0] == 0 or inputs.numel() == 0:
+        raise DataError(f"{file} is empty: {key} has the shape {tuple(inputs.shape)}; give at least one sample")
+    labels = next((by_name[name] for name in LABELS if name in by_name), None)
+    return inputs, None if labels is None else labels.reshape(len(labels), -1)[:, 0] if labels.ndim else None
+
+
+def _token_windows(
+    inputs: torch.Tensor, file: Path, spec: InputSpec, asked: int | None, length: int, half: int | None
+) -> torch.Tensor:
+    if inputs.is_floating_point() or inputs.ndim > 2:
+        kind = f"{tuple(inputs.shape)} {inputs.dtype}".replace("torch.", "")
+        raise DataError(f"{file} holds {kind}, the model takes token ids; give integers, windows x tokens, or a text")
+    tokens = inputs.to(torch.int64)
+    if tokens.ndim == 1:
+        return windows(tokens, length, half)
+    width, most = tokens.shape[1], spec.length or spec.positions
+    if asked is not None and asked > width:
+        raise DataError(f"{file} holds windows of {width} tokens, {asked} were asked for; ask for at most {width}")
+    if asked is None and most is not None and width > most:
+        raise DataError(
+            f"{file} holds windows of {width} tokens, the model takes {most}; ask for that (sequence length)"
+        )
+    return tokens if asked is None else tokens[:, :asked]

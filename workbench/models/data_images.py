@@ -1,0 +1,125 @@
+"""Images: from class folders, and from stored arrays to what a network takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from workbench.errors import DataError
+from workbench.models.data_files import PICTURES, half_of
+from workbench.models.inputs import InputSpec
+
+Prepare = Callable[[torch.Tensor], torch.Tensor] | None
+"""From a batch of samples as stored to what the model takes; None where they are the same."""
+
+MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stored:
+    """``count`` samples: ``take(indices)`` loads them, ``prepare`` makes a batch of them what the model takes."""
+
+    count: int
+    take: Callable[[np.ndarray], Mapping[str, torch.Tensor]]
+    prepare: Prepare
+
+
+def read_images(folder: Path, spec: InputSpec, half: int | None) -> Stored:
+    """List the images of a folder; the names of class folders, sorted, are the labels 0, 1, ...
+
+    Images that lie in the folder itself have no labels.  Raises DataError where there is none.
+    """
+    classes = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    found = [(file, label) for label, entry in enumerate(classes) for file in _pictures(entry)]
+    labelled = bool(found)
+    found = found or [(file, 0) for file in _pictures(folder)]
+    if not found:
+        raise DataError(f"{folder} holds no images; expected class folders of {', '.join(PICTURES[:3])} files")
+    chosen = half_of(len(found), half)
+
+    def take(indices: np.ndarray) -> Mapping[str, torch.Tensor]:
+        entries = [found[index] for index in chosen[indices]]
+        tensors = {"inputs": _stack([file for file, _ in entries], spec)}
+        if labelled:
+            tensors["labels"] = torch.tensor([label for _, label in entries])
+        return tensors
+
+    return Stored(count=len(chosen), take=take, prepare=preparation(spec))
+
+
+def _pictures(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.iterdir() if file.suffix.lower() in PICTURES)
+
+
+def _stack(paths: list[Path], spec: InputSpec) -> torch.Tensor:
+    """Return the images (uint8, samples x height x width x channels), resized where the model has one size."""
+    arrays = [_decode(path, spec) for path in paths]
+    shapes = {array.shape for array in arrays}
+    if len(shapes) > 1:
+        odd = next(path for path, array in zip(paths, arrays, strict=True) if array.shape != arrays[0].shape)
+        raise DataError(
+            f"the images have different sizes ({paths[0].name}: {arrays[0].shape[:2]}, {odd.name}: another) and the model "
+            "states none; give images of one size"
+        )
+    return torch.from_numpy(np.stack(arrays))
+
+
+def _decode(path: Path, spec: InputSpec) -> np.ndarray:
+    from PIL import Image
+
+    try:
+        with Image.open(path) as image:
+            picture = image.convert(MODES.get(spec.channels or 3, "RGB"))
+            if spec.size is not None and picture.size != (spec.size[1], spec.size[0]):
+                picture = picture.resize((spec.size[1], spec.size[0]), Image.Resampling.BILINEAR)
+            array = np.array(picture)
+    except (OSError, ValueError, SyntaxError) as error:
+        raise DataError(f"{path} cannot be read as an image: {error}") from None
+    return array[..., None] if array.ndim == 2 else array
+
+
+def preparation(spec: InputSpec) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Return the function from a batch of stored images to what the model takes."""
+    return _own(spec) if spec.preprocess is not None else lambda images: images_to_floats(images, spec)
+
+
+def _own(spec: InputSpec) -> Callable[[torch.Tensor], torch.Tensor]:
+    """The model's own ``preprocess``, which is given a numpy array and may return one or a tensor."""
+
+    def prepare(images: torch.Tensor) -> torch.Tensor:
+        assert spec.preprocess is not None
+        return torch.as_tensor(spec.preprocess(images.numpy())).to(torch.float32)
+
+    return prepare
+
+
+def images_to_floats(images: torch.Tensor, spec: InputSpec) -> torch.Tensor:
+    """Return uint8 images (samples x height x width x channels, or without channels) as the network takes them.
+
+    Float32, samples x channels x height x width, in 0..1, then ``(value - mean) / std`` of each channel.  Raises
+    DataError where the number of channels or the size is not the model's.
+    """
+    if images.ndim == 3:
+        images = images.unsqueeze(-1)
+    channels, size = images.shape[-1], tuple(images.shape[1:3])
+    if spec.channels is not None and channels != spec.channels:
+        raise DataError(f"the images have {channels} channels, the model takes {spec.channels}; convert them")
+    if spec.size is not None and size != spec.size:
+        raise DataError(f"the images are {size[0]} x {size[1]} pixels, the model takes {spec.size[0]} x {spec.size[1]}")
+    values = images.permute(0, 3, 1, 2).to(torch.float32) / 255
+    return normalised(values, spec.mean, spec.std)
+
+
+def normalised(values: torch.Tensor, mean: tuple[float, ...] | None, std: tuple[float, ...] | None) -> torch.Tensor:
+    """Return ``(values - mean) / std`` for samples x channels x ...; one number of each serves all channels."""
+    for name, numbers in (("mean", mean), ("std", std)):
+        if numbers is not None and len(numbers) not in (1, values.shape[1]):
+            raise DataError(f"{name} has {len(numbers)} values for {values.shape[1]} channels")
+    shape = (1, -1) + (1,) * (values.ndim - 2)
+    if mean is not None:
+        values = values - torch.tensor(mean).reshape(shape)
+    return values if std is None else values / torch.tensor(std).reshape(shape)

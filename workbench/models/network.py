@@ -1,0 +1,245 @@
+"""A torch network behind the Model contract: run, tapped, with its inputs replaced, or with other weights."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+from torch.func import functional_call
+
+from workbench.errors import CannotRunError, DataError, ModelError, WorkbenchError, nearest
+from workbench.models.inputs import InputSpec
+from workbench.models.layer import KeptTensor, Layer
+from workbench.models.summary import ModelSummary
+
+if TYPE_CHECKING:
+    from workbench.models.model import Batch, Tap
+
+Forward = Callable[..., Any]
+Call = Callable[[Forward, Mapping[str, torch.Tensor]], torch.Tensor]
+"""How a batch is handed to a network and what of its answer is the output: ``call(network or its stand-in, batch)``."""
+
+Replacement = Callable[[torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Body:
+    """A network with what is needed to run and to tap it; shared by all views of one model.
+
+    ``hooks`` maps the layers that can be tapped to the module that runs them.
+    """
+
+    network: nn.Module
+    call: Call
+    hooks: Mapping[str, str]
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+class NetworkModel:
+    """A model that can be run.  The network's parameters are never changed, not even by ``with_weights``."""
+
+    def __init__(
+        self, summary: ModelSummary, body: Body, inputs: InputSpec, weights: Mapping[str, torch.Tensor] | None = None
+    ) -> None:
+        """``weights`` maps a layer that owns its tensor to the matrix that it runs with instead."""
+        self._summary, self._body, self.inputs = summary, body, inputs
+        self._weights = dict(weights or {})
+        self._parameters = dict(body.network.named_parameters(remove_duplicate=False))
+
+    @property
+    def summary(self) -> ModelSummary:
+        """The model's facts."""
+        return self._summary
+
+    @property
+    def tappable(self) -> frozenset[str]:
+        """The layers whose input and output can be tapped, and whose input can be replaced."""
+        return frozenset(self._body.hooks)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters lie; batches are moved there."""
+        first = next(iter(self._parameters.values()), None)
+        return torch.device("cpu") if first is None else first.device
+
+    def weight(self, layer: str) -> torch.Tensor:
+        """Return the layer's matrix of outputs x inputs, detached, in its stored dtype (replaced ones as they came)."""
+        facts = find_layer(self._summary, layer)
+        replaced = self._weights.get(facts.tied_to or facts.name)
+        if replaced is not None:
+            return replaced.detach()
+        return matrix_of(facts, self._parameters[facts.parameter].detach()).to(getattr(torch, facts.dtype))
+
+    def kept(self, name: str) -> torch.Tensor:
+        """Return a tensor that is no layer (a norm, a bias, a buffer), detached, in its stored dtype."""
+        facts = find_kept(self._summary, name)
+        tensor = self._parameters[name] if name in self._parameters else self._body.network.get_buffer(name)
+        return tensor.detach().to(getattr(torch, facts.dtype))
+
+    def with_weights(self, weights: Mapping[str, torch.Tensor]) -> NetworkModel:
+        """Return a view that runs with ``weights`` (layer to matrix); tied layers run with the replaced tensor too."""
+        replaced = merge_weights(self._summary, self._weights, weights)
+        return NetworkModel(self._summary, self._body, self.inputs, replaced)
+
+    def run(
+        self,
+        batch: Batch,
+        tap: Tap | None = None,
+        inputs: Mapping[str, Replacement] | None = None,
+        layers: Sequence[str] | None = None,
+    ) -> torch.Tensor:
+        """Run one batch and return the output; see :class:`workbench.models.model.Model`.
+
+        Layers that are not ``tappable`` are never tapped.  Raises CannotRunError where ``inputs`` names one of them,
+        DataError where the network does not accept the batch.
+        """
+        for name in (*(inputs or ()), *(layers or ())):
+            find_layer(self._summary, name)
+        moved = {name: tensor.to(self.device) for name, tensor in batch.items()}
+        with self._body.lock, self._hooks(tap, inputs or {}, layers), no_fused_attention():
+            try:
+                return self._body.call(self._forward(), moved)
+            except _CallbackFailed as failed:
+                raise failed.cause from failed.cause.__cause__
+            except (WorkbenchError, torch.OutOfMemoryError):
+                raise
+            except (RuntimeError, ValueError, IndexError, TypeError) as error:
+                raise DataError(_rejected(self._summary.name, moved, error)) from error
+
+    def _forward(self) -> Forward:
+        if not self._weights:
+            return self._body.network
+        tensors = {}
+        for name, matrix in self._weights.items():
+            layer = self._summary.by_name[name]
+            parameter = self._parameters[layer.parameter]
+            tensors[layer.parameter] = tensor_of(layer, matrix).to(parameter.device, parameter.dtype)
+        return lambda *args, **kwargs: functional_call(self._body.network, tensors, args, kwargs)
+
+    @contextmanager
+    def _hooks(
+        self, tap: Tap | None, inputs: Mapping[str, Replacement], layers: Sequence[str] | None
+    ) -> Iterator[None]:
+        hooks = self._body.hooks
+        for name in inputs:
+            if name not in hooks:
+                raise CannotRunError(
+                    f"the input of the layer {name} cannot be quantized: its weight is used inside a larger module; "
+                    "leave its inputs in floating point"
+                )
+        tapped = [] if tap is None else [name for name in (layers or hooks) if name in hooks]
+        with ExitStack() as stack:
+            for name, replace in inputs.items():
+                module = self._body.network.get_submodule(hooks[name])
+                handle = module.register_forward_pre_hook(_replacing(replace), with_kwargs=True)
+                stack.callback(handle.remove)
+            for name in tapped:
+                assert tap is not None
+                module = self._body.network.get_submodule(hooks[name])
+                stack.callback(module.register_forward_hook(_tapping(name, tap), with_kwargs=True).remove)
+            yield
+
+
+class _CallbackFailed(Exception):
+    """Carries an error of the caller's own function through the network, apart from the network's errors."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def _tapping(name: str, tap: Tap) -> Callable[..., None]:
+    def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+        value = args[0] if args else next(iter(kwargs.values()))
+        try:
+            tap(name, value, output)
+        except Exception as error:
+            raise _CallbackFailed(error) from error
+
+    return hook
+
+
+def _replacing(replace: Replacement) -> Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]:
+    def hook(
+        module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        try:
+            if args:
+                return (replace(args[0]), *args[1:]), kwargs
+            first = next(iter(kwargs))
+            return args, {**kwargs, first: replace(kwargs[first])}
+        except Exception as error:
+            raise _CallbackFailed(error) from error
+
+    return hook
+
+
+@contextmanager
+def no_fused_attention() -> Iterator[None]:
+    """Switch torch's fused encoder layers off: they skip modules, and would give other bits with taps than without."""
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
+
+
+def find_layer(summary: ModelSummary, name: str) -> Layer:
+    """Return the facts of the layer ``name``; raises ModelError naming the closest ones."""
+    layer = summary.by_name.get(name)
+    if layer is None:
+        raise ModelError(f"{summary.name} has no layer {name!r}{nearest(name, summary.by_name)}")
+    return layer
+
+
+def find_kept(summary: ModelSummary, name: str) -> KeptTensor:
+    """Return the facts of the kept tensor ``name``; raises ModelError naming the closest ones."""
+    known = {tensor.name: tensor for tensor in summary.kept}
+    if name not in known:
+        raise ModelError(f"{summary.name} keeps no tensor {name!r}{nearest(name, known)}")
+    return known[name]
+
+
+def matrix_of(layer: Layer, tensor: torch.Tensor) -> torch.Tensor:
+    """Return a stored tensor (of ``layer.shape``) as the matrix of outputs x inputs; a view where possible."""
+    return tensor.permute(layer.axes).reshape(layer.matrix)
+
+
+def tensor_of(layer: Layer, matrix: torch.Tensor) -> torch.Tensor:
+    """Return a matrix of outputs x inputs as the stored tensor: the inverse of ``matrix_of``."""
+    sizes = [layer.shape[axis] for axis in layer.axes]
+    back = [layer.axes.index(axis) for axis in range(len(layer.axes))]
+    return matrix.reshape(sizes).permute(back)
+
+
+def merge_weights(
+    summary: ModelSummary, before: Mapping[str, torch.Tensor], weights: Mapping[str, torch.Tensor]
+) -> dict[str, torch.Tensor]:
+    """Return the replaced matrices by owning layer; where a layer and one tied to it are given, the owner's holds.
+
+    Raises ModelError for an unknown layer and for a matrix of another shape.
+    """
+    merged = dict(before)
+    owners = [find_layer(summary, name) for name in weights]
+    for layer in sorted(owners, key=lambda layer: layer.tied_to is None):
+        matrix = weights[layer.name]
+        if tuple(matrix.shape) != layer.matrix:
+            raise ModelError(f"the weight for {layer.name} is {tuple(matrix.shape)}, its matrix is {layer.matrix}")
+        owner = summary.by_name[layer.tied_to] if layer.tied_to else layer
+        same_view = (owner.axes, owner.row_axes) == (layer.axes, layer.row_axes)
+        merged[owner.name] = matrix if same_view else matrix_of(owner, tensor_of(layer, matrix))
+    return merged
+
+
+def _rejected(name: str, batch: Mapping[str, torch.Tensor], error: Exception) -> str:
+    shapes = ", ".join(f"{key} {tuple(value.shape)} {value.dtype}" for key, value in batch.items()).replace(
+        "torch.", ""
+    )
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return f"{name} does not accept a batch of {shapes}: {reason}; give data of the shape that the model was made for"

@@ -1,0 +1,64 @@
+"""All model sources, and which of them a path belongs to."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from workbench.errors import NotAModelError, UnsafeModelError, nearest
+from workbench.models.sources.exported_program import ExportedProgramFile
+from workbench.models.sources.huggingface import HuggingFaceFolder
+from workbench.models.sources.python_module import PythonModule
+from workbench.models.sources.safetensors_file import SafetensorsFiles
+from workbench.models.sources.source import Opening, Source, absolute
+from workbench.models.sources.state_dict_file import StateDictFile
+
+SOURCES: tuple[Source, ...] = (
+    HuggingFaceFolder(),
+    PythonModule(),
+    ExportedProgramFile(),
+    SafetensorsFiles(),
+    StateDictFile(),
+)
+"""The first that detects a path opens it."""
+
+BUNDLED = ("language-model", "digits-classifier")
+KINDS = (
+    "a Hugging Face folder (config.json and .safetensors), a .pt2 exported program, a Python file with a factory "
+    "function, a .safetensors file or folder, or a .pt/.pth state dict"
+)
+
+__all__ = ["BUNDLED", "SOURCES", "Opening", "bundled_folder", "detect", "resolve"]
+
+
+def bundled_folder(name: str) -> Path:
+    """Return the folder of the bundled model or data set ``name``; raises NotAModelError for an unknown one."""
+    folder = Path(str(files("workbench_resources"))) / "demo" / name
+    if name not in BUNDLED or not folder.is_dir():
+        raise NotAModelError(f"there is no bundled {name!r}{nearest(name, BUNDLED)}; bundled are {', '.join(BUNDLED)}")
+    return folder
+
+
+def resolve(path: str | Path) -> tuple[Path, bool]:
+    """Return where ``path`` lies, from the root, and whether it came with the workbench (``demo:...``)."""
+    text = str(path)
+    if text.startswith("demo:"):
+        return bundled_folder(text.removeprefix("demo:")), True
+    found = absolute(Path(path))
+    if not found.exists():
+        raise NotAModelError(f"{found} does not exist; expected {KINDS}")
+    return found, False
+
+
+def detect(path: Path) -> Source:
+    """Return the source that opens ``path``; raises NotAModelError, or UnsafeModelError for a pickled folder."""
+    for source in SOURCES:
+        if source.detects(path):
+            return source
+    if path.is_dir() and any(path.glob("*.bin")):
+        raise UnsafeModelError(
+            f"{path} holds only pickled weights (.bin), and a pickle can run code when it is opened; convert them to "
+            "safetensors (model.save_pretrained writes it) and open that"
+        )
+    what = "a folder with nothing that is a model" if path.is_dir() else f"a file of unknown kind ({path.suffix})"
+    raise NotAModelError(f"{path} is {what}; expected {KINDS}")

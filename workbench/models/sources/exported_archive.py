@@ -1,0 +1,102 @@
+"""Is a ``.pt2`` archive plain data?  ``torch.export.load`` itself would unpickle and evaluate what it finds.
+
+It loads tensors and constants marked ``use_pickle`` and opaque objects with ``pickle``, falls back to full unpickling
+of the sample inputs, evaluates symbolic shapes through sympy and resolves any dotted name below ``torch`` as a node's
+target.  So all of these are checked here first, and an archive with anything but plain data is refused.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from workbench.errors import NotAModelError, UnsafeModelError
+
+SAFE_TARGET = re.compile(
+    r"torch\.ops\.(aten|higher_order|prim|prims)\.\w+(\.\w+)?|math\.\w+|torch\.sym_\w+|torch\._sym_\w+"
+    r"|_operator\.(add|sub|mul|truediv|floordiv|mod|pow|neg|pos|eq|ne|lt|le|gt|ge|and_|or_|xor|getitem)"
+)
+UNSAFE_TARGET = re.compile(r"torch\.ops\.aten\.from_file\b.*")
+SAFE_EXPRESSION = re.compile(r"[\w\s+\-*/%(),.<>=!&|~]*")
+EXPRESSION_KEYS = ("expr_str", "guards_code")
+
+
+def require_plain(path: Path) -> int:
+    """Return the bytes of all weights if the archive is plain data.
+
+    Raises UnsafeModelError naming what is not, NotAModelError where the file is no such archive.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if not any(re.search(r"(^|/)models/[^/]+\.json$", name) for name in names):
+                raise NotAModelError(
+                    f"{path} is no exported program of this version of torch; write it with torch.export.save"
+                )
+            for name in names:
+                _check_member(path, archive, name)
+            return sum(archive.getinfo(name).file_size for name in names if "/weights/" in name)
+    except (zipfile.BadZipFile, OSError, ValueError, KeyError) as error:
+        raise NotAModelError(f"{path} is no exported program or is damaged: {error}") from None
+
+
+def _check_member(path: Path, archive: zipfile.ZipFile, name: str) -> None:
+    if re.search(r"/(weights|constants)/[^/]*config\.json$", name):
+        entries = json.loads(archive.read(name))["config"]
+        for tensor, entry in entries.items():
+            if entry["use_pickle"] or not str(entry["path_name"]).startswith(("weight_", "tensor_")):
+                raise _refused(path, f"the tensor or object {tensor} is pickled")
+    elif re.search(r"/(weights|constants)/[^/]*\.pt$", name):
+        raise _refused(path, f"{name} is a pickle")
+    elif name.endswith(".pt"):
+        _check_sample(path, archive.read(name))
+    elif re.search(r"(^|/)models/[^/]+\.json$", name):
+        for key, value in _strings(json.loads(archive.read(name))):
+            _check_string(path, key, value)
+
+
+def _check_sample(path: Path, data: bytes) -> None:
+    if not data:
+        return
+    try:
+        torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")
+    except Exception:
+        raise _refused(path, "its sample inputs are pickled objects") from None
+
+
+def _check_string(path: Path, key: str, value: str) -> None:
+    if key == "target" and (not SAFE_TARGET.fullmatch(value) or UNSAFE_TARGET.fullmatch(value)):
+        raise _refused(path, f"it calls {value}")
+    if key in EXPRESSION_KEYS and ("__" in value or not SAFE_EXPRESSION.fullmatch(_without_input_names(value))):
+        raise _refused(path, f"it evaluates {value!r}")
+
+
+def _without_input_names(expression: str) -> str:
+    """Guards name inputs as ``L['args'][0][0]``; the quotes and brackets around plain names are let through."""
+    return re.sub(r"L(\[('\w+'|\d+)\])+", "L", expression)
+
+
+def _strings(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Yield every string of a JSON value with the key that it lies under (lists pass their key on)."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, list):
+        for entry in value:
+            yield from _strings(entry, key)
+    elif isinstance(value, dict):
+        for name, entry in value.items():
+            yield from _strings(entry, name)
+
+
+def _refused(path: Path, why: str) -> UnsafeModelError:
+    return UnsafeModelError(
+        f"{path} is refused: {why}, which can run code when it is opened; export the model again with plain tensors "
+        "(torch.export.save), or save its weights as safetensors"
+    )

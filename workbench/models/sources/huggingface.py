@@ -1,0 +1,205 @@
+"""A Hugging Face folder: config.json, safetensors, a tokenizer.  Local files only, never remote code."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from workbench.errors import BackendUnavailableError, NotAModelError, UnsafeModelError
+from workbench.models.inputs import InputSpec
+from workbench.models.layer import LayerKind
+from workbench.models.model import Model
+from workbench.models.network import Call, Forward
+from workbench.models.sources.layers import find_layers, stored_dtypes
+from workbench.models.sources.memory import memory_to_run, require_memory
+from workbench.models.sources.safetensors_file import weight_files
+from workbench.models.sources.source import Opening, network_model
+from workbench.models.sources.stored import FLOATING, SafetensorsStore, fingerprint
+from workbench.models.summary import ModelSource, OutputKind
+
+HEADS = (
+    (("ForCausalLM", "LMHeadModel"), "AutoModelForCausalLM", OutputKind.TOKEN_LOGITS),
+    (("ForSequenceClassification",), "AutoModelForSequenceClassification", OutputKind.CLASS_LOGITS),
+    (("ForImageClassification",), "AutoModelForImageClassification", OutputKind.CLASS_LOGITS),
+)
+"""Endings of an architecture's name, the class of transformers that loads it and what comes out; else an encoder."""
+
+TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class HuggingFaceFolder:
+    """A folder with config.json, through ``transformers``."""
+
+    name = "huggingface"
+
+    def detects(self, path: Path) -> bool:
+        """Tell by config.json (or by being that file)."""
+        return (path / "config.json").is_file() or (path.name == "config.json" and path.is_file())
+
+    def open(self, request: Opening) -> Model:
+        """Check, estimate, load in float32; ``Layer.dtype`` says how the file stores each weight."""
+        folder = request.path if request.path.is_dir() else request.path.parent
+        config = read_config(folder)
+        store = SafetensorsStore(_weights(folder))
+        require_memory(memory_to_run(store.tensors.values()), str(folder), request.memory_limit)
+        kind, output = _head(config)
+        network = _load(folder, kind)
+        found = find_layers(network, stored_dtypes(store.tensors, _usual_dtype(store)))
+        tokens = any(layer.kind is LayerKind.EMBEDDING for layer in found.layers) and "image_size" not in config
+        given = str(folder) if request.path != folder else request.given
+        return network_model(
+            ModelSource(kind=self.name, path=given), network, found, fingerprint(store), output,
+            _call(output, tokens), _inputs(folder, network, config, tokens),
+        )  # fmt: skip
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return config.json; raises NotAModelError, or UnsafeModelError where it asks for remote code."""
+    file = folder / "config.json"
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise NotAModelError(f"{file} cannot be read as JSON: {error}") from None
+    if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
+        raise NotAModelError(
+            f"{file} names no model_type, so it is no Hugging Face model; for the weights alone open the .safetensors"
+        )
+    if config.get("auto_map"):
+        raise UnsafeModelError(
+            f"{file} asks for Python code of its own (auto_map), which is never run; use a version of the model that "
+            "transformers knows by itself, or open the .safetensors file for the weights only"
+        )
+    if config.get("quantization_config"):
+        method = dict(config["quantization_config"]).get("quant_method", "an unknown method")
+        raise NotAModelError(f"{folder} is already quantized ({method}); open the floating-point model it came from")
+    return config
+
+
+def _weights(folder: Path) -> list[Path]:
+    files = weight_files(folder)
+    if files:
+        return files
+    if any(folder.glob("*.bin")) or any(folder.glob("*.pt")):
+        raise UnsafeModelError(
+            f"{folder} holds only pickled weights (pytorch_model.bin), and a pickle can run code when it is opened; convert "
+            "it to safetensors where it is trusted (model.save_pretrained writes it) and open that"
+        )
+    raise NotAModelError(f"{folder} has a config.json but no .safetensors file; fetch the weights too")
+
+
+def _head(config: Mapping[str, Any]) -> tuple[str, OutputKind]:
+    architecture = str((config.get("architectures") or [""])[0])
+    for endings, kind, output in HEADS:
+        if architecture.endswith(endings):
+            return kind, output
+    return "AutoModel", OutputKind.EMBEDDING
+
+
+def _load(folder: Path, kind: str) -> torch.nn.Module:
+    try:
+        import transformers
+    except ImportError as error:
+        raise BackendUnavailableError(f"Hugging Face models need the package transformers: {error}") from None
+    try:
+        with _quiet(transformers):
+            network, report = getattr(transformers, kind).from_pretrained(
+                str(folder), local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype=torch.float32,
+                output_loading_info=True,
+            )  # fmt: skip
+    except Exception as error:  # transformers raises nearly everything for a folder that it does not understand
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise NotAModelError(f"transformers cannot load {folder}: {reason}") from error
+    missing = sorted({*report["missing_keys"], *(str(entry) for entry in report["mismatched_keys"])})
+    if missing:
+        raise NotAModelError(
+            f"{folder}: {len(missing)} tensors are missing or of another shape than config.json says, the first is "
+            f"{missing[0]}; the configuration and the weights do not belong together"
+        )
+    module: torch.nn.Module = network
+    return module
+
+
+@contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    """Keep the loader's progress bars and reports off the terminal; what matters is raised."""
+    logging = transformers.utils.logging
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _usual_dtype(store: SafetensorsStore) -> str | None:
+    sizes: dict[str, int] = {}
+    for tensor in store.tensors.values():
+        if tensor.dtype in FLOATING:
+            sizes[tensor.dtype] = sizes.get(tensor.dtype, 0) + math.prod(tensor.shape)
+    return max(sizes, key=lambda dtype: sizes[dtype], default=None)
+
+
+def _call(output: OutputKind, tokens: bool) -> Call:
+    def call(forward: Forward, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        mask = batch.get("attention_mask")
+        if not tokens:
+            answer = forward(pixel_values=batch["inputs"])
+        elif output is OutputKind.TOKEN_LOGITS:
+            answer = forward(input_ids=batch["input_ids"], attention_mask=mask, use_cache=False)
+        else:
+            answer = forward(input_ids=batch["input_ids"], attention_mask=mask)
+        result: torch.Tensor = mean_pooled(answer[0], mask) if output is OutputKind.EMBEDDING else answer.logits
+        return result
+
+    return call
+
+
+def mean_pooled(states: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+    """Return the mean of ``states`` (samples x tokens x features) over tokens whose ``mask`` is 1; samples x features."""
+    if states.ndim != 3:
+        return states.flatten(1) if states.ndim < 3 else states.mean(dim=tuple(range(2, states.ndim)))
+    if mask is None:
+        return states.mean(dim=1)
+    weights = mask.to(states.dtype).unsqueeze(-1)
+    return (states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+
+
+def _inputs(folder: Path, network: Any, config: Mapping[str, Any], tokens: bool) -> InputSpec:
+    if not tokens:
+        return _image_inputs(folder, config)
+    positions = getattr(network.config, "max_position_embeddings", None) or getattr(network.config, "n_positions", None)
+    embedding = network.get_input_embeddings()
+    has_tokenizer = any((folder / name).is_file() for name in TOKENIZERS)
+    return InputSpec(
+        tokens=True, vocabulary=int(embedding.weight.shape[0]), positions=positions,
+        tokenizer=folder if has_tokenizer else None,
+    )  # fmt: skip
+
+
+def _image_inputs(folder: Path, config: Mapping[str, Any]) -> InputSpec:
+    file = folder / "preprocessor_config.json"
+    try:
+        found = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    except ValueError as error:
+        raise NotAModelError(f"{file} cannot be read as JSON: {error}") from None
+    size = found.get("size", config.get("image_size"))
+    if isinstance(size, Mapping):
+        size = (size.get("height") or size.get("shortest_edge"), size.get("width") or size.get("shortest_edge"))
+    elif isinstance(size, int):
+        size = (size, size)
+    mean, std = found.get("image_mean"), found.get("image_std")
+    return InputSpec(
+        tokens=False, channels=config.get("num_channels", 3), size=tuple(size) if size else None,
+        mean=tuple(mean) if mean else None, std=tuple(std) if std else None,
+    )  # fmt: skip

@@ -1,0 +1,187 @@
+"""A Python file with a factory function, and weights beside it.  Running the file needs the user's word."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+
+from workbench.errors import NotAModelError, TrustRequiredError, WorkbenchError, nearest
+from workbench.models.model import Model
+from workbench.models.network import Forward
+from workbench.models.sources.layers import Found, find_layers, stored_dtypes
+from workbench.models.sources.memory import memory_to_run, require_memory
+from workbench.models.sources.safetensors_file import weight_files
+from workbench.models.sources.source import Opening, absolute, guessed_inputs, network_model
+from workbench.models.sources.state_dict_file import load_state_dict
+from workbench.models.sources.stored import SafetensorsStore, StateDictStore, TensorStore, fingerprint
+from workbench.models.summary import ModelSource, OutputKind
+
+NETWORK_FILE = "network.py"
+BESIDE = ("weights.safetensors", "model.safetensors", "weights.pt", "weights.pth", "model.pt", "model.pth")
+
+
+@dataclass(frozen=True, slots=True)
+class PythonModule:
+    """A ``.py`` file (or a folder with ``network.py``) that may define, besides the factory,
+
+    ``preprocess(images)``: arrays as stored -> what the network takes;
+    ``OUTPUT``: ``token_logits``, ``class_logits`` or ``embedding``, where guessing from the layers would be wrong.
+    """
+
+    name = "python_module"
+
+    def detects(self, path: Path) -> bool:
+        """Tell by the suffix, or by ``network.py`` in the folder."""
+        return path.suffix == ".py" and path.is_file() or (path / NETWORK_FILE).is_file()
+
+    def open(self, request: Opening) -> Model:
+        """Run the file if it is trusted, build the network, load the weights."""
+        file = request.path / NETWORK_FILE if request.path.is_dir() else request.path
+        if not request.trust:
+            raise TrustRequiredError(
+                f"opening {file} runs it as a Python program; allow it (--trust) only if you know it", str(file)
+            )
+        weights = absolute(request.weights) if request.weights else _beside(file)
+        store = _open_store(weights, request.memory_limit) if weights else None
+        module = run_file(file)
+        network = _build(module, file, request.factory or "build")
+        if store is not None:
+            _load(network, store, weights)
+        else:
+            store = StateDictStore(network.state_dict())
+        found = find_layers(network, stored_dtypes(store.tensors))
+        print_ = fingerprint(store)
+        _to_single_precision(network)
+        source = ModelSource(
+            kind=self.name, path=request.given, factory=request.factory,
+            weights=str(weights) if request.weights else None,
+        )  # fmt: skip
+        inputs = replace(guessed_inputs(found), preprocess=getattr(module, "preprocess", None))
+        return network_model(source, network, found, print_, _output(module, found, file), _call, inputs)
+
+
+def run_file(file: Path) -> ModuleType:
+    """Execute a Python file as a module of its own; modules beside it can be imported by it while it runs."""
+    name = f"workbench_user_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}"
+    module = ModuleType(name)
+    module.__file__ = str(file)
+    sys.modules[name] = module
+    sys.path.insert(0, str(file.parent))
+    try:
+        exec(compile(file.read_bytes(), str(file), "exec"), module.__dict__)
+    except WorkbenchError:
+        raise
+    except (Exception, SystemExit) as error:
+        sys.modules.pop(name, None)
+        raise NotAModelError(f"running {file} failed: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.remove(str(file.parent))
+    return module
+
+
+def _build(module: ModuleType, file: Path, factory: str) -> nn.Module:
+    build = getattr(module, factory, None)
+    if not callable(build):
+        names = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
+        raise NotAModelError(
+            f"{file} has no function {factory!r} that builds the network{nearest(factory, names)}; "
+            "define it or name another one (factory)"
+        )
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            network = build()
+    except Exception as error:
+        raise NotAModelError(f"{factory}() in {file} failed: {type(error).__name__}: {error}") from error
+    if not isinstance(network, nn.Module):
+        raise NotAModelError(f"{factory}() in {file} returned {type(network).__name__}, expected a torch.nn.Module")
+    return network
+
+
+def _beside(file: Path) -> Path | None:
+    names = (f"{file.stem}.safetensors", f"{file.stem}.pt", f"{file.stem}.pth", *BESIDE)
+    return next((file.parent / name for name in names if (file.parent / name).is_file()), None)
+
+
+def _open_store(weights: Path, limit: int | None) -> TensorStore:
+    if not weights.exists():
+        raise NotAModelError(f"the weights {weights} do not exist; give a .safetensors file or a .pt/.pth state dict")
+    if weights.suffix in (".pt", ".pth", ".ckpt", ".bin"):
+        require_memory(weights.stat().st_size, str(weights), limit)
+        return StateDictStore(load_state_dict(weights))
+    store = SafetensorsStore(weight_files(weights))
+    require_memory(memory_to_run(store.tensors.values()), str(weights), limit)
+    return store
+
+
+def _load(network: nn.Module, store: TensorStore, weights: Path | None) -> None:
+    state = {name: store.read(name) for name in store.tensors}
+    if all(name.startswith("module.") for name in state):  # saved from DataParallel
+        state = {name.removeprefix("module."): tensor for name, tensor in state.items()}
+    try:
+        missing, unexpected = network.load_state_dict(state, strict=False)
+    except RuntimeError as error:
+        raise NotAModelError(f"{weights} does not fit the network: {' '.join(str(error).split())}") from None
+    missing = [name for name in missing if not _tied_to_loaded(network, name, state)]
+    wrong = [f"{len(names)} {what} ({names[0]}, ...)" for what, names in
+             (("missing", missing), ("unknown to it", unexpected)) if names]  # fmt: skip
+    if wrong:
+        raise NotAModelError(
+            f"{weights} does not fit the network: of its tensors {' and '.join(wrong)}; give the weights of this network"
+        )
+
+
+def _tied_to_loaded(network: nn.Module, name: str, state: Mapping[str, torch.Tensor]) -> bool:
+    parameters = dict(network.named_parameters(remove_duplicate=False))
+    mine = parameters.get(name)
+    return mine is not None and any(other in state and value is mine for other, value in parameters.items())
+
+
+def _to_single_precision(network: nn.Module) -> None:
+    for tensor in (*network.parameters(), *network.buffers()):
+        if tensor.is_floating_point() and tensor.dtype.itemsize < 4:
+            tensor.data = tensor.data.float()
+
+
+def _output(module: ModuleType, found: Found, file: Path) -> OutputKind:
+    stated = getattr(module, "OUTPUT", None)
+    if stated is not None:
+        try:
+            return OutputKind(stated)
+        except ValueError:
+            raise NotAModelError(
+                f"{file} says OUTPUT = {stated!r}, expected one of {', '.join(kind.value for kind in OutputKind)}"
+            ) from None
+    inputs = guessed_inputs(found)
+    last = found.layers[-1].matrix[0] if found.layers else None
+    return OutputKind.TOKEN_LOGITS if inputs.tokens and last == inputs.vocabulary else OutputKind.CLASS_LOGITS
+
+
+def _call(forward: Forward, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    return first_tensor(forward(batch["input_ids"] if "input_ids" in batch else batch["inputs"]))
+
+
+def first_tensor(answer: Any) -> torch.Tensor:
+    """Return the output of a network that answers with a tensor, a tuple, a dictionary or an object with ``logits``."""
+    getters: tuple[Callable[[Any], Any], ...] = (
+        lambda value: value,
+        lambda value: value.logits,
+        lambda value: value["logits"],
+        lambda value: value[0],
+    )
+    for get in getters:
+        try:
+            found = get(answer)
+        except (AttributeError, KeyError, IndexError, TypeError):
+            continue
+        if isinstance(found, torch.Tensor):
+            return found
+    raise TypeError(f"the network returned {type(answer).__name__}, expected a tensor")

@@ -1,0 +1,87 @@
+"""The contract of a model source and what every source does with what it found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from torch import nn
+
+from workbench.models.inputs import InputSpec
+from workbench.models.layer import LayerKind
+from workbench.models.model import Model
+from workbench.models.network import Body, Call, NetworkModel
+from workbench.models.sources.layers import Found
+from workbench.models.summary import ModelSource, ModelSummary, OutputKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """A request to open ``path``; ``given`` is what the session records, the rest is as for ``open_model``."""
+
+    path: Path
+    given: str
+    factory: str | None = None
+    weights: Path | None = None
+    trust: bool = False
+    memory_limit: int | None = None
+
+
+class Source(Protocol):
+    """One kind of model source; implementations are frozen dataclasses without fields."""
+
+    @property
+    def name(self) -> str:
+        """The kind that a session records."""
+        ...
+
+    def detects(self, path: Path) -> bool:
+        """Tell, without reading more than names and first bytes, whether ``path`` is of this kind."""
+        ...
+
+    def open(self, request: Opening) -> Model:
+        """Open it, or raise one of the ModelErrors."""
+        ...
+
+
+def display_name(path: Path) -> str:
+    """A model's name: the folder's or the file's, the folder where the file's says nothing."""
+    if path.is_dir():
+        return path.name
+    return path.parent.name if path.stem in {"model", "network", "pytorch_model", "weights"} else path.stem
+
+
+def network_model(
+    source: ModelSource, network: nn.Module, found: Found, fingerprint: str, output: OutputKind, call: Call,
+    inputs: InputSpec, non_finite: Iterable[str] = (),
+) -> NetworkModel:  # fmt: skip
+    """Assemble a model that can be run; the network is put into evaluation mode."""
+    network.eval()
+    for parameter in network.parameters():
+        if parameter.is_floating_point():
+            parameter.requires_grad_(True)
+    summary = ModelSummary(
+        name=display_name(Path(source.path.removeprefix("demo:"))), source=source, fingerprint=fingerprint,
+        output=output, layers=found.layers, kept=tuple(found.kept),
+        non_finite=tuple(dict.fromkeys([*found.non_finite, *non_finite])),
+    )  # fmt: skip
+    return NetworkModel(summary, Body(network=network, call=call, hooks=found.hooks), inputs)
+
+
+def guessed_inputs(found: Found) -> InputSpec:
+    """What a network of unknown make seems to take: token ids if its first layer is an embedding, else arrays."""
+    first = next(iter(found.layers), None)
+    if first is not None and first.kind is LayerKind.EMBEDDING:
+        return InputSpec(tokens=True, vocabulary=first.shape[0])
+    channels = None
+    if first is not None and first.kind is LayerKind.CONV2D and first.name in found.hooks:
+        channels = first.shape[1]
+    return InputSpec(tokens=False, channels=channels)
+
+
+def absolute(path: Path) -> Path:
+    """Return the path from the root, with ``~`` expanded, symbolic links kept."""
+    return Path(os.path.abspath(path.expanduser()))

@@ -1,0 +1,72 @@
+"""A state dict saved by torch (``.pt``, ``.pth``): read without running the code that a pickle may hold."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from workbench.errors import NotAModelError, UnsafeModelError
+from workbench.models.model import Model
+from workbench.models.sources.memory import require_memory
+from workbench.models.sources.safetensors_file import weights_only_model
+from workbench.models.sources.source import Opening
+from workbench.models.sources.stored import StateDictStore
+from workbench.models.summary import ModelSource
+
+SUFFIXES = (".pt", ".pth", ".ckpt", ".bin")
+NESTED = ("state_dict", "model_state_dict", "model")
+WAY_OUT = (
+    "save its state dict where it was made, safetensors.torch.save_file(model.state_dict(), 'model.safetensors'), and "
+    "open that together with the Python file that builds the network"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StateDictFile:
+    """Weights only, like a bare safetensors file."""
+
+    name = "state_dict"
+
+    def detects(self, path: Path) -> bool:
+        """Tell by the suffix."""
+        return path.is_file() and path.suffix in SUFFIXES
+
+    def open(self, request: Opening) -> Model:
+        """Load the tensors; raises UnsafeModelError for a pickled module."""
+        require_memory(request.path.stat().st_size, str(request.path), request.memory_limit)
+        state = load_state_dict(request.path)
+        return weights_only_model(ModelSource(kind=self.name, path=request.given), StateDictStore(state))
+
+
+def load_weights_only(path: Path) -> Any:
+    """Load a file of ``torch.save`` that holds tensors and plain containers.
+
+    Raises UnsafeModelError where opening it would run code, NotAModelError where it is no such file.
+    """
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except (RuntimeError, pickle.UnpicklingError, EOFError, ValueError, KeyError, OSError) as error:
+        text = str(error)
+        if any(mark in text for mark in ("Unsupported global", "Unsupported class", "TorchScript", "GLOBAL", "REDUCE")):
+            raise UnsafeModelError(
+                f"{path} is a pickled module, and opening it would run the code that it contains; {WAY_OUT}"
+            ) from None
+        raise NotAModelError(f"{path} is no file of torch.save or is damaged; fetch it again or {WAY_OUT}") from None
+
+
+def load_state_dict(path: Path) -> dict[str, torch.Tensor]:
+    """Return the named tensors of a state dict or of a checkpoint that holds one."""
+    loaded = load_weights_only(path)
+    for key in NESTED:
+        if isinstance(loaded, Mapping) and isinstance(loaded.get(key), Mapping):
+            loaded = loaded[key]
+    if isinstance(loaded, Mapping):
+        tensors = {str(name): value for name, value in loaded.items() if isinstance(value, torch.Tensor)}
+        if tensors:
+            return tensors
+    raise NotAModelError(f"{path} holds {type(loaded).__name__} without named tensors; a state dict was expected")

@@ -1,0 +1,59 @@
+"""A model of which only the tensors are known: it can be looked at and planned for, not run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from workbench.errors import CannotRunError
+from workbench.models.inputs import InputSpec
+from workbench.models.network import find_kept, find_layer, matrix_of, merge_weights
+from workbench.models.summary import ModelSummary
+
+if TYPE_CHECKING:
+    from workbench.models.model import Batch, Tap
+    from workbench.models.sources.stored import TensorStore
+
+
+class WeightsOnlyModel:
+    """The tensors of a file, read one at a time when asked for."""
+
+    tappable: frozenset[str] = frozenset()
+
+    def __init__(
+        self, summary: ModelSummary, store: TensorStore, weights: Mapping[str, torch.Tensor] | None = None
+    ) -> None:
+        """``weights`` maps a layer to the matrix that stands for it in this view."""
+        self._summary, self._store, self._weights = summary, store, dict(weights or {})
+        self.inputs = InputSpec()
+
+    @property
+    def summary(self) -> ModelSummary:
+        """The model's facts."""
+        return self._summary
+
+    def weight(self, layer: str) -> torch.Tensor:
+        """Return the layer's matrix of outputs x inputs in its stored dtype, read from the file now."""
+        facts = find_layer(self._summary, layer)
+        replaced = self._weights.get(facts.tied_to or facts.name)
+        return matrix_of(facts, self._store.read(facts.parameter)) if replaced is None else replaced.detach()
+
+    def kept(self, name: str) -> torch.Tensor:
+        """Return a tensor that is no layer in its stored dtype, read from the file now."""
+        return self._store.read(find_kept(self._summary, name).name)
+
+    def with_weights(self, weights: Mapping[str, torch.Tensor]) -> WeightsOnlyModel:
+        """Return a view with other weights; it cannot be run either."""
+        return WeightsOnlyModel(self._summary, self._store, merge_weights(self._summary, self._weights, weights))
+
+    def run(
+        self,
+        batch: Batch,
+        tap: Tap | None = None,
+        inputs: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] | None = None,
+        layers: Sequence[str] | None = None,
+    ) -> torch.Tensor:
+        """Raise CannotRunError with the reason: the network itself is not known."""
+        raise CannotRunError(f"{self._summary.name} cannot be run: {self._summary.cannot_run}")
