@@ -39,6 +39,10 @@ class Model(Protocol):
         """
         ...
 
+    def kept(self, name: str) -> torch.Tensor:
+        """Return the tensor ``name`` of ``summary.kept`` in its stored dtype and shape, detached; never write into it."""
+        ...
+
     def run(
         self,
         batch: Batch,
