@@ -26,7 +26,12 @@ def environment() -> Environment:
 
 
 def layer(name: str, rows: int, columns: int, **changes: Any) -> Layer:
-    facts: dict[str, Any] = {"kind": LayerKind.LINEAR, "parameter": f"{name}.weight", "dtype": "float32", "axes": (0, 1)}
+    facts: dict[str, Any] = {
+        "kind": LayerKind.LINEAR,
+        "parameter": f"{name}.weight",
+        "dtype": "float32",
+        "axes": (0, 1),
+    }
     return Layer(name=name, shape=(rows, columns), **(facts | changes))
 
 
@@ -37,7 +42,10 @@ def summary(layers: tuple[Layer, ...]) -> ModelSummary:
         fingerprint="sha256:" + "0" * 64,
         output=OutputKind.TOKEN_LOGITS,
         layers=layers,
-        kept=(KeptTensor(name="norm.weight", shape=(8,), dtype="bfloat16"), KeptTensor(name="x", shape=(), dtype="int64")),
+        kept=(
+            KeptTensor(name="norm.weight", shape=(8,), dtype="bfloat16"),
+            KeptTensor(name="x", shape=(), dtype="int64"),
+        ),
         non_finite=(layers[0].name,),
     )
 
@@ -92,7 +100,7 @@ def full_session(seed: int = 0) -> Session:
         statistics={(each.name, tap): statistics(random, each.matrix[0]) for each in layers for tap in TAPS},
         ranges={(ODD_NAMES[1], "input", "mse"): one_range, (ODD_NAMES[1], "input", "min-max"): one_range},
         active_ranges={(ODD_NAMES[1], "input"): dataclasses.replace(one_range, method="manual")},
-        curvature={each.name: curvature(random, *each.matrix, full=index % 2 == 0) for index, each in enumerate(layers)},
+        curvature={one.name: curvature(random, *one.matrix, full=index % 2 == 0) for index, one in enumerate(layers)},
         sensitivities={"predicted_kl": table, "a/b": dataclasses.replace(table, metric="a/b")},
         plans={"z/1": plan, "a": Plan(), "": dataclasses.replace(plan, fingerprint=None)},
         locked=frozenset(ODD_NAMES[:2]),

@@ -1,0 +1,41 @@
+"""The contract of an exporter: one way to leave the workbench with a file that another program reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from workbench.progress import Progress
+
+if TYPE_CHECKING:
+    from workbench.models.model import Model
+    from workbench.planning.quantize import QuantizedModel
+
+
+@runtime_checkable
+class Exporter(Protocol):
+    """A kind of file or folder.  Implementations are frozen dataclasses that import nothing heavy when imported."""
+
+    @property
+    def name(self) -> str:
+        """What ``--to`` is given."""
+
+    @property
+    def description(self) -> str:
+        """One line for menus and help."""
+
+    @property
+    def suffix(self) -> str:
+        """The usual ending of the file's name; empty for a folder."""
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether weights are read: without, the quantized model may hold no tensors and the model may be None."""
+
+    def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
+        """Write ``quantized`` to ``out``, read it back, prove that it is the same, and return the paths written.
+
+        Nothing is left at ``out`` that failed the proof, and what was there before stays until the proof is done.
+        Raises ExportError for what the target cannot hold and for a place that cannot be written, and
+        FingerprintMismatchError if ``model`` is another one.
+        """

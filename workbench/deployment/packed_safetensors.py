@@ -1,0 +1,139 @@
+"""Exports the quantized model as it is counted: packed codes, scales and zero points in one safetensors file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.deployment.packed_layout import decode, layout, widen
+from workbench.deployment.plan_json import plan_to_json
+from workbench.deployment.safetensors_file import SafetensorsFile, write_safetensors
+from workbench.deployment.tensors import Entry, array_entries, check, decoded, kept_entries, tensor_bytes
+from workbench.errors import ExportError
+from workbench.numerics.formats import parse_scheme
+from workbench.planning.totals import plan_totals
+from workbench.progress import Progress
+from workbench.storage.atomic import replacing
+
+if TYPE_CHECKING:
+    from workbench.models.model import Model
+    from workbench.planning.quantize import QuantizedModel
+
+TYPE = "quantization-workbench/packed"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedSafetensors:
+    """``<parameter>.codes``, ``.scales``, ``.zero_points`` for each quantized weight; all else as the model stores it.
+
+    The file's metadata holds the plan, what each packed tensor is (``tensors``: scheme, shape, the matrix view) and how
+    each scheme is decoded (``schemes``: see :mod:`workbench.deployment.packed_layout`).
+    """
+
+    name: str = "safetensors"
+    description: str = "packed codes and scales in one safetensors file that says how to decode them"
+    suffix: str = ".safetensors"
+    needs_model: bool = True
+
+    def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
+        """Write, read back, compare every value; see :class:`workbench.deployment.exporter.Exporter`."""
+        opened = check(quantized, model)
+        metadata = _metadata(quantized, opened)
+        with replacing(out, ExportError, "the packed model") as temporary:
+            write_safetensors(temporary, _entries(quantized, opened), metadata, _first_half(progress))
+            _prove(temporary, quantized, opened, progress)
+        progress(1.0, f"wrote {out.name}")
+        return (out,)
+
+
+def read_packed(path: Path) -> dict[str, np.ndarray]:
+    """Return every tensor of a packed file under its parameter's name, in its stored shape.
+
+    Quantized weights and kept floating-point tensors come as float32 (float64 stays), all else as stored; bit patterns
+    of float8 stay uint8.  numpy alone.  Raises ExportError for a file that is foreign, damaged or of a later version.
+    """
+    file = SafetensorsFile(path)
+    return {name: _read(file, name) for name in _names(file)}
+
+
+def _entries(quantized: QuantizedModel, model: Model) -> Iterator[Entry]:
+    for layer in model.summary.stored:
+        if layer.name in quantized.tensors:
+            yield from array_entries(layer.parameter, quantized.tensors[layer.name].arrays)
+    yield from kept_entries(quantized, model)
+
+
+def _metadata(quantized: QuantizedModel, model: Model) -> dict[str, str]:
+    tensors, schemes = {}, {}
+    for layer in model.summary.stored:
+        if layer.name in quantized.tensors:
+            stored = quantized.tensors[layer.name]
+            schemes[stored.scheme] = layout(parse_scheme(stored.scheme))
+            tensors[layer.parameter] = {
+                "layer": layer.name, "scheme": stored.scheme, "matrix": stored.shape, "shape": layer.shape,
+                "axes": layer.axes, "parts": sorted(stored.arrays),
+            }  # fmt: skip
+    return {
+        "type": TYPE, "version": str(VERSION), "model": model.summary.name, "fingerprint": model.summary.fingerprint,
+        "plan": plan_to_json(quantized.plan), "tensors": _dump(tensors), "schemes": _dump(schemes),
+    }  # fmt: skip
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _parts(file: SafetensorsFile, member: str) -> dict[str, Any]:
+    if file.metadata.get("type") != TYPE:
+        raise ExportError(f"{file.path} is no packed file of the workbench")
+    if file.metadata.get("version") != str(VERSION):
+        raise ExportError(f"{file.path} has version {file.metadata.get('version')}, this reads {VERSION}; update")
+    found: dict[str, Any] = json.loads(file.metadata[member])
+    return found
+
+
+def _names(file: SafetensorsFile) -> list[str]:
+    tensors = _parts(file, "tensors")
+    packed = {f"{name}.{part}" for name, entry in tensors.items() for part in entry["parts"]}
+    return [*tensors, *(name for name in file.entries if name not in packed)]
+
+
+def _read(file: SafetensorsFile, name: str) -> np.ndarray:
+    entry = _parts(file, "tensors").get(name)
+    if entry is None:
+        kept, dtype = file.read(name), file.entries[name]["dtype"]
+        return widen(kept, "bfloat16") if dtype == "BF16" else kept.astype(np.float32) if dtype == "F16" else kept
+    arrays = {part: file.read(f"{name}.{part}") for part in entry["parts"]}
+    matrix = decode(_parts(file, "schemes")[entry["scheme"]], tuple(entry["matrix"]), arrays)
+    axes = entry["axes"]
+    back = sorted(range(len(axes)), key=axes.__getitem__)
+    return matrix.reshape([entry["shape"][axis] for axis in axes]).transpose(back)
+
+
+def _first_half(progress: Progress) -> Progress:
+    return lambda fraction, text, partial=None: progress(fraction / 2, text)
+
+
+def _prove(path: Path, quantized: QuantizedModel, model: Model, progress: Progress) -> None:
+    """Raise ExportError unless the file's bytes are the plan's and its values those that were evaluated."""
+    file, summary = SafetensorsFile(path), model.summary
+    expected = plan_totals(summary, quantized.plan).nbytes
+    if file.data_bytes != expected:
+        raise ExportError(
+            f"the file holds {file.data_bytes} bytes of tensors, the plan counts {expected}; please report"
+        )
+    for number, layer in enumerate(summary.stored):
+        progress(0.5 + number / max(len(summary.stored), 1) / 2, f"checking {layer.name}")
+        if layer.name in quantized.tensors:
+            values = np.ascontiguousarray(_read(file, layer.parameter)).reshape(-1).view(np.uint8)
+            if not np.array_equal(values, tensor_bytes(decoded(quantized, layer))):
+                raise ExportError(f"{layer.name} does not decode to the values that were evaluated; please report")
+    for entry in kept_entries(quantized, model):
+        if file.read(entry.name).tobytes() != entry.load().tobytes():
+            raise ExportError(f"{entry.name} did not read back as it was written; try another place")

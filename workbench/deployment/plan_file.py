@@ -1,0 +1,36 @@
+"""Exports the plan itself, as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.errors import ExportError
+from workbench.progress import Progress
+
+if TYPE_CHECKING:
+    from workbench.models.model import Model
+    from workbench.planning.quantize import QuantizedModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanFile:
+    """A plan as JSON; the schema is published as ``resources/plan.schema.json``."""
+
+    name: str = "plan"
+    description: str = "the plan as JSON, for this workbench and for other programs"
+    suffix: str = ".json"
+    needs_model: bool = False
+
+    def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
+        """Write the plan and read it back; see :class:`workbench.deployment.exporter.Exporter`."""
+        from workbench.deployment.plan_json import read_plan, write_plan
+
+        progress(0.0, f"writing {out.name}")
+        write_plan(quantized.plan, out)
+        if read_plan(out) != quantized.plan:
+            out.unlink(missing_ok=True)
+            raise ExportError(f"{out} did not read back as the plan that was written; try another place")
+        progress(1.0, f"wrote {out.name}")
+        return (out,)

@@ -1,0 +1,62 @@
+"""Exports the quantized model's values as a plain floating-point state dict."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.deployment.safetensors_file import SafetensorsFile, write_safetensors
+from workbench.deployment.tensors import Entry, check, decoded_entries, kept_entries, refuse_quantized_inputs
+from workbench.errors import ExportError
+from workbench.progress import Progress
+from workbench.storage.atomic import replacing
+
+if TYPE_CHECKING:
+    from workbench.models.model import Model
+    from workbench.planning.quantize import QuantizedModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateDict:
+    """Quantized weights decoded to float32, all else in its stored dtype, under the network's parameter names.
+
+    Tied tensors appear under every name, so that ``network.load_state_dict(safetensors.torch.load_file(path))`` works.
+    """
+
+    name: str = "state-dict"
+    description: str = "the decoded values as a float state dict (safetensors), for torch's load_state_dict"
+    suffix: str = ".safetensors"
+    needs_model: bool = True
+
+    def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
+        """Write, read back, compare; see :class:`workbench.deployment.exporter.Exporter`."""
+        opened = check(quantized, model)
+        refuse_quantized_inputs(quantized, opened, "a float state dict")
+        entries = [*decoded_entries(quantized, opened), *kept_entries(quantized, opened)]
+        entries += list(_tied(opened, entries))
+        metadata = {"format": "pt", "fingerprint": quantized.summary.fingerprint}
+        with replacing(out, ExportError, "the state dict") as temporary:
+            write_safetensors(temporary, entries, metadata, progress)
+            prove(temporary, entries)
+        progress(1.0, f"wrote {out.name}")
+        return (out,)
+
+
+def prove(path: Path, entries: list[Entry]) -> None:
+    """Raise ExportError unless the file at ``path`` holds the bytes of every entry."""
+    file = SafetensorsFile(path)
+    for entry in entries:
+        if file.read(entry.name).tobytes() != entry.load().tobytes():
+            raise ExportError(f"{entry.name} did not read back as it was written; try another place")
+
+
+def _tied(model: Model, entries: list[Entry]) -> Iterator[Entry]:
+    """Yield the other names of tied tensors; they are one tensor, so shape and bytes are the owner's."""
+    known = {entry.name: entry for entry in entries}
+    for layer in model.summary.layers:
+        if layer.tied_to is not None and layer.parameter not in known:
+            owner = model.summary.by_name[layer.tied_to]
+            yield dataclasses.replace(known[owner.parameter], name=layer.parameter)
