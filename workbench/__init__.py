@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _WHERE = {
+    "Assignment": "workbench.planning.plan",
     "Model": "workbench.models.model",
     "Plan": "workbench.planning.plan",
+    "Rule": "workbench.planning.plan",
     "Session": "workbench.storage.session",
     "WorkbenchError": "workbench.errors",
     "apply": "workbench.runtime.tasks",
@@ -48,7 +50,9 @@ if TYPE_CHECKING:
     from workbench.errors import WorkbenchError as WorkbenchError
     from workbench.models.model import Model as Model
     from workbench.numerics.formats import parse_scheme as parse_scheme
+    from workbench.planning.plan import Assignment as Assignment
     from workbench.planning.plan import Plan as Plan
+    from workbench.planning.plan import Rule as Rule
     from workbench.runtime.tasks import (
         apply as apply,
     )
