@@ -51,7 +51,7 @@ class Element(ABC):
     def values(self) -> np.ndarray:
         """Return the finite values, ascending, each once, float32."""
         table = self.table()
-        return np.unique(table[np.isfinite(table)])
+        return np.unique(table[np.isfinite(table)] + np.float32(0.0))  # -0 and +0 are one value
 
     @abstractmethod
     def snap_(self, scaled: torch.Tensor, zero_point: torch.Tensor | None) -> torch.Tensor:

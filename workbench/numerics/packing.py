@@ -32,7 +32,7 @@ def pack(codes: torch.Tensor, bits: int) -> torch.Tensor:
     padded = torch.nn.functional.pad(codes, (0, padding)) if padding else codes
     words = padded.shape[1] // unit
     grouped = padded.reshape(rows, words, unit)
-    packed = grouped[..., 0].to(word)
+    packed = grouped[..., 0].to(word, copy=True)
     for index in range(1, unit):
         packed |= grouped[..., index].to(word) << (index * bits)
     stream = packed.unsqueeze(-1).view(torch.uint8)[..., : unit * bits // 8]

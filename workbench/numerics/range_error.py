@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from workbench.errors import RangeError
 from workbench.numerics.histogram_moments import Moments
-from workbench.numerics.scheme import Scheme
+from workbench.numerics.scheme import Scheme, is_symmetric
 from workbench.numerics.statistics import LayerStatistics
 
 
@@ -24,6 +24,7 @@ class RangeQuality:
 def histogram_error(statistics: LayerStatistics, scheme: Scheme, low: float, high: float) -> RangeQuality:
     """Return the quality of the static range ``[low, high]`` of ``scheme`` for what ``statistics`` saw.
 
+    The range is widened to hold zero, and mirrored for a symmetric scheme, as ``scheme.fit_range`` does.
     Values are taken as spread evenly within each of the 2048 bins.  A format without a scale has no range: it clips
     nothing, and its own rounding, below the resolution of the histogram, counts as 0.  Raises RangeError if nothing
     was seen, or for a range that is not finite with ``low <= high``.
@@ -37,9 +38,11 @@ def histogram_error(statistics: LayerStatistics, scheme: Scheme, low: float, hig
         return RangeQuality(clipped=0.0, mean_squared_error=0.0, sqnr_db=math.inf)
     moments = Moments.of(statistics)
     error = float(moments.squared_error(grid[None])[0]) / statistics.count
-    outer_low, outer_high = min(low, 0.0, float(grid[0])), max(high, 0.0, float(grid[-1]))
+    low, high = min(low, 0.0), max(high, 0.0)
+    if is_symmetric(scheme):
+        low, high = min(low, -high), max(-low, high)
     return RangeQuality(
-        clipped=moments.outside(outer_low, outer_high),
+        clipped=moments.outside(low, high),
         mean_squared_error=error,
         sqnr_db=decibels(statistics.total_squares / statistics.count, error),
     )

@@ -125,3 +125,9 @@ class Scheme(ABC):
     ) -> torch.Tensor:
         """Return ``round(weight, fit(weight))``: round-to-nearest in one call, float32."""
         return self.round(weight, self.fit(weight, importance, clip_search=clip_search))
+
+
+def is_symmetric(scheme: Scheme) -> bool:
+    """Return whether a static range of ``scheme`` lies evenly on both sides of zero, whatever was asked for."""
+    values = scheme.values()
+    return bool(values.size) and bool(values[0] < 0)

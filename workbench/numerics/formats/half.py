@@ -100,8 +100,10 @@ class PassthroughScheme(Scheme):
         return torch.from_numpy(self.element.load(stored.arrays["codes"]).astype(np.float32, copy=True))
 
     def _cast(self, tile: torch.Tensor) -> torch.Tensor:
-        limited = tile.detach().clamp(-self.element.largest, self.element.largest)
-        return limited.to(_dtype(self.element))
+        import torch
+
+        exact = tile.detach().to(torch.float32)
+        return exact.clamp(-self.element.largest, self.element.largest).to(_dtype(self.element))
 
 
 def _dtype(element: ScaleFormat) -> torch.dtype:

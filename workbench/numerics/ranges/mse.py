@@ -8,8 +8,8 @@ import numpy as np
 
 from workbench.errors import RangeError
 from workbench.numerics.histogram_moments import Moments
-from workbench.numerics.ranges.calibrated import Range, found, full_range, is_symmetric
-from workbench.numerics.scheme import Scheme
+from workbench.numerics.ranges.calibrated import Range, found, full_range
+from workbench.numerics.scheme import Scheme, is_symmetric
 from workbench.numerics.statistics import LayerStatistics
 
 
@@ -39,6 +39,7 @@ class Mse:
         low, high = full_range(statistics, scheme)
         if not scheme.grids(np.array([low]), np.array([high])).size:
             return found(statistics, low, high, self.name)
+        least, most = low, high
         moments = Moments.of(statistics)
         shares = np.geomspace(1.0, self.least, self.candidates)
         low, high = _best(moments, scheme, low * shares, high * shares)
@@ -47,9 +48,9 @@ class Mse:
         for _ in range(1 if is_symmetric(scheme) else 2):
             if not is_symmetric(scheme):
                 wide = np.concatenate([[1.0], np.linspace(0.5, 1.5, 24)])
-                low, high = _best(moments, scheme, low * wide, np.full(wide.size, high))
-                low, high = _best(moments, scheme, np.full(wide.size, low), high * wide)
-            low, high = _best(moments, scheme, low * fine, high * fine)
+                low, high = _best(moments, scheme, np.maximum(low * wide, least), np.full(wide.size, high))
+                low, high = _best(moments, scheme, np.full(wide.size, low), np.minimum(high * wide, most))
+            low, high = _best(moments, scheme, np.maximum(low * fine, least), np.minimum(high * fine, most))
         return found(statistics, low, high, self.name)
 
 

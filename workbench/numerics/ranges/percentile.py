@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from workbench.errors import RangeError
-from workbench.numerics.ranges.calibrated import Range, found, full_range, is_symmetric
-from workbench.numerics.scheme import Scheme
+from workbench.numerics.ranges.calibrated import Range, found, full_range
+from workbench.numerics.scheme import Scheme, is_symmetric
 from workbench.numerics.statistics import BINS, LayerStatistics
 
 

@@ -1,0 +1,157 @@
+"""Every range method against an independent reference, and the promises all of them keep."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import entropy as scipy_entropy
+
+from workbench.errors import RangeError
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.range_error import histogram_error
+from workbench.numerics.ranges import METHODS, Entropy, MinMax, Mse, Percentile, RangeMethod, range_method
+from workbench.numerics.ranges.entropy import divergence
+from workbench.numerics.statistics import LayerStatistics, observe
+
+NORMAL = torch.randn(100, 500, generator=torch.Generator().manual_seed(0))
+OUTLIER = NORMAL.clone()
+OUTLIER[0, 0] = 30.0
+SAMPLES = {
+    "normal": NORMAL,
+    "outlier": OUTLIER,
+    "relu": NORMAL.clamp(min=0),
+    "negative": -NORMAL.abs(),
+    "heavy": NORMAL**3,
+    "shifted": NORMAL + 3,
+}
+SCHEMES = ("int8-tensor", "int8-tensor-asym", "int4-tensor", "int4-tensor-asym", "fp8-e4m3-tensor", "fp16", "fp32")
+every_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+
+
+@every_method
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("name", SCHEMES)
+def test_promises(method: RangeMethod, sample: str, name: str) -> None:
+    seen, scheme = observe(SAMPLES[sample], 1), parse_scheme(name)
+    found = method.range(seen, scheme)
+    assert found.method == method.name
+    assert found.low <= 0 <= found.high
+    assert found.low < found.high
+    assert -seen.absmax <= found.low
+    assert found.high <= seen.absmax
+    if not scheme.name.endswith("asym") and scheme.values().size:
+        assert found.low == -found.high
+    outside = (SAMPLES[sample] < found.low) | (SAMPLES[sample] > found.high)
+    assert found.clipped == pytest.approx(float(outside.double().mean()), abs=0.003)
+    scheme.fit_range(found.low, found.high)
+
+
+@every_method
+@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize("value", [0.0, 2.5, -2.5, 1e-42, 3e38])
+def test_constants(method: RangeMethod, name: str, value: float) -> None:
+    seen, scheme = observe(torch.full((3, 4), value), 1), parse_scheme(name)
+    found = method.range(seen, scheme)
+    assert found.low <= 0 <= found.high
+    quality = histogram_error(seen, scheme, found.low, found.high)
+    if 1e-30 < abs(value) < 1e30:
+        assert quality.mean_squared_error <= (0.01 * value) ** 2
+
+
+@every_method
+def test_nothing_observed_is_told(method: RangeMethod) -> None:
+    with pytest.raises(RangeError, match="calibrate first"):
+        method.range(LayerStatistics.empty(2), parse_scheme("int8-tensor"))
+
+
+def test_min_max_is_the_observed_range() -> None:
+    seen = observe(NORMAL, 1)
+    assert MinMax().range(seen, parse_scheme("int8-tensor-asym")).low == float(NORMAL.min())
+    assert MinMax().range(seen, parse_scheme("int8-tensor-asym")).high == float(NORMAL.max())
+    assert MinMax().range(seen, parse_scheme("int8-tensor")).high == float(NORMAL.abs().max())
+
+
+@pytest.mark.parametrize("percentile", [50.0, 90.0, 99.0, 99.9, 100.0])
+@pytest.mark.parametrize("sample", ["normal", "heavy", "outlier"])
+def test_percentile_is_numpys(percentile: float, sample: str) -> None:
+    seen, values = observe(SAMPLES[sample], 1), SAMPLES[sample].numpy().astype(np.float64)
+    mirrored = Percentile(percentile=percentile).range(seen, parse_scheme("int8-tensor"))
+    assert mirrored.high == pytest.approx(np.percentile(np.abs(values), percentile), abs=1.5 * seen.bin_width)
+    skewed = Percentile(percentile=percentile).range(seen, parse_scheme("int8-tensor-asym"))
+    rest = (100 - percentile) / 2
+    assert skewed.low == pytest.approx(np.percentile(values, rest), abs=1.5 * seen.bin_width)
+    assert skewed.high == pytest.approx(np.percentile(values, 100 - rest), abs=1.5 * seen.bin_width)
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("name", ["int8-tensor", "int4-tensor", "int2-tensor", "int4-tensor-asym", "fp8-e4m3-tensor"])
+def test_mse_is_as_good_as_a_brute_force_over_the_values(sample: str, name: str) -> None:
+    values, scheme = SAMPLES[sample][:40], parse_scheme(name)
+    seen = observe(values, 1)
+
+    def measured(low: float, high: float) -> float:
+        rounded = scheme.round(values, scheme.fit_range(low, high))
+        return float((rounded - values).square().mean(dtype=torch.float64))
+
+    found = Mse().range(seen, scheme)
+    low, high = min(seen.minimum, 0.0), max(seen.maximum, 0.0)
+    if not name.endswith("asym"):
+        low, high = -seen.absmax, seen.absmax
+    brute = min(measured(low * share, high * share) for share in np.linspace(0.02, 1, 60))
+    assert measured(found.low, found.high) <= 1.02 * brute
+
+
+def test_mse_beats_the_full_range_on_an_outlier_and_never_loses() -> None:
+    for sample in SAMPLES.values():
+        seen = observe(sample, 1)
+        for name in ("int8-tensor", "int4-tensor-asym"):
+            scheme = parse_scheme(name)
+            full, best = MinMax().range(seen, scheme), Mse().range(seen, scheme)
+            error = [histogram_error(seen, scheme, r.low, r.high).mean_squared_error for r in (full, best)]
+            assert error[1] <= error[0]
+    seen = observe(OUTLIER, 1)
+    assert Mse().range(seen, parse_scheme("int4-tensor")).high < 5
+
+
+def test_divergence_is_scipys_on_the_written_out_distributions() -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(3, 64).astype(np.int64)
+    counts[20:26] = 0
+    first, last = 8, 56
+    level = np.repeat(np.arange(8), 6)
+    reference = counts[first:last].astype(np.float64)
+    expanded = np.zeros_like(reference)
+    reference[0] += counts[:first].sum()
+    reference[-1] += counts[last:].sum()
+    for group in range(8):
+        own = [i for i in range(48) if level[i] == group and reference[i] > 0]
+        for i in own:
+            expanded[i] = counts[first:last][level == group].sum() / len(own)
+    keep = reference > 0
+    assert divergence(counts, first, last, level) == pytest.approx(scipy_entropy(reference[keep], expanded[keep]))
+
+
+def test_divergence_is_zero_only_where_nothing_is_lost() -> None:
+    counts = np.array([0, 4, 4, 2, 2, 0], np.int64)
+    assert divergence(counts, 1, 5, np.array([0, 0, 1, 1])) == pytest.approx(0)
+    assert divergence(counts, 1, 5, np.array([0, 1, 1, 1])) > 0.01
+    assert divergence(counts, 2, 4, np.array([0, 1])) == pytest.approx(0, abs=0.02)
+    assert divergence(counts, 0, 1, np.array([0])) == np.inf
+
+
+def test_entropy_cuts_an_outlier_and_keeps_a_uniform_range() -> None:
+    found = Entropy().range(observe(OUTLIER, 1), parse_scheme("int4-tensor"))
+    assert found.high < 8
+    uniform = torch.linspace(-1, 1, 100_000).reshape(1, -1)
+    assert Entropy().range(observe(uniform, 1), parse_scheme("int8-tensor")).high > 0.95
+
+
+def test_names_and_options() -> None:
+    assert [method.name for method in METHODS] == ["min-max", "percentile", "entropy", "mse"]
+    assert range_method("MSE") == Mse()
+    with pytest.raises(RangeError, match="closest are entropy"):
+        range_method("entropie")
+    for build in (lambda: Percentile(percentile=0), lambda: Mse(candidates=1), lambda: Entropy(candidates=1)):
+        with pytest.raises(RangeError):
+            build()
