@@ -99,7 +99,7 @@ class GradientPass:
 
         def tap(name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
             if forward is not None:
-                forward(name, tensor.detach(), output.detach())
+                forward(name, tensor.detach(), output)
             if output.requires_grad:
                 kept = tensor.detach()
                 output.register_hook(lambda gradient: backward(name, kept, gradient.detach()))  # type: ignore[no-untyped-call]

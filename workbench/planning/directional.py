@@ -1,0 +1,209 @@
+"""The directional form of the predicted loss, for weights whose positions are correlated.
+
+    loss of D = 1/2 * mean over samples of < gradient of the sample's log-likelihood at W, D > ** 2
+
+One backward pass for each batch serves every scheme: a layer's gradient is formed for each sample from its input and its
+output gradient, and multiplied with all differences at once.  Weights that no tap sees are differentiated one sample at a
+time.  Nothing is assumed of positions, only that the loss is quadratic in D (the Fisher information's definition).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+
+from workbench.models.batches import Data, samples_of, tappable, units_of
+from workbench.models.gradients import GradientPass, batch_generator, drawn_gradient
+from workbench.models.layer import Layer, LayerKind
+from workbench.models.model import Model
+from workbench.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from workbench.models.model import Batch
+
+DIFFERENCE_BYTES = 1 << 30
+"""The differences of so many bytes are held at once; more take another pass over the data."""
+
+
+def directional_losses(
+    model: Model,
+    differences: Mapping[str, torch.Tensor],
+    data: Data,
+    *,
+    batch_size: int,
+    seed: int,
+    progress: Progress = silent,
+) -> dict[str, torch.Tensor]:
+    """Return the loss of every difference, float64 ``[schemes]`` for each layer, NaN where no data reach the layer.
+
+    ``differences`` maps a layer that owns its weight to float32 ``[schemes, rows, columns]``.  Nats per token for token
+    logits, else per sample.
+    """
+    sums = _Dots(model=model, differences=differences)
+    seen = {layer.name for layer in tappable(model)}
+    total = -(-len(data) // batch_size)
+    gradients = GradientPass(model)
+    for number, batch in enumerate(data.batches(batch_size)):
+        progress(number / total, f"gradients of batch {number + 1} of {total}")
+        sums.begin(batch)
+        gradients.run(batch, number, seed, sums.forward, sums.backward, layers=sums.watched(seen))
+        sums.finish()
+        rest = sums.unseen(seen)
+        if rest:
+            sums.add_one_by_one(rest, batch, number * batch_size, seed)
+    return sums.losses()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Dots:
+    """Sums over samples of squared scalar products, for each layer."""
+
+    model: Model
+    differences: Mapping[str, torch.Tensor]
+    squares: dict[str, torch.Tensor] = field(default_factory=dict)
+    units: int = 0
+    refused: set[str] = field(default_factory=set)
+    _batch: dict[str, torch.Tensor] = field(default_factory=dict)
+    _geometry: dict[str, Geometry | None] = field(default_factory=dict)
+    _samples: int = 0
+    _units: int = 0
+
+    def watched(self, seen: set[str]) -> tuple[str, ...]:
+        """Return the layers to tap: those asked for and what is tied to them."""
+        return tuple(
+            layer.name
+            for layer in self.model.summary.layers
+            if layer.name in seen and (layer.tied_to or layer.name) in self.differences
+        )
+
+    def unseen(self, seen: set[str]) -> tuple[str, ...]:
+        """Return the layers to differentiate one sample at a time."""
+        return tuple(name for name in self.differences if name not in seen or name in self.refused)
+
+    def begin(self, batch: Batch) -> None:
+        self._batch = {}
+        self._samples, self._units = samples_of(batch), units_of(batch, self.model.summary)
+
+    def forward(self, name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
+        layer = self.model.summary.by_name[name]
+        if layer.kind.value.startswith("conv"):
+            self._geometry[name] = Geometry.of(layer, tensor, output)
+            if self._geometry[name] is None:
+                self.refused.add(name)
+
+    def backward(self, name: str, tensor: torch.Tensor, gradient: torch.Tensor) -> None:
+        layer = self.model.summary.by_name[name]
+        owner = layer.tied_to or name
+        if owner in self.refused:
+            return
+        dots = self._dots(layer, self.differences[owner], tensor, gradient.float())
+        self._batch[owner] = self._batch[owner] + dots if owner in self._batch else dots
+
+    def _dots(self, layer: Layer, differences: torch.Tensor, x: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
+        """Return ``<gradient of sample n, difference s>``, ``[samples, schemes]``."""
+        samples, schemes = x.shape[0], differences.shape[0]
+        if layer.kind is LayerKind.EMBEDDING:
+            ids, d = x.reshape(samples, -1), d.reshape(samples, -1, d.shape[-1])
+            return torch.stack([(F.embedding(ids, one) * d).sum(dim=(1, 2)) for one in differences], dim=1)
+        geometry = self._geometry.get(layer.name)
+        if geometry is not None:
+            gradient = geometry.weight_gradients(layer, x.float(), d)
+        else:
+            x, d = x.reshape(samples, -1, x.shape[-1]).float(), d.reshape(samples, -1, d.shape[-1])
+            gradient = torch.bmm(d.transpose(1, 2), x)
+        return gradient.reshape(samples, -1) @ differences.reshape(schemes, -1).T
+
+    def finish(self) -> None:
+        """Take up the batch unless something in it is NaN or infinite."""
+        if not all(bool(dots.isfinite().all()) for dots in self._batch.values()):
+            return
+        self.units += self._units
+        for name, dots in self._batch.items():
+            if name not in self.refused:
+                self._add(name, dots)
+
+    def _add(self, name: str, dots: torch.Tensor) -> None:
+        squares = dots.double().square().sum(dim=0)
+        self.squares[name] = self.squares[name] + squares if name in self.squares else squares
+
+    def add_one_by_one(self, names: Sequence[str], batch: Batch, first: int, seed: int) -> None:
+        """Differentiate the log-likelihood of each sample at the weights ``names``."""
+        summary = self.model.summary
+        leaves = {name: self.model.weight(name).detach().float().clone().requires_grad_() for name in names}
+        view = self.model.with_weights(leaves)
+        for index in range(samples_of(batch)):
+            one = {key: tensor[index : index + 1] for key, tensor in batch.items()}
+            with torch.enable_grad():
+                output = view.run(one)
+            gradient = drawn_gradient(output, one, summary.output, batch_generator(seed, first + index))
+            found = torch.autograd.grad(output, list(leaves.values()), gradient, allow_unused=True)
+            for name, weight_gradient in zip(names, found, strict=True):
+                if weight_gradient is not None and bool(weight_gradient.isfinite().all()):
+                    all_differences = self.differences[name].reshape(self.differences[name].shape[0], -1)
+                    self._add(name, (all_differences @ weight_gradient.reshape(-1))[None])
+
+    def losses(self) -> dict[str, torch.Tensor]:
+        """Return half the mean squares; NaN for a layer whose gradient was zero throughout."""
+        found = {}
+        for name, differences in self.differences.items():
+            squares = self.squares.get(name)
+            if squares is None or not self.units or not bool((squares > 0).any() | (differences == 0).all()):
+                found[name] = torch.full((differences.shape[0],), math.nan, dtype=torch.float64)
+            else:
+                found[name] = 0.5 * squares / self.units
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Geometry:
+    """How a one- or two-dimensional convolution walks over its input, read off its autograd node."""
+
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int
+    transposed: bool
+
+    @staticmethod
+    def of(layer: Layer, tensor: torch.Tensor, output: torch.Tensor) -> Geometry | None:
+        """Return the geometry, None where the output is no plain convolution of the input (padded beforehand, 3-D)."""
+        node = output.grad_fn
+        dimensions = len(layer.shape) - 2
+        if type(node).__name__ != "ConvolutionBackward0" or dimensions not in (1, 2) or tensor.ndim != dimensions + 2:
+            return None
+        saved = {key: getattr(node, f"_saved_{key}") for key in ("stride", "padding", "dilation", "groups", "transposed")}
+        found = Geometry(
+            kernel=layer.shape[2:], stride=tuple(saved["stride"]), padding=tuple(saved["padding"]),
+            dilation=tuple(saved["dilation"]), groups=int(saved["groups"]), transposed=bool(saved["transposed"]),
+        )  # fmt: skip
+        wide, narrow = (output, tensor) if found.transposed else (tensor, output)
+        return found if found.steps(wide.shape[2:]) == tuple(narrow.shape[2:]) else None
+
+    def steps(self, sizes: Sequence[int]) -> tuple[int, ...]:
+        """Return how many positions the kernel takes along each axis of ``sizes``."""
+        walk = zip(sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True)
+        return tuple((n + 2 * p - dil * (k - 1) - 1) // s + 1 for n, k, s, p, dil in walk)
+
+    def weight_gradients(self, layer: Layer, x: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
+        """Return each sample's gradient as the layer's matrix, ``[samples, rows, columns]``."""
+        wide, narrow = (d, x) if self.transposed else (x, d)
+        samples, groups = x.shape[0], self.groups
+        one = len(self.kernel) == 1
+        patches = F.unfold(
+            wide.unsqueeze(2) if one else wide, *(_pair(v, fill, one) for v, fill in
+            ((self.kernel, 1), (self.dilation, 1), (self.padding, 0), (self.stride, 1))),
+        )  # fmt: skip
+        patches = patches.reshape(samples * groups, patches.shape[1] // groups, -1)
+        flat = narrow.reshape(samples * groups, narrow.shape[1] // groups, -1)
+        stored = torch.bmm(flat, patches.transpose(1, 2)).reshape(samples, *layer.shape)
+        return stored.permute(0, *(axis + 1 for axis in layer.axes)).reshape(samples, *layer.matrix)
+
+
+def _pair(values: tuple[int, ...], fill: int, one: bool) -> tuple[int, ...]:
+    return (fill, *values) if one else values

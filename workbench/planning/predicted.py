@@ -1,0 +1,114 @@
+"""The predicted loss of every cell: Kronecker form for token models, directional form where positions are correlated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+
+import torch
+
+from workbench.errors import MissingResultError
+from workbench.models.batches import Data, tappable
+from workbench.models.layer import Layer, LayerKind
+from workbench.models.model import Model
+from workbench.models.summary import ModelSummary, OutputKind
+from workbench.numerics.curvature import Curvature, predicted_loss
+from workbench.planning.directional import DIFFERENCE_BYTES, directional_losses
+from workbench.planning.rounding import round_weight
+from workbench.progress import Progress
+
+Row = tuple[str, dict[str, float]]
+
+
+class Form(StrEnum):
+    """How a layer's loss is predicted."""
+
+    KRONECKER = "kronecker"
+    DIRECTIONAL = "directional"
+
+
+def form_of(summary: ModelSummary, layer: Layer) -> Form:
+    """Return the form for a layer: Kronecker where every position has a label of its own and a tap sees the inputs."""
+    per_token = summary.output is OutputKind.TOKEN_LOGITS
+    return Form.KRONECKER if per_token and layer.kind in (LayerKind.LINEAR, LayerKind.EMBEDDING) else Form.DIRECTIONAL
+
+
+def kronecker_rows(
+    model: Model, wanted: Mapping[str, Sequence[str]], curvature: Mapping[str, Curvature], algorithm: str
+) -> Iterator[Row]:
+    """Yield (layer, scheme to loss); a tied layer's loss is added to its owner's, whose weight it shares."""
+    tied: dict[str, list[str]] = {}
+    for layer in model.summary.layers:
+        tied.setdefault(layer.tied_to or layer.name, []).append(layer.name)
+    for name, schemes in wanted.items():
+        weight = model.weight(name).float()
+        uses = [curvature[member] for member in tied[name] if member in curvature]
+        losses = {}
+        for scheme in schemes:
+            difference = round_weight(name, weight, scheme, algorithm, curvature.get(name)).values - weight
+            losses[scheme] = sum(predicted_loss(difference, use) for use in uses)
+        yield name, losses
+
+
+def directional_rows(
+    model: Model,
+    wanted: Mapping[str, Sequence[str]],
+    data: Data,
+    curvature: Mapping[str, Curvature],
+    *,
+    batch_size: int,
+    seed: int,
+    algorithm: str,
+    progress: Progress,
+) -> Iterator[Row]:
+    """Yield (layer, scheme to loss), by as many passes over the data as the differences' size asks for."""
+    chunks = list(_chunks(model.summary, wanted))
+    for number, chunk in enumerate(chunks):
+        differences = {}
+        for name in chunk:
+            weight = model.weight(name).float()
+            differences[name] = torch.stack(
+                [round_weight(name, weight, s, algorithm, curvature.get(name)).values - weight for s in wanted[name]]
+            )
+
+        def report(fraction: float, text: str, partial: object = None, done: int = number) -> None:
+            progress((done + fraction) / len(chunks), text)
+
+        losses = directional_losses(model, differences, data, batch_size=batch_size, seed=seed, progress=report)
+        for name in chunk:
+            yield name, dict(zip(wanted[name], losses[name].tolist(), strict=True))
+
+
+def _chunks(summary: ModelSummary, wanted: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
+    chunk: list[str] = []
+    size = 0
+    for name, schemes in wanted.items():
+        more = 4 * summary.by_name[name].parameters * len(schemes)
+        if chunk and size + more > DIFFERENCE_BYTES:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(name)
+        size += more
+    if chunk:
+        yield chunk
+
+
+def split_forms(
+    model: Model, names: Sequence[str], curvature: Mapping[str, Curvature], data: Data | None
+) -> tuple[list[str], list[str]]:
+    """Return the layers to be predicted by the Kronecker and by the directional form.
+
+    Without data the Kronecker form serves wherever there is curvature, and other layers stay open.  Raises
+    MissingResultError if nothing can be predicted at all.
+    """
+    by_name = model.summary.by_name
+    seen = {layer.name for layer in tappable(model)}
+    kronecker = [n for n in names if n in curvature and (data is None or form_of(model.summary, by_name[n]) == "kronecker")]
+    rest = [n for n in names if n not in kronecker]
+    reached = [n for n in rest if not (form_of(model.summary, by_name[n]) == "kronecker" and n in seen)]
+    if not kronecker and (data is None or not reached) and names:
+        raise MissingResultError(
+            "a predicted loss needs the curvature of a calibration, or calibration data for convolutions and weights inside "
+            "larger modules; calibrate with curvature first, or use the metric weight_error, which needs neither"
+        )
+    return kronecker, reached if data is not None else []
