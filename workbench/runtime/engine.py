@@ -186,7 +186,8 @@ class Engine:
         elif job != self._job or on_progress is None and kind in (wire.PROGRESS, wire.PARTIAL):
             envelope.drop()
         elif kind == wire.PROGRESS and on_progress is not None:
-            on_progress(*envelope.open(), None)
+            fraction, text = envelope.open()
+            on_progress(fraction, text, None)
         elif kind == wire.PARTIAL and on_progress is not None:
             on_progress(None, "", envelope.open())
         else:

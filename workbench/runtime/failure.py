@@ -58,10 +58,8 @@ def out_of_memory(error: BaseException) -> bool:
 
 def _nearest_class(kind: type[BaseException]) -> str:
     """Return the name of the first class in the error's ancestry that :mod:`workbench.errors` defines."""
-    for ancestor in kind.__mro__:
-        if getattr(errors, ancestor.__name__, None) is ancestor:
-            return ancestor.__name__
-    return "WorkbenchError"
+    names = (str(one.__name__) for one in kind.__mro__ if getattr(errors, one.__name__, None) is one)
+    return next(names, "WorkbenchError")
 
 
 def _first_line(error: BaseException) -> str:

@@ -33,8 +33,8 @@ def for_evaluation(
 ) -> Dataset:
     """Open what to evaluate on; never a sample that calibration has seen.
 
-    ``data`` where it is given: all of it, but for the part that calibration took.  Else the session's evaluation record,
-    the evaluation split of the calibration's data, or of a bundled model's set.
+    ``data`` where it is given: all of it, but for the part that calibration took.  Else the session's evaluation
+    record, the evaluation split of the calibration's data, or of a bundled model's set.
     """
     from workbench.models.datasets import open_dataset
 
@@ -53,7 +53,7 @@ def for_evaluation(
 
 
 def recorded(model: Model, record: DataRecord, *, samples: int | None = None) -> Dataset:
-    """Open the data of ``record`` again, of which ``samples`` if given; DataError if it is gone or has changed since."""
+    """Open the data of ``record`` again, or ``samples`` of it; DataError if it is gone or has changed since."""
     from workbench.models.datasets import open_dataset
 
     try:

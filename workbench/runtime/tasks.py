@@ -123,8 +123,8 @@ def sensitivity(
 ) -> Session:
     """Score every layer under every scheme by ``metric`` and return the session with the table.
 
-    ``schemes`` default to the standard ones.  An earlier table of the same metric, algorithm, seed and data is extended,
-    not computed again.  Metrics that run the model use the calibration's data, which must be unchanged (DataError).
+    ``schemes`` default to the standard ones.  An earlier table of the same metric, algorithm, seed and data is
+    extended, not computed again.  Metrics that run the model use the calibration's data, which must be unchanged (DataError).
     Raises MissingResultError naming the missing step, CannotRunError for what a weights-only model cannot do.
     """
     from workbench.planning.score import score
@@ -219,8 +219,8 @@ def evaluate(
 ) -> Evaluation:
     """Measure ``plan`` (default: the session's) against the floating-point model.
 
-    ``data`` defaults to the session's evaluation data, else to the part of the calibration's data that calibration never
-    sees.  Raises CannotRunError, DataError, PlanError and its kin.
+    ``data`` defaults to the session's evaluation data, else to the part of the calibration's data that calibration
+    never sees.  Raises CannotRunError, DataError, PlanError and its kin.
     """
     from workbench.models.evaluate import evaluate as measure
 

@@ -1,0 +1,262 @@
+"""The document: undo gives back exactly what was there, results survive it, listeners hear the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.runtime.models import SCHEMES, session, summary, table
+from workbench.errors import WorkbenchError
+from workbench.numerics.ranges import Range
+from workbench.planning.plan import KEEP, Plan, Rule, resolve
+from workbench.planning.totals import plan_totals
+from workbench.runtime.workspace import MAX_UNDO, Edits, State, Workspace
+from workbench.storage.session import Session
+
+LAYERS = [layer.name for layer in summary().layers]
+Change = Callable[[Session], Session]
+
+
+def assign(names: list[str], scheme: str) -> Change:
+    """An edit of the plan."""
+    return lambda now: replace(now, plan=now.plan.assign(names, weights=scheme))
+
+
+def lock(name: str) -> Change:
+    """An edit of the locks."""
+    return lambda now: replace(now, locked=now.locked ^ {name})
+
+
+def set_range(name: str, low: float) -> Change:
+    """An edit of a range."""
+    new = Range(low=low, high=1.0, method="manual", clipped=0.0)
+    return lambda now: replace(now, active_ranges={**now.active_ranges, (name, "input"): new})
+
+
+def keep_plan(name: str) -> Change:
+    """An edit of the named plans."""
+    return lambda now: replace(now, plans={**now.plans, name: now.plan})
+
+
+edits = st.one_of(
+    st.builds(assign, st.lists(st.sampled_from(LAYERS), min_size=1), st.sampled_from([KEEP, *SCHEMES])),
+    st.builds(lock, st.sampled_from(LAYERS)),
+    st.builds(set_range, st.sampled_from(LAYERS), st.floats(-2, 0)),
+    st.builds(keep_plan, st.sampled_from("abc")),
+)
+steps = st.lists(st.one_of(edits.map(lambda e: ("edit", e)), st.sampled_from([("undo", None), ("redo", None)])))
+
+
+def opened() -> Workspace:
+    """A workspace with a session."""
+    workspace = Workspace()
+    workspace.open(session(), None)
+    return workspace
+
+
+def edited(state: State) -> Edits:
+    assert state.session is not None
+    return Edits.of(state.session)
+
+
+def same(a: Edits, b: Edits) -> bool:
+    """Whether two states of the edits say the same."""
+    return (a.plan, a.plans, a.active_ranges, a.locked) == (b.plan, b.plans, b.active_ranges, b.locked)
+
+
+@settings(max_examples=60, deadline=None)
+@given(changes=st.lists(edits, max_size=30))
+def test_undoing_everything_gives_back_what_was_there_and_redoing_what_was_made(changes: list[Change]) -> None:
+    workspace = opened()
+    start = workspace.state
+    trail = [edited(start)]
+    for number, change in enumerate(changes):
+        workspace.edit(f"edit {number}", change)
+        trail.append(edited(workspace.state))
+    for number in reversed(range(len(changes))):
+        assert workspace.state.undo_name == f"edit {number}"
+        workspace.undo()
+        assert same(edited(workspace.state), trail[number])
+    assert workspace.state.session is not None and start.session is not None
+    assert workspace.state.session.plan == start.session.plan
+    assert workspace.state.totals == start.totals
+    assert workspace.state.undo_name == ""
+    workspace.undo()
+    for number in range(len(changes)):
+        assert workspace.state.redo_name == f"edit {number}"
+        workspace.redo()
+        assert same(edited(workspace.state), trail[number + 1])
+    assert workspace.state.redo_name == ""
+
+
+@settings(max_examples=60, deadline=None)
+@given(sequence=steps)
+def test_any_mixture_of_edits_undo_and_redo_follows_the_model_of_two_stacks(sequence: list) -> None:
+    workspace = opened()
+    past, now, future = [], edited(workspace.state), []
+    for kind, change in sequence:
+        if kind == "edit":
+            past, future = [*past, now], []
+            workspace.edit("edit", change)
+            now = edited(workspace.state)
+        elif kind == "undo":
+            workspace.undo()
+            if past:
+                past, now, future = past[:-1], past[-1], [now, *future]
+        else:
+            workspace.redo()
+            if future:
+                past, now, future = [*past, now], future[0], future[1:]
+        assert same(edited(workspace.state), now)
+        assert bool(workspace.state.undo_name) == bool(past)
+        assert bool(workspace.state.redo_name) == bool(future)
+
+
+@settings(max_examples=40, deadline=None)
+@given(changes=st.lists(edits, min_size=1, max_size=10))
+def test_totals_and_assignments_always_belong_to_the_plan(changes: list[Change]) -> None:
+    workspace = opened()
+    for change in changes:
+        workspace.edit("edit", change)
+        state = workspace.state
+        assert state.session is not None
+        assert dict(state.assignments) == resolve(state.session.plan, state.session.model.layers)
+        assert state.totals == plan_totals(
+            state.session.model, state.session.plan, state.session.sensitivities["predicted_kl"]
+        )
+
+
+def test_results_survive_undo() -> None:
+    workspace = opened()
+    workspace.edit("edit", assign(["blocks.0.proj"], "int4-g32-asym"))
+    workspace.update(lambda now: replace(now, notes=("a result",)))
+    workspace.undo()
+    assert workspace.state.session is not None
+    assert workspace.state.session.notes == ("a result",)
+    assert workspace.state.session.plan.rules == ()
+    workspace.redo()
+    assert workspace.state.session.notes == ("a result",)
+
+
+def test_a_new_table_is_summed_at_once_and_the_shown_metric_can_change() -> None:
+    workspace = opened()
+    workspace.edit("edit", assign(["blocks.1.proj"], "int2-g32-asym"))
+    assert workspace.state.totals is not None and workspace.state.totals.predicted == 2.0
+    facts = summary()
+    doubled = table(facts, "measured_kl")
+    doubled = replace(doubled, score=doubled.score * 2)
+    workspace.update(lambda now: replace(now, sensitivities={**now.sensitivities, "measured_kl": doubled}))
+    workspace.show_metric("measured_kl")
+    assert workspace.state.totals.predicted == 4.0
+    workspace.show_metric("weight_error")
+    assert workspace.state.totals.predicted is None
+
+
+def test_a_plan_that_does_not_fit_is_told_and_does_not_raise() -> None:
+    workspace = opened()
+    wrong = Plan(rules=(Rule(pattern="nowhere", assignment=Plan().of("x")),))
+    workspace.edit("edit", lambda now: replace(now, plan=wrong))
+    assert "nowhere" in workspace.state.plan_error
+    assert workspace.state.totals is None and workspace.state.assignments == {}
+    workspace.undo()
+    assert workspace.state.plan_error == "" and workspace.state.totals is not None
+
+
+def test_an_edit_that_changes_nothing_is_no_step() -> None:
+    workspace = opened()
+    workspace.edit("nothing", lambda now: now)
+    assert workspace.state.undo_name == "" and workspace.state.session is not None
+
+
+def test_an_edit_that_raises_changes_nothing() -> None:
+    workspace = opened()
+    before = workspace.state
+
+    def broken(now: Session) -> Session:
+        raise WorkbenchError("no")
+
+    with pytest.raises(WorkbenchError, match="no"):
+        workspace.edit("broken", broken)
+    assert workspace.state is before
+
+
+def test_the_undo_stack_is_bounded() -> None:
+    workspace = opened()
+    for number in range(MAX_UNDO + 10):
+        workspace.edit(f"{number}", lock("embed"))
+    steps_back = 0
+    while workspace.state.undo_name:
+        workspace.undo()
+        steps_back += 1
+    assert steps_back == MAX_UNDO
+
+
+def test_dirty_follows_edits_and_saves(tmp_path: Path) -> None:
+    workspace = Workspace()
+    workspace.open(session(), tmp_path / "a.qwb")
+    assert not workspace.state.dirty
+    workspace.edit("edit", lock("embed"))
+    assert workspace.state.dirty
+    saved = workspace.state.session
+    assert saved is not None
+    workspace.edit("edit", lock("head"))
+    workspace.saved(tmp_path / "b.qwb", saved)
+    assert workspace.state.dirty, "an edit made while saving was taken for saved"
+    assert workspace.state.path == tmp_path / "b.qwb"
+    assert workspace.state.session is not None
+    workspace.saved(tmp_path / "b.qwb", workspace.state.session)
+    assert not workspace.state.dirty
+    workspace.select(["embed"])
+    workspace.show_metric("weight_error")
+    assert not workspace.state.dirty, "looking is no edit"
+
+
+def test_listeners_get_old_and_new_and_may_leave_while_being_told() -> None:
+    workspace = opened()
+    heard: list[tuple[State, State]] = []
+
+    def once(old: State, new: State) -> None:
+        heard.append((old, new))
+        leave()
+
+    leave = workspace.subscribe(once)
+    other: list[State] = []
+    workspace.subscribe(lambda old, new: other.append(new))
+    before = workspace.state
+    workspace.edit("edit", lock("embed"))
+    workspace.select(["embed", "embed", "head"])
+    workspace.select(["embed", "head"])
+    assert [(old is before, new.selection) for old, new in heard] == [(True, ())]
+    assert [state.selection for state in other] == [(), ("embed", "head")]
+
+
+def test_opening_starts_anew_and_closing_empties() -> None:
+    workspace = opened()
+    workspace.edit("edit", lock("embed"))
+    workspace.select(["embed"])
+    workspace.open(session(2), None)
+    assert workspace.state.undo_name == "" and workspace.state.selection == ()
+    workspace.close()
+    assert workspace.state.session is None and workspace.state.totals is None
+    with pytest.raises(WorkbenchError, match="no model is open"):
+        workspace.edit("edit", lock("embed"))
+
+
+def test_a_change_made_by_a_listener_is_told_in_order() -> None:
+    workspace = opened()
+    heard: list[tuple[str, ...]] = []
+
+    def follow(old: State, new: State) -> None:
+        if new.selection == ("embed",):
+            workspace.select(["head"])
+
+    workspace.subscribe(follow)
+    workspace.subscribe(lambda old, new: heard.append(new.selection))
+    workspace.select(["embed"])
+    assert workspace.state.selection == ("head",)
+    assert heard[-1] == ("head",), "the last thing a listener heard is out of date"
