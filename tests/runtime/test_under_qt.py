@@ -1,0 +1,77 @@
+"""Jobs and the engine under Qt's loop, as the window runs them: nothing blocks the loop, everything ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+CODE = """
+import asyncio, os, sys, time
+import numpy as np
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+import qasync
+from tests.runtime.fakes import Fake
+from workbench.errors import CancelledError, EngineDiedError
+from workbench.runtime.engine import Engine
+from workbench.runtime.jobs import Jobs
+
+async def main():
+    gaps, last = [], time.monotonic()
+
+    def beat():
+        nonlocal last
+        now = time.monotonic()
+        gaps.append(now - last)
+        last = now
+        jobs.poll()
+
+    engine = Engine()
+    await engine.start()
+    jobs = Jobs(engine)
+    timer = QTimer(interval=5)
+    timer.timeout.connect(beat)
+    timer.start()
+    assert await jobs.submit(Fake(answer=1)).result() == 1
+    array = np.zeros(6_000_000)
+    back = await jobs.submit(Fake(array=array)).result()
+    assert back["array"][5] == 1.0
+    job = jobs.submit(Fake(steps=10_000, pause=0.001, partials=True))
+    await asyncio.sleep(0.3)
+    assert jobs.partial(job.id) is not None and job.view.fraction > 0
+    job.cancel()
+    try:
+        await job.result()
+    except CancelledError:
+        pass
+    try:
+        await jobs.submit(Fake(kill=9)).result()
+    except EngineDiedError:
+        pass
+    assert await jobs.submit(Fake(answer=2)).result() == 2
+    timer.stop()
+    await jobs.close()
+    print(max(gaps))
+
+if __name__ == "__main__":
+    app = QApplication(sys.argv)
+    app.setQuitOnLastWindowClosed(False)
+    with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(app)) as runner:
+        runner.run(main())
+"""
+
+
+def test_the_loop_of_the_window_runs_on(tmp_path: os.PathLike[str]) -> None:
+    script = os.path.join(tmp_path, "window.py")
+    with open(script, "w") as file:
+        file.write(CODE)
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": root}
+    done = subprocess.run(
+        [sys.executable, "-W", "error::ResourceWarning", script], env=environment, cwd=root, capture_output=True,
+        text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "leaked" not in done.stderr and "Traceback" not in done.stderr, done.stderr
+    assert float(done.stdout) < 0.5, "the window's loop stood still"
