@@ -1,0 +1,180 @@
+"""A model and a plan to quantized tensors, and back to something that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from workbench.errors import MissingResultError, NonFiniteError
+from workbench.models.model import Model
+from workbench.models.summary import ModelSummary
+from workbench.numerics.curvature import Curvature
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.granularity import PerTensor
+from workbench.numerics.quantized_tensor import QuantizedTensor
+from workbench.numerics.ranges import Range
+from workbench.numerics.scheme import Parameters, Scheme
+from workbench.planning.plan import KEEP, Plan, resolve
+from workbench.planning.rounding import round_weight
+from workbench.progress import Progress, silent
+
+if TYPE_CHECKING:
+    import torch
+
+    from workbench.models.model import Batch, Tap
+
+Ranges = Mapping[tuple[str, str], Range]
+"""The range in force by (layer, tap)."""
+
+Replacement = Callable[["torch.Tensor"], "torch.Tensor"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class QuantizedModel:
+    """Data, not a network: the stored form of every quantized weight of the model that ``summary`` describes.
+
+    ``tensors`` maps a layer that owns its weight; layers that are tied to it share it.  ``ranges`` serve static input
+    schemes.  ``notes`` names what the plan quantizes but could not be: layers with NaN or infinite weights, which are kept.
+    """
+
+    summary: ModelSummary
+    plan: Plan
+    tensors: Mapping[str, QuantizedTensor]
+    ranges: Ranges = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the model."""
+        return self.summary.fingerprint
+
+    def bind(self, model: Model) -> Model:
+        """Return a view of ``model`` that runs with the decoded weights and with quantized layer inputs.
+
+        Raises FingerprintMismatchError for another model, MissingResultError for a static scheme without a range.
+        """
+        model.summary.require_fingerprint(self.fingerprint, "the quantized model")
+        weights = {name: parse_scheme(stored.scheme).decode(stored) for name, stored in self.tensors.items()}
+        return _BoundModel(model.with_weights(weights), input_quantizers(self.summary, self.plan, self.ranges))
+
+
+def quantize(
+    model: Model,
+    plan: Plan,
+    *,
+    ranges: Ranges | None = None,
+    curvature: Mapping[str, Curvature] | None = None,
+    progress: Progress = silent,
+) -> QuantizedModel:
+    """Quantize every weight that ``plan`` gives a scheme; the model is not changed.
+
+    ``ranges`` (a session's ``active_ranges``) serve static input schemes, ``curvature`` algorithms that need the inputs'
+    second moment.  With ``rtn`` and ``rtn-clip`` the model and the plan alone decide every bit.  Raises
+    FingerprintMismatchError naming both fingerprints, UnmatchedRuleError, SchemeError, and MissingResultError naming the
+    layer that lacks a range.
+    """
+    summary = model.summary
+    if plan.fingerprint is not None:
+        summary.require_fingerprint(plan.fingerprint, f"the plan {plan.name!r}")
+    assignments = resolve(plan, summary.layers)
+    input_quantizers(summary, plan, ranges or {})
+    wanted = [layer.name for layer in summary.stored if assignments[layer.name].weights != KEEP]
+    tensors: dict[str, QuantizedTensor] = {}
+    notes: list[str] = []
+    for number, name in enumerate(wanted):
+        assignment = assignments[name]
+        progress(number / len(wanted), f"quantizing {name} to {assignment.weights}")
+        try:
+            rounded = round_weight(
+                name, model.weight(name), assignment.weights, assignment.algorithm, (curvature or {}).get(name)
+            )
+        except NonFiniteError as error:
+            notes.append(f"{error}; it was kept in floating point")
+            continue
+        tensors[name] = parse_scheme(assignment.weights).encode(rounded.values, rounded.parameters)
+    progress(1.0, "quantized")
+    return QuantizedModel(summary=summary, plan=plan, tensors=tensors, ranges=dict(ranges or {}), notes=tuple(notes))
+
+
+def input_quantizers(summary: ModelSummary, plan: Plan, ranges: Ranges) -> dict[str, Replacement]:
+    """Return the function that quantizes each layer's input, for the layers whose inputs ``plan`` quantizes.
+
+    A scheme for a whole tensor is static: it takes the calibrated range.  Any other is dynamic: scales are computed from
+    each token (each sample, for convolutions) when it is seen.
+    """
+    found: dict[str, Replacement] = {}
+    for name, assignment in resolve(plan, summary.layers).items():
+        if assignment.inputs is None:
+            continue
+        scheme = parse_scheme(assignment.inputs)
+        convolution = summary.by_name[name].kind.value.startswith("conv")
+        parameters = None
+        if isinstance(scheme.granularity, PerTensor) and scheme.family != "half":
+            parameters = _static_parameters(name, scheme, ranges)
+        found[name] = _InputQuantizer(layer=name, scheme=scheme, parameters=parameters, by_sample=convolution)
+    return found
+
+
+def _static_parameters(name: str, scheme: Scheme, ranges: Ranges) -> Parameters:
+    known = ranges.get((name, "input"))
+    if known is None:
+        raise MissingResultError(
+            f"the plan gives the inputs of {name} the static scheme {scheme.name}, but no range of them was calibrated; "
+            "calibrate first, or choose a dynamic scheme such as int8-token"
+        )
+    return scheme.fit_range(known.low, known.high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _InputQuantizer:
+    """Rounds a layer's input to the grid of a scheme; token ids pass unchanged."""
+
+    layer: str
+    scheme: Scheme
+    parameters: Parameters | None
+    by_sample: bool
+
+    def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
+        if not tensor.is_floating_point():
+            return tensor
+        rows = tensor.reshape(tensor.shape[0], -1) if self.by_sample else tensor.reshape(-1, tensor.shape[-1])
+        try:
+            parameters = self.parameters or self.scheme.fit(rows)
+        except NonFiniteError:
+            raise NonFiniteError(f"the input of {self.layer} holds NaN or infinite values, which no scale fits") from None
+        return self.scheme.round(rows, parameters).reshape(tensor.shape).to(tensor.dtype)
+
+
+class _BoundModel:
+    """A model whose layer inputs pass through quantizers; everything else is the inner model's."""
+
+    def __init__(self, model: Model, quantizers: Mapping[str, Replacement]) -> None:
+        self._model, self._quantizers = model, quantizers
+
+    @property
+    def summary(self) -> ModelSummary:
+        return self._model.summary
+
+    @property
+    def tappable(self) -> frozenset[str]:
+        own: frozenset[str] = getattr(self._model, "tappable", frozenset())
+        return own
+
+    def weight(self, layer: str) -> torch.Tensor:
+        return self._model.weight(layer)
+
+    def with_weights(self, weights: Mapping[str, torch.Tensor]) -> Model:
+        return _BoundModel(self._model.with_weights(weights), self._quantizers)
+
+    def kept(self, name: str) -> torch.Tensor:
+        return self._model.kept(name)
+
+    def run(
+        self,
+        batch: Batch,
+        tap: Tap | None = None,
+        inputs: Mapping[str, Replacement] | None = None,
+        layers: Sequence[str] | None = None,
+    ) -> torch.Tensor:
+        return self._model.run(batch, tap=tap, inputs={**self._quantizers, **(inputs or {})}, layers=layers)
