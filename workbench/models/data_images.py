@@ -62,8 +62,8 @@ def _stack(paths: list[Path], spec: InputSpec) -> torch.Tensor:
     if len(shapes) > 1:
         odd = next(path for path, array in zip(paths, arrays, strict=True) if array.shape != arrays[0].shape)
         raise DataError(
-            f"the images have different sizes ({paths[0].name}: {arrays[0].shape[:2]}, {odd.name}: another) and the model "
-            "states none; give images of one size"
+            f"the images have different sizes ({paths[0].name}: {arrays[0].shape[:2]}, {odd.name}: another) and "
+            "the model states none; give images of one size"
         )
     return torch.from_numpy(np.stack(arrays))
 

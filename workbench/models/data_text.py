@@ -28,8 +28,8 @@ def encode(text: str, spec: InputSpec, file: Path) -> list[int]:
     folder = spec.tokenizer
     if folder is None:
         raise DataError(
-            f"{file} is text, but the model has no tokenizer; put tokenizer.json into its folder, or give token windows "
-            "(.npy)"
+            f"{file} is text, but the model has no tokenizer; put tokenizer.json into its folder, or give token "
+            "windows (.npy)"
         )
     try:
         if (folder / "tokenizer.json").is_file():

@@ -24,8 +24,16 @@ SAFE_TARGET = re.compile(
     r"|_operator\.(add|sub|mul|truediv|floordiv|mod|pow|neg|pos|eq|ne|lt|le|gt|ge|and_|or_|xor|getitem)"
 )
 UNSAFE_TARGET = re.compile(r"torch\.ops\.aten\.from_file\b.*")
-SAFE_EXPRESSION = re.compile(r"[\w\s+\-*/%(),.<>=!&|~]*")
-EXPRESSION_KEYS = ("expr_str", "guards_code")
+NAME = re.compile(r"[\w.@:<>+*/-]*")
+EXPRESSION = re.compile(r"[\w\s+\-*/%(),.<>=!&|~]*")
+FUNCTIONS = frozenset(
+    ["Symbol", "Integer", "Rational", "Float", "Add", "Mul", "Pow", "Mod", "Max", "Min", "Abs", "And", "Or", "Not", "Eq", "Ne", "Lt", "Le", "Gt", "Ge", "Equality", "Unequality", "StrictLessThan", "LessThan", "StrictGreaterThan", "GreaterThan", "floor", "ceiling", "FloorDiv", "CeilDiv", "CleanDiv", "ModularIndexing", "PythonMod", "IntTrueDiv", "FloatTrueDiv", "PowByNatural", "FloatPow", "ToFloat", "TruncToInt", "TruncToFloat", "CeilToInt", "FloorToInt", "RoundToInt", "RoundDecimal", "Where", "Piecewise", "ExprCondPair", "Identity", "LShift", "RShift", "min", "max", "size"]
+)
+"""What an expression over sizes may call; the reader evaluates expressions as Python."""
+
+EXPRESSIONS = ("expr_str", "guards_code")
+FREE_TEXT = ("metadata", "as_string", "as_strings", "in_spec", "out_spec")
+"""Text that the reader never turns into code.  All other strings are names, and names become Python source."""
 
 
 def require_plain(path: Path) -> int:
@@ -72,19 +80,27 @@ def _check_sample(path: Path, data: bytes) -> None:
 
 
 def _check_string(path: Path, key: str, value: str) -> None:
-    if key == "target" and (not SAFE_TARGET.fullmatch(value) or UNSAFE_TARGET.fullmatch(value)):
-        raise _refused(path, f"it calls {value}")
-    if key in EXPRESSION_KEYS and ("__" in value or not SAFE_EXPRESSION.fullmatch(_without_input_names(value))):
-        raise _refused(path, f"it evaluates {value!r}")
+    if key == "target":
+        if not SAFE_TARGET.fullmatch(value) or UNSAFE_TARGET.fullmatch(value):
+            raise _refused(path, f"it calls {value}")
+    elif key in EXPRESSIONS:
+        if not is_plain_expression(value):
+            raise _refused(path, f"it evaluates {value!r}")
+    elif not NAME.fullmatch(value):
+        raise _refused(path, f"it names something {value!r}")
 
 
-def _without_input_names(expression: str) -> str:
-    """Guards name inputs as ``L['args'][0][0]``; the quotes and brackets around plain names are let through."""
-    return re.sub(r"L(\[('\w+'|\d+)\])+", "L", expression)
+def is_plain_expression(text: str) -> bool:
+    """Tell whether an expression over sizes is arithmetic: known functions, numbers, symbols, inputs' sizes."""
+    text = re.sub(r"L(\['\w+'\]|\[\d+\])+\.size\(\)\[\d+\]", "size", text)
+    text = re.sub(r"Symbol\('\w+'", "Symbol(", text)
+    called = re.findall(r"([A-Za-z_][\w.]*|[)\]])\s*\(", text)
+    attributes = re.search(r"[A-Za-z_)\]]\s*\.|\.\s*[A-Za-z_]|__", text)
+    return bool(EXPRESSION.fullmatch(text)) and attributes is None and set(called) <= FUNCTIONS
 
 
 def _strings(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every string of a JSON value with the key that it lies under (lists pass their key on)."""
+    """Yield every string of a JSON value with the key that it lies under, and every key as a name; no free text."""
     if isinstance(value, str):
         yield key, value
     elif isinstance(value, list):
@@ -92,7 +108,9 @@ def _strings(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
             yield from _strings(entry, key)
     elif isinstance(value, dict):
         for name, entry in value.items():
-            yield from _strings(entry, name)
+            yield "", name
+            if name not in FREE_TEXT:
+                yield from _strings(entry, name)
 
 
 def _refused(path: Path, why: str) -> UnsafeModelError:

@@ -117,8 +117,8 @@ def _call(fixed: int | None) -> Call:
             return first_tensor(forward(inputs))
         if len(inputs) % fixed:
             raise DataError(
-                f"the program was exported for batches of {fixed}, {len(inputs)} samples came; use a multiple of {fixed}, "
-                "or export it with a dynamic batch dimension (torch.export.Dim)"
+                f"the program was exported for batches of {fixed}, {len(inputs)} samples came; use a multiple of "
+                f"{fixed}, or export it with a dynamic batch dimension (torch.export.Dim)"
             )
         return torch.cat([first_tensor(forward(piece)) for piece in torch.split(inputs, fixed)])
 

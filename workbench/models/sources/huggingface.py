@@ -89,8 +89,8 @@ def _weights(folder: Path) -> list[Path]:
         return files
     if any(folder.glob("*.bin")) or any(folder.glob("*.pt")):
         raise UnsafeModelError(
-            f"{folder} holds only pickled weights (pytorch_model.bin), and a pickle can run code when it is opened; convert "
-            "it to safetensors where it is trusted (model.save_pretrained writes it) and open that"
+            f"{folder} holds only pickled weights (pytorch_model.bin), and a pickle can run code when it is opened; "
+            "convert it to safetensors where it is trusted (model.save_pretrained writes it) and open that"
         )
     raise NotAModelError(f"{folder} has a config.json but no .safetensors file; fetch the weights too")
 
@@ -166,7 +166,7 @@ def _call(output: OutputKind, tokens: bool) -> Call:
 
 
 def mean_pooled(states: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-    """Return the mean of ``states`` (samples x tokens x features) over tokens whose ``mask`` is 1; samples x features."""
+    """Return the mean of ``states`` (samples x tokens x features) over tokens whose ``mask`` is 1."""
     if states.ndim != 3:
         return states.flatten(1) if states.ndim < 3 else states.mean(dim=tuple(range(2, states.ndim)))
     if mask is None:

@@ -37,12 +37,12 @@ def memory_to_run(tensors: Iterable[StoredTensor]) -> int:
 
 
 def require_memory(needed: int, what: str, limit: int | None = None) -> None:
-    """Raise ModelTooLargeError, with both numbers, unless ``needed`` bytes are at most ``limit`` (default: available)."""
+    """Raise ModelTooLargeError, with both numbers, if ``needed`` bytes are more than ``limit`` (default: available)."""
     available = available_memory() if limit is None else limit
     if needed > available:
         raise ModelTooLargeError(
             f"{what} needs about {_gigabytes(needed)} of memory to run in float32, {_gigabytes(available)} available; "
-            "close other programs, use a machine with more memory, or open one of its .safetensors files for the weights only"
+            "close other programs, use a machine with more memory, or open a .safetensors file of it for its weights"
         )
 
 

@@ -135,7 +135,7 @@ def _load(network: nn.Module, store: TensorStore, weights: Path | None) -> None:
              (("missing", missing), ("unknown to it", unexpected)) if names]  # fmt: skip
     if wrong:
         raise NotAModelError(
-            f"{weights} does not fit the network: of its tensors {' and '.join(wrong)}; give the weights of this network"
+            f"{weights} does not fit the network: of its tensors {' and '.join(wrong)}; give this network's"
         )
 
 
