@@ -55,8 +55,9 @@ def refuse_quantized_inputs(quantized: QuantizedModel, model: Model, kind: str) 
     layers = [name for name, given in resolve(quantized.plan, model.summary.layers).items() if given.inputs is not None]
     if layers:
         raise ExportError(
-            f"the plan quantizes the inputs of {len(layers)} layers ({layers[0]}, ...), which {kind} cannot say: who "
-            "loads it would compute something else than was evaluated; export to script or safetensors, or keep the inputs"
+            f"the plan quantizes the inputs of {len(layers)} layers ({layers[0]}, ...), which {kind} cannot say: "
+            "who loads it would compute something else than was evaluated; export to script or safetensors, or take the "
+            "input schemes out of the plan"
         )
 
 

@@ -206,7 +206,7 @@ def _write_arrays(group: Group, name: str, arrays: Sequence[np.ndarray], unit: s
         write_array(group, name, np.stack(arrays) if arrays else np.zeros((0,)), unit, kind="stacked arrays")
     else:
         inside = group.create_group(name)
-        describe(inside, "ragged arrays")
+        describe(inside, "ragged arrays", **({"unit": unit} if unit else {}))
         write_array(inside, "values", np.concatenate([array.ravel() for array in arrays]), unit)
         write_array(inside, "offsets", _offsets([array.size for array in arrays]))
         write_array(inside, "shapes", np.array([array.shape for array in arrays], dtype=np.int64))
