@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -45,6 +46,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
+    # Threads of torch that spin while they wait stall every parallel region by milliseconds on a busy machine.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     words = list(sys.argv[1:] if arguments is None else arguments)
     names = {command.name: command for command in COMMANDS}
     if not words or (words[0] not in names and not words[0].startswith("-")):

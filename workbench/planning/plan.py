@@ -26,7 +26,7 @@ class Assignment:
     weights: str = KEEP
     inputs: str | None = None
     algorithm: str = "rtn-clip"
-    range_method: str = "min_max"
+    range_method: str = "min-max"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
