@@ -26,9 +26,14 @@ SAFE_TARGET = re.compile(
 UNSAFE_TARGET = re.compile(r"torch\.ops\.aten\.from_file\b.*")
 NAME = re.compile(r"[\w.@:<>+*/-]*")
 EXPRESSION = re.compile(r"[\w\s+\-*/%(),.<>=!&|~]*")
-FUNCTIONS = frozenset(
-    ["Symbol", "Integer", "Rational", "Float", "Add", "Mul", "Pow", "Mod", "Max", "Min", "Abs", "And", "Or", "Not", "Eq", "Ne", "Lt", "Le", "Gt", "Ge", "Equality", "Unequality", "StrictLessThan", "LessThan", "StrictGreaterThan", "GreaterThan", "floor", "ceiling", "FloorDiv", "CeilDiv", "CleanDiv", "ModularIndexing", "PythonMod", "IntTrueDiv", "FloatTrueDiv", "PowByNatural", "FloatPow", "ToFloat", "TruncToInt", "TruncToFloat", "CeilToInt", "FloorToInt", "RoundToInt", "RoundDecimal", "Where", "Piecewise", "ExprCondPair", "Identity", "LShift", "RShift", "min", "max", "size"]
-)
+FUNCTIONS = frozenset({
+    "Symbol", "Integer", "Rational", "Float", "Add", "Mul", "Pow", "Mod", "Max", "Min", "Abs", "And", "Or", "Not",
+    "Eq", "Ne", "Lt", "Le", "Gt", "Ge", "Equality", "Unequality", "StrictLessThan", "LessThan", "StrictGreaterThan",
+    "GreaterThan", "floor", "ceiling", "FloorDiv", "CeilDiv", "CleanDiv", "ModularIndexing", "PythonMod",
+    "IntTrueDiv", "FloatTrueDiv", "PowByNatural", "FloatPow", "ToFloat", "TruncToInt", "TruncToFloat", "CeilToInt",
+    "FloorToInt", "RoundToInt", "RoundDecimal", "Where", "Piecewise", "ExprCondPair", "Identity", "LShift",
+    "RShift", "min", "max", "size",
+})  # fmt: skip
 """What an expression over sizes may call; the reader evaluates expressions as Python."""
 
 EXPRESSIONS = ("expr_str", "guards_code")

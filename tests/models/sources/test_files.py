@@ -1,0 +1,274 @@
+"""Bare weights, state dicts, Python files and exported programs, good and bad."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from tests.models.sources.networks import Experts, Images, Tokens, save_python, seeded
+from workbench.errors import CannotRunError, ModelError, ModelTooLargeError, NotAModelError, UnsafeModelError
+from workbench.models.layer import LayerKind
+from workbench.models.model import Model
+from workbench.models.sources import open_model, open_source
+from workbench.models.sources.exported_archive import is_plain_expression
+from workbench.models.sources.layers import block_of
+from workbench.models.summary import OutputKind
+
+IDS = torch.arange(10).reshape(2, 5)
+
+
+def kinds(model: Model) -> dict[str, tuple[LayerKind, tuple[int, int]]]:
+    return {layer.name: (layer.kind, layer.matrix) for layer in model.summary.layers}
+
+
+TOKEN_KINDS = {
+    "embed": (LayerKind.EMBEDDING, (32, 8)), "conv": (LayerKind.CONV1D, (8, 12)),
+    "lstm.weight_ih_l0": (LayerKind.RECURRENT, (32, 8)), "lstm.weight_hh_l0": (LayerKind.RECURRENT, (32, 8)),
+    "blocks.0.0": (LayerKind.LINEAR, (12, 8)), "blocks.0.2": (LayerKind.LINEAR, (8, 12)),
+    "attention.in_proj_weight": (LayerKind.ATTENTION, (24, 8)), "attention.out_proj": (LayerKind.ATTENTION, (8, 8)),
+    "head": (LayerKind.LINEAR, (32, 8)),
+}  # fmt: skip
+
+
+def test_layers_of_a_python_model(tmp_path: Path) -> None:
+    model = open_model(save_python(tmp_path, Tokens), trust=True)
+    assert kinds(model) == TOKEN_KINDS
+    assert model.summary.by_name["head"].tied_to == "embed"
+    assert model.summary.output is OutputKind.TOKEN_LOGITS
+    kept = {tensor.name for tensor in model.summary.kept}
+    assert {"norm.weight", "norm.running_mean", "conv.bias", "attention.in_proj_bias"} <= kept
+    assert open_source(model.summary.source, trust=True).summary == model.summary
+
+
+def test_layers_of_transposed_convolutions(tmp_path: Path) -> None:
+    model = open_model(save_python(tmp_path, Images), trust=True)
+    network = seeded(Images)
+    assert kinds(model)["up"] == (LayerKind.CONV_TRANSPOSE, (6, 32))
+    assert kinds(model)["depthwise"] == (LayerKind.CONV_TRANSPOSE, (12, 9))
+    assert kinds(model)["volume"] == (LayerKind.CONV3D, (4, 9))
+    up, depthwise = network.get_parameter("up.weight"), network.get_parameter("depthwise.weight")
+    assert torch.equal(model.weight("up")[2], up[:, 2].flatten())
+    assert torch.equal(model.weight("depthwise")[5], depthwise[2, 1].flatten())  # group 2's second output is channel 5
+
+
+def test_layers_of_experts(tmp_path: Path) -> None:
+    model = open_model(save_python(tmp_path, Experts), trust=True)
+    assert kinds(model)["up"] == (LayerKind.EXPERTS, (32, 8))
+    assert torch.equal(model.weight("down")[8], seeded(Experts).get_parameter("down")[1, 0])
+    assert {tensor.name for tensor in model.summary.kept} == {"bias", "gate.bias"}
+
+
+@pytest.mark.parametrize(
+    ("name", "block"),
+    [
+        ("model.layers.0.self_attn.q_proj", "model.layers.0"), ("model.embed_tokens", "model"), ("lm_head", "lm_head"),
+        ("layer1.2.conv1", "layer1.2"), ("features.3", "features"), ("model.layers.4.mlp.experts.7.w1", "model.layers.4"),
+    ],
+)  # fmt: skip
+def test_blocks(name: str, block: str) -> None:
+    assert block_of(name) == block
+
+
+def test_a_bare_file_has_weights_only(tmp_path: Path) -> None:
+    save_python(tmp_path, Images)
+    model = open_model(tmp_path / "net.safetensors")
+    running = open_model(tmp_path / "net.py", trust=True)
+    assert isinstance(model, Model)
+    assert model.summary.fingerprint == running.summary.fingerprint
+    assert torch.equal(model.weight("conv"), running.weight("conv"))
+    assert not model.with_weights({"conv": torch.zeros(8, 27)}).weight("conv").any()
+    assert model.summary.output is OutputKind.NONE
+    with pytest.raises(CannotRunError, match="holds weights only"):
+        model.run({"inputs": torch.zeros(1, 3, 8, 8)})
+
+
+@pytest.mark.parametrize("nest", [False, True])
+def test_a_state_dict_is_read_weights_only(tmp_path: Path, nest: bool) -> None:
+    state = seeded(Images).state_dict()
+    torch.save({"state_dict": state, "epoch": 3} if nest else state, tmp_path / "net.pth")
+    save_file(dict(state), tmp_path / "net.safetensors")
+    one, other = open_model(tmp_path / "net.pth"), open_model(tmp_path / "net.safetensors")
+    assert one.summary.fingerprint == other.summary.fingerprint
+    assert {x.name for x in one.summary.layers} == {x.name for x in other.summary.layers}
+
+
+def test_a_pickled_module_is_refused(tmp_path: Path) -> None:
+    torch.save(seeded(Images), tmp_path / "whole.pt")
+    with pytest.raises(UnsafeModelError, match=r"safetensors\.torch\.save_file"):
+        open_model(tmp_path / "whole.pt")
+    save_python(tmp_path, Images)
+    with pytest.raises(UnsafeModelError, match="pickled module"):
+        open_model(tmp_path / "net.py", weights=tmp_path / "whole.pt", trust=True)
+
+
+def test_half_precision_weights_keep_their_dtype(tmp_path: Path) -> None:
+    halves = {name: value.half() for name, value in seeded(Experts).state_dict().items()}
+    model = open_model(save_python(tmp_path, Experts, halves), trust=True)
+    assert {layer.dtype for layer in model.summary.layers} == {"float16"}
+    assert torch.equal(model.weight("gate"), halves["gate.weight"])
+    assert model.run({"inputs": torch.ones(1, 8)}).dtype == torch.float32
+
+
+def test_non_finite_weights_are_named_and_the_rest_goes_on(tmp_path: Path) -> None:
+    state = {name: value.clone() for name, value in seeded(Images).state_dict().items()}
+    state["up.weight"][0, 0, 0, 0] = float("nan")
+    state["head.bias"][1] = float("inf")
+    file = save_python(tmp_path, Images, state)
+    for model in (open_model(file, trust=True), open_model(tmp_path / "net.safetensors")):
+        assert set(model.summary.non_finite) == {"up", "head.bias"}
+        assert model.weight("conv").isfinite().all()
+
+
+@pytest.mark.parametrize("source", ["", "build = 3", "1/0", "def build(): return 4", "def build(): raise KeyError"])
+def test_bad_python_files_are_told(tmp_path: Path, source: str) -> None:
+    (tmp_path / "net.py").write_text(source)
+    with pytest.raises(NotAModelError, match=r"net\.py"):
+        open_model(tmp_path / "net.py", trust=True)
+
+
+def test_another_factory_and_output(tmp_path: Path) -> None:
+    save_python(tmp_path, Images)
+    (tmp_path / "net.py").write_text(
+        "from tests.models.sources.networks import Images as make\nOUTPUT = 'embedding'\ndef preprocess(x): return x\n"
+    )
+    with pytest.raises(NotAModelError, match="no function 'mak'.*; the closest are make"):
+        open_model(tmp_path / "net.py", factory="mak", trust=True)
+    model = open_model(tmp_path / "net.py", factory="make", trust=True)
+    assert model.summary.output is OutputKind.EMBEDDING
+    assert model.summary.source.factory == "make"
+
+
+def test_weights_of_another_network_are_told(tmp_path: Path) -> None:
+    file = save_python(tmp_path, Images)
+    save_file({"other.weight": torch.zeros(2, 2)}, tmp_path / "net.safetensors")
+    with pytest.raises(NotAModelError, match=r"missing \(conv.weight, ...\) and 1 unknown to it \(other.weight"):
+        open_model(file, trust=True)
+
+
+def test_damaged_and_foreign_files_are_told(tmp_path: Path) -> None:
+    save_file({"a.weight": torch.zeros(64, 64)}, tmp_path / "good.safetensors")
+    data = (tmp_path / "good.safetensors").read_bytes()
+    for name, bad in {
+        "cut": data[:-100],
+        "header": data[:20],
+        "empty": b"",
+        "text": b"hello, this is no model",
+    }.items():
+        file = tmp_path / f"{name}.safetensors"
+        file.write_bytes(bad)
+        with pytest.raises(NotAModelError, match=file.name):
+            open_model(file)
+    for name in ("bad.pt", "bad.pt2", "bad.onnx_", "bad.safetensors.index.json"):
+        (tmp_path / name).write_bytes(b"hello, this is no model")
+        with pytest.raises(NotAModelError, match=name):
+            open_model(tmp_path / name)
+    (tmp_path / "nothing").mkdir()
+    for path in (tmp_path / "nothing", tmp_path / "absent", "demo:absent"):
+        with pytest.raises(NotAModelError):
+            open_model(path)
+
+
+def test_bare_files_larger_than_memory_open(tmp_path: Path) -> None:
+    save_file({"a.weight": torch.zeros(64, 64)}, tmp_path / "a.safetensors")
+    assert open_model(tmp_path / "a.safetensors", memory_limit=10).summary.parameters == 4096
+    with pytest.raises(ModelTooLargeError, match="GB available"):
+        open_model(save_python(tmp_path, Images), trust=True, memory_limit=10)
+
+
+@pytest.mark.filterwarnings("ignore")  # torch.export's own, while it writes
+def export(folder: Path, network: nn.Module, example: torch.Tensor, dynamic: bool = True) -> Path:
+    shapes = ({0: torch.export.Dim("batch", min=1, max=64)},) if dynamic else None
+    torch.export.save(torch.export.export(network, (example,), dynamic_shapes=shapes), folder / "net.pt2")
+    return folder / "net.pt2"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_exported_program_is_its_network(tmp_path: Path) -> None:
+    network = seeded(Tokens)
+    model = open_model(export(tmp_path, network, IDS))
+    assert kinds(model) == TOKEN_KINDS
+    assert model.summary.by_name["head"].tied_to == "embed"
+    assert model.summary.output is OutputKind.TOKEN_LOGITS
+    ids = torch.arange(20).reshape(4, 5)
+    torch.testing.assert_close(model.run({"input_ids": ids}), network(ids))
+    seen: dict[str, torch.Tensor] = {}
+    model.run({"input_ids": ids}, tap=lambda name, x, y: seen.setdefault(name, y))
+    assert seen.keys() == {"embed", "conv", "blocks.0.0", "blocks.0.2", "head"}
+    for layer in model.summary.layers:
+        plain = seeded(Tokens)
+        with torch.no_grad():
+            plain.get_parameter(layer.parameter).mul_(0.5)
+        view = model.with_weights({layer.name: model.weight(layer.name) * 0.5})
+        torch.testing.assert_close(view.run({"input_ids": ids}), plain(ids), msg=layer.name)
+    assert open_model(tmp_path / "net.pt2").summary == model.summary
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_exported_image_model_of_one_batch_size(tmp_path: Path) -> None:
+    network = seeded(Images)
+    model = open_model(export(tmp_path, network, torch.zeros(2, 3, 8, 8), dynamic=False))
+    assert kinds(model)["depthwise"] == (LayerKind.CONV_TRANSPOSE, (12, 9))
+    images = torch.linspace(-1, 1, 4 * 192).reshape(4, 3, 8, 8)
+    torch.testing.assert_close(model.run({"inputs": images}), network(images))
+    with pytest.raises(ModelError.__base__, match="batches of 2, 3 samples came"):
+        model.run({"inputs": images[:3]})
+
+
+def rewrite(path: Path, member: str, change: bytes | tuple[bytes, bytes]) -> None:
+    """Replace a member of an archive, or one string in it."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name = next(name for name in members if name.endswith(member))
+    members[name] = change if isinstance(change, bytes) else members[name].replace(*change)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+class Trap:
+    """Unpickling one of these would run code."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return (print, ("trapped",))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("way", ["pickled", "target", "expression", "sample", "name"])
+def test_an_exported_program_that_would_run_code_is_refused(
+    tmp_path: Path, way: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = export(tmp_path, seeded(Images), torch.zeros(2, 3, 8, 8))
+    stream = io.BytesIO()
+    torch.save(Trap(), stream)
+    changes: dict[str, tuple[str, bytes | tuple[bytes, bytes]]] = {
+        "pickled": ("weights_config.json", (b'"use_pickle": false', b'"use_pickle": true')),
+        "target": ("models/model.json", (b"torch.ops.aten.relu.default", b"torch.hub.load")),
+        "expression": ("models/model.json", (b'"expr_str": "', b'"expr_str": "print(1) + ')),
+        "sample": ("sample_inputs/model.pt", stream.getvalue()),
+        "name": ("models/model.json", (b'"name": "relu"', b'"name": "relu=print(1)"')),
+    }
+    rewrite(path, *changes[way])
+    with pytest.raises(UnsafeModelError, match=r"net\.pt2 is refused"):
+        open_model(path)
+    assert capsys.readouterr().out == ""
+    assert pickle.dumps(Trap())
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("Mul(Integer(2), Symbol('s58', positive=True, integer=True))", True),
+        ("((L['i'].size()[1] // 2)*min(32, 32*L['i'].size()[1])) == (32*(L['i'].size()[1] // 2))", True),
+        ("open(name)", False), ("().__class__", False), ("Symbol.mro()", False), ("Symbol('s').func", False),
+        ("(lambda: 0)()", False), ("eval('x')", False),
+    ],
+)  # fmt: skip
+def test_expressions_over_sizes(text: str, plain: bool) -> None:
+    assert is_plain_expression(text) is plain

@@ -1,0 +1,187 @@
+"""Hugging Face folders of every make, tiny and built here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors import safe_open
+
+from workbench.errors import ModelTooLargeError, NotAModelError, UnsafeModelError
+from workbench.models.layer import LayerKind
+from workbench.models.sources import open_model, open_source
+from workbench.models.summary import OutputKind
+
+IDS = torch.arange(12).reshape(2, 6)
+SMALL = {"vocab_size": 48, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2}
+
+
+def save(folder: Path, kind: str, config: Any, dtype: torch.dtype = torch.float32) -> torch.nn.Module:
+    """Save a network of transformers' class ``kind`` with reproducible weights; returns it in float32."""
+    import transformers
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        network = getattr(transformers, kind)(config).to(dtype).eval()
+    network.save_pretrained(folder, max_shard_size="5KB")
+    return network.float()
+
+
+def llama(folder: Path, dtype: torch.dtype = torch.float32, tied: bool = True) -> torch.nn.Module:
+    from transformers import LlamaConfig
+
+    return save(folder, "LlamaForCausalLM", LlamaConfig(**SMALL, tie_word_embeddings=tied), dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_llama_in_shards(tmp_path: Path, dtype: torch.dtype) -> None:
+    plain = llama(tmp_path, dtype)
+    assert len(list(tmp_path.glob("*.safetensors"))) > 1
+    model = open_model(tmp_path)
+    torch.testing.assert_close(model.run({"input_ids": IDS}), plain(input_ids=IDS).logits)
+    assert {layer.dtype for layer in model.summary.layers} == {str(dtype).removeprefix("torch.")}
+    name = "model.layers.1.mlp.up_proj"
+    assert model.weight(name).dtype == dtype
+    assert torch.equal(model.weight(name).float(), plain.get_parameter(f"{name}.weight"))
+    assert model.summary.by_name[name].block == "model.layers.1"
+    assert model.summary.by_name["lm_head"].tied_to == "model.embed_tokens"
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_bytes_are_those_of_the_files(tmp_path: Path, tied: bool) -> None:
+    llama(tmp_path, torch.bfloat16, tied)
+    stored = 0
+    for file in tmp_path.glob("*.safetensors"):
+        with safe_open(str(file), framework="pt") as tensors:
+            stored += sum(tensors.get_tensor(name).nbytes for name in tensors.keys())  # noqa: SIM118
+    assert open_model(tmp_path).summary.nbytes == stored
+
+
+def test_two_openings_and_the_bare_shards_agree(tmp_path: Path) -> None:
+    llama(tmp_path)
+    model = open_model(tmp_path)
+    bare = open_model(tmp_path / "model.safetensors.index.json")
+    again = open_source(model.summary.source)
+    assert model.summary.fingerprint == again.summary.fingerprint == bare.summary.fingerprint
+    assert {layer.name for layer in bare.summary.layers} == {layer.name for layer in model.summary.stored}
+    assert all(torch.equal(bare.weight(layer.name), model.weight(layer.name)) for layer in bare.summary.layers)
+
+
+def test_gpt2_stores_its_linear_layers_transposed(tmp_path: Path) -> None:
+    from transformers import GPT2Config
+
+    plain = save(tmp_path, "GPT2LMHeadModel", GPT2Config(vocab_size=48, n_positions=16, n_embd=16, n_layer=1, n_head=2))
+    model = open_model(tmp_path)
+    layer = model.summary.by_name["transformer.h.0.attn.c_attn"]
+    assert (layer.kind, layer.shape, layer.matrix) == (LayerKind.LINEAR, (16, 48), (48, 16))
+    seen: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
+    model.run({"input_ids": IDS}, tap=lambda name, x, y: seen.setdefault(name, (x, y)))
+    x, y = seen[layer.name]
+    torch.testing.assert_close(y, x @ model.weight(layer.name).T + plain.get_parameter(f"{layer.name}.bias"))
+    view = model.with_weights({layer.name: model.weight(layer.name) * 2})
+    with torch.no_grad():
+        plain.get_parameter(layer.parameter).mul_(2)
+        torch.testing.assert_close(view.run({"input_ids": IDS}), plain(input_ids=IDS).logits)
+
+
+def test_mixture_of_experts(tmp_path: Path) -> None:
+    from transformers import MixtralConfig
+
+    config = MixtralConfig(**SMALL, num_key_value_heads=1, num_local_experts=3)
+    plain = save(tmp_path, "MixtralForCausalLM", config, torch.bfloat16)
+    model = open_model(tmp_path)
+    experts = [layer for layer in model.summary.layers if layer.kind is LayerKind.EXPERTS]
+    assert [layer.matrix for layer in experts[:2]] == [(3 * 48, 16), (3 * 16, 24)]
+    assert {layer.dtype for layer in experts} == {"bfloat16"}
+    name = experts[0].name
+    view = model.with_weights({name: model.weight(name) * 0.5})
+    with torch.no_grad():
+        plain.get_parameter(experts[0].parameter).mul_(0.5)
+        torch.testing.assert_close(view.run({"input_ids": IDS}), plain(input_ids=IDS).logits, rtol=1e-4, atol=1e-5)
+
+
+def test_encoders_give_the_mean_over_tokens(tmp_path: Path) -> None:
+    from transformers import BertConfig
+
+    plain = save(tmp_path, "BertModel", BertConfig(**SMALL, max_position_embeddings=16))
+    model = open_model(tmp_path)
+    mask = torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])
+    states = plain(input_ids=IDS, attention_mask=mask)[0]
+    expected = torch.stack([states[0, :4].mean(0), states[1].mean(0)])
+    assert model.summary.output is OutputKind.EMBEDDING
+    torch.testing.assert_close(model.run({"input_ids": IDS, "attention_mask": mask}), expected)
+
+
+def test_classifiers_of_text(tmp_path: Path) -> None:
+    from transformers import BertConfig
+
+    plain = save(tmp_path, "BertForSequenceClassification", BertConfig(**SMALL, num_labels=3))
+    model = open_model(tmp_path)
+    assert model.summary.output is OutputKind.CLASS_LOGITS
+    torch.testing.assert_close(model.run({"input_ids": IDS}), plain(input_ids=IDS).logits)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    llama(tmp_path)
+    return tmp_path
+
+
+def configure(folder: Path, **changes: Any) -> None:
+    file = folder / "config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+
+
+def test_remote_code_is_refused(folder: Path) -> None:
+    configure(folder, auto_map={"AutoModelForCausalLM": "modeling.Own"})
+    with pytest.raises(UnsafeModelError, match="auto_map"):
+        open_model(folder)
+
+
+def test_pickled_weights_are_refused(folder: Path) -> None:
+    for file in folder.glob("*.safetensors*"):
+        file.unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"anything")
+    with pytest.raises(UnsafeModelError, match="convert it to safetensors"):
+        open_model(folder)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"model_type": 3}'])
+def test_a_bad_configuration_is_told(folder: Path, text: str) -> None:
+    (folder / "config.json").write_text(text)
+    with pytest.raises(NotAModelError, match="config.json"):
+        open_model(folder)
+
+
+def test_an_unknown_architecture_is_told(folder: Path) -> None:
+    configure(folder, model_type="nothing_of_this_kind")
+    with pytest.raises(NotAModelError, match="cannot load"):
+        open_model(folder)
+
+
+def test_quantized_folders_are_refused(folder: Path) -> None:
+    configure(folder, quantization_config={"quant_method": "gptq"})
+    with pytest.raises(NotAModelError, match=r"already quantized \(gptq\)"):
+        open_model(folder)
+
+
+@pytest.mark.parametrize("change", [{"hidden_size": 32}, {"num_hidden_layers": 3}])
+def test_configuration_and_weights_must_belong_together(folder: Path, change: dict[str, int]) -> None:
+    configure(folder, **change)
+    with pytest.raises(NotAModelError):
+        open_model(folder)
+
+
+def test_a_missing_shard_is_named(folder: Path) -> None:
+    shard = sorted(folder.glob("*.safetensors"))[0]
+    shard.unlink()
+    with pytest.raises(NotAModelError, match=shard.name):
+        open_model(folder)
+
+
+def test_a_model_too_large_is_told_before_loading(folder: Path) -> None:
+    with pytest.raises(ModelTooLargeError, match=r"needs about 0\.\d+ GB of memory.*0\.0000 GB available"):
+        open_model(folder, memory_limit=1000)
