@@ -39,6 +39,7 @@ def all_ranges(statistics: Statistics, progress: Progress = silent) -> dict[tupl
                 except RangeError:
                     continue
         found.update({(layer, tap, name): chosen for name, chosen in known[key].items()})
+    progress(1.0, "ranges found")
     return found
 
 

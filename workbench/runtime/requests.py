@@ -7,12 +7,13 @@ Nothing here imports torch; the tasks are imported where they run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any, Protocol, TypeVar
 
 from workbench.models.evaluation import Evaluation, Timing
+from workbench.numerics.curvature import Curvature
 from workbench.planning.plan import Plan
 from workbench.planning.sensitivity import METRICS, Sensitivity
 from workbench.progress import Progress
@@ -40,6 +41,10 @@ METRIC_TITLES = {
     "weight_error": "weight error",
 }
 """What a person reads for each sensitivity metric."""
+
+
+WEIGHTS_ONLY = frozenset({"rtn", "rtn-clip"})
+"""Rounding algorithms that look at the weights only; any other is given the second moments of the inputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +156,7 @@ class Score:
 
     def slim(self) -> Score:
         """Keep what scoring needs: the data's record, the metric's earlier table, curvature where it is used."""
-        curvature = self.session.curvature if self.metric == "predicted_kl" else {}
+        curvature = _moments(self.session, {self.algorithm}, self.metric)
         earlier = {name: table for name, table in self.session.sensitivities.items() if name == self.metric}
         return replace(self, session=_without_results(self.session, curvature=curvature, sensitivities=earlier))
 
@@ -210,13 +215,11 @@ class Evaluate:
         return f"Evaluate {self.session.plan.name}{where}"
 
     def slim(self) -> Evaluate:
-        """Keep the plan, the active ranges, the prediction, and the moments that the rounding weighs errors with."""
+        """Keep the plan, the active ranges, the prediction, and the moments that its algorithms look at."""
         tables = {name: table for name, table in self.session.sensitivities.items() if name == "predicted_kl"}
         return replace(
             self,
-            session=_without_results(
-                self.session, sensitivities=tables, curvature=self.session.curvature, ranges=self.session.ranges
-            ),
+            session=_without_results(self.session, sensitivities=tables, curvature=_moments_of_plan(self.session)),
         )
 
     def run(self, models: ModelCache, progress: Progress) -> Evaluation:
@@ -266,17 +269,18 @@ class Export:
         return f"Export {self.kind} to {_short(self.out)}"
 
     def slim(self) -> Export:
-        """Keep the plan, the active ranges and the moments that the rounding weighs errors with."""
+        """Keep the plan, the active ranges and the moments that its algorithms look at."""
         return replace(
             self,
-            session=_without_results(self.session, curvature=self.session.curvature, ranges=self.session.ranges),
+            session=_without_results(self.session, curvature=_moments_of_plan(self.session)),
         )
 
     def run(self, models: ModelCache, progress: Progress) -> tuple[str, ...]:
         """Export; raises ExportError and what opening the model raises."""
+        from workbench.deployment import exporter
         from workbench.runtime import tasks
 
-        model = models.get(self.session.model, self.trust)
+        model = models.get(self.session.model, self.trust) if exporter(self.kind).needs_model else None
         paths = tasks.export(self.session, self.kind, self.out, model=model, trust=self.trust, progress=progress)
         return tuple(str(path) for path in paths)
 
@@ -309,6 +313,7 @@ def _merge_calibration(current: Session, response: Session) -> Session:
     return replace(
         current,
         calibration=response.calibration,
+        evaluation=response.evaluation,
         statistics={**current.statistics, **response.statistics},
         ranges={**current.ranges, **response.ranges},
         active_ranges={**current.active_ranges, **response.active_ranges, **manual},
@@ -361,6 +366,19 @@ _RESULTS: Mapping[str, Any] = {
 def _without_results(session: Session, **kept: Any) -> Session:
     """Return ``session`` without results but for ``kept``; facts, records, plan, locks and active ranges stay."""
     return replace(session, **{**_RESULTS, **kept})
+
+
+def _moments(session: Session, algorithms: Collection[str], metric: str = "") -> Mapping[str, Curvature]:
+    """Return what the task needs of the curvature: whole second moments only for algorithms that look at the inputs."""
+    if set(algorithms) - WEIGHTS_ONLY or metric == "output_error":
+        return session.curvature
+    if metric == "predicted_kl":
+        return {name: replace(one, full=None) for name, one in session.curvature.items()}
+    return {}
+
+
+def _moments_of_plan(session: Session) -> Mapping[str, Curvature]:
+    return _moments(session, {rule.assignment.algorithm for rule in session.plan.rules})
 
 
 def _short(path: str | Path) -> str:

@@ -52,6 +52,16 @@ def for_evaluation(
     return open_dataset(path, model, split=EVALUATION, samples=samples, seed=seed)
 
 
+def evaluation_record(model: Model, calibration: DataRecord) -> DataRecord | None:
+    """Return the record of the part of the calibration's data that is left for evaluation, None if nothing is."""
+    from workbench.models.datasets import open_dataset
+
+    try:
+        return open_dataset(calibration.path, model, split=EVALUATION, seed=calibration.seed).record
+    except DataError:
+        return None
+
+
 def recorded(model: Model, record: DataRecord, *, samples: int | None = None) -> Dataset:
     """Open the data of ``record`` again, or ``samples`` of it; DataError if it is gone or has changed since."""
     from workbench.models.datasets import open_dataset

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import CannotRunError, MissingResultError, PlanError
+from workbench.models.dataset import DataRecord
 from workbench.models.evaluation import Evaluation, Timing
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme, standard_schemes
 from workbench.planning.plan import KEEP, Plan, resolve
-from workbench.planning.sensitivity import METRICS
+from workbench.planning.sensitivity import METRICS, Sensitivity
 from workbench.planning.totals import plan_totals
 from workbench.progress import Progress, silent
 from workbench.runtime import session_data
@@ -25,6 +26,7 @@ from workbench.runtime.environment import environment
 from workbench.storage.session import Session
 
 if TYPE_CHECKING:
+    from workbench.models.datasets import Dataset
     from workbench.models.model import Model
     from workbench.planning.quantize import QuantizedModel
 
@@ -93,6 +95,7 @@ def calibrate(
         session = replace(
             session,
             calibration=dataset.record,
+            evaluation=session_data.evaluation_record(model, dataset.record),
             curvature=found.curvature,
             notes=tuple(dict.fromkeys((*session.notes, *dataset.notes, *found.notes))),
         )
@@ -124,8 +127,9 @@ def sensitivity(
     """Score every layer under every scheme by ``metric`` and return the session with the table.
 
     ``schemes`` default to the standard ones.  An earlier table of the same metric, algorithm, seed and data is
-    extended, not computed again.  Metrics that run the model use the calibration's data, which must be unchanged (DataError).
-    Raises MissingResultError naming the missing step, CannotRunError for what a weights-only model cannot do.
+    extended, not computed again.  Metrics that run the model use the calibration's data, which must
+    be unchanged (DataError).  Raises MissingResultError naming the missing step, CannotRunError for what a weights-only
+    model cannot do.
     """
     from workbench.planning.score import score
 
@@ -137,9 +141,12 @@ def sensitivity(
     if metric != "weight_error":
         _require_runs(session, metric)
         dataset = session_data.recorded(model, _calibrated(session, metric), samples=samples)
+    earlier = session.sensitivities.get(metric)
+    if earlier is not None and _extends(earlier, algorithm, seed, dataset):
+        names = (*earlier.schemes, *(name for name in names if name not in earlier.column))
     table = score(
         model, metric, names, curvature=session.curvature, dataset=dataset, batch_size=batch_size, seed=seed,
-        algorithm=algorithm, previous=session.sensitivities.get(metric), progress=progress,
+        algorithm=algorithm, previous=earlier, progress=progress,
     )  # fmt: skip
     return replace(session, sensitivities={**session.sensitivities, metric: table})
 
@@ -322,7 +329,15 @@ def _require_runs(session: Session, metric: str) -> None:
         )
 
 
-def _calibrated(session: Session, metric: str) -> Any:
+def _extends(earlier: Sensitivity, algorithm: str, seed: int, dataset: Dataset | None) -> bool:
+    """Tell whether cells of the earlier table may stand beside new ones."""
+    data_hash, samples = (dataset.record.content_hash, len(dataset)) if dataset is not None else ("", 0)
+    return (earlier.algorithm, earlier.seed, earlier.data_hash, earlier.samples) == (
+        algorithm, seed, data_hash, samples,
+    )  # fmt: skip
+
+
+def _calibrated(session: Session, metric: str) -> DataRecord:
     if session.calibration is None:
         raise MissingResultError(
             f"the metric {metric} needs calibration data, and the session was not calibrated yet; calibrate first "
