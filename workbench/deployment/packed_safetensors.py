@@ -13,10 +13,17 @@ import numpy as np
 from workbench.deployment.packed_layout import decode, layout, widen
 from workbench.deployment.plan_json import plan_to_json
 from workbench.deployment.safetensors_file import SafetensorsFile, write_safetensors
-from workbench.deployment.tensors import Entry, array_entries, check, decoded, kept_entries, tensor_bytes
+from workbench.deployment.tensors import (
+    Entry,
+    array_entries,
+    check,
+    decoded,
+    expected_nbytes,
+    kept_entries,
+    tensor_bytes,
+)
 from workbench.errors import ExportError
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.totals import plan_totals
 from workbench.progress import Progress
 from workbench.storage.atomic import replacing
 
@@ -123,7 +130,7 @@ def _first_half(progress: Progress) -> Progress:
 def _prove(path: Path, quantized: QuantizedModel, model: Model, progress: Progress) -> None:
     """Raise ExportError unless the file's bytes are the plan's and its values those that were evaluated."""
     file, summary = SafetensorsFile(path), model.summary
-    expected = plan_totals(summary, quantized.plan).nbytes
+    expected = expected_nbytes(quantized, model)
     if file.data_bytes != expected:
         raise ExportError(
             f"the file holds {file.data_bytes} bytes of tensors, the plan counts {expected}; please report"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.errors import ExportError
+from workbench.errors import ExportError, PlanError
 from workbench.progress import Progress
 
 if TYPE_CHECKING:
@@ -28,7 +28,10 @@ class PlanFile:
         from workbench.deployment.plan_json import read_plan, write_plan
 
         progress(0.0, f"writing {out.name}")
-        write_plan(quantized.plan, out)
+        try:
+            write_plan(quantized.plan, out)
+        except PlanError as error:
+            raise ExportError(str(error)) from error
         if read_plan(out) != quantized.plan:
             out.unlink(missing_ok=True)
             raise ExportError(f"{out} did not read back as the plan that was written; try another place")

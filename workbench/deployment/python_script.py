@@ -119,7 +119,7 @@ def script(plan: Plan, summary: ModelSummary, file: str) -> str:
     """Return the text of the script, which is to be called ``file``."""
     static = [scheme for rule in plan.rules if (scheme := rule.assignment.inputs) and not _dynamic(scheme)]
     needed = "calibrate on this data, which the plan's static input schemes need"
-    calibrate_help = needed if static else "calibrate on this data first, so that rounding knows which weights matter"
+    calibrate_help = needed if static else "calibrate on this data first, for algorithms that need it"
     source = summary.source
     return SCRIPT.substitute(
         file=file if file.isascii() and file.replace(".", "").replace("_", "").isalnum() else "replay.py",

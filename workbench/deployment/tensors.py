@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from workbench.errors import ExportError
 from workbench.models.layer import Layer
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import KEEP, resolve
+from workbench.planning.totals import totals
 
 if TYPE_CHECKING:
     import torch
@@ -39,15 +40,28 @@ class Entry:
 
 
 def check(quantized: QuantizedModel, model: Model | None) -> Model:
-    """Return ``model``; raises if it is missing, is not the one that was quantized, or lacks a tensor of the plan."""
+    """Return ``model``; raises if it is missing, is another one, or if a tensor of the plan was not quantized.
+
+    Layers with NaN or infinite weights may be missing: the quantizer keeps them and says so.
+    """
     if model is None:
         raise ExportError("this export reads the model's weights: open the model and export again")
     model.summary.require_fingerprint(quantized.summary.fingerprint, "the quantized model")
     for name, assignment in resolve(quantized.plan, model.summary.layers).items():
         layer = model.summary.by_name[name]
-        if layer.tied_to is None and assignment.weights != KEEP and name not in quantized.tensors:
+        wanted = layer.tied_to is None and assignment.weights != KEEP and name not in model.summary.non_finite
+        if wanted and name not in quantized.tensors:
             raise ExportError(f"the plan gives {name} the scheme {assignment.weights}, but it was not quantized")
     return model
+
+
+def expected_nbytes(quantized: QuantizedModel, model: Model) -> int:
+    """Return the bytes of all tensors under the plan, with what could not be quantized kept as it is."""
+    assignments = resolve(quantized.plan, model.summary.layers)
+    for layer in model.summary.stored:
+        if layer.name not in quantized.tensors:
+            assignments[layer.name] = replace(assignments[layer.name], weights=KEEP)
+    return totals(model.summary, assignments).nbytes
 
 
 def refuse_quantized_inputs(quantized: QuantizedModel, model: Model, kind: str) -> None:
@@ -56,8 +70,8 @@ def refuse_quantized_inputs(quantized: QuantizedModel, model: Model, kind: str) 
     if layers:
         raise ExportError(
             f"the plan quantizes the inputs of {len(layers)} layers ({layers[0]}, ...), which {kind} cannot say: "
-            "who loads it would compute something else than was evaluated; export to script or safetensors, or take the "
-            "input schemes out of the plan"
+            "who loads it would compute something else than was evaluated; export to script or safetensors, or take "
+            "the input schemes out of the plan"
         )
 
 

@@ -1,0 +1,103 @@
+"""The replay script: readable, without surprises in its strings, and it runs."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from tests.deployment.models import plan_of, quantized, tensor_model
+from workbench.deployment import exporter
+from workbench.deployment.python_script import script
+from workbench.models.sources import open_model
+from workbench.planning.plan import Assignment, Plan, Rule
+from workbench.planning.quantize import quantize
+from workbench.progress import silent
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONWARNINGS": "error"}
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment)
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> Path:
+    torch.manual_seed(0)
+    tensors = {"a.weight": torch.randn(32, 64), "b.weight": torch.randn(32, 64), "a.bias": torch.randn(32)}
+    save_file(tensors, tmp_path / "model.safetensors")
+    return tmp_path / "model.safetensors"
+
+
+def test_the_script_writes_the_same_file(weights: Path, tmp_path: Path) -> None:
+    model = open_model(weights)
+    plan = Plan(name="a 'plan' \"\\ 100 % $x", fingerprint=model.summary.fingerprint).assign(
+        [model.summary.layers[0].name, "*"], weights="int4-g32-asym"
+    )
+    result = quantize(model, plan)
+    exporter("script").export(result, None, tmp_path / "replay.py", silent)
+    exporter("safetensors").export(result, model, tmp_path / "direct.safetensors", silent)
+    done = run(str(tmp_path / "replay.py"), "--out", str(tmp_path / "replayed.safetensors"))
+    assert done.returncode == 0, done.stderr
+    assert "quantized 2 tensors" in done.stdout
+    direct, replayed = load_file(tmp_path / "direct.safetensors"), load_file(tmp_path / "replayed.safetensors")
+    assert direct.keys() == replayed.keys()
+    assert all(torch.equal(direct[name], replayed[name]) for name in direct)
+    assert "--calibrate" in run(str(tmp_path / "replay.py"), "--help").stdout
+
+
+def test_the_script_evaluates(tmp_path: Path) -> None:
+    model = open_model("demo:digits-classifier")
+    exporter("script").export(
+        quantize(model, Plan.uniform(model.summary.layers, "int4-g32-asym")), None, tmp_path / "replay.py", silent
+    )
+    data = "demo:digits-classifier"
+    done = run(str(tmp_path / "replay.py"), "--data", data, "--calibrate", data, "--samples", "32")
+    assert done.returncode == 0, done.stderr
+    assert "bits per weight" in done.stdout and "kl: " in done.stdout
+
+
+def test_another_model_is_refused(weights: Path, tmp_path: Path) -> None:
+    model = open_model(weights)
+    exporter("script").export(quantize(model, Plan()), None, tmp_path / "replay.py", silent)
+    save_file({"a.weight": torch.ones(32, 64)}, weights)
+    done = run(str(tmp_path / "replay.py"))
+    assert done.returncode == 2 and "the plan is for sha256:" in done.stderr
+
+
+def test_hostile_names_stay_strings(tmp_path: Path) -> None:
+    model = tensor_model()
+    rules = (
+        Rule(pattern='re:.*"""\'; import os #\n', assignment=Assignment(weights="int8-channel", inputs="int8-tensor")),
+        Rule(pattern="\ud800 %s {x} $y", assignment=Assignment()),
+    )
+    text = script(Plan(rules=rules, name='"""\nraise SystemExit(1)\n"""'), model.summary, '""".py')
+    tree = ast.parse(text)
+    assert not [node for node in tree.body if isinstance(node, ast.Raise)]
+    found = next(
+        ast.literal_eval(n.value) for n in tree.body if isinstance(n, ast.Assign) and n.targets[0].id == "RULES"
+    )
+    assert [row[0] for row in found] == [rule.pattern for rule in rules]
+    assert "which the plan's static input schemes need" in text
+
+
+def test_uses_the_public_interface_only(tmp_path: Path) -> None:
+    model = tensor_model()
+    exporter("script").export(quantized(model, plan_of(odd="int4-g32")), None, tmp_path / "r.py", silent)
+    tree = ast.parse((tmp_path / "r.py").read_text(encoding="utf-8"))
+    modules = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+    assert modules == {"argparse", "workbench"}
+    import workbench
+
+    used = {
+        node.attr for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "wb"
+    }  # fmt: skip
+    assert used <= set(workbench.__all__)
