@@ -1,0 +1,75 @@
+"""Session files of every version of the layout are read on every run, bit for bit."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from workbench.models.layer import LayerKind
+from workbench.storage.session import Session
+
+ARCHIVE = Path(__file__).parent
+FILES = {"session-v1.qwb": "81577ebb36316013598b42a822285548745f052b1fd0630f4e9f312892d5379c"}
+"""Every archived file, and the digest of the arrays in it."""
+
+
+def digest(session: Session) -> str:
+    """Return a hash over every array of the session, in a fixed order."""
+    hashed = hashlib.sha256()
+
+    def add(value: Any) -> None:
+        if isinstance(value, np.ndarray):
+            hashed.update(f"{value.dtype} {value.shape}".encode() + np.ascontiguousarray(value).tobytes())
+        elif isinstance(value, dict):
+            for key in sorted(value, key=repr):
+                add(value[key])
+        elif isinstance(value, tuple):
+            for entry in value:
+                add(entry)
+        elif dataclasses.is_dataclass(value):
+            for name in sorted(field.name for field in dataclasses.fields(value)):
+                add(getattr(value, name))
+
+    add(session)
+    return hashed.hexdigest()
+
+
+def test_every_file_of_the_archive_is_listed() -> None:
+    assert {path.name for path in ARCHIVE.glob("*.qwb")} == set(FILES)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_archived_session_reads_as_it_was_written(name: str, tmp_path: Path) -> None:
+    session = Session.load(ARCHIVE / name)
+    assert digest(session) == FILES[name]
+    session.save(tmp_path / "again.qwb")
+    assert digest(Session.load(tmp_path / "again.qwb")) == FILES[name]
+
+
+def test_what_version_1_says() -> None:
+    session = Session.load(ARCHIVE / "session-v1.qwb")
+    names = ("модель/слой.0", "a\0b", "100 % ␀ 層", "..", "re:.*[x]", "\udcff broken", "a b\tc\n")
+    assert tuple(layer.name for layer in session.model.layers) == names
+    assert session.model.layers[-1].tied_to == names[0] and session.model.layers[-1].macs == 12
+    assert session.model.layers[0].kind is LayerKind.LINEAR and session.model.layers[0].macs is None
+    assert session.plan.hash == "sha256:263ffda630bb4b09ed06ac0b6d085e9e5058b3d3d2c8e6cb5d2746c9fa90c2b3"
+    assert session.plan.of(names[0]).inputs == "int8-token" and session.plan.rules[1].assignment.range_method == "mse"
+    assert list(session.plans) == ["z/1", "a", ""] and session.locked == frozenset(names[:2])
+    assert session.evaluation is None and session.calibration is not None and session.calibration.samples == 8
+    table = session.require_table()
+    assert table.score.view(np.uint64)[0, 0] == 0x7FF8_0000_DEAD_BEEF and table.of(names[1], "int8-channel") == np.inf
+    assert session.curvature[names[0]].full is not None and session.curvature[names[1]].full is None
+    assert (
+        session.ranges[names[1], "input", "mse"].low == -1.5
+        and session.active_ranges[names[1], "input"].method == "manual"
+    )
+    assert set(session.statistics) == {(name, tap) for name in names for tap in ("weight", "input")}
+    assert [evaluation.predicted_kl for evaluation in session.evaluations] == [0.25, None]
+    assert list(session.evaluations[0].metrics) == ["kl", "top/1"]
+    assert [len(timing.samples) for timing in session.timings] == [3, 4]
+    assert session.notes == ("a note\nof two lines", "")
