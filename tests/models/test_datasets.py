@@ -261,9 +261,10 @@ def test_bad_paths_and_requests_are_told(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no split 'calib'; the closest are calibration"):
         open_dataset(tmp_path, TOKENS, split="calib")
     np.save(tmp_path / "a.npy", np.zeros((2, 2)))
-    for request in ({"samples": 0}, {"sequence_length": 1}):
-        with pytest.raises(DataError):
-            open_dataset(tmp_path / "a.npy", IMAGES, **request)
+    with pytest.raises(DataError, match="at least 1 is needed"):
+        open_dataset(tmp_path / "a.npy", IMAGES, samples=0)
+    with pytest.raises(DataError, match="at least 2"):
+        open_dataset(tmp_path / "a.npy", IMAGES, sequence_length=1)
 
 
 def test_images_of_different_sizes_are_told(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from workbench.errors import DataError, nearest
 
 CALIBRATION, EVALUATION, ALL = "calibration", "evaluation", "all"
 SPLITS = (CALIBRATION, EVALUATION, ALL)
-TEXT = (".txt", ".md", ".text", ".rst", ".jsonl", ".csv")
+TEXT = (".txt", ".md", ".text", ".rst")
 ARRAYS = (".npy", ".npz", ".pt", ".pth", ".safetensors")
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm")
 BUNDLED = {"language-model": "text", "digits-classifier": "digits-classifier"}

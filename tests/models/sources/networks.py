@@ -26,7 +26,8 @@ class Tokens(nn.Module):
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         x = self.norm(self.conv(self.embed(ids).transpose(1, 2))).transpose(1, 2)
         x = self.blocks(self.lstm(x)[0])
-        return self.head(self.attention(x, x, x, need_weights=False)[0])
+        logits: torch.Tensor = self.head(self.attention(x, x, x, need_weights=False)[0])
+        return logits
 
 
 class Images(nn.Module):
@@ -42,7 +43,8 @@ class Images(nn.Module):
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         x = self.depthwise(self.up(torch.relu(self.conv(images))))
-        return self.head(self.volume(x.unsqueeze(1)).mean(dim=(2, 3, 4)))
+        logits: torch.Tensor = self.head(self.volume(x.unsqueeze(1)).mean(dim=(2, 3, 4)))
+        return logits
 
 
 class Experts(nn.Module):

@@ -16,7 +16,13 @@ from workbench.models.sources import open_model, open_source
 from workbench.models.summary import OutputKind
 
 IDS = torch.arange(12).reshape(2, 6)
-SMALL = {"vocab_size": 48, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2}
+SMALL: dict[str, Any] = {
+    "vocab_size": 48,
+    "hidden_size": 16,
+    "intermediate_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+}
 
 
 def save(folder: Path, kind: str, config: Any, dtype: torch.dtype = torch.float32) -> torch.nn.Module:
@@ -27,7 +33,8 @@ def save(folder: Path, kind: str, config: Any, dtype: torch.dtype = torch.float3
         torch.manual_seed(3)
         network = getattr(transformers, kind)(config).to(dtype).eval()
     network.save_pretrained(folder, max_shard_size="5KB")
-    return network.float()
+    plain: torch.nn.Module = network.float()
+    return plain
 
 
 def llama(folder: Path, dtype: torch.dtype = torch.float32, tied: bool = True) -> torch.nn.Module:
@@ -78,7 +85,7 @@ def test_gpt2_stores_its_linear_layers_transposed(tmp_path: Path) -> None:
     layer = model.summary.by_name["transformer.h.0.attn.c_attn"]
     assert (layer.kind, layer.shape, layer.matrix) == (LayerKind.LINEAR, (16, 48), (48, 16))
     seen: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
-    model.run({"input_ids": IDS}, tap=lambda name, x, y: seen.setdefault(name, (x, y)))
+    model.run({"input_ids": IDS}, tap=lambda name, x, y: seen.update({name: (x, y)}))
     x, y = seen[layer.name]
     torch.testing.assert_close(y, x @ model.weight(layer.name).T + plain.get_parameter(f"{layer.name}.bias"))
     view = model.with_weights({layer.name: model.weight(layer.name) * 2})
@@ -118,7 +125,7 @@ def test_encoders_give_the_mean_over_tokens(tmp_path: Path) -> None:
 def test_classifiers_of_text(tmp_path: Path) -> None:
     from transformers import BertConfig
 
-    plain = save(tmp_path, "BertForSequenceClassification", BertConfig(**SMALL, num_labels=3))
+    plain = save(tmp_path, "BertForSequenceClassification", BertConfig(**{**SMALL, "num_labels": 3}))
     model = open_model(tmp_path)
     assert model.summary.output is OutputKind.CLASS_LOGITS
     torch.testing.assert_close(model.run({"input_ids": IDS}), plain(input_ids=IDS).logits)

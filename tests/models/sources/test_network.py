@@ -58,7 +58,7 @@ def test_every_replaced_weight_is_the_one_that_runs(
 def test_taps_see_each_layer_alone(tmp_path: Path) -> None:
     model = opened(tmp_path, Tokens)
     seen: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
-    model.run({"input_ids": IDS}, tap=lambda name, x, y: seen.setdefault(name, (x, y)))
+    model.run({"input_ids": IDS}, tap=lambda name, x, y: seen.update({name: (x, y)}))
     assert seen.keys() == model.tappable == {"embed", "conv", "blocks.0.0", "blocks.0.2", "head"}
     x, y = seen["blocks.0.0"]
     bias = seeded(Tokens).get_parameter("blocks.0.0.bias")

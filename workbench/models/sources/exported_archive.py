@@ -2,7 +2,8 @@
 
 It loads tensors and constants marked ``use_pickle`` and opaque objects with ``pickle``, falls back to full unpickling
 of the sample inputs, evaluates symbolic shapes through sympy and resolves any dotted name below ``torch`` as a node's
-target.  So all of these are checked here first, and an archive with anything but plain data is refused.
+target, and turns names into source code.  So all of these are checked here first, and an archive with anything but
+plain data is refused.
 """
 
 from __future__ import annotations
@@ -37,7 +38,11 @@ FUNCTIONS = frozenset({
 """What an expression over sizes may call; the reader evaluates expressions as Python."""
 
 EXPRESSIONS = ("expr_str", "guards_code")
-FREE_TEXT = ("metadata", "as_string", "as_strings", "in_spec", "out_spec")
+TREES = ("in_spec", "out_spec")
+IMPORTING = ("__enum__", "default_factory", "\\u")
+"""What makes the reader of nested containers import a module by name (escapes might hide it)."""
+
+FREE_TEXT = ("metadata", "as_string", "as_strings")
 """Text that the reader never turns into code.  All other strings are names, and names become Python source."""
 
 
@@ -91,6 +96,9 @@ def _check_string(path: Path, key: str, value: str) -> None:
     elif key in EXPRESSIONS:
         if not is_plain_expression(value):
             raise _refused(path, f"it evaluates {value!r}")
+    elif key in TREES:
+        if any(mark in value for mark in IMPORTING):
+            raise _refused(path, "its inputs or outputs are containers that import a module")
     elif not NAME.fullmatch(value):
         raise _refused(path, f"it names something {value!r}")
 
