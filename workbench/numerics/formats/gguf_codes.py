@@ -1,0 +1,177 @@
+"""Compiled kernels: weights of GGUF blocks to codes, the extremes of blocks, and codes into whole rows of blocks.
+
+``x`` is float32 ``[n, width]``; ``origin`` and ``factor`` float32 ``[n, groups]``; ``codes`` uint8 ``[n, width]``.  Inner
+loops have unsigned indices and a length that is not known when compiling: that is what lets LLVM use vectors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from workbench.numerics.formats.gguf_jit import compiled
+from workbench.numerics.formats.gguf_pack import pack_codes, pack_fifth_bits, pack_ternary
+
+Array = Any
+
+_MAGIC = np.float32(12582912)  # 1.5 * 2**23: adding and taking it away rounds half to even
+_ABSOLUTE = np.int32(0x7FFFFFFF)
+_ZERO = np.float32(0)
+_HALF = np.float32(0.5)
+
+
+@compiled
+def extremes(x: Array, bits: Array, out: Array) -> int:
+    """Write the value of largest magnitude of each block (the first of equals) and return the blocks with NaN or inf.
+
+    ``bits`` is the memory of ``x`` as int32; comparing patterns instead of values can use vectors.
+    """
+    bad = 0
+    for row in range(x.shape[0]):
+        largest = np.int32(0)
+        for index in range(x.shape[1]):
+            pattern = np.int32(bits[row, index] & _ABSOLUTE)
+            largest = np.int32(pattern if pattern > largest else largest)
+        bad += largest >= np.int32(0x7F800000)
+        for index in range(x.shape[1]):
+            if np.int32(bits[row, index] & _ABSOLUTE) == largest:
+                out[row] = x[row, index]
+                break
+    return bad
+
+
+@compiled
+def nonfinite(bits: Array) -> bool:
+    """Whether any value is NaN or infinite."""
+    for row in range(bits.shape[0]):
+        largest = np.int32(0)
+        for index in range(bits.shape[1]):
+            pattern = np.int32(bits[row, index] & _ABSOLUTE)
+            largest = np.int32(pattern if pattern > largest else largest)
+        if largest >= np.int32(0x7F800000):
+            return True
+    return False
+
+
+@compiled
+def bounds(bits: Array, low: Array, high: Array) -> None:
+    """Write the least and greatest value of each block of finite numbers; all arrays are float32 seen as int32."""
+    for row in range(bits.shape[0]):
+        least, greatest = np.int32(0x7FFFFFFF), np.int32(-0x80000000)
+        for index in range(bits.shape[1]):
+            pattern = bits[row, index]
+            ordered = np.int32(pattern ^ ((pattern >> 31) & _ABSOLUTE))
+            least = np.int32(ordered if ordered < least else least)
+            greatest = np.int32(ordered if ordered > greatest else greatest)
+        low[row] = least ^ ((least >> 31) & _ABSOLUTE)
+        high[row] = greatest ^ ((greatest >> 31) & _ABSOLUTE)
+
+
+@compiled
+def codes_up(x: Array, origin: Array, factor: Array, bias: float, top: float, codes: Array) -> None:
+    """``trunc((x - origin) * factor + bias)``, within 0 and ``top``."""
+    for row in range(x.shape[0]):
+        o, f = origin[row, 0], factor[row, 0]
+        for index in range(x.shape[1]):
+            t = (x[row, index] - o) * f + bias
+            t = t if t > _ZERO else _ZERO
+            t = t if t < top else top
+            codes[row, index] = np.uint8(np.int32(t))
+
+
+@compiled
+def codes_away(x: Array, factor: Array, zero: int, limit: float, codes: Array) -> None:
+    """``round(x * factor) + zero``, halves away from zero, within ``-limit`` and ``limit``."""
+    shift = np.int32(zero)
+    for row in range(x.shape[0]):
+        f = factor[row, 0]
+        for index in range(x.shape[1]):
+            t = x[row, index] * f
+            size = abs(t)
+            size = size if size < limit else limit
+            whole = np.int32(size)
+            rounded = np.int32(whole + np.int32(size - np.float32(whole) >= _HALF))
+            codes[row, index] = np.uint8(shift + (rounded if t > _ZERO else -rounded))
+
+
+@compiled
+def codes_even(x: Array, origin: Array, scale: Array, zero: float, top: float, codes: Array) -> None:
+    """``round((x - origin) / scale) + zero``, halves to even, within 0 and ``top``; ``zero`` where the scale is 0."""
+    groups = scale.shape[1]
+    length = x.shape[1] // groups
+    for row in range(x.shape[0]):
+        for group in range(groups):
+            o, s = origin[row, group], scale[row, group]
+            start = np.uint64(group * length)
+            empty = s == _ZERO
+            divisor = np.float32(1) if empty else s
+            lowest = zero if empty else _ZERO
+            highest = zero if empty else top
+            for index in range(length):
+                t = (x[row, start + np.uint64(index)] - o) / divisor
+                t = t if t > np.float32(-256) else np.float32(-256)
+                t = t if t < np.float32(256) else np.float32(256)
+                t = ((t + _MAGIC) - _MAGIC) + zero
+                t = t if t > lowest else lowest
+                t = t if t < highest else highest
+                codes[row, start + np.uint64(index)] = np.uint8(np.int32(t))
+
+
+@compiled
+def codes_table(x: Array, factor: Array, edges: Array, ranked: Array, codes: Array) -> None:
+    """The code of the level nearest to ``x * factor``: the ``sum(edges <= x * factor)``-th of ``ranked``."""
+    width = x.shape[1]
+    scaled = np.empty(width, np.float32)
+    rank = np.empty(width, np.int32)
+    for row in range(x.shape[0]):
+        for index in range(width):
+            scaled[index] = x[row, index] * factor[row, 0]
+            rank[index] = 0
+        for edge in range(edges.shape[0]):
+            limit = edges[edge]
+            for index in range(width):
+                rank[index] += np.int32(scaled[index] >= limit)
+        for index in range(width):
+            codes[row, index] = ranked[rank[index]]
+
+
+@compiled
+def block_errors(x: Array, w: Array, codes: Array, levels: Array, scale: Array, minimum: Array, out: Array) -> None:
+    """Write each block's squared error of ``scale * level - minimum``, weighted by ``w``, float64 ``[n]``."""
+    length = x.shape[1] // scale.shape[1]
+    for row in range(x.shape[0]):
+        total = 0.0
+        for group in range(scale.shape[1]):
+            part = _ZERO
+            for index in range(group * length, group * length + length):
+                error = scale[row, group] * levels[codes[row, index]] - minimum[row, group] - x[row, index]
+                part += error * error * w[row, index]
+            total += part
+        out[row] = total
+
+
+@compiled
+def pack_blocks(codes: Array, header: Array, fields: Array, segments: Array, fifth: int, out: Array) -> None:
+    """Write headers and codes of many blocks, ``out`` uint8 ``[n, octets]``.
+
+    ``fields`` int64 ``[f, 2]``; ``fifth`` is the offset of Q5_0's and Q5_1's high bits or -1; no segments means TQ1_0.
+    """
+    pair = np.empty(2, np.uint64)
+    octets = pair.view(np.uint8)
+    scratch = np.empty(codes.shape[1], np.uint8)
+    words = scratch.view(np.uint64)
+    for row in range(codes.shape[0]):
+        begin = 0
+        for field in range(fields.shape[0]):
+            for index in range(fields[field, 1]):
+                out[row, fields[field, 0] + index] = header[row, begin + index]
+            begin += fields[field, 1]
+        if segments.shape[0] == 0:
+            pack_ternary(codes[row], out, row)
+            continue
+        for index in range(codes.shape[1]):
+            scratch[index] = codes[row, index]
+        if fifth >= 0:
+            pack_fifth_bits(words, out, row, fifth)
+        pack_codes(scratch, words, segments, pair, octets, out, row)

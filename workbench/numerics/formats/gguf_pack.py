@@ -1,0 +1,190 @@
+"""Compiled kernels: codes of a GGUF block to and from its bytes, sixteen at a time.
+
+``blocks`` is uint8 ``[n, octets]``, ``row`` one block of it, ``codes`` uint8 ``[width]`` and ``words`` the same memory
+as uint64.  ``runs`` and ``segments`` are a block's planes spelled out by :func:`unpack_runs` and
+:func:`pack_segments`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from workbench.numerics.formats.gguf_blocks import Block
+from workbench.numerics.formats.gguf_jit import compiled
+
+Array = Any
+
+RUN = 16
+_ONES = np.uint64(0x0101010101010101)
+_GATHER = np.uint64(0x0102040810204080)
+
+
+def unpack_runs(block: Block) -> tuple[np.ndarray, np.ndarray]:
+    """Return uint64 ``[width / 16, 2, 3]`` and float32 ``[width / 16, 2]``: where each run's codes lie in each plane.
+
+    ``code = sum over planes of (byte[first + i] & mask) * factor`` with ``(first, mask, group)`` of the one table and
+    ``factor`` of the other: a power of two, so it is exact and no bit has to be shifted.  Unsigned, because the
+    compiler reads neighbours at once only where an index cannot be negative.
+    """
+    places = np.zeros((block.width // RUN, 2, 3), np.uint64)
+    factors = np.zeros((block.width // RUN, 2), np.float32)
+    for index, plane in enumerate(plane for plane in block.planes if plane.stride > 1):
+        for run in range(len(places)):
+            chunk, rest = divmod(run * RUN, plane.stride * (8 // plane.bits))
+            part, lane = divmod(rest, plane.stride)
+            first, down = plane.offset + chunk * plane.stride + lane, part * plane.bits
+            places[run, index] = first, ((1 << plane.bits) - 1) << down, run * RUN // block.group
+            factors[run, index] = 2.0 ** (plane.shift - down)
+    return places, factors
+
+
+def pack_segments(block: Block) -> np.ndarray:
+    """Return int64 ``[n, 6]``: for each 16 bytes of a plane their offset, ``shift``, ``bits``, first word, step, parts."""
+    rows = []
+    for plane in block.planes:
+        parts = 8 // plane.bits
+        if plane.stride == 1:
+            continue
+        for byte in range(0, block.width // parts, RUN):
+            chunk, lane = divmod(byte, plane.stride)
+            first = (chunk * plane.stride * parts + lane) // 8
+            rows.append((plane.offset + byte, plane.shift, plane.bits, first, plane.stride // 8, parts))
+    return np.array(rows, np.int64).reshape(-1, 6)
+
+
+@compiled
+def pack_codes(codes: Array, words: Array, segments: Array, pair: Array, octets: Array, out: Array, row: int) -> None:
+    """Write the planes of one block; ``pair`` uint64 ``[2]`` is scratch and ``octets`` the same memory as uint8."""
+    for index in range(segments.shape[0]):
+        offset, shift = segments[index, 0], np.uint64(segments[index, 1])
+        bits, parts = segments[index, 2], segments[index, 5]
+        mask = _ONES * np.uint64((1 << bits) - 1)
+        start = segments[index, 3]
+        low = (words[start] >> shift) & mask
+        high = (words[start + 1] >> shift) & mask
+        for part in range(1, parts):
+            start += segments[index, 4]
+            up = np.uint64(part * bits)
+            low |= ((words[start] >> shift) & mask) << up
+            high |= ((words[start + 1] >> shift) & mask) << up
+        pair[0] = low
+        pair[1] = high
+        for lane in range(RUN):
+            out[row, offset + lane] = octets[lane]
+
+
+@compiled
+def pack_fifth_bits(words: Array, out: Array, row: int, offset: int) -> None:
+    """Bit 4 of eight neighbouring codes makes one byte, the first code lowest (Q5_0, Q5_1)."""
+    for index in range(4):
+        bits = (words[index] >> np.uint64(4)) & _ONES
+        out[row, offset + index] = np.uint8((bits * _GATHER) >> np.uint64(56))
+
+
+@compiled
+def pack_ternary(codes: Array, out: Array, row: int) -> None:
+    """TQ1_0: five codes a byte as a base-3 fraction of 256, rounded up; the last sixteen codes four to a byte."""
+    for byte in range(32):
+        total = np.int32(0)
+        for digit in range(5):
+            total = np.int32(total * 3 + codes[byte + digit * 32])
+        out[row, byte] = np.uint8((total * 256 + 242) // 243)
+    for byte in range(16):
+        total = np.int32(0)
+        for digit in range(5):
+            total = np.int32(total * 3 + codes[160 + byte + digit * 16])
+        out[row, 32 + byte] = np.uint8((total * 256 + 242) // 243)
+    for byte in range(4):
+        total = np.int32(0)
+        for digit in range(4):
+            total = np.int32(total * 3 + codes[240 + byte + digit * 4])
+        out[row, 48 + byte] = np.uint8((total * 768 + 242) // 243)
+
+
+@compiled
+def unpack_double(
+    blocks: Array, places: Array, factors: Array, flip: int, first: float, scale: Array, minimum: Array, out: Array
+) -> None:
+    """Decode blocks of evenly spaced levels in two planes: ``scale * (code + first) - minimum``, ``out[n, width]``."""
+    length = out.shape[1] // places.shape[0]
+    for row in range(out.shape[0]):
+        for run in range(places.shape[0]):
+            a, mask_a, factor_a = places[run, 0, 0], np.uint8(places[run, 0, 1]), factors[run, 0]
+            b, mask_b, factor_b = places[run, 1, 0], np.uint8(places[run, 1, 1]), factors[run, 1]
+            s, m = scale[row, places[run, 0, 2]], minimum[row, places[run, 0, 2]]
+            start = np.uint64(run * length)
+            for index in range(length):
+                lane = np.uint64(index)
+                low = np.float32(np.int32(blocks[row, a + lane] & mask_a)) * factor_a
+                high = np.float32(np.int32(blocks[row, b + lane] & mask_b)) * factor_b
+                out[row, start + lane] = s * ((low + high) + first) - m
+
+
+@compiled
+def unpack_single(
+    blocks: Array, places: Array, factors: Array, flip: int, first: float, scale: Array, minimum: Array, out: Array
+) -> None:
+    """Like ``unpack_double``, for formats of one plane; its bytes were stored exclusive-or ``flip``."""
+    turned = np.uint8(flip)
+    length = out.shape[1] // places.shape[0]
+    for row in range(out.shape[0]):
+        for run in range(places.shape[0]):
+            a, mask, factor = places[run, 0, 0], np.uint8(places[run, 0, 1]), factors[run, 0]
+            s, m = scale[row, places[run, 0, 2]], minimum[row, places[run, 0, 2]]
+            start = np.uint64(run * length)
+            for index in range(length):
+                lane = np.uint64(index)
+                code = np.float32(np.int32((blocks[row, a + lane] ^ turned) & mask)) * factor
+                out[row, start + lane] = s * (code + first) - m
+
+
+@compiled
+def unpack_table(blocks: Array, offset: int, levels: Array, scale: Array, minimum: Array, out: Array) -> None:
+    """Decode blocks of 32 four-bit codes through a table of sixteen levels."""
+    for row in range(out.shape[0]):
+        s, m = scale[row, 0], minimum[row, 0]
+        for lane in range(RUN):
+            byte = blocks[row, offset + lane]
+            out[row, lane] = s * levels[byte & 15] - m
+            out[row, RUN + lane] = s * levels[byte >> 4] - m
+
+
+@compiled
+def unpack_fifth(
+    blocks: Array, nibbles: int, bits: int, first: float, scale: Array, minimum: Array, out: Array
+) -> None:
+    """Decode Q5_0 and Q5_1: four low bits as in Q4_0, bit ``i`` of a 32-bit word above code ``i``."""
+    offset = np.int32(first)
+    for row in range(out.shape[0]):
+        s, m = scale[row, 0], minimum[row, 0]
+        low = np.int32(blocks[row, bits]) | (np.int32(blocks[row, bits + 1]) << 8)
+        high = np.int32(blocks[row, bits + 2]) | (np.int32(blocks[row, bits + 3]) << 8)
+        for lane in range(RUN):
+            byte = np.int32(blocks[row, nibbles + lane])
+            fifth = ((np.int32(low) >> np.int32(lane)) & 1) << 4
+            out[row, lane] = s * np.float32(np.int32((byte & 15) | fifth) + offset) - m
+            fifth = ((np.int32(high) >> np.int32(lane)) & 1) << 4
+            out[row, RUN + lane] = s * np.float32(np.int32((byte >> 4) | fifth) + offset) - m
+
+
+@compiled
+def unpack_ternary(blocks: Array, first: float, scale: Array, minimum: Array, out: Array) -> None:
+    """Decode TQ1_0: multiplying by a power of 3 modulo 256 brings each base-3 digit to the top."""
+    offset = np.int32(first)
+    for row in range(out.shape[0]):
+        s, m = scale[row, 0], minimum[row, 0]
+        power = np.int32(1)
+        for digit in range(5):
+            for lane in range(32):
+                code = (((np.int32(blocks[row, lane]) * power) & 255) * 3) >> 8
+                out[row, digit * 32 + lane] = s * np.float32(np.int32(code) + offset) - m
+            for lane in range(16):
+                code = (((np.int32(blocks[row, 32 + lane]) * power) & 255) * 3) >> 8
+                out[row, 160 + digit * 16 + lane] = s * np.float32(np.int32(code) + offset) - m
+            if digit < 4:
+                for lane in range(4):
+                    code = (((np.int32(blocks[row, 48 + lane]) * power) & 255) * 3) >> 8
+                    out[row, 240 + digit * 4 + lane] = s * np.float32(np.int32(code) + offset) - m
+            power = np.int32(power * 3)
