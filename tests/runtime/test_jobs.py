@@ -80,30 +80,22 @@ def test_result_may_be_awaited_by_several_and_late() -> None:
 def test_listeners_hear_only_changes() -> None:
     async def main() -> None:
         async with inline() as jobs:
-            heard = 0
-
-            def listener(views: tuple[JobView, ...]) -> None:
-                nonlocal heard
-                heard += 1
-
-            unsubscribe = jobs.subscribe(listener)
-            job = jobs.submit(Fake(steps=3, pause=0.05))
-            await until(lambda: job.progress is not None)
+            heard: list[tuple[JobView, ...]] = []
+            unsubscribe = jobs.subscribe(heard.append)
+            job = jobs.submit(Fake(steps=1, pause=0.0, deaf=0.2))
+            await until(lambda: job.progress is not None and job.progress[1] == "step 0")
+            assert [views[-1].status for views in heard] == [JobStatus.QUEUED, JobStatus.RUNNING]
             jobs.poll()
-            assert job.view.text.startswith("step") or job.view.text == ""
-            before = heard
-            jobs.poll() if job.progress is None else None
-            assert heard == before
+            assert len(heard) == 3 and heard[-1][-1].text == "step 0"
+            jobs.poll()
+            jobs.poll()
+            assert len(heard) == 3, "told of nothing new"
             await job.result()
+            assert len(heard) == 4 and heard[-1][-1].status is JobStatus.DONE
             jobs.poll()
-            assert heard == before + (heard - before)
-            after = heard
-            jobs.poll()
-            jobs.poll()
-            assert heard == after
             unsubscribe()
             await jobs.submit(Fake()).result()
-            assert heard == after
+            assert len(heard) == 4
 
     in_loop(main)
 

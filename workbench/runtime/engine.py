@@ -185,11 +185,8 @@ class Engine:
             self._post(self._started if kind == wire.READY else self._broken, process, envelope.open())
         elif job != self._job or on_progress is None and kind in (wire.PROGRESS, wire.PARTIAL):
             envelope.drop()
-        elif kind == wire.PROGRESS and on_progress is not None:
-            fraction, text = envelope.open()
-            on_progress(fraction, text, None)
-        elif kind == wire.PARTIAL and on_progress is not None:
-            on_progress(None, "", envelope.open())
+        elif kind in (wire.PROGRESS, wire.PARTIAL):
+            _report(envelope, on_progress)
         else:
             self._post(self._finished, process, job, _opened(envelope))
 
@@ -258,6 +255,21 @@ class Engine:
     def _tell(self, event: str, text: str) -> None:
         for listener in tuple(self._listeners):
             listener(event, text)
+
+
+def _report(envelope: Envelope, on_progress: OnProgress | None) -> None:
+    """Hand progress on; one that cannot be read is not worth the job."""
+    try:
+        body = envelope.open()
+    except Exception:
+        log.exception("a progress message could not be read")
+        return
+    if on_progress is None:
+        return
+    if envelope.kind == wire.PARTIAL:
+        on_progress(None, "", body)
+    else:
+        on_progress(*body, None)
 
 
 def _opened(envelope: Envelope) -> Any:

@@ -55,9 +55,14 @@ def warm() -> str:
 
     import workbench.runtime.tasks  # noqa: F401  (the first job shall not wait for imports)
 
-    threads = max(1, len(os.sched_getaffinity(0)) - 1)
+    threads = max(1, cores() - 1)
     torch.set_num_threads(threads)
     return f"torch {torch.__version__}, {threads} compute thread{'s' if threads > 1 else ''}"
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Worker:
