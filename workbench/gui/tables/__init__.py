@@ -1,0 +1,1 @@
+"""Table and tree models: views of the state, never copies of it."""

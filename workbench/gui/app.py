@@ -1,0 +1,107 @@
+"""The composition root: event loop, engine, document, window; started and ended in order.  Nothing else wires."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+from qasync import QEventLoop
+
+from workbench.gui import settings, theme
+from workbench.gui.desk import Desk
+from workbench.gui.window import Window, until_closed
+from workbench.runtime.engine import Engine
+from workbench.runtime.jobs import Jobs
+from workbench.runtime.workspace import Workspace
+
+INTERRUPT_MS = 100
+"""How often Python gets a turn so that Ctrl-C is heard while Qt waits."""
+
+
+def application(arguments: list[str] | None = None) -> QApplication:
+    """Return the application object, made on first use."""
+    app = QApplication.instance()
+    if not isinstance(app, QApplication):
+        app = QApplication(arguments or [sys.argv[0] if sys.argv else "workbench"])
+    app.setApplicationName("workbench")
+    app.setApplicationDisplayName("Quantization Workbench")
+    app.setDesktopFileName("quantization-workbench")
+    app.setQuitOnLastWindowClosed(False)
+    return app
+
+
+def run(path: str | None = None, *, factory: str | None = None, weights: str | None = None, trust: bool = False) -> int:
+    """Show the window, with the model or session at ``path`` if given, until it is closed; returns an exit code."""
+    app = application()
+    colours = theme.choose(settings.theme())
+    theme.apply(app, colours)
+    with asyncio.Runner(loop_factory=lambda: QEventLoop(app)) as runner:
+        runner.run(_live(colours, path, {"factory": factory, "weights": weights, "trust": trust}))
+    return 0
+
+
+async def _live(colours: theme.Colours, path: str | None, how: dict[str, Any]) -> None:
+    engine = Engine()
+    jobs = Jobs(engine)
+    desk = Desk(Workspace(), jobs)
+    window = Window(desk, colours)
+    restore = install_hooks(desk)
+    unsubscribe = engine.subscribe(window.engine_event)
+    heartbeat = _hear_interrupts(window)
+    try:
+        closed = asyncio.ensure_future(until_closed(window))
+        window.show()
+        gc.freeze()
+        await engine.start()
+        if path is not None:
+            window.commands.open_path(path, **({} if path.endswith(".qwb") else how))
+        await closed
+    finally:
+        heartbeat.stop()
+        await desk.stop()
+        unsubscribe()
+        await jobs.close()
+        window.dispose()
+        restore()
+
+
+def install_hooks(desk: Desk) -> Callable[[], None]:
+    """Report every exception that nobody caught, from slots and from the loop; returns the function that undoes it."""
+    loop = asyncio.get_running_loop()
+    before = sys.excepthook
+
+    def report(error: BaseException) -> None:
+        traceback.print_exception(error)
+        desk.report("Something went wrong inside the workbench", error)
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        report(error)
+
+    def handler(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        report(context.get("exception") or RuntimeError(str(context.get("message"))))
+
+    sys.excepthook = hook
+    loop.set_exception_handler(handler)
+
+    def restore() -> None:
+        sys.excepthook = before
+        loop.set_exception_handler(None)
+
+    return restore
+
+
+def _hear_interrupts(window: Window) -> QTimer:
+    """Close the window at Ctrl-C; the timer gives Python the turn in which it notices."""
+    timer = QTimer(window)
+    timer.timeout.connect(lambda: None)
+    timer.start(INTERRUPT_MS)
+    signal.signal(signal.SIGINT, lambda *_: window.close())
+    return timer

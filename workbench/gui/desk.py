@@ -1,0 +1,253 @@
+"""What the parts of the window share: the document, the jobs, the messages.  No widgets, no Qt."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from workbench.errors import CancelledError, EngineDiedError, TrustRequiredError, WorkbenchError
+from workbench.planning.plan import KEEP
+from workbench.runtime.workspace import Workspace
+
+if TYPE_CHECKING:
+    from workbench.numerics.ranges import Range
+
+MAX_HELD = 200
+
+
+class JobsFace(Protocol):
+    """The part of :class:`workbench.runtime.jobs.Jobs` that the window uses."""
+
+    @property
+    def views(self) -> tuple[Any, ...]: ...
+
+    def submit(self, request: Any) -> Any: ...
+
+    def subscribe(self, listener: Callable[[tuple[Any, ...]], None]) -> Callable[[], None]: ...
+
+    def poll(self) -> None: ...
+
+    def partial(self, job_id: int) -> Any: ...
+
+
+class NoJobs:
+    """Jobs where nothing can be run: for a picture of the window."""
+
+    views: tuple[Any, ...] = ()
+
+    def submit(self, request: Any) -> Any:
+        """Refuse."""
+        raise WorkbenchError("this window cannot run anything; it was opened to be drawn")
+
+    def subscribe(self, listener: Callable[[tuple[Any, ...]], None]) -> Callable[[], None]:
+        """Never call ``listener``."""
+        return lambda: None
+
+    def poll(self) -> None:
+        """Do nothing."""
+
+    def partial(self, job_id: int) -> Any:
+        """Return None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One line of the message log: ``level`` is ``info``, ``warning`` or ``error``; ``when`` seconds since the epoch."""
+
+    level: str
+    title: str
+    text: str
+    when: float
+
+
+class Desk:
+    """The document and the jobs, and what every panel may ask for.
+
+    ``ask_trust(file)`` and ``show_error(title, text)`` are given by the window.
+    """
+
+    def __init__(self, workspace: Workspace, jobs: JobsFace) -> None:
+        self.workspace = workspace
+        self.jobs = jobs
+        self.messages: list[Message] = []
+        self._held: dict[int, tuple[Any, Callable[[], None]]] = {}
+        self.ask_trust: Callable[[str], Awaitable[bool]] = _refuse
+        self.show_error: Callable[[str, str], None] = lambda title, text: None
+        self.on_message: Callable[[Message], None] = lambda message: None
+        self._trusted: set[str] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    # ---------------------------------------------------------------- edits
+
+    def assign(self, layers: Iterable[str], **changes: Any) -> None:
+        """Give ``layers`` new fields of their Assignment, as one undoable step."""
+        names = tuple(layers)
+        session = self.workspace.state.session
+        if not names or session is None:
+            return
+        held = self.workspace.state.assignments
+        if held and all(getattr(held[name], key) == value for name in names for key, value in changes.items()):
+            return
+        title = f"Set {_whose(names)} to {_what(changes)}"
+        self.workspace.edit(title, lambda now: replace(now, plan=now.plan.assign(names, **changes)))
+
+    def lock(self, layers: Iterable[str], locked: bool) -> None:
+        """Lock or unlock ``layers``: a search leaves locked layers alone."""
+        names = frozenset(layers)
+        if not names:
+            return
+        title = f"{'Lock' if locked else 'Unlock'} {_whose(tuple(names))}"
+        self.workspace.edit(
+            title, lambda now: replace(now, locked=now.locked | names if locked else now.locked - names)
+        )
+
+    def set_range(self, layer: str, tap: str, new: Range) -> None:
+        """Put a range in force, as one undoable step."""
+        self.workspace.edit(
+            f"Set the {tap} range of {layer} ({new.method})",
+            lambda now: replace(now, active_ranges={**now.active_ranges, (layer, tap): new}),
+        )
+
+    def take_plan(self, title: str, plan: Any) -> None:
+        """Make ``plan`` the current plan, as one undoable step."""
+        self.workspace.edit(title, lambda now: replace(now, plan=plan))
+
+    # ---------------------------------------------------------------- messages
+
+    def say(self, title: str, text: str = "", level: str = "info") -> None:
+        """Add a line to the message log and show it in the status bar."""
+        message = Message(level=level, title=title, text=text, when=time.time())
+        self.messages = [*self.messages[-199:], message]
+        self.on_message(message)
+
+    def report(self, title: str, error: BaseException, *, dialog: bool = True) -> None:
+        """Tell the person about an error: a line in the log and, unless it mends itself, a dialog."""
+        text = str(error) or type(error).__name__
+        self.say(title, text, "error")
+        if dialog:
+            self.show_error(title, text)
+
+    # ---------------------------------------------------------------- work
+
+    def start(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Run ``coroutine`` in the background; what it raises is reported, never lost."""
+        task = asyncio.get_event_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    async def stop(self) -> None:
+        """Cancel what was started and wait until it has ended."""
+        mine = asyncio.current_task()
+        tasks = [task for task in self._tasks if task is not mine]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def run(self, request: Any, again: Callable[[], None]) -> Any:
+        """Run a request as a job and return its answer; None if it was cancelled or failed (which is then reported).
+
+        ``again`` starts the same work anew and serves the retry button.
+        """
+        try:
+            return await self._trusting(request, again)
+        except CancelledError:
+            self.say(f"Cancelled: {request.title}")
+        except EngineDiedError as error:
+            self.report(request.title, error, dialog=False)
+        except WorkbenchError as error:
+            self.report(request.title, error)
+        return None
+
+    async def work(self, request: Any, edit: str = "") -> Any:
+        """Run a request about the open session and take its result up; returns the answer, or None.
+
+        With ``edit`` the result is taken up as an undoable step of that name.
+        """
+        from workbench.runtime.requests import merge, slim
+
+        session = request.session
+        answer = await self.run(slim(request), lambda: self.again(request, edit))
+        now = self.workspace.state.session
+        if answer is None or now is None:
+            return answer
+        if now.model.fingerprint != session.model.fingerprint:
+            self.say(f"Dropped: {request.title}", "another model was opened in the meantime", "warning")
+            return None
+        if edit:
+            self.workspace.edit(edit, lambda current: merge(current, request, answer))
+        else:
+            self.workspace.update(lambda current: merge(current, request, answer))
+        return answer
+
+    def submit(self, request: Any, edit: str = "") -> None:
+        """Start :meth:`work` in the background."""
+        self.start(self.work(request, edit))
+
+    def again(self, request: Any, edit: str = "") -> None:
+        """Start the work of ``request`` anew, on the session as it is now."""
+        session = self.workspace.state.session
+        if session is not None:
+            self.submit(replace(request, session=session), edit)
+
+    def cancel(self, job_id: int) -> None:
+        """Cancel a job by its number."""
+        if job_id in self._held:
+            self._held[job_id][0].cancel()
+
+    def retry(self, job_id: int) -> None:
+        """Start a failed or cancelled job's work anew."""
+        if job_id in self._held:
+            self._held[job_id][1]()
+
+    def _post(self, request: Any, again: Callable[[], None]) -> Any:
+        job = self.jobs.submit(request)
+        self._held[job.id] = job, again
+        while len(self._held) > MAX_HELD:
+            self._held.pop(next(iter(self._held)))
+        return job
+
+    async def _trusting(self, request: Any, again: Callable[[], None]) -> Any:
+        if hasattr(request, "trust") and self._trusts(request):
+            request = replace(request, trust=True)
+        try:
+            return await self._post(request, again).result()
+        except TrustRequiredError as error:
+            if not await self.ask_trust(error.file):
+                raise CancelledError(f"{error.file} was not trusted") from None
+            self._trusted.add(error.file)
+            return await self._post(replace(request, trust=True), again).result()
+
+    def _trusts(self, request: Any) -> bool:
+        session = getattr(request, "session", None)
+        return session is not None and session.model.source.path in self._trusted
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            error = task.exception()
+            assert error is not None
+            self.report("Something went wrong inside the workbench", error)
+
+
+async def _refuse(file: str) -> bool:
+    return False
+
+
+def _whose(names: tuple[str, ...]) -> str:
+    return names[0] if len(names) == 1 else f"{len(names):,} layers"
+
+
+def _what(changes: dict[str, Any]) -> str:
+    texts = []
+    for key, value in changes.items():
+        if key == "weights":
+            texts.append("keep FP" if value == KEEP else str(value))
+        elif key == "inputs":
+            texts.append(f"inputs {value}" if value else "floating-point inputs")
+        else:
+            texts.append(str(value))
+    return ", ".join(texts)

@@ -1,0 +1,131 @@
+"""Questions to the person.  Never modal loops: ``dialog.open()`` and a future, because a nested event loop stops asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TypeVar
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFileDialog, QLabel, QMessageBox, QVBoxLayout, QWidget
+
+T = TypeVar("T")
+Button = QMessageBox.StandardButton
+
+
+async def finished(dialog: QDialog) -> int:
+    """Open ``dialog``, wait until it is closed and return its result code; it is deleted afterwards."""
+    future: asyncio.Future[int] = asyncio.get_event_loop().create_future()
+
+    def end(code: int) -> None:
+        if not future.done():
+            future.set_result(code)
+
+    dialog.finished.connect(end)
+    dialog.open()
+    try:
+        return await future
+    finally:
+        dialog.close()
+        dialog.deleteLater()
+
+
+def show_error(parent: QWidget, title: str, text: str) -> QMessageBox:
+    """Show an error that does not block anything; its text can be selected and copied."""
+    box = QMessageBox(QMessageBox.Icon.Warning, title, title, Button.Close, parent)
+    box.setObjectName("error")
+    box.setInformativeText(text)
+    box.setTextInteractionFlags(
+        Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+    )
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.setModal(False)
+    box.show()
+    return box
+
+
+async def ask(parent: QWidget, title: str, text: str, buttons: Sequence[tuple[str, str]], default: str) -> str:
+    """Ask with own buttons ``(id, label)``; returns the id, the last one if the dialog is closed otherwise."""
+    box = QMessageBox(QMessageBox.Icon.Question, title, title, Button.NoButton, parent)
+    box.setObjectName("question")
+    box.setInformativeText(text)
+    made = {}
+    for identity, label in buttons:
+        last = identity == buttons[-1][0]
+        role = QMessageBox.ButtonRole.RejectRole if last else QMessageBox.ButtonRole.AcceptRole
+        made[identity] = box.addButton(label, role)
+        made[identity].setObjectName(identity)
+    box.setDefaultButton(made[default])
+    box.setEscapeButton(made[buttons[-1][0]])
+    chosen: list[str] = []
+    box.buttonClicked.connect(lambda button: chosen.append(button.objectName()))
+    await finished(box)
+    return chosen[0] if chosen else buttons[-1][0]
+
+
+async def ask_trust(parent: QWidget, file: str) -> bool:
+    """Ask whether the person's own Python file may be run."""
+    text = (
+        f"Opening this model runs the Python file\n\n{file}\n\n"
+        "with all your rights. Run it only if you wrote it or have read it."
+    )
+    answer = await ask(parent, "Run this Python file?", text, (("trust", "&Run the file"), ("cancel", "&Cancel")), "cancel")
+    return answer == "trust"
+
+
+async def ask_unsaved(parent: QWidget, name: str) -> str:
+    """Ask what to do with unsaved work: ``save``, ``discard`` or ``cancel``."""
+    buttons = (("save", "&Save"), ("discard", "&Discard"), ("cancel", "&Cancel"))
+    return await ask(parent, f"Save the changes to {name}?", "Unsaved changes are lost otherwise.", buttons, "save")
+
+
+async def ask_path(
+    parent: QWidget,
+    title: str,
+    *,
+    mode: QFileDialog.FileMode,
+    filters: str = "",
+    save: bool = False,
+    start: str = "",
+    suffix: str = "",
+) -> str | None:
+    """Let the person choose a file or folder; None if they cancel."""
+    dialog = QFileDialog(parent, title)
+    dialog.setObjectName("path")
+    dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+    dialog.setFileMode(mode)
+    if save:
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    if suffix:
+        dialog.setDefaultSuffix(suffix)
+    if filters:
+        dialog.setNameFilter(filters) if ";;" not in filters else dialog.setNameFilters(filters.split(";;"))
+    if start:
+        dialog.setDirectory(start) if mode == QFileDialog.FileMode.Directory else dialog.selectFile(start)
+    code = await finished(dialog)
+    chosen = dialog.selectedFiles()
+    return chosen[0] if code == QDialog.DialogCode.Accepted and chosen else None
+
+
+class FormDialog(QDialog):
+    """A dialog around a form: an explanation, the form, ``Start`` and ``Cancel``."""
+
+    def __init__(self, parent: QWidget, title: str, explanation: str, form: QWidget, start: str) -> None:
+        super().__init__(parent)
+        self.setObjectName("form")
+        self.setWindowTitle(title)
+        heading, label = QLabel(title), QLabel(explanation)
+        heading.setProperty("role", "heading")
+        label.setProperty("role", "muted")
+        label.setWordWrap(True)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        self.start_button = buttons.addButton(start, QDialogButtonBox.ButtonRole.AcceptRole)
+        self.start_button.setProperty("role", "primary")
+        self.start_button.setDefault(True)
+        buttons.accepted.connect(self.accept)
+        buttons.rejected.connect(self.reject)
+        layout = QVBoxLayout(self)
+        layout.setSpacing(10)
+        for widget in (heading, label, form, buttons):
+            layout.addWidget(widget)
+        self.setMinimumWidth(460)

@@ -1,0 +1,107 @@
+"""What a person is asked before a job starts: one small dataclass for each, drawn by forms.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from workbench.planning.sensitivity import METRICS
+
+METRIC_TITLES = {
+    "predicted_kl": "Predicted KL",
+    "measured_kl": "Measured KL",
+    "output_error": "Layer-output error",
+    "weight_error": "Weight error",
+}
+METRIC_SHORT = {"predicted_kl": "nats", "measured_kl": "nats", "output_error": "rel. error", "weight_error": "rel. error"}
+
+SAMPLES = {
+    "label": "Samples",
+    "minimum": 0,
+    "maximum": 1_000_000,
+    "none": "all",
+    "tip": "How many samples of the data set are used; more take longer and narrow the intervals",
+}
+BATCH = {"label": "Batch size", "minimum": 1, "maximum": 4096, "tip": "Samples that run through the model at once"}
+SEED = {"label": "Seed", "tip": "Same seed, same data, same plan: same numbers"}
+DATA = {
+    "label": "Data",
+    "path": "file",
+    "tip": "A text file, a folder of images, .npz, .npy, .pt or .safetensors; empty: the model's bundled data",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrateOptions:
+    """Ranges and curvature from data."""
+
+    data: str = field(default="", metadata=DATA)
+    samples: int | None = field(default=None, metadata=SAMPLES)
+    batch_size: int = field(default=8, metadata=BATCH)
+    seed: int = field(default=0, metadata=SEED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluateOptions:
+    """The plan against the floating-point model."""
+
+    data: str = field(default="", metadata=DATA)
+    samples: int | None = field(default=None, metadata=SAMPLES)
+    batch_size: int = field(default=8, metadata=BATCH)
+    seed: int = field(default=0, metadata=SEED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeOptions:
+    """Kernel times."""
+
+    batch: int = field(default=1, metadata={"label": "Batch", "minimum": 1, "maximum": 65536, "tip": "Rows of the input"})
+    repeats: int = field(default=30, metadata={"label": "Repeats", "minimum": 3, "maximum": 10000, "tip": "Timed runs"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreOptions:
+    """Layer x scheme scores; ``schemes`` is filled in with the choices."""
+
+    metric: str = field(
+        default="predicted_kl",
+        metadata={
+            "label": "Metric",
+            "choices": tuple((name, f"{METRIC_TITLES.get(name, name)} ({unit})") for name, unit in METRICS.items()),
+            "tip": "What is computed for each layer and scheme; higher is worse, always",
+        },
+    )
+    schemes: tuple[str, ...] = field(
+        default=(),
+        metadata={"label": "Schemes", "choices": (), "many": True, "tip": "The columns of the heatmap"},
+    )
+    samples: int | None = field(default=None, metadata=SAMPLES)
+    batch_size: int = field(default=8, metadata=BATCH)
+    seed: int = field(default=0, metadata=SEED)
+
+
+CALIBRATE_TEXT = (
+    "Runs the model on a data set and notes, for every layer, histograms of its inputs and outputs, ranges by every "
+    "method, and the curvature that the predicted loss needs."
+)
+SCORE_TEXT = (
+    "Quantizes each layer alone with each scheme and scores the damage. Predicted KL needs a calibration; measured KL "
+    "runs the model for every cell and takes much longer."
+)
+EVALUATE_TEXT = "Runs the quantized model beside the floating-point model on held-out data."
+TIME_TEXT = "Times the kernels that serve the plan's schemes beside the floating-point ones, on this machine."
+EXPORT_TEXT = "Writes the plan, or the quantized model, for another program."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportOptions:
+    """What to write and where."""
+
+    kind: str = field(default="plan-json", metadata={"label": "Kind", "choices": (), "tip": "Who shall read it"})
+    out: str = field(default="", metadata={"label": "Place", "path": "save", "tip": "The file or folder to write"})
+
+
+def exporters() -> tuple[tuple[str, str], ...]:
+    """Return ``(kind, label)`` of every exporter."""
+    from workbench.deployment import REGISTRY
+
+    return tuple((member.name, getattr(member, "title", member.name)) for member in REGISTRY)

@@ -1,0 +1,118 @@
+"""Every evaluation against the floating-point baseline: a plot for each metric, and the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QWidget
+
+from workbench.gui import quantities
+from workbench.gui.desk import Desk
+from workbench.gui.panels.panel import Panel
+from workbench.gui.plots.comparison import Bar, Comparison
+from workbench.gui.tables.records import Field, RecordsView
+from workbench.gui.theme import Colours
+from workbench.models.evaluation import Evaluation, Metric
+from workbench.runtime.workspace import State
+
+MAX_PLOTS, MAX_BARS = 4, 5
+TITLES = {
+    "kl": "KL to floating point", "top1_agreement": "Top-1 agreement", "perplexity": "Perplexity", "top1": "Top-1 accuracy",
+    "cosine": "Cosine similarity",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One metric of one evaluation; ``predicted`` for the KL only."""
+
+    run: Evaluation
+    metric: Metric
+    predicted: float | None
+
+
+FIELDS = (
+    Field(title="Plan", text=lambda row: row.run.plan_name),
+    Field(title="Metric", text=lambda row: title_of(row.metric.name),
+          tip="↑ higher is better, ↓ lower is better"),
+    Field(title="FP", text=lambda row: quantities.number(row.metric.baseline, 4), numeric=True,
+          key=lambda row: row.metric.baseline, tip="The floating-point model on the same data"),
+    Field(title="Quantized", text=lambda row: quantities.number(row.metric.value, 4), numeric=True,
+          key=lambda row: row.metric.value),
+    Field(title="95 % interval", numeric=True, tip="Bootstrap over samples",
+          text=lambda row: f"{quantities.number(row.metric.low, 4)} to {quantities.number(row.metric.high, 4)}"),
+    Field(title="Predicted", text=lambda row: quantities.number(row.predicted) if row.metric.name == "kl" else "",
+          numeric=True, key=lambda row: row.predicted or 0.0, tip="Predicted KL of the plan, in nats"),
+    Field(title="Unit", text=lambda row: f"{row.metric.unit} {'↑' if row.metric.higher_is_better else '↓'}"),
+    Field(title="Bits/weight", text=lambda row: f"{row.run.bits_per_weight:.3f}", numeric=True,
+          key=lambda row: row.run.bits_per_weight),
+    Field(title="Size", text=lambda row: quantities.data_size(row.run.nbytes), numeric=True, key=lambda row: row.run.nbytes),
+    Field(title="Samples", text=lambda row: f"{row.metric.samples:,}", numeric=True, key=lambda row: row.metric.samples),
+    Field(title="Data", text=lambda row: row.run.data_name),
+)  # fmt: skip
+
+
+class AccuracyPanel(Panel):
+    """Small multiples above, the table below."""
+
+    def __init__(self, desk: Desk, colours: Colours) -> None:
+        super().__init__(desk, colours)
+        self.plots: list[Comparison] = []
+        self._row = QWidget()
+        self._plots = QHBoxLayout(self._row)
+        self._plots.setContentsMargins(0, 0, 0, 0)
+        self.table = RecordsView("Evaluations", FIELDS)
+        splitter = QSplitter(Qt.Orientation.Vertical)
+        splitter.addWidget(self._row)
+        splitter.addWidget(self.table)
+        splitter.setStretchFactor(0, 3)
+        splitter.setStretchFactor(1, 2)
+        self.column().addWidget(splitter)
+        self.setFocusProxy(self.table)
+
+    def redraw(self, old: State, new: State) -> None:
+        """Show the evaluations."""
+        runs = new.session.evaluations if new.session else ()
+        self.say_empty("" if runs else "Evaluate a plan (F8) to see it beside the floating-point model.")
+        if old.session is not None and new.session is not None and old.session.evaluations is runs:
+            return
+        rows = [
+            Row(run=run, metric=metric, predicted=run.predicted_kl) for run in reversed(runs) for metric in run.metrics.values()
+        ]
+        self.table.show_records(rows)
+        self._show_plots(runs)
+
+    def recolour(self, colours: Colours) -> None:
+        """Redraw in other colours."""
+        super().recolour(colours)
+        for plot in self.plots:
+            plot.recolour(colours)
+
+    def _show_plots(self, runs: tuple[Evaluation, ...]) -> None:
+        names = list(dict.fromkeys(name for run in runs for name in run.metrics))[:MAX_PLOTS]
+        while len(self.plots) < len(names):
+            plot = Comparison(title_of(names[len(self.plots)]), self.colours)
+            self.plots.append(plot)
+            self._plots.addWidget(plot)
+        for place, plot in enumerate(self.plots):
+            plot.setVisible(place < len(names))
+            if place < len(names):
+                self._show_plot(plot, names[place], [run for run in runs if names[place] in run.metrics][-MAX_BARS:])
+
+    def _show_plot(self, plot: Comparison, name: str, runs: list[Evaluation]) -> None:
+        bars = [
+            Bar(
+                name=f"{run.bits_per_weight:.2f}", value=run.metrics[name].value, low=run.metrics[name].low,
+                high=run.metrics[name].high, predicted=run.predicted_kl if name == "kl" else None,
+            )
+            for run in runs
+        ]  # fmt: skip
+        metric = runs[-1].metrics[name]
+        plot.show_bars(title_of(name), metric.unit, metric.baseline, bars)
+        plot.label("bottom", "bits per weight" + (" (◆ predicted)" if any(bar.predicted is not None for bar in bars) else ""))
+
+
+def title_of(name: str) -> str:
+    """Return what a metric is called."""
+    return TITLES.get(name, name.replace("_", " ").capitalize())

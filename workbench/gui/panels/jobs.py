@@ -1,0 +1,150 @@
+"""Background jobs with progress, cancel and retry, and the log of messages."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import (
+    QApplication,
+    QHBoxLayout,
+    QPushButton,
+    QSplitter,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionProgressBar,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+)
+
+from workbench.gui import quantities
+from workbench.gui.desk import Desk, Message
+from workbench.gui.panels.panel import Panel
+from workbench.gui.tables.records import Field, Index, RecordsView
+from workbench.gui.theme import Colours
+from workbench.runtime.workspace import State
+
+PROGRESS = 2
+
+
+def _took(view: Any) -> float:
+    if view.started is None:
+        return 0.0
+    end: float = view.finished if view.finished is not None else time.monotonic()
+    return end - float(view.started)
+
+
+def _remaining(view: Any) -> str:
+    if view.status != "running" or view.fraction < 0.02:
+        return ""
+    return quantities.duration(_took(view) * (1 - view.fraction) / view.fraction)
+
+
+JOBS = (
+    Field(title="Job", text=lambda view: view.title),
+    Field(title="Status", text=lambda view: str(view.status), tip="queued, running, done, failed or cancelled"),
+    Field(title="Progress", text=lambda view: f"{view.fraction * 100:.0f} %", key=lambda view: view.fraction),
+    Field(title="Took", text=lambda view: quantities.duration(_took(view)) if view.started is not None else "",
+          numeric=True, key=_took),
+    Field(title="Left", text=_remaining, numeric=True, tip="Time left, estimated from the share done"),
+    Field(title="What", text=lambda view: view.error or view.text),
+)  # fmt: skip
+
+MESSAGES = (
+    Field(title="Time", text=lambda message: time.strftime("%H:%M:%S", time.localtime(message.when))),
+    Field(title="Message", text=lambda message: f"{'⚠ ' if message.level != 'info' else ''}{_line(message)}"),
+)
+
+
+def _line(message: Message) -> str:
+    return f"{message.title}: {message.text}" if message.text else message.title
+
+
+class ProgressDelegate(QStyledItemDelegate):
+    """Paints a bar; a finished job only says so."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """Paint the row's background and the bar."""
+        view = index.model().record(index.row())  # type: ignore[attr-defined]
+        if view.status != "running":
+            super().paint(painter, option, index)
+            return
+        bar = QStyleOptionProgressBar()
+        bar.rect = option.rect.adjusted(3, 4, -3, -4)  # type: ignore[attr-defined]
+        bar.minimum, bar.maximum, bar.progress = 0, 1000, round(view.fraction * 1000)  # type: ignore[attr-defined]
+        bar.text, bar.textVisible = f"{view.fraction * 100:.0f} %", True  # type: ignore[attr-defined]
+        bar.palette = option.palette  # type: ignore[attr-defined]
+        bar.state = QStyle.StateFlag.State_Enabled | QStyle.StateFlag.State_Horizontal  # type: ignore[attr-defined]
+        QApplication.style().drawControl(QStyle.ControlElement.CE_ProgressBar, bar, painter)
+
+
+class JobsPanel(Panel):
+    """Newest first."""
+
+    def __init__(self, desk: Desk, colours: Colours) -> None:
+        super().__init__(desk, colours)
+        self.jobs = RecordsView("Jobs", JOBS)
+        self._progress = ProgressDelegate(self.jobs)
+        self.jobs.setItemDelegateForColumn(PROGRESS, self._progress)
+        self.log = RecordsView("Messages", MESSAGES)
+        self.cancel = QPushButton("&Cancel")
+        self.retry = QPushButton("Re&try")
+        self.cancel.setToolTip("Cancel the selected job, or the running one")
+        self.retry.setToolTip("Start the selected failed or cancelled job anew")
+        self.cancel.clicked.connect(self._cancel)
+        self.retry.clicked.connect(self._retry)
+        buttons = QVBoxLayout()
+        for button in (self.cancel, self.retry):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        row = QHBoxLayout()
+        splitter = QSplitter(Qt.Orientation.Vertical)
+        splitter.addWidget(self.jobs)
+        splitter.addWidget(self.log)
+        row.addWidget(splitter, 1)
+        row.addLayout(buttons)
+        self.column().addLayout(row, 1)
+        self.jobs.horizontalHeader().setStretchLastSection(True)
+        self.log.horizontalHeader().setStretchLastSection(True)
+        for place, width in enumerate((220, 76, 110, 70, 70)):
+            self.jobs.setColumnWidth(place, width)
+        self._views: tuple[Any, ...] = ()
+        self.jobs.selectionModel().selectionChanged.connect(lambda: self._enable())
+        self._enable()
+        self.setFocusProxy(self.jobs)
+
+    def redraw(self, old: State, new: State) -> None:
+        """Jobs do not depend on the document."""
+
+    def show_jobs(self, views: tuple[Any, ...]) -> None:
+        """Show the jobs as they are now."""
+        self._views = tuple(reversed(views))
+        self.jobs.records.show_records(self._views)
+        self._enable()
+
+    def show_messages(self) -> None:
+        """Show the message log."""
+        self.log.show_records(tuple(reversed(self.desk.messages)))
+
+    def _target(self, statuses: tuple[str, ...]) -> int | None:
+        selected = [self.jobs.records.record(index.row()) for index in self.jobs.selectionModel().selectedRows()]
+        fitting = [view.id for view in (*selected, *self._views) if view.status in statuses]
+        return fitting[0] if fitting else None
+
+    def _enable(self) -> None:
+        self.cancel.setEnabled(self._target(("running", "queued")) is not None)
+        self.retry.setEnabled(self._target(("failed", "cancelled")) is not None)
+
+    def _cancel(self) -> None:
+        target = self._target(("running", "queued"))
+        if target is not None:
+            self.desk.cancel(target)
+
+    def _retry(self) -> None:
+        target = self._target(("failed", "cancelled"))
+        if target is not None:
+            self.desk.retry(target)
+
+

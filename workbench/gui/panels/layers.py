@@ -1,0 +1,187 @@
+"""The tree of blocks and layers."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QPoint, Qt
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QHeaderView, QLabel, QLineEdit, QMenu, QTreeView
+
+from workbench.gui import quantities, schemes
+from workbench.gui.desk import Desk
+from workbench.gui.panels.panel import Panel
+from workbench.gui.tables.delegates import HistogramDelegate, RowDelegate, SchemeDelegate
+from workbench.gui.tables.layers import COLUMNS, HISTOGRAM, NAME, SCHEME, LayersModel
+from workbench.gui.theme import Colours
+from workbench.runtime.workspace import State
+
+EXPAND_LIMIT = 400
+"""Models with more rows open with their blocks closed, but for the first."""
+
+
+class LayersPanel(Panel):
+    """Select layers, see their facts, change their schemes in place."""
+
+    def __init__(self, desk: Desk, colours: Colours) -> None:
+        super().__init__(desk, colours)
+        self.filter = QLineEdit(placeholderText="Filter by name, kind or scheme")
+        self.filter.setAccessibleName("Filter layers")
+        self.filter.setClearButtonEnabled(True)
+        self._count = QLabel()
+        self._count.setProperty("role", "muted")
+        self.model = LayersModel(colours, self)
+        self.view = QTreeView()
+        self._prepare_view(colours)
+        top = QHBoxLayout()
+        top.addWidget(self.filter, 1)
+        top.addWidget(self._count)
+        layout = self.column()
+        layout.addLayout(top)
+        layout.addWidget(self.view, 1)
+        self._updating = False
+        self.filter.textChanged.connect(self._filter_changed)
+        self.view.selectionModel().selectionChanged.connect(self._selected)
+        self.model.assigned.connect(self._assigned)
+        self.model.modelReset.connect(self._reset)
+        self.setFocusProxy(self.view)
+
+    def redraw(self, old: State, new: State) -> None:
+        """Show the rows; expand them for another model; show the selection."""
+        self.say_empty("" if new.session else "Open a model to see its layers.")
+        self.model.take(new)
+        if new.session is not None:
+            shown, total = self._shown(), len(new.session.model.layers)
+            text = quantities.plural(total, "layer")
+            self._count.setText(text if shown == total else f"{shown:,} of {text}")
+        self._show_selection(new.selection)
+
+    def recolour(self, colours: Colours) -> None:
+        """Redraw in other colours."""
+        super().recolour(colours)
+        self.model.recolour(colours)
+        self._histograms.recolour(colours.quantized)
+        self.view.viewport().update()
+
+    def selected(self) -> tuple[str, ...]:
+        """Return the selected layers; a selected block stands for its layers."""
+        names: dict[str, None] = {}
+        for index in self.view.selectionModel().selectedRows():
+            row = self.model.row_at(index)
+            if row.layer is not None:
+                names[row.layer.name] = None
+            for position in range(self.model.rowCount(index)):
+                layer = self.model.row_at(self.model.index(position, 0, index)).layer
+                if layer is not None:
+                    names[layer.name] = None
+        return tuple(names)
+
+    def choose_scheme(self, where: QPoint | None = None) -> None:
+        """Open the menu of schemes for the selected layers."""
+        names = self.desk.workspace.state.selection
+        if not names:
+            return
+        menu = self._menu(names)
+        spot = where or self.view.visualRect(self.view.currentIndex()).bottomLeft()
+        menu.popup(self.view.viewport().mapToGlobal(spot))
+
+    # ---------------------------------------------------------------- inside
+
+    def _prepare_view(self, colours: Colours) -> None:
+        view, metrics = self.view, QFontMetrics(self.font())
+        height = metrics.height() + 7
+        view.setModel(self.model)
+        view.setAccessibleName("Layers")
+        view.setUniformRowHeights(True)
+        view.setAlternatingRowColors(True)
+        view.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        view.setEditTriggers(
+            QAbstractItemView.EditTrigger.DoubleClicked | QAbstractItemView.EditTrigger.EditKeyPressed
+        )
+        view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        view.customContextMenuRequested.connect(self.choose_scheme)
+        view.setSortingEnabled(True)
+        view.setIndentation(14)
+        view.sortByColumn(NAME, Qt.SortOrder.AscendingOrder)
+        self._histograms = HistogramDelegate(height, colours.quantized, view)
+        self._schemes = SchemeDelegate(height, lambda: schemes.weight_choices(self.desk.workspace.state), view)
+        self._plain = RowDelegate(height, view)
+        view.setItemDelegate(self._plain)
+        view.setItemDelegateForColumn(HISTOGRAM, self._histograms)
+        view.setItemDelegateForColumn(SCHEME, self._schemes)
+        header = view.header()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        header.setStretchLastSection(False)
+        header.setAccessibleName("Layer columns")
+        for position, column in enumerate(COLUMNS):
+            header.resizeSection(position, metrics.averageCharWidth() * column.width + 12)
+
+    def _shown(self) -> int:
+        return len(self.model._rows.of)
+
+    def _filter_changed(self, text: str) -> None:
+        self.model.show_only(text)
+
+    def _reset(self) -> None:
+        self.view.expandAll() if self.model.rowCount() and self._small() else None
+        session = self.desk.workspace.state.session
+        if session is not None:
+            total = len(session.model.layers)
+            shown = self._shown()
+            text = quantities.plural(total, "layer")
+            self._count.setText(text if shown == total else f"{shown:,} of {text}")
+        self._show_selection(self.desk.workspace.state.selection)
+
+    def _small(self) -> bool:
+        return len(self.model._rows.rows) <= EXPAND_LIMIT or bool(self.filter.text())
+
+    def _selected(self) -> None:
+        if not self._updating:
+            self.desk.workspace.select(self.selected())
+
+    def _show_selection(self, names: tuple[str, ...]) -> None:
+        if set(names) == set(self.selected()):
+            return
+        selection = QItemSelection()
+        for name in names:
+            index = self.model.index_of(name)
+            if index.isValid():
+                selection.select(index, index)
+        self._updating = True
+        flags = QItemSelectionModel.SelectionFlag
+        self.view.selectionModel().select(selection, flags.ClearAndSelect | flags.Rows)
+        if names and selection.count():
+            first = selection.indexes()[0]
+            self.view.selectionModel().setCurrentIndex(first, flags.NoUpdate)
+            self.view.scrollTo(first)
+        self._updating = False
+
+    def _assigned(self, layer: str, scheme: str) -> None:
+        selection = self.desk.workspace.state.selection
+        self.desk.assign(selection if layer in selection else (layer,), weights=scheme)
+
+    def _menu(self, names: tuple[str, ...]) -> QMenu:
+        state = self.desk.workspace.state
+        held = {state.assignments[name].weights for name in names if name in state.assignments}
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addSection(names[0] if len(names) == 1 else quantities.plural(len(names), "layer"))
+        schemes.fill_menu(
+            menu, lambda scheme: self.desk.assign(names, weights=scheme), held.pop() if len(held) == 1 else None
+        )
+        menu.addSeparator()
+        locked = state.session is not None and set(names) <= state.session.locked
+        verb = "Un&lock" if locked else "&Lock against searches"
+        menu.addAction(verb, lambda: self.desk.lock(names, not locked))
+        menu.addAction("&Select similar layers", lambda: self._select_similar(names[0]))
+        return menu
+
+    def _select_similar(self, name: str) -> None:
+        session = self.desk.workspace.state.session
+        if session is None:
+            return
+        like = session.model.by_name[name]
+        last = name.rsplit(".", 1)[-1]
+        self.desk.workspace.select(
+            layer.name
+            for layer in session.model.layers
+            if layer.kind is like.kind and layer.shape == like.shape and layer.name.rsplit(".", 1)[-1] == last
+        )

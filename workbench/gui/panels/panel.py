@@ -1,0 +1,77 @@
+"""What every panel is: a widget that is given states and redraws what differs, but only while it can be seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
+
+from workbench.gui.theme import Colours
+from workbench.runtime.workspace import State
+
+if TYPE_CHECKING:
+    from workbench.gui.desk import Desk
+
+
+class Panel(QWidget):
+    """A dock's content.  ``redraw(old, new)`` compares two snapshots; ``body`` is covered by ``say_empty(text)``."""
+
+    def __init__(self, desk: Desk, colours: Colours) -> None:
+        super().__init__()
+        self.desk = desk
+        self.colours = colours
+        self.body = QWidget(self)
+        self._hint = QLabel(self)
+        self._hint.setProperty("role", "empty")
+        self._hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._hint.setWordWrap(True)
+        self._hint.setMargin(24)
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(self.body)
+        self._stack.addWidget(self._hint)
+        self._state = State()
+        self._drawn = State()
+
+    def column(self) -> QVBoxLayout:
+        """Return a vertical layout with the usual margins as the body's layout."""
+        layout = QVBoxLayout(self.body)
+        layout.setContentsMargins(6, 4, 6, 6)
+        layout.setSpacing(4)
+        return layout
+
+    def take(self, state: State) -> None:
+        """Show ``state``: at once where the panel is visible, else when it is."""
+        self._state = state
+        if self.isVisible():
+            self._draw()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Catch up with what happened while the panel was hidden."""
+        super().showEvent(event)
+        self._draw()
+
+    def say_empty(self, text: str) -> None:
+        """Cover the body with ``text``, or uncover it if the text is empty."""
+        self._hint.setText(text)
+        self._stack.setCurrentIndex(1 if text else 0)
+
+    @property
+    def empty_text(self) -> str:
+        """What covers the body now, or an empty string."""
+        return self._hint.text() if self._stack.currentIndex() == 1 else ""
+
+    def redraw(self, old: State, new: State) -> None:
+        """Redraw what differs between the two snapshots."""
+        raise NotImplementedError
+
+    def recolour(self, colours: Colours) -> None:
+        """Take other colours; subclasses pass them on to their plots."""
+        self.colours = colours
+
+    def _draw(self) -> None:
+        if self._state is self._drawn:
+            return
+        old, self._drawn = self._drawn, self._state
+        self.redraw(old, self._state)

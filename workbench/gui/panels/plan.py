@@ -1,0 +1,209 @@
+"""The plan: what the selected layers get, what the whole is made of, and the search within a budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QGridLayout, QHBoxLayout, QLabel, QPushButton, QSizePolicy
+
+from workbench.gui import quantities, schemes
+from workbench.gui.desk import Desk
+from workbench.gui.panels.panel import Panel
+from workbench.gui.plots.histogram import METHOD_LABELS
+from workbench.gui.tables.records import Field, RecordsView
+from workbench.gui.theme import Colours
+from workbench.numerics.ranges import REGISTRY as RANGES
+from workbench.planning.plan import KEEP
+from workbench.planning.totals import layer_bits
+from workbench.runtime import requests
+from workbench.runtime.workspace import State
+
+MIXED = "(several)"
+FLOATING = "floating point"
+BITS, BYTES = "bits per weight", "MB in all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """The layers of one scheme: how many, their weights, bits, and loss."""
+
+    scheme: str
+    layers: int
+    weights: int
+    bits: int
+    loss: float | None
+
+
+PARTS = (
+    Field(title="Scheme", text=lambda part: part.scheme, tip="How weights are stored"),
+    Field(title="Layers", text=lambda part: f"{part.layers:,}", numeric=True, key=lambda part: part.layers),
+    Field(title="Count", text=lambda part: quantities.count(part.weights), numeric=True, key=lambda part: part.weights,
+          tip="Number of weights"),
+    Field(title="Size", text=lambda part: quantities.data_size(part.bits / 8), numeric=True, key=lambda part: part.bits),
+    Field(title="Loss", text=lambda part: quantities.number(part.loss), numeric=True, key=lambda part: part.loss or 0.0,
+          tip="Sum of the layers' scores; lower is better"),
+)  # fmt: skip
+
+
+class PlanPanel(Panel):
+    """Combos that assign at once, a table of what the plan is made of, and the search."""
+
+    def __init__(self, desk: Desk, colours: Colours) -> None:
+        super().__init__(desk, colours)
+        self.whom = QLabel()
+        self.whom.setProperty("role", "heading")
+        self.whom.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.weights = self._combo("Scheme of the weights", "weights")
+        self.inputs = self._combo("Scheme of the inputs", "inputs")
+        self.algorithm = self._combo("Rounding algorithm", "algorithm")
+        self.ranges = self._combo("Range method for static inputs", "range_method")
+        self.lock = QCheckBox("Loc&ked against searches")
+        self.lock.clicked.connect(lambda locked: self.desk.lock(self.desk.workspace.state.selection, locked))
+        form = QGridLayout()
+        form.setHorizontalSpacing(6)
+        form.setVerticalSpacing(3)
+        for row, (text, widget) in enumerate(
+            (("&Weights", self.weights), ("&Inputs", self.inputs), ("Al&gorithm", self.algorithm), ("Ran&ge", self.ranges))
+        ):
+            label = QLabel(text)
+            label.setBuddy(widget)
+            form.addWidget(label, row, 0)
+            form.addWidget(widget, row, 1)
+        form.addWidget(self.lock, 4, 1)
+        form.setRowStretch(5, 1)
+        form.setColumnStretch(1, 1)
+        self.parts = RecordsView("What the plan is made of", PARTS)
+        middle = QHBoxLayout()
+        middle.addLayout(form, 4)
+        middle.addWidget(self.parts, 5)
+        layout = self.column()
+        layout.addWidget(self.whom)
+        layout.addLayout(middle, 1)
+        layout.addLayout(self._search_line())
+        self.setFocusProxy(self.weights)
+
+    def redraw(self, old: State, new: State) -> None:
+        """Show the selection's assignment and the plan's parts."""
+        session = new.session
+        self.say_empty("" if session else "Open a model to plan its layers.")
+        if session is None:
+            return
+        count = len(new.selection)
+        what = new.selection[0] if count == 1 else f"{count:,} layers" if count else "No layer selected"
+        self.whom.setText(what)
+        held = [new.assignments[name] for name in new.selection if name in new.assignments]
+        self._fill(self.weights, schemes.weight_choices(new), {one.weights for one in held})
+        self._fill(self.inputs, (FLOATING, *schemes.input_choices()), {one.inputs or FLOATING for one in held})
+        self._fill(self.algorithm, _algorithms(), {one.algorithm for one in held})
+        self._fill(self.ranges, tuple(RANGES.names()), {one.range_method for one in held})
+        self.lock.setEnabled(bool(count))
+        self.lock.setChecked(bool(count) and set(new.selection) <= session.locked)
+        if old.assignments is not new.assignments or old.session is None or old.totals is not new.totals:
+            self.parts.show_records(_parts(new))
+        reason = None if new.metric in session.sensitivities else "Compute the sensitivity first (F6)"
+        self.search_button.setEnabled(reason is None)
+        self.search_button.setToolTip(reason or "Find the plan of the least predicted loss within the budget (F7)")
+
+    def search(self) -> None:
+        """Search a plan within the budget."""
+        state = self.desk.workspace.state
+        if state.session is None:
+            return
+        value = self.budget.value()
+        by_bits = self.unit.currentText() == BITS
+        request = requests.SearchPlan(
+            session=state.session, metric=state.metric,
+            bits_per_weight=value if by_bits else None, nbytes=None if by_bits else round(value * 1e6),
+        )  # fmt: skip
+        self.desk.submit(request, f"Search within {value:g} {'bits per weight' if by_bits else 'MB'}")
+
+    # ---------------------------------------------------------------- inside
+
+    def _combo(self, name: str, field: str) -> QComboBox:
+        combo = QComboBox()
+        combo.setAccessibleName(name)
+        combo.setToolTip(f"{name} of the selected layers")
+        combo.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        combo.setMaxVisibleItems(24)
+        combo.activated.connect(lambda _: self._chosen(combo, field))
+        return combo
+
+    def _chosen(self, combo: QComboBox, field: str) -> None:
+        value = combo.currentData()
+        if value != MIXED:
+            self.desk.assign(self.desk.workspace.state.selection, **{field: None if value == FLOATING else value})
+
+    def _fill(self, combo: QComboBox, offered: tuple[str, ...], held: set[str]) -> None:
+        names = [*offered, *sorted(held - set(offered))]
+        if len(held) > 1:
+            names = [MIXED, *names]
+        if [combo.itemData(row) for row in range(combo.count())] != names:
+            combo.clear()
+            for name in names:
+                combo.addItem(_label(name), name)
+        present = MIXED if len(held) > 1 else next(iter(held), "")
+        combo.setCurrentIndex(combo.findData(present))
+        combo.setEnabled(bool(held))
+
+    def _search_line(self) -> QHBoxLayout:
+        line = QHBoxLayout()
+        self.budget = QDoubleSpinBox()
+        self.budget.setRange(0.01, 1e6)
+        self.budget.setDecimals(3)
+        self.budget.setSingleStep(0.25)
+        self.budget.setValue(4.5)
+        self.budget.setAccessibleName("Budget")
+        self.budget.lineEdit().returnPressed.connect(lambda: self.search_button.click())
+        self.unit = QComboBox()
+        self.unit.addItems([BITS, BYTES])
+        self.unit.setAccessibleName("Unit of the budget")
+        self.unit.activated.connect(self._unit_changed)
+        self.search_button = QPushButton("&Search")
+        self.search_button.setProperty("role", "primary")
+        self.search_button.clicked.connect(self.search)
+        label = QLabel("&Budget")
+        label.setBuddy(self.budget)
+        for widget in (label, self.budget, self.unit, self.search_button):
+            line.addWidget(widget)
+        line.addStretch(1)
+        return line
+
+    def _unit_changed(self) -> None:
+        totals = self.desk.workspace.state.totals
+        if totals is not None:
+            by_bits = self.unit.currentText() == BITS
+            self.budget.setValue(totals.bits_per_weight if by_bits else totals.nbytes / 1e6)
+
+
+def _algorithms() -> tuple[str, ...]:
+    from workbench.numerics import algorithms
+
+    registry = getattr(algorithms, "REGISTRY", None)
+    return tuple(registry.names()) if registry is not None else ("rtn", "rtn-clip")
+
+
+def _label(name: str) -> str:
+    if name in (MIXED, FLOATING):
+        return name
+    if name == KEEP:
+        return "keep in floating point"
+    return METHOD_LABELS.get(name, name)
+
+
+def _parts(state: State) -> tuple[Part, ...]:
+    """Add up the stored layers by scheme."""
+    session = state.session
+    assert session is not None
+    table = session.sensitivities.get(state.metric)
+    sums: dict[str, list[float]] = {}
+    for layer in session.model.stored if state.assignments else ():
+        scheme = state.assignments[layer.name].weights
+        loss = 0.0 if scheme == KEEP else table.of(layer.name, scheme) if table is not None else float("nan")
+        held = sums.setdefault(scheme, [0, 0, 0, 0.0])
+        for place, more in enumerate((1, layer.parameters, layer_bits(layer, scheme), loss)):
+            held[place] += more
+    order = sorted(sums, key=schemes.reference_bits)
+    return tuple(
+        Part(scheme=name, layers=int(sums[name][0]), weights=int(sums[name][1]), bits=int(sums[name][2]), loss=sums[name][3])
+        for name in order
+    )

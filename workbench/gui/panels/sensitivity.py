@@ -1,0 +1,142 @@
+"""Layer x scheme scores as a heatmap: hover tells, click assigns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy
+
+from workbench.gui import quantities
+from workbench.gui.desk import Desk
+from workbench.gui.options import METRIC_SHORT, METRIC_TITLES
+from workbench.gui.panels.panel import Panel
+from workbench.gui.plots.colour_bar import ColourBar
+from workbench.gui.plots.heatmap import Cells, Heatmap, colour_scale
+from workbench.gui.theme import Colours
+from workbench.planning.sensitivity import METRICS, Sensitivity
+from workbench.planning.totals import layer_bits
+from workbench.runtime.workspace import State
+
+NO_TABLE = (
+    "No scores yet.\n\nCalibrate (F5), then compute the sensitivity (F6) to see what every scheme would cost every layer."
+    "\nWeight error needs no calibration."
+)
+
+
+class SensitivityPanel(Panel):
+    """Shows the table of the chosen metric, or the partial one of a running job."""
+
+    def __init__(self, desk: Desk, colours: Colours) -> None:
+        super().__init__(desk, colours)
+        self.metric = QComboBox()
+        self.metric.setAccessibleName("Sensitivity metric")
+        self.metric.setToolTip("Which scores are shown, summed and searched with; higher is worse, always")
+        for name, unit in METRICS.items():
+            self.metric.addItem(f"{METRIC_TITLES.get(name, name)} ({unit})", name)
+        self.metric.activated.connect(lambda _: desk.workspace.show_metric(self.metric.currentData()))
+        self.figure = QLabel()
+        self.figure.setProperty("role", "muted")
+        self.figure.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.heatmap = Heatmap(colours)
+        self.bar = ColourBar(colours)
+        top, middle = QHBoxLayout(), QHBoxLayout()
+        top.addWidget(self.metric)
+        top.addWidget(self.figure, 1)
+        middle.addWidget(self.heatmap, 1)
+        middle.addWidget(self.bar)
+        layout = self.column()
+        layout.addLayout(top)
+        layout.addLayout(middle, 1)
+        self._table: Sensitivity | None = None
+        self._partial: Sensitivity | None = None
+        self.heatmap.hovered.connect(self._hover)
+        self.heatmap.clicked.connect(self._click)
+        self.heatmap.row_selected.connect(self._select)
+        self.setFocusProxy(self.heatmap)
+
+    def redraw(self, old: State, new: State) -> None:
+        """Show the table of the state's metric with the plan's choices."""
+        if new.session is None:
+            self._table = self._partial = None
+            self.say_empty("Open a model to score its layers.")
+            return
+        self.metric.setCurrentIndex(self.metric.findData(new.metric))
+        table = new.session.sensitivities.get(new.metric)
+        if self._partial is not None and (self._partial.metric != new.metric or table is not None):
+            if old.session is None or table is not old.session.sensitivities.get(new.metric):
+                self._partial = None
+        self._show(self._partial or table, new)
+
+    def show_partial(self, table: Sensitivity) -> None:
+        """Show the cells that a running job has computed so far."""
+        state = self.desk.workspace.state
+        if state.session is None or table.metric != state.metric or table is self._partial:
+            return
+        self._partial = table
+        if self.isVisible():
+            self._show(table, state)
+
+    def recolour(self, colours: Colours) -> None:
+        """Redraw in other colours."""
+        super().recolour(colours)
+        self.heatmap.recolour(colours)
+        self.bar.recolour(colours)
+
+    # ---------------------------------------------------------------- inside
+
+    def _show(self, table: Sensitivity | None, state: State) -> None:
+        self.say_empty("" if table is not None else NO_TABLE)
+        if table is None:
+            self._table = None
+            return
+        chosen = np.array([table.column.get(_scheme(state, name), -1) for name in table.layers], np.int64)
+        if table is self._table and self.heatmap.cells is not None:
+            self.heatmap.show_chosen(replace(self.heatmap.cells, chosen=chosen))
+        else:
+            low, high = colour_scale(table.score)
+            self.heatmap.show_cells(
+                Cells(rows=table.layers, columns=table.schemes, score=table.score, chosen=chosen, low=low, high=high)
+            )
+            self.bar.show_scale(low, high, METRIC_SHORT.get(table.metric, table.unit))
+        self._table = table
+        self.heatmap.show_selected(frozenset(table.row[name] for name in state.selection if name in table.row))
+        self._hover(-1, -1)
+
+    def _hover(self, row: int, column: int) -> None:
+        table = self._table
+        if table is None:
+            return
+        if row < 0 or column < 0:
+            done = int(np.isfinite(table.score).sum())
+            cells = f"{table.score.size:,} cells" if done == table.score.size else f"{done:,} of {table.score.size:,} cells"
+            samples = f", {quantities.plural(table.samples, 'sample')}" if table.samples else ""
+            self.figure.setText(f"{cells}{samples}; click a cell to assign its scheme")
+            return
+        layer, scheme = table.layers[row], table.schemes[column]
+        value = float(table.score[row, column])
+        told = "not computed" if np.isnan(value) else f"{quantities.number(value)} {table.unit}"
+        text = f"{layer} · {scheme}: {told}{self._bytes(layer, scheme)}"
+        self.figure.setText(text)
+        self.heatmap.viewport().setToolTip(text)
+        self.heatmap.setAccessibleDescription(text)
+
+    def _bytes(self, layer: str, scheme: str) -> str:
+        session = self.desk.workspace.state.session
+        facts = session.model.by_name.get(layer) if session else None
+        return f", {quantities.data_size(layer_bits(facts, scheme) / 8)}" if facts is not None else ""
+
+    def _click(self, row: int, column: int) -> None:
+        if self._table is not None:
+            layer = self._table.layers[row]
+            self.desk.assign((layer,), weights=self._table.schemes[column])
+            self.desk.workspace.select((layer,))
+
+    def _select(self, row: int) -> None:
+        if self._table is not None:
+            self.desk.workspace.select((self._table.layers[row],))
+
+
+def _scheme(state: State, layer: str) -> str:
+    held = state.assignments.get(layer)
+    return held.weights if held else ""

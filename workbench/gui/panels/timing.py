@@ -1,0 +1,87 @@
+"""Kernel times of the plan's schemes beside floating point, and on what they were measured."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QSplitter
+
+from workbench.gui import quantities
+from workbench.gui.desk import Desk
+from workbench.gui.panels.panel import Panel
+from workbench.gui.plots.kernel_times import KernelTimes
+from workbench.gui.tables.records import Field, RecordsView
+from workbench.gui.theme import Colours
+from workbench.models.evaluation import Timing
+from workbench.runtime.workspace import State
+
+NO_CUDA = "No CUDA device is present: every time here is from the CPU, and says nothing about a GPU."
+
+
+def _speedup(timing: Timing) -> float:
+    return timing.baseline_median / timing.median if timing.median else float("nan")
+
+
+FIELDS = (
+    Field(title="Layer", text=lambda one: one.layer),
+    Field(title="Shape", text=lambda one: quantities.shape(one.shape), key=lambda one: one.shape[0] * one.shape[1]),
+    Field(title="Batch", text=lambda one: f"{one.batch:,}", numeric=True, key=lambda one: one.batch),
+    Field(title="Scheme", text=lambda one: one.scheme),
+    Field(title="FP", text=lambda one: quantities.microseconds(one.baseline_median), numeric=True,
+          key=lambda one: one.baseline_median, tip="Median of the floating-point kernel"),
+    Field(title="Quantized", text=lambda one: quantities.microseconds(one.median), numeric=True,
+          key=lambda one: one.median, tip="Median of the kernel that serves the scheme"),
+    Field(title="Speed", text=lambda one: f"{quantities.number(_speedup(one))}×", numeric=True, key=_speedup,
+          tip="Floating-point time over quantized time; above 1 is faster"),
+    Field(title="Kernel", text=lambda one: one.kernel),
+    Field(title="FP kernel", text=lambda one: one.baseline_kernel),
+    Field(title="Ran on", text=lambda one: one.device),
+    Field(title="Note", text=lambda one: one.note),
+)  # fmt: skip
+
+
+class TimingPanel(Panel):
+    """The device line, the plot, the table."""
+
+    def __init__(self, desk: Desk, colours: Colours) -> None:
+        super().__init__(desk, colours)
+        self.device = QLabel()
+        self.device.setProperty("role", "muted")
+        self.device.setWordWrap(True)
+        self.plot = KernelTimes(colours)
+        self.table = RecordsView("Kernel times", FIELDS)
+        splitter = QSplitter(Qt.Orientation.Horizontal)
+        splitter.addWidget(self.plot)
+        splitter.addWidget(self.table)
+        splitter.setStretchFactor(0, 1)
+        splitter.setStretchFactor(1, 1)
+        splitter.setSizes([400, 400])
+        layout = self.column()
+        layout.addWidget(self.device)
+        layout.addWidget(splitter, 1)
+        self.setFocusProxy(self.table)
+
+    def redraw(self, old: State, new: State) -> None:
+        """Show the timings."""
+        timings = new.session.timings if new.session else ()
+        if not timings:
+            self.say_empty("Time the plan's kernels (F9) to compare them with floating point.\n\n" + _no_cuda(new))
+            self.plot.show_timings(())
+            return
+        self.say_empty("")
+        if old.session is not None and new.session is not None and old.session.timings is timings:
+            return
+        devices = ", ".join(sorted({one.device for one in timings}))
+        self.device.setText(f"Measured on {devices}. {_no_cuda(new, timings)}".strip())
+        self.table.show_records(timings)
+        self.plot.show_timings(timings)
+
+    def recolour(self, colours: Colours) -> None:
+        """Redraw in other colours."""
+        super().recolour(colours)
+        self.plot.recolour(colours)
+
+
+def _no_cuda(state: State, timings: tuple[Timing, ...] = ()) -> str:
+    """Return the sentence that says there is no CUDA device, or nothing."""
+    devices = [one.device for one in timings] or ([state.session.environment.device] if state.session else [])
+    return "" if any("cuda" in device.lower() or "nvidia" in device.lower() for device in devices) else NO_CUDA

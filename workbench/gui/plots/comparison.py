@@ -1,0 +1,88 @@
+"""One metric: the floating-point model and every evaluated plan side by side, with confidence intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import Qt
+
+from workbench.gui.plots.plot import Plot, faded, pen
+from workbench.gui.theme import Colours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One plan's value and 95 % interval; ``predicted`` is drawn beside it where there is one."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    predicted: float | None = None
+
+
+class Comparison(Plot):
+    """Bars with intervals over plans; the baseline is the first bar and a dashed line."""
+
+    def __init__(self, name: str, colours: Colours) -> None:
+        super().__init__(f"{name}: floating point and quantized", colours)
+        self._title, self._unit = name, ""
+        self._baseline = float("nan")
+        self._bars: Sequence[Bar] = ()
+        self.item.getViewBox().setMouseEnabled(x=False, y=True)
+
+    def show_bars(self, title: str, unit: str, baseline: float, bars: Sequence[Bar]) -> None:
+        """Show other values."""
+        self._title, self._unit, self._baseline, self._bars = title, unit, baseline, tuple(bars)
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw everything anew."""
+        self.item.clear()
+        self.item.setTitle(self._title, color=self.colours.text, size="9pt")
+        self.label("left", self._unit)
+        if not self._bars:
+            return
+        names = ["FP", *(bar.name for bar in self._bars)]
+        values = np.array([self._baseline, *(bar.value for bar in self._bars)])
+        brushes = [faded(self.colours.baseline, 150)] + [faded(self.colours.quantized, 150)] * len(self._bars)
+        self.item.addItem(
+            pg.BarGraphItem(x=np.arange(values.size), height=np.nan_to_num(values), width=0.6, brushes=brushes, pen=None)
+        )
+        x = np.arange(1, values.size)
+        low, high = (np.array([getattr(bar, end) for bar in self._bars]) for end in ("low", "high"))
+        self.item.addItem(
+            pg.ErrorBarItem(
+                x=x, y=values[1:], top=np.maximum(high - values[1:], 0), bottom=np.maximum(values[1:] - low, 0),
+                beam=0.18, pen=pen(self.colours.text),
+            )
+        )  # fmt: skip
+        self.item.addItem(pg.InfiniteLine(self._baseline, 0, pen=pen(self.colours.baseline, style=Qt.PenStyle.DashLine)))
+        self._draw_predictions(x)
+        self._fit(values, low, high)
+        self.item.getAxis("bottom").setTicks([list(enumerate(names))])
+
+    def _draw_predictions(self, x: np.ndarray) -> None:
+        found = [(position, bar.predicted) for position, bar in zip(x, self._bars, strict=True) if bar.predicted is not None]
+        if found:
+            self.item.addItem(
+                pg.ScatterPlotItem(
+                    [entry[0] for entry in found], [entry[1] for entry in found], symbol="d", size=11,
+                    pen=pen(self.colours.base), brush=faded(self.colours.predicted, 255), hoverable=True,
+                    tip=lambda x, y, data: f"predicted {y:.4g}",
+                )
+            )  # fmt: skip
+
+    def _fit(self, values: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+        """Show bars from zero unless that would hide all differences."""
+        everything = np.concatenate([values, low, high, [bar.predicted for bar in self._bars if bar.predicted is not None]])
+        everything = everything[np.isfinite(everything)]
+        if not everything.size:
+            return
+        least, most = float(everything.min()), float(everything.max())
+        start = 0.0 if least >= 0 and most - least > 0.1 * most else least - 0.5 * (most - least or abs(most) * 0.1 or 1.0)
+        self.item.setYRange(start, most + 0.12 * (most - start or 1.0), padding=0)
+        self.item.setXRange(-0.6, values.size - 0.4, padding=0)

@@ -1,0 +1,191 @@
+"""Size against predicted loss: the front as points to click, the present plan as a star, measured plans with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
+
+from workbench.gui import quantities
+from workbench.gui.plots.plot import Plot, faded, pen
+from workbench.gui.theme import Colours
+
+DECADES = 9
+"""Losses this many decades below the largest are drawn at the bottom."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """An evaluated plan: ``megabytes``, the measured value with its interval, and the prediction or None."""
+
+    name: str
+    megabytes: float
+    value: float
+    low: float
+    high: float
+    predicted: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Picture:
+    """Everything that is drawn; sizes in MB, losses in ``unit``."""
+
+    megabytes: np.ndarray
+    bits_per_weight: np.ndarray
+    loss: np.ndarray
+    unit: str
+    present: tuple[float, float] | None = None
+    uniform: tuple[tuple[str, float, float], ...] = ()
+    measured: Sequence[Measured] = ()
+
+
+class FrontPlot(Plot):
+    """Click a point, or move with the arrow keys and press Enter: ``taken(index)``."""
+
+    taken = Signal(int)
+    pointed = Signal(int)
+
+    def __init__(self, colours: Colours) -> None:
+        super().__init__("Size of the model against predicted loss", colours, left="loss", bottom="size in MB")
+        self._picture: Picture | None = None
+        self._cursor = -1
+        self._points: pg.ScatterPlotItem | None = None
+        self._floor = -6.0
+        self.item.getAxis("left").setLogMode(False, True)
+        self.item.getAxis("left").setWidth(58)
+        self.item.showGrid(x=True, y=True, alpha=0.12)
+        self.item.addLegend(offset=(-8, 8), labelTextSize="8pt")
+
+    def show_picture(self, picture: Picture | None) -> None:
+        """Show a front; None clears the plot."""
+        same = self._picture is not None and picture is not None and picture.loss is self._picture.loss
+        self._picture = picture
+        self._cursor = self._cursor if same else -1
+        self.draw()
+
+    @property
+    def picture(self) -> Picture | None:
+        """What is drawn."""
+        return self._picture
+
+    def recolour(self, colours: Colours) -> None:
+        """Take other colours."""
+        super().recolour(colours)
+        self.item.showGrid(x=True, y=True, alpha=0.12)
+
+    def draw(self) -> None:
+        """Draw everything anew."""
+        self.item.clear()
+        self.item.legend.clear()
+        self.item.legend.setLabelTextColor(self.colours.text)
+        self.item.legend.setBrush(faded(self.colours.base, 210))
+        picture = self._picture
+        if picture is None or not picture.loss.size:
+            return
+        top = max(float(np.max(picture.loss)), 1e-12)
+        self._floor = float(np.log10(top)) - DECADES
+        self.label("left", f"loss ({picture.unit})")
+        self._draw_front(picture)
+        self._draw_uniform(picture)
+        self._draw_measured(picture)
+        self._draw_present(picture)
+        self.item.enableAutoRange()
+
+    def _log(self, values: Any) -> Any:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.maximum(np.log10(np.maximum(values, 0)), self._floor)
+
+    def _draw_front(self, picture: Picture) -> None:
+        colour, y = self.colours.quantized, self._log(picture.loss)
+        self.item.addItem(pg.PlotCurveItem(picture.megabytes, y, pen=pen(colour)))
+        self._points = pg.ScatterPlotItem(
+            picture.megabytes, y, data=np.arange(picture.loss.size), size=7, pen=pen(self.colours.base),
+            brush=faded(colour, 255), hoverable=True, hoverSize=11, tip=self._tip,
+        )  # fmt: skip
+        self._points.sigClicked.connect(lambda _, points, *__: self.taken.emit(int(points[0].data())))
+        self.item.addItem(self._points)
+        self.item.legend.addItem(self._points, "best plans (click to take one)")
+        if 0 <= self._cursor < picture.loss.size:
+            self.item.addItem(
+                pg.ScatterPlotItem(
+                    [picture.megabytes[self._cursor]], [y[self._cursor]], size=15, pen=pen(self.colours.text), brush=None
+                )
+            )
+
+    def _draw_uniform(self, picture: Picture) -> None:
+        if not picture.uniform:
+            return
+        x = [entry[1] for entry in picture.uniform]
+        y = self._log(np.array([entry[2] for entry in picture.uniform]))
+        colour = self.colours.baseline
+        points = pg.ScatterPlotItem(
+            x, y, symbol="s", size=7, pen=pen(colour), brush=None, hoverable=True,
+            data=[entry[0] for entry in picture.uniform], tip=lambda x, y, data: f"{data} everywhere",
+        )  # fmt: skip
+        self.item.addItem(points)
+        self.item.legend.addItem(points, "one scheme everywhere")
+
+    def _draw_measured(self, picture: Picture) -> None:
+        if not picture.measured:
+            return
+        colour = self.colours.predicted
+        x = np.array([entry.megabytes for entry in picture.measured])
+        y = self._log(np.array([entry.value for entry in picture.measured]))
+        low = self._log(np.array([entry.low for entry in picture.measured]))
+        high = self._log(np.array([entry.high for entry in picture.measured]))
+        bars = pg.ErrorBarItem(x=x, y=y, top=high - y, bottom=y - low, beam=0, pen=pen(colour))
+        self.item.addItem(bars)
+        points = pg.ScatterPlotItem(
+            x, y, symbol="d", size=11, pen=pen(self.colours.base), brush=faded(colour, 255), hoverable=True,
+            data=list(picture.measured), tip=lambda x, y, data: _measured_tip(data, picture.unit),
+        )  # fmt: skip
+        self.item.addItem(points)
+        self.item.legend.addItem(points, "measured, 95 % interval")
+
+    def _draw_present(self, picture: Picture) -> None:
+        if picture.present is None:
+            return
+        size, loss = picture.present
+        star = pg.ScatterPlotItem(
+            [size], self._log(np.array([loss])), symbol="star", size=17, pen=pen(self.colours.base),
+            brush=faded(self.colours.error, 255),
+        )  # fmt: skip
+        self.item.addItem(star)
+        self.item.legend.addItem(star, "present plan")
+
+    def _tip(self, x: float, y: float, data: Any) -> str:
+        return self.describe(int(data))
+
+    def describe(self, index: int) -> str:
+        """Return a plan of the front in words."""
+        picture = self._picture
+        assert picture is not None
+        return (
+            f"{picture.bits_per_weight[index]:.3f} bits per weight, {quantities.number(picture.megabytes[index])} MB, "
+            f"{quantities.number(float(picture.loss[index]))} {picture.unit}"
+        )
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Move along the front; Enter takes the plan."""
+        count = 0 if self._picture is None else self._picture.loss.size
+        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
+        if step is not None and count:
+            self._cursor = min(max(self._cursor + step, 0), count - 1)
+            self.draw()
+            self.pointed.emit(self._cursor)
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and 0 <= self._cursor < count:
+            self.taken.emit(self._cursor)
+        else:
+            super().keyPressEvent(event)
+
+
+def _measured_tip(entry: Measured, unit: str) -> str:
+    return (
+        f"{entry.name}: measured {quantities.number(entry.value)} {unit} "
+        f"({quantities.number(entry.low)} to {quantities.number(entry.high)}), predicted {quantities.number(entry.predicted)}"
+    )

@@ -1,0 +1,68 @@
+"""Kernel times as pairs of bars: floating point above, quantized below, every repeat's spread as a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyqtgraph as pg
+
+from workbench.gui.plots.plot import Plot, faded, pen
+from workbench.gui.theme import Colours
+from workbench.models.evaluation import Timing
+
+HALF = 0.36
+
+
+class KernelTimes(Plot):
+    """Medians in microseconds, shorter is better."""
+
+    def __init__(self, colours: Colours) -> None:
+        super().__init__("Kernel times, floating point and quantized", colours, bottom="µs (median, line: 10th to 90th percentile)")
+        self._timings: Sequence[Timing] = ()
+        self.item.getAxis("left").setWidth(170)
+        self.item.getViewBox().setMouseEnabled(x=False, y=True)
+        self.item.getViewBox().invertY(True)
+        self.item.addLegend(offset=(-8, 8), labelTextSize="8pt")
+
+    def show_timings(self, timings: Sequence[Timing]) -> None:
+        """Show other timings."""
+        self._timings = tuple(timings)
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw everything anew."""
+        self.item.clear()
+        self.item.legend.clear()
+        self.item.legend.setLabelTextColor(self.colours.text)
+        if not self._timings:
+            return
+        rows = np.arange(len(self._timings))
+        for name, offset, colour, held in (
+            ("floating point", -HALF / 2, self.colours.baseline, [timing.baseline_samples for timing in self._timings]),
+            ("quantized", HALF / 2, self.colours.quantized, [timing.samples for timing in self._timings]),
+        ):
+            medians = np.array([float(np.median(samples)) for samples in held])
+            bars = pg.BarGraphItem(x0=0, y=rows + offset, width=medians, height=HALF, brush=faded(colour, 170), pen=None)
+            self.item.addItem(bars)
+            self.item.legend.addItem(bars, name)
+            low = np.array([float(np.percentile(samples, 10)) for samples in held])
+            high = np.array([float(np.percentile(samples, 90)) for samples in held])
+            self.item.addItem(
+                pg.ErrorBarItem(
+                    x=medians, y=rows + offset, left=medians - low, right=high - medians, pen=pen(self.colours.text)
+                )
+            )
+        names = [(row, f"{_tail(timing.layer)} · {timing.scheme}") for row, timing in enumerate(self._timings)]
+        self.item.getAxis("left").setTicks([names])
+        most = max(float(np.percentile(timing.samples, 90)) for timing in self._timings)
+        most = max(most, max(float(np.percentile(timing.baseline_samples, 90)) for timing in self._timings))
+        self.item.setXRange(0, most * 1.05, padding=0)
+        self.item.setYRange(-0.6, min(len(self._timings), 14) - 0.4, padding=0)
+
+
+def _tail(name: str, limit: int = 14) -> str:
+    last = name.rsplit(".", 1)[-1]
+    return last if len(last) <= limit else f"…{last[-limit + 1 :]}"
+
+

@@ -1,0 +1,79 @@
+"""A pyqtgraph plot in our colours, with an accessible name.  pyqtgraph reads colours when it is made: ours are set by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyqtgraph as pg
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QFont, QPen
+from PySide6.QtWidgets import QApplication
+
+from workbench.gui.theme import Colours
+
+AXES = ("left", "bottom")
+
+
+def pen(colour: str, width: int = 1, style: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
+    """Return a cosmetic pen, one pixel wide unless told otherwise (wide ones are slow on data)."""
+    made = QPen(QColor(colour), width, style)
+    made.setCosmetic(True)
+    return made
+
+
+def faded(colour: str, alpha: int) -> QColor:
+    """Return the colour with an alpha of 0 to 255."""
+    made = QColor(colour)
+    made.setAlpha(alpha)
+    return made
+
+
+class Plot(pg.PlotWidget):  # type: ignore[misc]
+    """``draw()`` of a subclass clears and fills the plot from what it was given last; a recolouring calls it again."""
+
+    def __init__(self, name: str, colours: Colours, *, left: str = "", bottom: str = "") -> None:
+        super().__init__()
+        self.colours = colours
+        self.setAccessibleName(name)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAntialiasing(False)
+        self.item = self.getPlotItem()
+        self.item.hideButtons()
+        self.item.setMenuEnabled(True)
+        self._labels = {"left": left, "bottom": bottom}
+        self._style_axes()
+
+    def recolour(self, colours: Colours) -> None:
+        """Take other colours and draw again."""
+        self.colours = colours
+        self._style_axes()
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw what was given last."""
+
+    def label(self, axis: str, text: str) -> None:
+        """Name an axis."""
+        self._labels[axis] = text
+        self.item.setLabel(axis, text, color=self.colours.muted)
+
+    def _style_axes(self) -> None:
+        self.setBackground(self.colours.base)
+        font = QFont(QApplication.font())
+        font.setPointSizeF(max(font.pointSizeF() - 1, 7))
+        for name in AXES:
+            axis = self.item.getAxis(name)
+            axis.setPen(pen(self.colours.border))
+            axis.setTextPen(pen(self.colours.muted))
+            axis.setStyle(tickFont=font, tickLength=-4)
+            axis.enableAutoSIPrefix(False)
+            if self._labels[name]:
+                self.item.setLabel(name, self._labels[name], color=self.colours.muted)
+
+    def text(self, content: str, colour: str, **how: Any) -> pg.TextItem:
+        """Return a text item in the interface's font."""
+        item = pg.TextItem(content, color=colour, **how)
+        font = QFont(QApplication.font())
+        font.setPointSizeF(max(font.pointSizeF() - 1, 7))
+        item.setFont(font)
+        return item

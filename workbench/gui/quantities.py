@@ -1,0 +1,102 @@
+"""Numbers as people read them: with a unit and no more digits than they are worth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+NONE = "–"
+"""What stands where there is no number."""
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Return ``value`` with ``digits`` significant digits: 0.0123, 1.2e-6, 12,300; a dash for None and NaN."""
+    if value is None or math.isnan(value):
+        return NONE
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value == 0:
+        return "0"
+    magnitude = abs(value)
+    if magnitude >= 10**digits:
+        text = f"{value:,.0f}" if magnitude < 1e7 else f"{value:.{digits - 1}e}"
+    elif magnitude < 1e-4:
+        text = f"{value:.{max(digits - 2, 0)}e}"
+    else:
+        text = f"{value:.{max(0, digits - 1 - math.floor(math.log10(magnitude)))}f}"
+    return text.replace("e-0", "e-").replace("e+0", "e").replace("-", "−", 1 if value < 0 else 0)
+
+
+def cell(value: float) -> str:
+    """Return ``value`` in at most six characters, for a heatmap cell."""
+    if math.isnan(value):
+        return ""
+    if value == 0:
+        return "0"
+    if 1e-3 <= abs(value) < 1e4:
+        return number(value, 2)
+    return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
+
+
+def data_size(nbytes: float | None) -> str:
+    """Return bytes in decimal units: 812 B, 12.3 kB, 4.56 MB."""
+    if nbytes is None:
+        return NONE
+    size, unit = float(nbytes), "B"
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if abs(size) < 999.5 or unit == "TB":
+            break
+        size /= 1000
+    return f"{size:.0f} {unit}" if unit == "B" else f"{number(size)} {unit}"
+
+
+def count(value: int) -> str:
+    """Return a count with a short suffix: 512, 65.5 k, 1.20 M."""
+    if abs(value) < 10_000:
+        return f"{value:,}"
+    size = float(value)
+    for suffix in ("", "k", "M", "G", "T"):
+        if abs(size) < 999.5 or suffix == "T":
+            return f"{number(size)} {suffix}"
+        size /= 1000
+    raise AssertionError("unreachable")
+
+
+def plural(value: int, noun: str) -> str:
+    """Return ``1 layer``, ``2 layers``, ``1,024 layers``."""
+    return f"{value:,} {noun}{'' if value == 1 else 's'}"
+
+
+def shape(sizes: Sequence[int]) -> str:
+    """Return ``128 × 64``."""
+    return " × ".join(str(size) for size in sizes) or "scalar"
+
+
+def share(value: float) -> str:
+    """Return a share in [0, 1] as a percentage."""
+    if value and value < 1e-4:
+        return f"{number(value * 100, 2)} %"
+    return f"{value * 100:.2f} %"
+
+
+def microseconds(value: float) -> str:
+    """Return microseconds as µs, ms or s."""
+    if value < 1000:
+        return f"{number(value)} µs"
+    return f"{number(value / 1000)} ms" if value < 1e6 else f"{number(value / 1e6)} s"
+
+
+def duration(seconds: float) -> str:
+    """Return ``12 s``, ``3 min 05 s``."""
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def reduction(before: int, after: int) -> str:
+    """Return how much smaller ``after`` is than ``before``: ``3.4× smaller``."""
+    if after <= 0 or before <= 0:
+        return NONE
+    ratio = before / after
+    return "same size" if abs(ratio - 1) < 0.005 else f"{ratio:.2f}× {'smaller' if ratio > 1 else 'of the size'}"

@@ -1,0 +1,82 @@
+"""The schemes that a person can choose from, and the menu of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+
+from PySide6.QtWidgets import QMenu
+
+from workbench.errors import SchemeError
+from workbench.numerics.formats import REGISTRY, activation_schemes, parse_scheme, standard_schemes
+from workbench.planning.plan import KEEP
+from workbench.runtime.workspace import State
+
+REFERENCE_SHAPE = (4096, 4096)
+"""The matrix on which schemes are ordered by their size."""
+
+
+@lru_cache(maxsize=1)
+def families() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return ``(title, scheme names)`` of every family, fewest bits first."""
+    found = []
+    for family in REGISTRY:
+        names = sorted({name for name in family.examples if _stores_weights(name)}, key=reference_bits)
+        if names:
+            found.append((family.title, tuple(names)))
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def reference_bits(name: str) -> float:
+    """Return bits per weight of the scheme on a large square matrix; ``keep`` sorts last."""
+    if name == KEEP:
+        return float("inf")
+    rows, columns = REFERENCE_SHAPE
+    return parse_scheme(name).bits(REFERENCE_SHAPE) / (rows * columns)
+
+
+def _stores_weights(name: str) -> bool:
+    return not name.split("-asym")[0].endswith("-token")
+
+
+def weight_choices(state: State) -> tuple[str, ...]:
+    """Return ``keep``, then the schemes of the shown table (or the standard ones), then what else the plan uses."""
+    table = state.session.sensitivities.get(state.metric) if state.session else None
+    names = list(table.schemes) if table is not None else [scheme.name for scheme in standard_schemes()]
+    names += sorted({held.weights for held in state.assignments.values()} - {*names, KEEP})
+    return (KEEP, *names)
+
+
+def input_choices() -> tuple[str, ...]:
+    """Return the schemes for a layer's inputs."""
+    return tuple(scheme.name for scheme in activation_schemes())
+
+
+def neighbour(scheme: str, choices: Iterable[str], direction: int) -> str | None:
+    """Return the next scheme with more (1) or fewer (-1) bits among ``choices``; None at the end."""
+    ordered = sorted(set(choices) | {scheme}, key=lambda name: (reference_bits(name), name))
+    position = ordered.index(scheme) + direction
+    return ordered[position] if 0 <= position < len(ordered) else None
+
+
+def is_scheme(name: str) -> bool:
+    """Tell whether ``name`` is a scheme."""
+    try:
+        parse_scheme(name)
+    except SchemeError:
+        return False
+    return True
+
+
+def fill_menu(menu: QMenu, chosen: Callable[[str], None], current: str | None = None) -> None:
+    """Add ``keep`` and a submenu for each family; ``chosen`` is called with the scheme's name."""
+    keep = menu.addAction("&Keep in floating point", lambda: chosen(KEEP))
+    keep.setCheckable(True)
+    keep.setChecked(current == KEEP)
+    for title, names in families():
+        submenu = menu.addMenu(f"&{title}")
+        for name in names:
+            action = submenu.addAction(f"{name}\t{reference_bits(name):.2f} bits", lambda name=name: chosen(name))
+            action.setCheckable(True)
+            action.setChecked(name == current)

@@ -1,0 +1,85 @@
+"""A picture of the real window with a session in it, offscreen: ``python -m workbench.gui.screenshot S.qwb out.png``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from workbench.storage.session import Session
+
+SIZE = (1600, 1000)
+
+
+def screenshot(
+    session: Session | str | Path, out: str | Path, size: tuple[int, int] = SIZE, *, dark: bool = False, front: str = ""
+) -> Path:
+    """Draw the window with all its panels filled into ``out`` (PNG) and return its path.
+
+    ``front`` names panels to bring forward, separated by commas.  Raises SessionError where the session cannot be read and
+    OSError where the picture cannot be written.  Where there is no display, Qt's offscreen platform is used.
+    """
+    if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
+        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    from workbench.gui import theme
+    from workbench.gui.app import application
+    from workbench.gui.desk import Desk, NoJobs
+    from workbench.gui.window import Window
+    from workbench.runtime.workspace import Workspace
+
+    path = None if isinstance(session, Session) else Path(session)
+    document = session if isinstance(session, Session) else Session.load(session)
+    app = application()
+    colours = theme.DARK if dark else theme.LIGHT
+    theme.apply(app, colours)
+    desk = Desk(Workspace(), NoJobs())
+    window = Window(desk, colours, keep_layout=False)
+    try:
+        window.resize(*size)
+        window.show()
+        desk.workspace.open(document, path)
+        desk.workspace.select((worst_layer(desk),))
+        for name in filter(None, front.split(",")):
+            window.show_panel(name)
+        for _ in range(5):
+            app.processEvents()
+        if not window.grab().save(str(out)):
+            raise OSError(f"the picture {out} could not be written")
+    finally:
+        window.dispose()
+        app.processEvents()
+    return Path(out)
+
+
+def worst_layer(desk: object) -> str:
+    """Return the layer that costs most under the plan; the first one where nothing is known."""
+    from workbench.gui.desk import Desk
+
+    assert isinstance(desk, Desk)
+    state = desk.workspace.state
+    assert state.session is not None
+    layers, table = state.session.model.layers, state.session.sensitivities.get(state.metric)
+    if not layers:
+        return ""
+    if table is None:
+        return layers[0].name
+    losses = {layer.name: table.of(layer.name, state.assignments[layer.name].weights) for layer in layers}
+    known = {name: loss for name, loss in losses.items() if loss == loss}
+    return max(known, key=lambda name: known[name]) if known else layers[0].name
+
+
+def main() -> None:
+    """Read the command line and draw."""
+    parser = argparse.ArgumentParser(description="Draw the window with a session in it.")
+    parser.add_argument("session", help="a .qwb file")
+    parser.add_argument("out", help="the PNG to write")
+    parser.add_argument("--size", default=f"{SIZE[0]}x{SIZE[1]}", help="width x height, for example 1280x720")
+    parser.add_argument("--dark", action="store_true", help="the dark palette")
+    parser.add_argument("--front", default="", help="panels to bring forward, separated by commas")
+    options = parser.parse_args()
+    width, height = (int(part) for part in options.size.split("x"))
+    screenshot(options.session, options.out, (width, height), dark=options.dark, front=options.front)
+
+
+if __name__ == "__main__":
+    main()

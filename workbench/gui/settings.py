@@ -1,0 +1,61 @@
+"""What outlives the window: recent files, the layout, the colours chosen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray, QSettings
+
+LAYOUT_VERSION = 1
+MAX_RECENT = 10
+
+
+def _store() -> QSettings:
+    return QSettings(QSettings.Format.IniFormat, QSettings.Scope.UserScope, "quantization-workbench", "workbench")
+
+
+def recent() -> list[str]:
+    """Return the recently opened paths that still exist, newest first."""
+    value = _store().value("recent", [])
+    paths = [value] if isinstance(value, str) else list(value or [])
+    return [path for path in paths if Path(path).exists()]
+
+
+def remember(path: str | Path) -> None:
+    """Put ``path`` at the head of the recent files."""
+    text = str(Path(path).absolute())
+    rest = [other for other in recent() if other != text]
+    _store().setValue("recent", [text, *rest][:MAX_RECENT])
+
+
+def forget_recent() -> None:
+    """Clear the recent files."""
+    _store().remove("recent")
+
+
+def theme() -> str:
+    """Return ``system``, ``light`` or ``dark``."""
+    value = str(_store().value("theme", "system"))
+    return value if value in ("light", "dark") else "system"
+
+
+def set_theme(value: str) -> None:
+    """Keep the choice of colours."""
+    _store().setValue("theme", value)
+
+
+def layout() -> tuple[QByteArray, QByteArray] | None:
+    """Return the kept window geometry and dock layout, None where there is none of this version."""
+    store = _store()
+    if int(str(store.value("layout/version", 0))) != LAYOUT_VERSION:
+        return None
+    geometry, docks = store.value("layout/geometry"), store.value("layout/docks")
+    return (geometry, docks) if isinstance(geometry, QByteArray) and isinstance(docks, QByteArray) else None
+
+
+def keep_layout(geometry: QByteArray, docks: QByteArray) -> None:
+    """Keep the window geometry and dock layout."""
+    store = _store()
+    store.setValue("layout/version", LAYOUT_VERSION)
+    store.setValue("layout/geometry", geometry)
+    store.setValue("layout/docks", docks)

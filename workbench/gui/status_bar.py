@@ -1,0 +1,109 @@
+"""The line at the bottom: the last message, the running job, and what the plan costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QSizePolicy, QStatusBar, QWidget
+
+from workbench.gui import quantities
+from workbench.gui.desk import Message
+from workbench.gui.options import METRIC_TITLES
+from workbench.planning.sensitivity import METRICS
+from workbench.runtime.workspace import State
+
+
+class StatusBar(QStatusBar):
+    """``cancel(job id)`` and ``retry(job id)`` serve its buttons."""
+
+    def __init__(self, cancel: Callable[[int], None], retry: Callable[[int], None], parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setSizeGripEnabled(False)
+        self._job: int | None = None
+        self._failed: int | None = None
+        self.message = QLabel("Ready")
+        self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.message.setTextFormat(Qt.TextFormat.PlainText)
+        self.message.setAccessibleName("Message")
+        self.retry_button = self._button("Retry", lambda: self._failed is not None and retry(self._failed))
+        self.bar = QProgressBar()
+        self.bar.setRange(0, 1000)
+        self.bar.setFixedSize(150, 16)
+        self.bar.setAccessibleName("Progress of the running job")
+        self.cancel_button = self._button("Cancel", lambda: self._job is not None and cancel(self._job))
+        self.size_label = self._figure("Bytes of the whole model under the plan, and beside its floating-point size")
+        self.bits_label = self._figure("Bits per weight over the quantizable layers, scales and zero points included")
+        self.loss_label = self._figure("Sum of the chosen cells' scores; lower is better")
+        self.addWidget(self.message, 1)
+        for widget in (self.retry_button, self.bar, self.cancel_button, self.size_label, self.bits_label, self.loss_label):
+            self.addPermanentWidget(widget)
+        for hidden in (self.retry_button, self.bar, self.cancel_button):
+            hidden.hide()
+
+    def _button(self, text: str, clicked: Callable[[], Any]) -> QPushButton:
+        button = QPushButton(text)
+        button.setFixedHeight(20)
+        button.clicked.connect(lambda _: clicked())
+        return button
+
+    def _figure(self, tip: str) -> QLabel:
+        label = QLabel()
+        label.setProperty("role", "figure")
+        label.setToolTip(tip)
+        label.setContentsMargins(10, 0, 4, 0)
+        return label
+
+    def say(self, message: Message) -> None:
+        """Show a message."""
+        text = f"{message.title}: {message.text}" if message.text else message.title
+        self.message.setText(text.replace("\n", " "))
+        self.message.setToolTip(text)
+        self.message.setProperty("role", "error" if message.level == "error" else "")
+        self.message.style().polish(self.message)
+
+    def show_jobs(self, views: tuple[Any, ...]) -> None:
+        """Show the running job; offer to try the last one again if it failed."""
+        running = next((view for view in views if view.status == "running"), None)
+        queued = sum(view.status == "queued" for view in views)
+        self._job = running.id if running else None
+        self.bar.setVisible(running is not None)
+        self.cancel_button.setVisible(running is not None)
+        if running is not None:
+            self.bar.setValue(round(running.fraction * 1000))
+            more = f" (and {queued} more)" if queued else ""
+            self.message.setText(f"{running.title}{more} – {running.text}" if running.text else f"{running.title}{more}")
+        last = views[-1] if views else None
+        self._failed = last.id if last is not None and last.status == "failed" else None
+        self.retry_button.setVisible(self._failed is not None)
+
+    def show_state(self, state: State) -> None:
+        """Show bytes, bits per weight and the predicted loss."""
+        totals, session = state.totals, state.session
+        figures = (self.size_label, self.bits_label, self.loss_label)
+        for label in figures:
+            label.setVisible(session is not None)
+        if session is None:
+            return
+        if totals is None:
+            self.size_label.setText("the plan does not fit the model")
+            self.size_label.setToolTip(state.plan_error)
+            self.bits_label.clear()
+            self.loss_label.clear()
+            return
+        ratio = quantities.reduction(session.model.nbytes, totals.nbytes)
+        self.size_label.setText(f"{quantities.data_size(totals.nbytes)} ({ratio})")
+        self.bits_label.setText(f"{totals.bits_per_weight:.3f} bits/weight")
+        self.loss_label.setText(_loss(state))
+
+
+def _loss(state: State) -> str:
+    title, unit = METRIC_TITLES.get(state.metric, state.metric), METRICS.get(state.metric, "")
+    totals = state.totals
+    assert totals is not None
+    if totals.predicted is not None:
+        return f"{title} {quantities.number(totals.predicted)} {'nats' if unit == 'nats' else ''}".rstrip()
+    if totals.missing:
+        return f"{title}: {quantities.plural(totals.missing, 'layer')} not scored"
+    return f"{title}: not scored"

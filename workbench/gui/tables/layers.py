@@ -1,0 +1,319 @@
+"""The layer tree as Qt sees it: a view of the state, never a copy.  Made for 10,000 rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QColor, QFont
+
+from workbench.gui import quantities
+from workbench.gui.tables.layer_rows import ROOT, Row, Rows, flat, tree
+from workbench.gui.theme import Colours
+from workbench.models.layer import Layer
+from workbench.planning.plan import KEEP
+from workbench.planning.totals import layer_bits
+from workbench.runtime.workspace import State
+
+Index = QModelIndex | QPersistentModelIndex
+LAYER_ROLE = Qt.ItemDataRole.UserRole + 1
+"""The Layer of a row, None for others."""
+STATISTICS_ROLE = Qt.ItemDataRole.UserRole + 2
+"""The LayerStatistics of the row's weight, None for others."""
+
+NAME, SCHEME, HISTOGRAM, BITS, SIZE, LOSS, SHAPE, WEIGHTS, KIND, INPUTS = range(10)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its heading, what it means, whether it holds numbers, its width in characters."""
+
+    title: str
+    tip: str
+    numeric: bool
+    width: int
+
+
+COLUMNS = (
+    Column("Layer", "Blocks and layers in the order of the network", False, 24),
+    Column("Scheme", "How the plan stores the weight; double-click or F2 to change it", False, 15),
+    Column("Weights", "Histogram of the weight's values, from its least to its greatest", False, 12),
+    Column("Bits", "Bits per weight, scales and zero points included", True, 6),
+    Column("Size", "Bytes of the weight under the plan", True, 9),
+    Column("Loss", "Score of the chosen scheme for this layer alone; lower is better", True, 9),
+    Column("Shape", "Shape of the weight as the model stores it", False, 12),
+    Column("Count", "Number of weights", True, 8),
+    Column("Kind", "What the weight does", False, 10),
+    Column("Inputs", "How the plan stores the layer's inputs", False, 14),
+)
+
+
+class LayersModel(QAbstractItemModel):
+    """Rows from the model's summary; every other cell is read from the state when it is painted.
+
+    ``assigned(layer name, scheme)`` is emitted when a person edits the scheme column in place.
+    """
+
+    assigned = Signal(str, str)
+
+    def __init__(self, colours: Colours, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._state = State()
+        self._rows = Rows()
+        self._filter = ""
+        self._order: tuple[int, Qt.SortOrder] | None = None
+        self.recolour(colours)
+        self._bold = QFont()
+        self._bold.setWeight(QFont.Weight.DemiBold)
+
+    # ---------------------------------------------------------------- what is shown
+
+    def take(self, state: State) -> None:
+        """Show ``state``; rows are rebuilt only for another model."""
+        old, self._state = self._state, state
+        model = state.session.model if state.session else None
+        before = old.session.model if old.session else None
+        if model is not before or (self._order is not None and self._order[0] in (SCHEME, BITS, SIZE, LOSS, INPUTS)):
+            self.rebuild()
+        elif old is not state:
+            self._touch()
+
+    def show_only(self, text: str) -> None:
+        """Show the layers whose name, kind or scheme holds ``text``."""
+        if text.strip().lower() != self._filter:
+            self._filter = text.strip().lower()
+            self.rebuild()
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Sort by ``column`` as a flat list; column 0 ascending is the tree in the order of the network."""
+        plain = column <= NAME and order == Qt.SortOrder.AscendingOrder
+        self._order = None if plain else (column, order)
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """Make the rows anew."""
+        self.beginResetModel()
+        self._rows = self._made()
+        self.endResetModel()
+
+    def recolour(self, colours: Colours) -> None:
+        """Take other colours."""
+        self._muted, self._accent = QColor(colours.muted), QColor(colours.accent)
+
+    def _made(self) -> Rows:
+        session = self._state.session
+        if session is None:
+            return Rows()
+        wanted = [layer for layer in session.model.layers if self._filter in self._haystack(layer)]
+        if self._order is not None:
+            column, order = self._order
+            wanted.sort(key=lambda layer: self._key(layer, column), reverse=order == Qt.SortOrder.DescendingOrder)
+            return flat(wanted)
+        return tree(session.model, {layer.name for layer in wanted} if self._filter else None)
+
+    def _haystack(self, layer: Layer) -> str:
+        return f"{layer.name} {layer.kind} {self._scheme(layer)}".lower() if self._filter else ""
+
+    def _touch(self) -> None:
+        last = len(COLUMNS) - 1
+        parents = [ROOT, *(index for index in self._rows.top if self._rows.rows[index].children)]
+        for parent in parents:
+            children = self._children(parent)
+            if children:
+                first, final = children[0], children[-1]
+                self.dataChanged.emit(self.createIndex(0, 0, first), self.createIndex(len(children) - 1, last, final))
+
+    # ---------------------------------------------------------------- cells
+
+    def _scheme(self, layer: Layer) -> str:
+        assignment = self._state.assignments.get(layer.name)
+        return assignment.weights if assignment else KEEP
+
+    def _bits(self, layer: Layer) -> int:
+        return layer_bits(layer, self._scheme(layer))
+
+    def _loss(self, layer: Layer) -> float:
+        session, scheme = self._state.session, self._scheme(layer)
+        table = session.sensitivities.get(self._state.metric) if session else None
+        if scheme == KEEP:
+            return 0.0
+        return math.nan if table is None else table.of(layer.tied_to or layer.name, scheme)
+
+    def _key(self, layer: Layer, column: int) -> Any:
+        if column == LOSS:
+            loss = self._loss(layer)
+            return -1.0 if math.isnan(loss) else loss
+        keys: dict[int, Callable[[], Any]] = {
+            NAME: lambda: layer.name, SCHEME: lambda: self._scheme(layer), SHAPE: lambda: layer.parameters,
+            BITS: lambda: self._bits(layer) / max(layer.parameters, 1), SIZE: lambda: self._bits(layer),
+            WEIGHTS: lambda: layer.parameters, KIND: lambda: str(layer.kind),
+            INPUTS: lambda: self._state.assignments[layer.name].inputs or "" if self._state.assignments else "",
+        }  # fmt: skip
+        return keys.get(column, lambda: 0)()
+
+    def _text(self, row: Row, column: int) -> str:
+        if column == NAME:
+            return self._label(row)
+        if row.layer is not None:
+            return self._layer_text(row.layer, column)
+        if row.kept is not None:
+            return self._kept_text(row, column)
+        if column == WEIGHTS:
+            layers = (self._rows.rows[child].layer for child in row.children)
+            total = sum(layer.parameters for layer in layers if layer is not None)
+            return quantities.count(total) if total else ""
+        return ""
+
+    def _label(self, row: Row) -> str:
+        session = self._state.session
+        if row.layer is None or session is None:
+            return row.label
+        locked = " 🔒" if row.layer.name in session.locked else ""
+        tied = " (tied)" if row.layer.tied_to else ""
+        return f"{row.label}{tied}{locked}"
+
+    def _kept_text(self, row: Row, column: int) -> str:
+        kept = row.kept
+        assert kept is not None
+        if column == SCHEME:
+            return kept.dtype
+        if column == SIZE:
+            return quantities.data_size(kept.nbytes)
+        if column == SHAPE:
+            return quantities.shape(kept.shape)
+        return quantities.count(math.prod(kept.shape)) if column == WEIGHTS else ""
+
+    def _layer_text(self, layer: Layer, column: int) -> str:
+        if column == SCHEME:
+            scheme = self._scheme(layer)
+            return f"keep ({layer.dtype})" if scheme == KEEP else scheme
+        if column == BITS:
+            return f"{self._bits(layer) / max(layer.parameters, 1):.2f}"
+        if column == SIZE:
+            return quantities.data_size(self._bits(layer) / 8)
+        if column == LOSS:
+            return quantities.number(self._loss(layer))
+        if column == SHAPE:
+            return quantities.shape(layer.shape)
+        if column == WEIGHTS:
+            return quantities.count(layer.parameters)
+        if column == KIND:
+            return str(layer.kind).replace("_", " ")
+        if column == INPUTS:
+            assignment = self._state.assignments.get(layer.name)
+            return (assignment.inputs if assignment else None) or "floating point"
+        return ""
+
+    def _tip(self, row: Row) -> str:
+        layer = row.layer
+        if layer is None:
+            return row.label
+        lines = [layer.name, f"{layer.dtype}, {quantities.shape(layer.shape)}, as stored {_stored(layer)}"]
+        if layer.tied_to:
+            lines.append(f"tied to {layer.tied_to}: one tensor, stored once")
+        if layer.shares_with:
+            lines.append(f"must share its scheme with {', '.join(layer.shares_with)}")
+        if self._state.session and layer.name in self._state.session.model.non_finite:
+            lines.append("holds NaN or infinite values")
+        return "\n".join(lines)
+
+    # ---------------------------------------------------------------- Qt's questions
+
+    def _children(self, index: int) -> list[int]:
+        return self._rows.top if index == ROOT else self._rows.rows[index].children
+
+    def row_at(self, index: Index) -> Row:
+        """Return the record of a valid index."""
+        return self._rows.rows[index.internalId()]
+
+    def index_of(self, layer: str, column: int = 0) -> QModelIndex:
+        """Return the index of a layer's row; invalid if it is filtered out."""
+        row = self._rows.of.get(layer)
+        return QModelIndex() if row is None else self.createIndex(self._rows.rows[row].position, column, row)
+
+    def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
+        children = self._children(parent.internalId() if parent.isValid() else ROOT)
+        if not (0 <= row < len(children) and 0 <= column < len(COLUMNS)):
+            return QModelIndex()
+        return self.createIndex(row, column, children[row])
+
+    def parent(self, index: Index = QModelIndex()) -> QModelIndex:  # type: ignore[override]  # noqa: B008
+        if not index.isValid():
+            return QModelIndex()
+        parent = self.row_at(index).parent
+        return QModelIndex() if parent == ROOT else self.createIndex(self._rows.rows[parent].position, 0, parent)
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        if parent.column() > 0:
+            return 0
+        return len(self._children(parent.internalId() if parent.isValid() else ROOT))
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return len(COLUMNS)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if orientation != Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return COLUMNS[section].title
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return COLUMNS[section].tip
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            side = Qt.AlignmentFlag.AlignRight if COLUMNS[section].numeric else Qt.AlignmentFlag.AlignLeft
+            return side | Qt.AlignmentFlag.AlignVCenter
+        return None
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        if not index.isValid():
+            return Qt.ItemFlag.NoItemFlags
+        flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+        if index.column() == SCHEME and self.row_at(index).layer is not None:
+            flags |= Qt.ItemFlag.ItemIsEditable
+        return flags
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        row, column = self.row_at(index), index.column()
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._text(row, column)
+        if role == Qt.ItemDataRole.TextAlignmentRole and COLUMNS[column].numeric:
+            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return self._foreground(row, column)
+        if role == Qt.ItemDataRole.FontRole and row.is_group and column == NAME:
+            return self._bold
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return self._tip(row)
+        if role == Qt.ItemDataRole.EditRole and row.layer is not None:
+            return self._scheme(row.layer)
+        if role == LAYER_ROLE:
+            return row.layer
+        if role == STATISTICS_ROLE and row.layer is not None and self._state.session is not None:
+            owner = row.layer.tied_to or row.layer.name
+            held = self._state.session.statistics
+            return held.get((row.layer.name, "weight")) or held.get((owner, "weight"))
+        return None
+
+    def _foreground(self, row: Row, column: int) -> QColor | None:
+        if row.layer is None:
+            return self._muted if row.kept is not None else None
+        if column == SCHEME:
+            return self._muted if self._scheme(row.layer) == KEEP else self._accent
+        return self._muted if column in (SHAPE, WEIGHTS, KIND, INPUTS) else None
+
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        if role != Qt.ItemDataRole.EditRole or not index.isValid() or not value:
+            return False
+        layer = self.row_at(index).layer
+        if layer is None:
+            return False
+        self.assigned.emit(layer.name, str(value))
+        return True
+
+
+def _stored(layer: Layer) -> str:
+    return quantities.data_size(layer.nbytes)

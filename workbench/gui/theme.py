@@ -1,0 +1,104 @@
+"""Our own light and dark palettes on the Fusion style, so that the window looks the same on every platform."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
+from PySide6.QtWidgets import QApplication, QStyleFactory
+
+POINT_SIZE = 9.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Colours:
+    """Every colour of the window, by what it is for (``#rrggbb``).  ``series`` is safe for colour-blind people."""
+
+    dark: bool
+    window: str
+    base: str
+    alternate: str
+    raised: str
+    text: str
+    muted: str
+    border: str
+    accent: str
+    on_accent: str
+    selection: str
+    warning: str
+    error: str
+    good: str
+    baseline: str
+    quantized: str
+    predicted: str
+    series: tuple[str, ...]
+
+
+LIGHT = Colours(
+    dark=False, window="#eef0f3", base="#ffffff", alternate="#f7f8fa", raised="#e4e7ec", text="#1b2027",
+    muted="#565f6b", border="#c9ced6", accent="#1f5fbf", on_accent="#ffffff", selection="#cfe0f8",
+    warning="#8a5a00", error="#b3261e", good="#1b7340", baseline="#5f6875", quantized="#0067a8", predicted="#b4500a",
+    series=("#0067a8", "#b4500a", "#00785a", "#8c3f8c", "#7a6300", "#3b7fb0"),
+)  # fmt: skip
+
+DARK = Colours(
+    dark=True, window="#20242a", base="#171a1f", alternate="#1b1f25", raised="#2a2f37", text="#e3e7ec",
+    muted="#9fa9b5", border="#3a414b", accent="#6ba6f8", on_accent="#0d1117", selection="#28456b",
+    warning="#e3b341", error="#ff8a80", good="#6fcf97", baseline="#a3adb9", quantized="#56b4e9", predicted="#f0a04b",
+    series=("#56b4e9", "#f0a04b", "#3fc59d", "#d896d8", "#e6d34a", "#9cc7e6"),
+)  # fmt: skip
+
+
+def choose(setting: str = "system") -> Colours:
+    """Return the palette for ``light``, ``dark`` or ``system`` (which follows the desktop)."""
+    if setting in ("light", "dark"):
+        return DARK if setting == "dark" else LIGHT
+    scheme = QGuiApplication.styleHints().colorScheme()
+    return DARK if scheme == Qt.ColorScheme.Dark else LIGHT
+
+
+def apply(app: QApplication, colours: Colours) -> None:
+    """Give ``app`` the Fusion style, the palette, the font and the style sheet."""
+    app.setStyle(QStyleFactory.create("Fusion"))
+    app.setPalette(_palette(colours))
+    app.setFont(interface_font())
+    app.setStyleSheet(style_sheet(colours))
+
+
+def interface_font() -> QFont:
+    """Return the interface's font: the system's family with digits of equal width."""
+    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
+    font.setPointSizeF(POINT_SIZE)
+    font.setFeature(QFont.Tag("tnum"), 1)
+    return font
+
+
+def style_sheet(colours: Colours) -> str:
+    """Return the style sheet with every ``@role`` replaced by its colour."""
+    text = (files("workbench_resources") / "style" / "workbench.qss").read_text(encoding="utf-8")
+    for role, colour in sorted(asdict(colours).items(), key=lambda item: -len(item[0])):
+        if isinstance(colour, str):
+            text = text.replace(f"@{role}", colour)
+    return text
+
+
+def _palette(colours: Colours) -> QPalette:
+    role, group = QPalette.ColorRole, QPalette.ColorGroup
+    palette = QPalette()
+    for name, colour in (
+        (role.Window, colours.window), (role.WindowText, colours.text), (role.Base, colours.base),
+        (role.AlternateBase, colours.alternate), (role.Text, colours.text), (role.Button, colours.raised),
+        (role.ButtonText, colours.text), (role.BrightText, colours.error), (role.Highlight, colours.selection),
+        (role.HighlightedText, colours.text), (role.Link, colours.accent), (role.LinkVisited, colours.accent),
+        (role.ToolTipBase, colours.raised), (role.ToolTipText, colours.text), (role.PlaceholderText, colours.muted),
+        (role.Accent, colours.accent), (role.Light, colours.raised), (role.Midlight, colours.raised),
+        (role.Mid, colours.border), (role.Dark, colours.border),
+    ):  # fmt: skip
+        palette.setColor(name, QColor(colour))
+    for name in (role.WindowText, role.Text, role.ButtonText):
+        faded = QColor(colours.muted)
+        faded.setAlphaF(0.65)
+        palette.setColor(group.Disabled, name, faded)
+    return palette

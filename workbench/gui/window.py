@@ -1,0 +1,353 @@
+"""The main window: docks from PANELS, menus and toolbar from ACTIONS.  No domain logic."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QMenu, QMessageBox, QStackedWidget, QToolBar
+
+from workbench.gui import dialogs, icons, settings, theme
+from workbench.gui.actions import ACTIONS, MENUS, Situation
+from workbench.gui.commands import Commands
+from workbench.gui.desk import Desk, Message
+from workbench.gui.panels import PANELS
+from workbench.gui.panels.panel import Panel
+from workbench.gui.start_page import StartPage
+from workbench.gui.status_bar import StatusBar
+from workbench.planning.sensitivity import Sensitivity
+from workbench.runtime.workspace import State
+
+POLL_MS = 33
+LEFT = Qt.DockWidgetArea.LeftDockWidgetArea
+RIGHT = Qt.DockWidgetArea.RightDockWidgetArea
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What the window has drawn: the state, and whether something newer waits."""
+
+    state: State
+    waiting: bool = False
+
+
+class Window(QMainWindow):
+    """Gives every panel the newest state, at most once for each turn of the event loop."""
+
+    def __init__(self, desk: Desk, colours: theme.Colours, *, keep_layout: bool = True) -> None:
+        super().__init__()
+        self._keeps_layout = keep_layout
+        self.desk = desk
+        self.colours = colours
+        self.commands = Commands(desk, self)
+        self.closed = False
+        self.on_closed = lambda: None
+        self._shown = _Shown(State())
+        self._errors: list[QMessageBox] = []
+        self.setAcceptDrops(True)
+        self.setWindowIcon(icons.icon("workbench", colours))
+        self._build_docks()
+        self.start_page = StartPage(colours, self.trigger, self.commands.open_path)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.start_page)
+        self.pages.addWidget(self.area)
+        self.setCentralWidget(self.pages)
+        self._build_actions()
+        self.status = StatusBar(desk.cancel, desk.retry, self)
+        self.setStatusBar(self.status)
+        self._connect()
+        self.resize(1440, 900)
+        if keep_layout:
+            self._restore_layout()
+        self._redraw(force=True)
+
+    # ---------------------------------------------------------------- building
+
+    def _build_docks(self) -> None:
+        self.area = QMainWindow()
+        self.area.setWindowFlags(Qt.WindowType.Widget)
+        self.area.setDockNestingEnabled(True)
+        self.area.setDockOptions(self.area.dockOptions() | QMainWindow.DockOption.AllowTabbedDocks)
+        self.area.setTabPosition(LEFT | RIGHT, self.area.tabPosition(LEFT).North)
+        self.panels: dict[str, Any] = {}
+        self.docks: dict[str, QDockWidget] = {}
+        for spec in PANELS:
+            panel: Panel = spec.make(self.desk, self.colours)
+            dock = QDockWidget(spec.title)
+            dock.setObjectName(spec.id)
+            dock.setWidget(panel)
+            dock.setAccessibleName(spec.title)
+            self.panels[spec.id], self.docks[spec.id] = panel, dock
+        self._place_docks()
+        self._first_layout = self.area.saveState(settings.LAYOUT_VERSION)
+
+    def _place_docks(self) -> None:
+        corners: dict[str, QDockWidget] = {}
+        for spec in PANELS:
+            dock = self.docks[spec.id]
+            if spec.place in corners:
+                self.area.tabifyDockWidget(corners[spec.place], dock)
+            else:
+                self.area.addDockWidget(LEFT if spec.place.startswith("left") else RIGHT, dock, Qt.Orientation.Vertical)
+                corners[spec.place] = dock
+        for dock in corners.values():
+            dock.raise_()
+        order = [corners[place] for place in ("left top", "left bottom", "right top", "right bottom")]
+        self.area.resizeDocks([order[0], order[2]], [40, 60], Qt.Orientation.Horizontal)
+        self.area.resizeDocks(order[:2], [64, 36], Qt.Orientation.Vertical)
+        self.area.resizeDocks(order[2:], [55, 45], Qt.Orientation.Vertical)
+
+    def _build_actions(self) -> None:
+        self.actions_by_id: dict[str, QAction] = {}
+        self.menus = {title: self.menuBar().addMenu(title) for title in MENUS}
+        bar = QToolBar("Actions")
+        bar.setObjectName("toolbar")
+        bar.setIconSize(QSize(18, 18))
+        bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        bar.setMovable(False)
+        for spec in ACTIONS:
+            action = QAction(spec.text, self)
+            action.setObjectName(spec.id)
+            action.setShortcut(QKeySequence(spec.shortcut))
+            action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+            action.triggered.connect(lambda _=False, spec=spec: spec.task(self.commands))
+            self.addAction(action)
+            self.actions_by_id[spec.id] = action
+            if spec.separated:
+                self.menus[spec.menu].addSeparator()
+            self.menus[spec.menu].addAction(action)
+            if spec.icon:
+                action.setIcon(icons.icon(spec.icon, self.colours))
+                action.setIconText(spec.text.replace("&", "").replace("…", "").replace("Open Model File", "Open"))
+                bar.addAction(action)
+                if spec.id in ("export", "redo"):
+                    bar.addSeparator()
+        self.addToolBar(bar)
+        self.toolbar = bar
+        self._add_recent_menu()
+        self._add_panel_actions()
+
+    def _add_recent_menu(self) -> None:
+        self.recent_menu = QMenu("Open &Recent", self)
+        self.recent_menu.aboutToShow.connect(self._fill_recent)
+        self.menus["&File"].insertMenu(self.actions_by_id["save"], self.recent_menu)
+
+    def _add_panel_actions(self) -> None:
+        menu = self.menus["&View"]
+        menu.addSeparator()
+        for number, spec in enumerate(PANELS, 1):
+            action = QAction(spec.title, self)
+            action.setShortcut(QKeySequence(f"Alt+{number}"))
+            action.setToolTip(f"Go to the panel {spec.title}")
+            action.triggered.connect(lambda _=False, panel=spec.id: self.show_panel(panel))
+            menu.addAction(action)
+            self.addAction(action)
+
+    def _connect(self) -> None:
+        desk = self.desk
+        desk.ask_trust = lambda file: dialogs.ask_trust(self, file)
+        desk.show_error = self._show_error
+        desk.on_message = self._say
+        self._unsubscribe = [desk.workspace.subscribe(self._changed), desk.jobs.subscribe(self._jobs_changed)]
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(0)
+        self._soon.timeout.connect(self._redraw)
+        self._timer = QTimer(self)
+        self._timer.setInterval(POLL_MS)
+        self._timer.timeout.connect(self._poll)
+        self._timer.start()
+        QApplication.styleHints().colorSchemeChanged.connect(self._system_colours)
+
+    # ---------------------------------------------------------------- redrawing
+
+    def _changed(self, old: State, new: State) -> None:
+        self._shown.waiting = True
+        self._soon.start()
+
+    def _poll(self) -> None:
+        self.desk.jobs.poll()
+        self._redraw()
+
+    def _redraw(self, force: bool = False) -> None:
+        if not (self._shown.waiting or force):
+            return
+        self._shown.waiting = False
+        state = self.desk.workspace.state
+        if self.pages.currentIndex() != (1 if state.session else 0) or force:
+            self.pages.setCurrentIndex(1 if state.session else 0)
+            self.start_page.show_recent(settings.recent())
+        for panel in self.panels.values():
+            panel.take(state)
+        self.status.show_state(state)
+        self._enable_actions()
+        self._show_title(state)
+        self._shown.state = state
+
+    def _enable_actions(self) -> None:
+        views = self.desk.jobs.views
+        now = Situation(
+            state=self.desk.workspace.state,
+            running=any(view.status in ("running", "queued") for view in views),
+            failed=any(view.status in ("failed", "cancelled") for view in views),
+        )
+        for spec in ACTIONS:
+            action, reason = self.actions_by_id[spec.id], spec.enabled_when(now)
+            action.setEnabled(reason is None)
+            tip = spec.tip or spec.text.replace("&", "").rstrip("…")
+            action.setToolTip(f"{tip} ({spec.shortcut})" if reason is None else f"{tip}\nNot now: {reason}")
+        for name in ("undo", "redo"):
+            step = getattr(now.state, f"{name}_name")
+            self.actions_by_id[name].setText(f"&{name.capitalize()} {step}".strip())
+            self.actions_by_id[name].setIconText(name.capitalize())
+
+    def _show_title(self, state: State) -> None:
+        if state.session is None:
+            self.setWindowTitle("Quantization Workbench")
+            self.setWindowModified(False)
+            return
+        name = state.path.name if state.path else state.session.model.name
+        self.setWindowTitle(f"{name}[*] – Quantization Workbench")
+        self.setWindowModified(state.dirty)
+
+    def _jobs_changed(self, views: tuple[Any, ...]) -> None:
+        self.status.show_jobs(views)
+        self.panels["jobs"].show_jobs(views)
+        self._enable_actions()
+        for view in views:
+            if view.status == "running":
+                partial = self.desk.jobs.partial(view.id)
+                if isinstance(partial, Sensitivity):
+                    self.panels["sensitivity"].show_partial(partial)
+
+    def _say(self, message: Message) -> None:
+        self.status.say(message)
+        self.panels["jobs"].show_messages()
+
+    def _show_error(self, title: str, text: str) -> None:
+        box = dialogs.show_error(self, title, text)
+        self._errors.append(box)
+        box.destroyed.connect(lambda: self._errors.remove(box) if box in self._errors else None)
+
+    def engine_event(self, event: str, text: str) -> None:
+        """Tell about the engine process: ``started``, ``died``, ``restarted``."""
+        if event == "died":
+            self.desk.say("The engine process ended", f"{text}; it is started again, nothing is lost", "error")
+        elif event == "restarted":
+            self.desk.say("The engine process is running again", text)
+
+    # ---------------------------------------------------------------- what a person does
+
+    def trigger(self, action: str) -> None:
+        """Do an action by its id."""
+        self.actions_by_id[action].trigger()
+
+    def show_panel(self, name: str) -> None:
+        """Bring a panel to the front and give it the keyboard."""
+        self.docks[name].show()
+        self.docks[name].raise_()
+        self.panels[name].setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def switch_colours(self) -> None:
+        """Switch between light and dark, and remember it."""
+        chosen = theme.LIGHT if self.colours.dark else theme.DARK
+        settings.set_theme("dark" if chosen.dark else "light")
+        self.recolour(chosen)
+
+    def recolour(self, colours: theme.Colours) -> None:
+        """Draw everything in other colours."""
+        self.colours = colours
+        app = QApplication.instance()
+        assert isinstance(app, QApplication)
+        theme.apply(app, colours)
+        for spec in ACTIONS:
+            if spec.icon:
+                self.actions_by_id[spec.id].setIcon(icons.icon(spec.icon, colours))
+        self.start_page.recolour(colours)
+        for panel in self.panels.values():
+            panel.recolour(colours)
+        self._redraw(force=True)
+
+    def reset_layout(self) -> None:
+        """Put the docks where they were at first."""
+        self.area.restoreState(self._first_layout, settings.LAYOUT_VERSION)
+        self._place_docks()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Take one local file or folder."""
+        urls = event.mimeData().urls()
+        if len(urls) == 1 and urls[0].isLocalFile():
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Open what was dropped."""
+        event.acceptProposedAction()
+        self.commands.open_path(event.mimeData().urls()[0].toLocalFile())
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Ask about unsaved work; the window closes once that is answered."""
+        if self.closed or not self.desk.workspace.state.dirty:
+            self._leave()
+            event.accept()
+            return
+        event.ignore()
+        self.desk.start(self._ask_and_close())
+
+    async def _ask_and_close(self) -> None:
+        if await self.commands.may_discard():
+            self.closed = True
+            self.close()
+
+    def _leave(self) -> None:
+        self.closed = True
+        if self._keeps_layout:
+            settings.keep_layout(self.saveGeometry(), self.area.saveState(settings.LAYOUT_VERSION))
+        self.on_closed()
+
+    def dispose(self) -> None:
+        """End timers, subscriptions and dialogs; the window is deleted with the next turn of the event loop."""
+        self._timer.stop()
+        self._soon.stop()
+        for end in self._unsubscribe:
+            end()
+        self._unsubscribe = []
+        QApplication.styleHints().colorSchemeChanged.disconnect(self._system_colours)
+        for box in tuple(self._errors):
+            box.close()
+        self.closed = True
+        self.close()
+        self.deleteLater()
+
+    # ---------------------------------------------------------------- inside
+
+    def _system_colours(self) -> None:
+        if settings.theme() == "system":
+            self.recolour(theme.choose("system"))
+
+    def _restore_layout(self) -> None:
+        kept = settings.layout()
+        if kept is not None:
+            self.restoreGeometry(kept[0])
+            self.area.restoreState(kept[1], settings.LAYOUT_VERSION)
+
+    def _fill_recent(self) -> None:
+        self.recent_menu.clear()
+        for path in settings.recent():
+            action = self.recent_menu.addAction(Path(path).name, lambda path=path: self.commands.open_path(path))
+            action.setToolTip(path)
+        if self.recent_menu.isEmpty():
+            self.recent_menu.addAction("Nothing yet").setEnabled(False)
+            return
+        self.recent_menu.addSeparator()
+        self.recent_menu.addAction("&Clear", settings.forget_recent)
+
+
+async def until_closed(window: Window) -> None:
+    """Wait until the person has closed the window."""
+    closed = asyncio.Event()
+    window.on_closed = closed.set
+    await closed.wait()
