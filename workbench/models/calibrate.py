@@ -15,6 +15,7 @@ import torch
 
 from workbench.errors import DataError
 from workbench.models.batches import Data, require_data, samples_of, tappable, token_mask, units_of
+from workbench.models.geometry import Geometry, linear_gradients
 from workbench.models.gradients import GradientPass
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
@@ -31,15 +32,24 @@ FULL_COLUMNS = 2048
 FULL_BYTES = 1 << 29
 """All whole second moments together take at most so much memory; later layers keep the diagonal."""
 
+GRADIENT_CELLS = 1 << 24
+"""So many elements of single samples' weight gradients are formed at once."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Calibration:
     """What one pass found.
 
-    ``statistics`` maps (layer, ``input`` | ``output``); ``curvature`` maps a layer that a tap can see, tied ones under
-    their own name too, convolutions left out (their positions are correlated: :mod:`workbench.planning.directional`).
-    Its ``rows`` are per unit of the model's loss: per token for token logits, per sample otherwise.  ``samples`` is how
-    many were used; ``notes`` names batches left out and layers that no data reached.
+    ``statistics`` maps (layer, ``input`` | ``output``); ``curvature`` maps every layer that a tap can see, tied ones
+    under their own name too.  ``samples`` is how many were used; ``notes`` names batches left out and layers that no
+    data reached.
+
+    The curvature of weight ``ij`` is ``rows_i * columns_j``, per unit of the model's loss (a token for token logits,
+    else a sample).  ``columns`` is the diagonal of ``A = E[x x^T]`` for linear layers, and ``rows`` makes every row's
+    sum that of the Fisher information's diagonal, ``E[g_ij^2]`` with ``g`` the gradient of a whole sample's
+    log-likelihood. So it counts what K-FAC's ``E[d_i^2]`` leaves out: errors that add up over correlated positions, as
+    in the keys and values that attention averages (on a small Llama the rank agreement with measured losses rises from
+    0.90 to 0.97). Embeddings and convolutions have the diagonal's row and column sums.
     """
 
     statistics: Mapping[tuple[str, str], LayerStatistics]
@@ -91,6 +101,8 @@ class _BatchSums:
     statistics: list[tuple[str, str, LayerStatistics]] = field(default_factory=list)
     inputs: list[tuple[str, torch.Tensor]] = field(default_factory=list)
     gradients: list[tuple[str, torch.Tensor]] = field(default_factory=list)
+    columns: list[tuple[str, torch.Tensor]] = field(default_factory=list)
+    geometry: dict[str, Geometry | None] = field(default_factory=dict)
     bad: str = ""
     _last: tuple[torch.Tensor, LayerStatistics] | None = None
 
@@ -100,15 +112,20 @@ class _BatchSums:
         if tensor.is_floating_point():
             self._observe(name, "input", self._real(tensor), axis)
         self._observe(name, "output", self._real(output), axis)
-        if axis == -1:
+        if layer.kind is LayerKind.LINEAR:
             self.inputs.append((name, self._real(tensor)))
+        elif axis == 1 and output.requires_grad:
+            self.geometry[name] = Geometry.of(layer, tensor, output)
 
     def backward(self, name: str, tensor: torch.Tensor, gradient: torch.Tensor) -> None:
-        if channel_axis(self.layers[name]) == -1:
-            squares = gradient.reshape(-1, gradient.shape[-1]).float().square().sum(dim=0)
-            self.gradients.append((name, squares.double()))
-            if not bool(squares.isfinite().all()):
-                self.bad = self.bad or f"the gradient at the output of {name}"
+        layer, geometry = self.layers[name], self.geometry.get(name)
+        found = row_and_column_squares(layer, tensor, gradient, samples_of(self.batch), geometry)
+        if found is None:
+            return
+        self.gradients.append((name, found[0]))
+        self.columns.append((name, found[1]))
+        if not bool(found[0].isfinite().all()):
+            self.bad = self.bad or f"the gradient at the output of {name}"
 
     def is_finite(self, output: torch.Tensor) -> bool:
         if not self.bad and not bool(output.isfinite().all()):
@@ -146,13 +163,18 @@ def channel_axis(layer: Layer) -> int:
 
 @dataclass(slots=True, kw_only=True)
 class _Sums:
-    """Everything so far.  ``full`` and ``diagonal`` are sums over positions, ``gradients`` over units."""
+    """Everything so far.
+
+    ``full`` and ``diagonal`` are sums over positions of the inputs' second moments; ``gradients`` and ``columns`` sums
+    over samples of squared weight gradients, by row and by column.
+    """
 
     layers: Mapping[str, Layer]
     statistics: dict[tuple[str, str], LayerStatistics] = field(default_factory=dict)
     full: dict[str, torch.Tensor] = field(default_factory=dict)
     diagonal: dict[str, torch.Tensor] = field(default_factory=dict)
     gradients: dict[str, torch.Tensor] = field(default_factory=dict)
+    columns: dict[str, torch.Tensor] = field(default_factory=dict)
     positions: dict[str, int] = field(default_factory=dict)
     units: int = 0
     samples: int = 0
@@ -167,7 +189,9 @@ class _Sums:
             old = self.statistics.get((name, tap))
             self.statistics[name, tap] = found if old is None else old.merge(found)
         for name, squares in batch.gradients:
-            self.gradients[name] = self.gradients[name] + squares if name in self.gradients else squares
+            _accumulate(self.gradients, name, squares)
+        for name, squares in batch.columns:
+            _accumulate(self.columns, name, squares)
         if batch.gradients:
             for name, tensor in batch.inputs:
                 self._add_input(name, tensor)
@@ -175,23 +199,15 @@ class _Sums:
         self.samples += samples_of(batch.batch)
 
     def _add_input(self, name: str, tensor: torch.Tensor) -> None:
-        rows, columns = self.layers[name].matrix
-        if self.layers[name].kind is LayerKind.EMBEDDING:
-            self._accumulate(self.diagonal, name, torch.bincount(tensor.reshape(-1), minlength=rows).double())
-            self.positions[name] = self.positions.get(name, 0) + tensor.numel()
-            return
+        columns = self.layers[name].matrix[1]
         flat = tensor.reshape(-1, tensor.shape[-1]).float()
         if name not in self.positions and columns <= FULL_COLUMNS and 4 * columns**2 <= self._room:
             self._room -= 4 * columns**2
             self.full[name] = torch.zeros(columns, columns)
         if name in self.full:
             self.full[name].addmm_(flat.T, flat)
-        self._accumulate(self.diagonal, name, flat.square().sum(dim=0).double())
+        _accumulate(self.diagonal, name, flat.square().sum(dim=0).double())
         self.positions[name] = self.positions.get(name, 0) + flat.shape[0]
-
-    @staticmethod
-    def _accumulate(sums: dict[str, torch.Tensor], name: str, more: torch.Tensor) -> None:
-        sums[name] = sums[name] + more if name in sums else more
 
     def result(self) -> Calibration:
         """Return means, and notes on the layers that no data reached."""
@@ -199,17 +215,64 @@ class _Sums:
         for name in self.layers:
             if name not in reached:
                 self.notes.append(f"the data never reached the layer {name}: nothing was observed of it")
-        found = {name: self._curvature(name) for name in self.positions if name in self.gradients}
+        found = {name: self._curvature(name) for name in self.gradients}
         return Calibration(statistics=self.statistics, curvature=found, samples=self.samples, notes=tuple(self.notes))
 
     def _curvature(self, name: str) -> Curvature:
+        """Return rows and columns whose product has the mean squared gradient's row sums (see Calibration)."""
+        squares = self.gradients[name] / self.units
+        if name not in self.diagonal:
+            columns = self.columns[name] / self.units
+            share = squares / squares.sum().clamp_min(torch.finfo(torch.float64).tiny)
+            return Curvature(rows=share.cpu().numpy(), columns=columns.cpu().numpy(), full=None, count=self.units)
         count = self.positions[name]
-        inputs = (self.diagonal[name] / count).cpu().numpy()
-        gradients = (self.gradients[name] / self.units).cpu().numpy()
-        if self.layers[name].kind is LayerKind.EMBEDDING:
-            return Curvature(rows=inputs, columns=gradients, full=None, count=count)
+        inputs = self.diagonal[name] / count
+        rows = squares / inputs.sum().clamp_min(torch.finfo(torch.float64).tiny)
         full = self.full[name].div(count).cpu().numpy().astype(np.float32) if name in self.full else None
-        return Curvature(rows=gradients, columns=inputs, full=full, count=count)
+        return Curvature(rows=rows.cpu().numpy(), columns=inputs.cpu().numpy(), full=full, count=count)
+
+
+def _accumulate(sums: dict[str, torch.Tensor], name: str, more: torch.Tensor) -> None:
+    sums[name] = sums[name] + more if name in sums else more
+
+
+def row_and_column_squares(
+    layer: Layer, x: torch.Tensor, d: torch.Tensor, samples: int, geometry: Geometry | None
+) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """Return the sums over samples of each sample's squared weight gradient, by row and by column, float64.
+
+    ``x`` is the layer's input, ``d`` the gradient at its output.  None for a convolution whose geometry is not known.
+    """
+    if layer.kind is LayerKind.EMBEDDING:
+        return _embedding_squares(layer, x, d, samples)
+    if layer.kind.value.startswith("conv"):
+        if geometry is None:
+            return None
+        squares = geometry.weight_gradients(layer, x.float(), d.float()).square()
+        return squares.sum(dim=(0, 2)).double(), squares.sum(dim=(0, 1)).double()
+    if x.shape[0] != samples:  # tokens of all samples in one row, as experts get them: taken as independent
+        x, d = x.reshape(-1, x.shape[-1]).float(), d.reshape(-1, d.shape[-1]).float()
+        by_row = d.square().T @ x.square().sum(dim=1)
+        return by_row.double(), (x.square().T @ d.square().sum(dim=1)).double()
+    step = max(GRADIENT_CELLS // layer.parameters, 1)
+    rows, columns = torch.zeros(layer.matrix[0]).double(), torch.zeros(layer.matrix[1]).double()
+    for part_x, part_d in zip(torch.split(x, step), torch.split(d, step), strict=True):
+        squares = linear_gradients(part_x.float(), part_d.float()).square_()
+        rows, columns = rows + squares.sum(dim=(0, 2)), columns + squares.sum(dim=(0, 1))
+    return rows, columns
+
+
+def _embedding_squares(
+    layer: Layer, ids: torch.Tensor, d: torch.Tensor, samples: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    rows, columns = (torch.zeros(size, dtype=torch.float64) for size in layer.matrix)
+    ids, d = ids.reshape(samples, -1), d.reshape(samples, -1, d.shape[-1]).float()
+    for one, gradient in zip(ids, d, strict=True):
+        used, place = one.unique(return_inverse=True)
+        squares = torch.zeros(used.numel(), d.shape[-1]).index_add_(0, place, gradient).square()
+        rows[used] += squares.sum(dim=1)
+        columns += squares.sum(dim=0)
+    return rows, columns
 
 
 def weight_statistics(model: Model, progress: Progress = silent) -> dict[tuple[str, str], LayerStatistics]:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def logit_divergence(reference: torch.Tensor, candidate: torch.Tensor) -> torch.Tensor:
     """Return KL(softmax(reference) || softmax(candidate)) along the last axis, float64, never negative.
 
-    With ``s = candidate - reference`` shifted so that its mean under p is 0, ``KL = log(1 + sum p (exp(s) - 1 - s))``: a
-    sum of positive terms, so that small divergences keep their digits.  Where ``s`` is too large for that, the plain
+    With ``s = candidate - reference`` shifted so that its mean under p is 0, ``KL = log(1 + sum p (exp(s) - 1 - s))``:
+    a sum of positive terms, so that small divergences keep their digits.  Where ``s`` is too large for that, the plain
     difference of log-probabilities is as good.
     """
     p = torch.softmax(reference.double(), dim=-1)

@@ -2,9 +2,10 @@
 
     loss of D = 1/2 * mean over samples of < gradient of the sample's log-likelihood at W, D > ** 2
 
-One backward pass for each batch serves every scheme: a layer's gradient is formed for each sample from its input and its
-output gradient, and multiplied with all differences at once.  Weights that no tap sees are differentiated one sample at a
-time.  Nothing is assumed of positions, only that the loss is quadratic in D (the Fisher information's definition).
+One backward pass for each batch serves every scheme: a layer's gradient is formed for each sample from its input and
+its output gradient, and multiplied with all differences at once.  Weights that no tap sees are differentiated one
+sample at a time.  Nothing is assumed of positions, only that the loss is quadratic in D (the Fisher information's
+definition).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import torch
 import torch.nn.functional as F
 
 from workbench.models.batches import Data, samples_of, tappable, units_of
+from workbench.models.geometry import Geometry, linear_gradients
 from workbench.models.gradients import GradientPass, batch_generator, drawn_gradient
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
@@ -91,6 +93,8 @@ class _Dots:
 
     def forward(self, name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
         layer = self.model.summary.by_name[name]
+        if tensor.shape[0] != self._samples:  # tokens of all samples in one row, as experts get them
+            self.refused.add(layer.tied_to or name)
         if layer.kind.value.startswith("conv"):
             self._geometry[name] = Geometry.of(layer, tensor, output)
             if self._geometry[name] is None:
@@ -114,8 +118,7 @@ class _Dots:
         if geometry is not None:
             gradient = geometry.weight_gradients(layer, x.float(), d)
         else:
-            x, d = x.reshape(samples, -1, x.shape[-1]).float(), d.reshape(samples, -1, d.shape[-1])
-            gradient = torch.bmm(d.transpose(1, 2), x)
+            gradient = linear_gradients(x.float(), d)
         return gradient.reshape(samples, -1) @ differences.reshape(schemes, -1).T
 
     def finish(self) -> None:
@@ -157,53 +160,3 @@ class _Dots:
             else:
                 found[name] = 0.5 * squares / self.units
         return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Geometry:
-    """How a one- or two-dimensional convolution walks over its input, read off its autograd node."""
-
-    kernel: tuple[int, ...]
-    stride: tuple[int, ...]
-    padding: tuple[int, ...]
-    dilation: tuple[int, ...]
-    groups: int
-    transposed: bool
-
-    @staticmethod
-    def of(layer: Layer, tensor: torch.Tensor, output: torch.Tensor) -> Geometry | None:
-        """Return the geometry, None where the output is no plain convolution of the input (padded beforehand, 3-D)."""
-        node = output.grad_fn
-        dimensions = len(layer.shape) - 2
-        if type(node).__name__ != "ConvolutionBackward0" or dimensions not in (1, 2) or tensor.ndim != dimensions + 2:
-            return None
-        saved = {key: getattr(node, f"_saved_{key}") for key in ("stride", "padding", "dilation", "groups", "transposed")}
-        found = Geometry(
-            kernel=layer.shape[2:], stride=tuple(saved["stride"]), padding=tuple(saved["padding"]),
-            dilation=tuple(saved["dilation"]), groups=int(saved["groups"]), transposed=bool(saved["transposed"]),
-        )  # fmt: skip
-        wide, narrow = (output, tensor) if found.transposed else (tensor, output)
-        return found if found.steps(wide.shape[2:]) == tuple(narrow.shape[2:]) else None
-
-    def steps(self, sizes: Sequence[int]) -> tuple[int, ...]:
-        """Return how many positions the kernel takes along each axis of ``sizes``."""
-        walk = zip(sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True)
-        return tuple((n + 2 * p - dil * (k - 1) - 1) // s + 1 for n, k, s, p, dil in walk)
-
-    def weight_gradients(self, layer: Layer, x: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
-        """Return each sample's gradient as the layer's matrix, ``[samples, rows, columns]``."""
-        wide, narrow = (d, x) if self.transposed else (x, d)
-        samples, groups = x.shape[0], self.groups
-        one = len(self.kernel) == 1
-        patches = F.unfold(
-            wide.unsqueeze(2) if one else wide, *(_pair(v, fill, one) for v, fill in
-            ((self.kernel, 1), (self.dilation, 1), (self.padding, 0), (self.stride, 1))),
-        )  # fmt: skip
-        patches = patches.reshape(samples * groups, patches.shape[1] // groups, -1)
-        flat = narrow.reshape(samples * groups, narrow.shape[1] // groups, -1)
-        stored = torch.bmm(flat, patches.transpose(1, 2)).reshape(samples, *layer.shape)
-        return stored.permute(0, *(axis + 1 for axis in layer.axes)).reshape(samples, *layer.matrix)
-
-
-def _pair(values: tuple[int, ...], fill: int, one: bool) -> tuple[int, ...]:
-    return (fill, *values) if one else values

@@ -72,8 +72,8 @@ def output_rows(
 ) -> Iterator[tuple[str, dict[str, float]]]:  # fmt: skip
     """Yield (layer, scheme to ``sum |D x|**2 / sum |W x|**2``) over the layer's calibration inputs.
 
-    From the second moment ``A`` of the inputs where it was collected (``tr(D A D') / tr(W A W')``), else from the layer's
-    own output with and without quantization.  A layer without either stays open (NaN).
+    From the second moment ``A`` of the inputs where it was collected (``tr(D A D') / tr(W A W')``), else from the
+    layer's own output with and without quantization.  A layer without either stays open (NaN).
     """
     seen = {layer.name for layer in tappable(model)}
     for name, schemes in wanted.items():

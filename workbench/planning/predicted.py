@@ -1,4 +1,4 @@
-"""The predicted loss of every cell: Kronecker form for token models, directional form where positions are correlated."""
+"""The predicted loss of every cell: Kronecker form for token models, directional form for correlated positions."""
 
 from __future__ import annotations
 
@@ -103,12 +103,13 @@ def split_forms(
     """
     by_name = model.summary.by_name
     seen = {layer.name for layer in tappable(model)}
-    kronecker = [n for n in names if n in curvature and (data is None or form_of(model.summary, by_name[n]) == "kronecker")]
-    rest = [n for n in names if n not in kronecker]
-    reached = [n for n in rest if not (form_of(model.summary, by_name[n]) == "kronecker" and n in seen)]
+    separable = {n for n in names if form_of(model.summary, by_name[n]) is Form.KRONECKER}
+    kronecker = [n for n in names if n in curvature and (data is None or n in separable)]
+    reached = [n for n in names if n not in kronecker and not (n in separable and n in seen)]
     if not kronecker and (data is None or not reached) and names:
         raise MissingResultError(
-            "a predicted loss needs the curvature of a calibration, or calibration data for convolutions and weights inside "
-            "larger modules; calibrate with curvature first, or use the metric weight_error, which needs neither"
+            "a predicted loss needs the curvature of a calibration, or calibration data for convolutions and weights
+            inside " "larger modules; calibrate with curvature first, or use the metric weight_error, which needs
+            neither"
         )
     return kronecker, reached if data is not None else []

@@ -35,7 +35,8 @@ class QuantizedModel:
     """Data, not a network: the stored form of every quantized weight of the model that ``summary`` describes.
 
     ``tensors`` maps a layer that owns its weight; layers that are tied to it share it.  ``ranges`` serve static input
-    schemes.  ``notes`` names what the plan quantizes but could not be: layers with NaN or infinite weights, which are kept.
+    schemes.  ``notes`` names what the plan quantizes but could not be: layers with NaN or infinite weights, which are
+    kept.
     """
 
     summary: ModelSummary
@@ -69,10 +70,10 @@ def quantize(
 ) -> QuantizedModel:
     """Quantize every weight that ``plan`` gives a scheme; the model is not changed.
 
-    ``ranges`` (a session's ``active_ranges``) serve static input schemes, ``curvature`` algorithms that need the inputs'
-    second moment.  With ``rtn`` and ``rtn-clip`` the model and the plan alone decide every bit.  Raises
-    FingerprintMismatchError naming both fingerprints, UnmatchedRuleError, SchemeError, and MissingResultError naming the
-    layer that lacks a range.
+    ``ranges`` (a session's ``active_ranges``) serve static input schemes, ``curvature`` algorithms that need the
+    inputs' second moment.  With ``rtn`` and ``rtn-clip`` the model and the plan alone decide every bit.  Raises
+    FingerprintMismatchError naming both fingerprints, UnmatchedRuleError, SchemeError, and MissingResultError naming
+    the layer that lacks a range.
     """
     summary = model.summary
     if plan.fingerprint is not None:
@@ -100,8 +101,8 @@ def quantize(
 def input_quantizers(summary: ModelSummary, plan: Plan, ranges: Ranges) -> dict[str, Replacement]:
     """Return the function that quantizes each layer's input, for the layers whose inputs ``plan`` quantizes.
 
-    A scheme for a whole tensor is static: it takes the calibrated range.  Any other is dynamic: scales are computed from
-    each token (each sample, for convolutions) when it is seen.
+    A scheme for a whole tensor is static: it takes the calibrated range.  Any other is dynamic: scales are computed
+    from each token (each sample, for convolutions) when it is seen.
     """
     found: dict[str, Replacement] = {}
     for name, assignment in resolve(plan, summary.layers).items():
@@ -120,8 +121,8 @@ def _static_parameters(name: str, scheme: Scheme, ranges: Ranges) -> Parameters:
     known = ranges.get((name, "input"))
     if known is None:
         raise MissingResultError(
-            f"the plan gives the inputs of {name} the static scheme {scheme.name}, but no range of them was calibrated; "
-            "calibrate first, or choose a dynamic scheme such as int8-token"
+            f"the plan gives the inputs of {name} the static scheme {scheme.name}, but no range was calibrated for "
+            "them; calibrate first, or choose a dynamic scheme such as int8-token"
         )
     return scheme.fit_range(known.low, known.high)
 
@@ -142,7 +143,7 @@ class _InputQuantizer:
         try:
             parameters = self.parameters or self.scheme.fit(rows)
         except NonFiniteError:
-            raise NonFiniteError(f"the input of {self.layer} holds NaN or infinite values, which no scale fits") from None
+            raise NonFiniteError(f"the input of {self.layer} holds NaN or infinite values: no scale fits") from None
         return self.scheme.round(rows, parameters).reshape(tensor.shape).to(tensor.dtype)
 
 

@@ -37,4 +37,4 @@ def round_weight(
     try:
         return method.quantize(weight, parse_scheme(scheme), context)
     except NonFiniteError:
-        raise NonFiniteError(f"the weight of {layer} holds NaN or infinite values; it can only be kept as it is") from None
+        raise NonFiniteError(f"the weight of {layer} holds NaN or infinite values; it can only be kept") from None

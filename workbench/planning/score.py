@@ -37,11 +37,12 @@ def score(
     """Return the table of ``metric`` for ``layers`` (default: all that own their weight) x ``schemes``.
 
     ``predicted_kl`` takes ``curvature`` from a calibration, and ``dataset`` for convolutions and weights inside larger
-    modules (:func:`workbench.planning.predicted.form_of` tells which form a layer gets); ``measured_kl`` takes ``dataset``;
-    ``output_error`` either; ``weight_error`` nothing.  ``progress`` is given the table so far, NaN for open cells.  Cells of
-    ``previous`` are kept if it was computed the same way, and the result has the bits of an uninterrupted run.  A layer
-    with NaN or infinite weights, or one that no data reach, has a row of NaN.  Raises PlanError for an unknown metric or
-    algorithm, SchemeError, ModelError for an unknown layer, MissingResultError, CannotRunError, DataError.
+    modules (:func:`workbench.planning.predicted.form_of` tells which form a layer gets); ``measured_kl`` takes
+    ``dataset``; ``output_error`` either; ``weight_error`` nothing.  ``progress`` is given the table so far, NaN for
+    open cells.  Cells of ``previous`` are kept if it was computed the same way, and the result has the bits of an
+    uninterrupted run.  A layer with NaN or infinite weights, or one that no data reach, has a row of NaN.  Raises
+    PlanError for an unknown metric or algorithm, SchemeError, ModelError for an unknown layer, MissingResultError,
+    CannotRunError, DataError.
     """
     table = _table(model, metric, schemes, dataset, seed, algorithm, layers, previous)
     work = _Work(
@@ -62,7 +63,8 @@ def _table(
     layers: Sequence[str] | None, previous: Sensitivity | None,
 ) -> Sensitivity:  # fmt: skip
     if metric not in METRICS:
-        raise PlanError(f"there is no metric {metric!r}{nearest(metric, METRICS)}; the metrics are {', '.join(METRICS)}")
+        known = ", ".join(METRICS)
+        raise PlanError(f"there is no metric {metric!r}{nearest(metric, METRICS)}; the metrics are {known}")
     stored = [layer.name for layer in model.summary.stored]
     names = stored if layers is None else [_owner(model, name) for name in layers]
     columns = tuple(dict.fromkeys(parse_scheme(scheme).name for scheme in schemes))
@@ -154,7 +156,7 @@ class _Work:
 
     def compare_outputs(self, wanted: Mapping[str, Sequence[str]]) -> None:
         if self.dataset is None and not self.curvature:
-            raise MissingResultError("output_error needs calibrated curvature or data; calibrate first, or give a data set")
+            raise MissingResultError("output_error needs calibrated curvature or data; calibrate, or give a data set")
         if self.dataset is not None:
             require_data(self.model, self.dataset, "an output error")
         rows = output_rows(

@@ -141,7 +141,8 @@ def search(
     if capacity < smallest:
         raise BudgetError(
             f"no plan fits into {_budget(nbytes, bits_per_weight)}: the smallest possible takes "
-            f"{space.nbytes(smallest)} bytes, {space.bits_per_weight(smallest):.4f} bits per weight; raise the budget or allow smaller schemes"
+            f"{space.nbytes(smallest)} bytes, {space.bits_per_weight(smallest):.4f} bits per weight; "
+            "raise the budget or allow smaller schemes"
         )
     picks = knapsack(space.groups, capacity)
     return _plan(space, picks, base, name or f"within {_budget(nbytes, bits_per_weight)}")
