@@ -10,7 +10,7 @@ NONE = "–"
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return ``value`` with ``digits`` significant digits: 0.0123, 1.2e-6, 12,300; a dash for None and NaN."""
+    """Return ``value`` with ``digits`` significant digits: 0.0123, 4.1e-4, 12,300; a dash for None and NaN."""
     if value is None or math.isnan(value):
         return NONE
     if math.isinf(value):
@@ -20,20 +20,22 @@ def number(value: float | None, digits: int = 3) -> str:
     magnitude = abs(value)
     if magnitude >= 10**digits:
         text = f"{value:,.0f}" if magnitude < 1e7 else f"{value:.{digits - 1}e}"
-    elif magnitude < 1e-4:
+    elif magnitude < 1e-3:
         text = f"{value:.{max(digits - 2, 0)}e}"
     else:
         text = f"{value:.{max(0, digits - 1 - math.floor(math.log10(magnitude)))}f}"
     return text.replace("e-0", "e-").replace("e+0", "e").replace("-", "−", 1 if value < 0 else 0)
 
 
-def cell(value: float) -> str:
-    """Return ``value`` in at most six characters, for a heatmap cell."""
+def cell(value: float, narrow: bool = False) -> str:
+    """Return ``value`` in at most six characters (four if ``narrow``), for a heatmap cell."""
     if math.isnan(value):
         return ""
     if value == 0:
         return "0"
-    if 1e-3 <= abs(value) < 1e4:
+    if narrow and 0.995 > abs(value) >= 0.095:
+        return f"{value:.2f}".replace("0.", ".")
+    if (0.95 if narrow else 1e-3) <= abs(value) < (100 if narrow else 1e4):
         return number(value, 2)
     return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
 

@@ -36,6 +36,7 @@ class StatusBar(QStatusBar):
         self.size_label = self._figure("Bytes of the whole model under the plan, and beside its floating-point size")
         self.bits_label = self._figure("Bits per weight over the quantizable layers, scales and zero points included")
         self.loss_label = self._figure("Sum of the chosen cells' scores; lower is better")
+        self.message.setContentsMargins(6, 0, 0, 0)
         self.addWidget(self.message, 1)
         for widget in (self.retry_button, self.bar, self.cancel_button, self.size_label, self.bits_label, self.loss_label):
             self.addPermanentWidget(widget)
@@ -52,7 +53,7 @@ class StatusBar(QStatusBar):
         label = QLabel()
         label.setProperty("role", "figure")
         label.setToolTip(tip)
-        label.setContentsMargins(10, 0, 4, 0)
+        label.setContentsMargins(10, 0, 6, 0)
         return label
 
     def say(self, message: Message) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from importlib.resources import files
+from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
@@ -81,7 +82,8 @@ def style_sheet(colours: Colours) -> str:
     for role, colour in sorted(asdict(colours).items(), key=lambda item: -len(item[0])):
         if isinstance(colour, str):
             text = text.replace(f"@{role}", colour)
-    return text
+    mark = "check-dark" if colours.dark else "check-light"
+    return text.replace("#check#", Path(str(files("workbench_resources"))).joinpath("style", "icons", f"{mark}.svg").as_posix())
 
 
 def _palette(colours: Colours) -> QPalette:

@@ -9,7 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QMenu, QMessageBox, QStackedWidget, QToolBar
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QMenu, QMessageBox, QStackedWidget, QToolBar, QWidget
 
 from workbench.gui import dialogs, icons, settings, theme
 from workbench.gui.actions import ACTIONS, MENUS, Situation
@@ -61,8 +61,7 @@ class Window(QMainWindow):
         self.setStatusBar(self.status)
         self._connect()
         self.resize(1440, 900)
-        if keep_layout:
-            self._restore_layout()
+        self._sized = keep_layout and self._restore_layout()
         self._redraw(force=True)
 
     # ---------------------------------------------------------------- building
@@ -71,7 +70,9 @@ class Window(QMainWindow):
         self.area = QMainWindow()
         self.area.setWindowFlags(Qt.WindowType.Widget)
         self.area.setDockNestingEnabled(True)
-        self.area.setDockOptions(self.area.dockOptions() | QMainWindow.DockOption.AllowTabbedDocks)
+        option = QMainWindow.DockOption
+        self.area.setDockOptions(option.AllowNestedDocks | option.AllowTabbedDocks | option.GroupedDragging)
+        self.area.tabifiedDockWidgetActivated.connect(lambda _: self._show_titles())
         self.area.setTabPosition(LEFT | RIGHT, self.area.tabPosition(LEFT).North)
         self.panels: dict[str, Any] = {}
         self.docks: dict[str, QDockWidget] = {}
@@ -81,6 +82,8 @@ class Window(QMainWindow):
             dock.setObjectName(spec.id)
             dock.setWidget(panel)
             dock.setAccessibleName(spec.title)
+            dock.setFeatures(dock.DockWidgetFeature.DockWidgetMovable | dock.DockWidgetFeature.DockWidgetFloatable)
+            dock.topLevelChanged.connect(self._show_titles)
             self.panels[spec.id], self.docks[spec.id] = panel, dock
         self._place_docks()
         self._first_layout = self.area.saveState(settings.LAYOUT_VERSION)
@@ -96,10 +99,29 @@ class Window(QMainWindow):
                 corners[spec.place] = dock
         for dock in corners.values():
             dock.raise_()
-        order = [corners[place] for place in ("left top", "left bottom", "right top", "right bottom")]
-        self.area.resizeDocks([order[0], order[2]], [40, 60], Qt.Orientation.Horizontal)
-        self.area.resizeDocks(order[:2], [64, 36], Qt.Orientation.Vertical)
-        self.area.resizeDocks(order[2:], [55, 45], Qt.Orientation.Vertical)
+        self._corners = [corners[place] for place in ("left top", "left bottom", "right top", "right bottom")]
+        self._size_docks()
+
+    def _size_docks(self) -> None:
+        """Give the layers 40 % of the width, and what is above a little more of the height."""
+        layers, plan, above, below = self._corners
+        width, height = self.area.width(), self.area.height()
+        across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
+        self.area.resizeDocks([layers, above], [round(0.4 * width), round(0.6 * width)], across)
+        self.area.resizeDocks([layers, plan], [round(0.68 * height), round(0.32 * height)], down)
+        self.area.resizeDocks([above, below], [round(0.56 * height), round(0.44 * height)], down)
+        self._show_titles()
+
+    def _show_titles(self) -> None:
+        """A tab says the panel's name already: a docked panel among tabs has no title of its own."""
+        for dock in self.docks.values():
+            bare = bool(self.area.tabifiedDockWidgets(dock)) and not dock.isFloating()
+            held = dock.titleBarWidget()
+            if bare and held is None:
+                dock.setTitleBarWidget(QWidget())
+            elif not bare and held is not None:
+                dock.setTitleBarWidget(None)  # type: ignore[arg-type]
+                held.deleteLater()
 
     def _build_actions(self) -> None:
         self.actions_by_id: dict[str, QAction] = {}
@@ -178,9 +200,13 @@ class Window(QMainWindow):
             return
         self._shown.waiting = False
         state = self.desk.workspace.state
-        if self.pages.currentIndex() != (1 if state.session else 0) or force:
-            self.pages.setCurrentIndex(1 if state.session else 0)
+        page = 1 if state.session else 0
+        if self.pages.currentIndex() != page or force:
+            self.pages.setCurrentIndex(page)
             self.start_page.show_recent(settings.recent())
+            if page == 1 and not self._sized:
+                self._sized = True
+                QTimer.singleShot(0, self, self._size_docks)
         for panel in self.panels.values():
             panel.take(state)
         self.status.show_state(state)
@@ -328,11 +354,14 @@ class Window(QMainWindow):
         if settings.theme() == "system":
             self.recolour(theme.choose("system"))
 
-    def _restore_layout(self) -> None:
+    def _restore_layout(self) -> bool:
         kept = settings.layout()
-        if kept is not None:
-            self.restoreGeometry(kept[0])
-            self.area.restoreState(kept[1], settings.LAYOUT_VERSION)
+        if kept is None:
+            return False
+        self.restoreGeometry(kept[0])
+        restored = bool(self.area.restoreState(kept[1], settings.LAYOUT_VERSION))
+        self._show_titles()
+        return restored
 
     def _fill_recent(self) -> None:
         self.recent_menu.clear()

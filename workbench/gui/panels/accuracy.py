@@ -66,8 +66,9 @@ class AccuracyPanel(Panel):
         splitter = QSplitter(Qt.Orientation.Vertical)
         splitter.addWidget(self._row)
         splitter.addWidget(self.table)
-        splitter.setStretchFactor(0, 3)
-        splitter.setStretchFactor(1, 2)
+        self._row.setMinimumHeight(150)
+        splitter.setSizes([300, 200])
+        splitter.setChildrenCollapsible(False)
         self.column().addWidget(splitter)
         self.setFocusProxy(self.table)
 

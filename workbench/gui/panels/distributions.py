@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QToolButton
+from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from workbench.errors import WorkbenchError
 from workbench.gui import quantities
@@ -36,14 +36,16 @@ class DistributionsPanel(Panel):
         }
         self.log = QCheckBox("&Log counts", checked=True)
         self.log.setToolTip("Counts on a logarithmic scale, so that the tails can be seen")
+        self._frames: dict[str, QWidget] = {}
         self.toggles = {tap: self._toggle(tap) for tap in TAPS}
         top, middle = QHBoxLayout(), QHBoxLayout()
         top.addWidget(self.title, 1)
         for toggle in self.toggles.values():
             top.addWidget(toggle)
         top.addWidget(self.log)
+        self.captions = {tap: QLabel() for tap in TAPS}
         for tap, plot in self.plots.items():
-            middle.addWidget(plot, 3 if tap == "input" else 2)
+            middle.addWidget(self._framed(tap, plot), 3 if tap == "input" else 2)
         layout = self.column()
         layout.addLayout(top)
         layout.addLayout(middle, 1)
@@ -82,14 +84,27 @@ class DistributionsPanel(Panel):
     def _toggle(self, tap: str) -> QToolButton:
         button = QToolButton(text=f"{tap.capitalize()}s", checkable=True, checked=True, autoRaise=True)
         button.setToolTip(f"Show or hide the histogram of the {tap}s")
-        button.toggled.connect(self.plots[tap].setVisible)
+        button.toggled.connect(lambda shown: self._frames[tap].setVisible(shown))
         return button
+
+    def _framed(self, tap: str, plot: Histogram) -> QWidget:
+        frame, caption = QWidget(), self.captions[tap]
+        caption.setProperty("role", "muted")
+        caption.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        column = QVBoxLayout(frame)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(1)
+        column.addWidget(caption)
+        column.addWidget(plot, 1)
+        self._frames[tap] = frame
+        return frame
 
     def _range_line(self) -> QHBoxLayout:
         line = QHBoxLayout()
         self.method = QComboBox()
         self.method.setAccessibleName("Range method of the input")
         self.method.setToolTip("Which calibrated range of the input is in force")
+        self.method.setMinimumWidth(104)
         self.method.activated.connect(self._method_chosen)
         self.low, self.high = self._bound("Lowest input that is represented"), self._bound("Highest input")
         self.figures = QLabel()
@@ -121,7 +136,8 @@ class DistributionsPanel(Panel):
         active = session.active_ranges.get((layer, tap))
         plot = self.plots[tap]
         plot.show_statistics(statistics, ranges, active, movable=tap == "input")
-        plot.label("bottom", _caption(tap, statistics))
+        self.captions[tap].setText(_caption(tap, statistics))
+        self.captions[tap].setToolTip(_caption(tap, statistics))
 
     def _show_range(self, session: Session, layer: str) -> None:
         active = session.active_ranges.get((layer, "input"))
@@ -225,6 +241,7 @@ def _caption(tap: str, statistics: object) -> str:
     from workbench.numerics.statistics import LayerStatistics
 
     if not isinstance(statistics, LayerStatistics) or not statistics.count:
-        return f"{tap}: nothing observed yet"
+        return f"{tap.capitalize()}s: nothing observed yet"
     bad = f", {statistics.non_finite:,} not finite" if statistics.non_finite else ""
-    return f"{tap}: mean {quantities.number(statistics.mean, 2)}, σ {quantities.number(statistics.variance**0.5, 2)}{bad}"
+    spread = f"{quantities.number(statistics.minimum)} to {quantities.number(statistics.maximum)}"
+    return f"{tap.capitalize()}s {spread}, σ {quantities.number(statistics.variance**0.5, 2)}{bad}"

@@ -37,11 +37,11 @@ class Part:
 PARTS = (
     Field(title="Scheme", text=lambda part: part.scheme, tip="How weights are stored"),
     Field(title="Layers", text=lambda part: f"{part.layers:,}", numeric=True, key=lambda part: part.layers),
-    Field(title="Count", text=lambda part: quantities.count(part.weights), numeric=True, key=lambda part: part.weights,
-          tip="Number of weights"),
     Field(title="Size", text=lambda part: quantities.data_size(part.bits / 8), numeric=True, key=lambda part: part.bits),
     Field(title="Loss", text=lambda part: quantities.number(part.loss), numeric=True, key=lambda part: part.loss or 0.0,
           tip="Sum of the layers' scores; lower is better"),
+    Field(title="Count", text=lambda part: quantities.count(part.weights), numeric=True, key=lambda part: part.weights,
+          tip="Number of weights"),
 )  # fmt: skip
 
 
@@ -75,7 +75,7 @@ class PlanPanel(Panel):
         self.parts = RecordsView("What the plan is made of", PARTS)
         middle = QHBoxLayout()
         middle.addLayout(form, 4)
-        middle.addWidget(self.parts, 5)
+        middle.addWidget(self.parts, 7)
         layout = self.column()
         layout.addWidget(self.whom)
         layout.addLayout(middle, 1)

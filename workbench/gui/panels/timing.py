@@ -45,6 +45,7 @@ class TimingPanel(Panel):
     def __init__(self, desk: Desk, colours: Colours) -> None:
         super().__init__(desk, colours)
         self.device = QLabel()
+        self._devices = ""
         self.device.setProperty("role", "muted")
         self.device.setWordWrap(True)
         self.plot = KernelTimes(colours)
@@ -71,14 +72,21 @@ class TimingPanel(Panel):
         if old.session is not None and new.session is not None and old.session.timings is timings:
             return
         devices = ", ".join(sorted({one.device for one in timings}))
-        self.device.setText(f"Measured on {devices}. {_no_cuda(new, timings)}".strip())
+        self._devices = f"Measured on {devices}. {_no_cuda(new, timings)}".strip()
+        self._show_devices()
         self.table.show_records(timings)
         self.plot.show_timings(timings)
+
+    def _show_devices(self) -> None:
+        keys = ((self.colours.baseline, "floating point"), (self.colours.quantized, "quantized"))
+        marks = " &nbsp; ".join(f'<span style="color:{colour}">■</span> {name}' for colour, name in keys)
+        self.device.setText(f"{marks} (median; line: 10 % to 90 %). {self._devices}")
 
     def recolour(self, colours: Colours) -> None:
         """Redraw in other colours."""
         super().recolour(colours)
         self.plot.recolour(colours)
+        self._show_devices()
 
 
 def _no_cuda(state: State, timings: tuple[Timing, ...] = ()) -> str:

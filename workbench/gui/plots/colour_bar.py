@@ -72,4 +72,4 @@ class ColourBar(QWidget):
                 share = math.log(value / self._low) / math.log(self._high / self._low)
                 y = round(bottom - share * (bottom - top))
                 painter.drawLine(ramp.right() + 1, y, ramp.right() + 4, y)
-                painter.drawText(ramp.right() + 7, y + metrics.ascent() // 2 - 1, quantities.number(value, 2))
+                painter.drawText(ramp.right() + 7, y + metrics.ascent() // 2 - 1, quantities.cell(value))

@@ -28,7 +28,7 @@ from workbench.gui.theme import Colours
 
 MIN_ROW, MAX_ROW, TEXT_ROW = 3, 40, 14
 """Row heights in pixels: the zoom's limits, and the least at which texts are painted."""
-MIN_COLUMN, MAX_COLUMN = 44, 96
+MIN_COLUMN, MAX_COLUMN = 38, 96
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,6 +44,18 @@ class Cells:
     chosen: np.ndarray
     low: float
     high: float
+
+
+def headings(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names without the dotted prefix that most of them share (``model.layers.``)."""
+    counts: dict[str, int] = {}
+    for name in names:
+        parts = name.split(".")
+        for end in range(1, len(parts)):
+            prefix = ".".join(parts[:end]) + "."
+            counts[prefix] = counts.get(prefix, 0) + 1
+    shared = max((prefix for prefix, held in counts.items() if held > 0.6 * len(names)), key=len, default="")
+    return tuple(name.removeprefix(shared) for name in names)
 
 
 def colour_scale(score: np.ndarray) -> tuple[float, float]:
@@ -91,6 +103,7 @@ class Heatmap(QAbstractScrollArea):
         self._selected: frozenset[int] = frozenset()
         self._lut = lookup()
         self._image: QImage | None = None
+        self._names: tuple[str, ...] = ()
         self._light_text: np.ndarray = np.zeros((0, 0), bool)
         self.recolour(colours)
 
@@ -100,6 +113,7 @@ class Heatmap(QAbstractScrollArea):
         """Show other cells; the scroll position stays."""
         self.cells = cells
         if cells is not None:
+            self._names = headings(cells.rows)
             indices = levels(cells.score, cells.low, cells.high)
             pixels = self._lut[indices]
             pixels[np.isnan(cells.score)] = 0
@@ -145,7 +159,7 @@ class Heatmap(QAbstractScrollArea):
         """Pixels of the row headings."""
         if self.cells is None or self.row_height < TEXT_ROW:
             return 24
-        longest = max(self.cells.rows, key=len, default="")
+        longest = max(self._names, key=len, default="")
         wanted = self._metrics().horizontalAdvance(longest) + 12
         return min(wanted, max(90, int(self.viewport().width() * 0.34)))
 
@@ -155,7 +169,7 @@ class Heatmap(QAbstractScrollArea):
         if self.cells is None:
             return 24
         longest = max((self._metrics().horizontalAdvance(name) for name in self.cells.columns), default=0)
-        return longest + 12 if longest + 8 > self.column_width else self._metrics().height() + 8
+        return longest + 16 if longest + 8 > self.column_width else self._metrics().height() + 8
 
     @property
     def column_width(self) -> int:
@@ -209,7 +223,8 @@ class Heatmap(QAbstractScrollArea):
         top, bar = row * self.row_height, self.verticalScrollBar()
         room = self.viewport().height() - self.head_height - self.row_height
         if top < bar.value() or top > bar.value() + room:
-            bar.setValue(top - room // 2 if abs(top - bar.value()) > 2 * room else min(top, max(top - room, 0)))
+            wanted = top if top < bar.value() else top - room // 2
+            bar.setValue(wanted // self.row_height * self.row_height)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Fit the columns to the width."""
@@ -253,13 +268,14 @@ class Heatmap(QAbstractScrollArea):
         if self.row_height < TEXT_ROW:
             return
         dark, light = QPen(QColor("#101418")), QPen(QColor("#ffffff"))
+        narrow = painter.fontMetrics().horizontalAdvance("0.0000") + 4 > self.column_width
         for row in range(first, last):
             for column in self._visible_columns():
                 value = self.cells.score[row, column]
                 if not np.isnan(value):
                     painter.setPen(light if self._light_text[row, column] else dark)
                     painter.drawText(
-                        self.cell_rect(row, column), Qt.AlignmentFlag.AlignCenter, quantities.cell(float(value))
+                        self.cell_rect(row, column), Qt.AlignmentFlag.AlignCenter, quantities.cell(float(value), narrow)
                     )
 
     def _paint_marks(self, painter: QPainter, first: int, last: int) -> None:
@@ -298,7 +314,7 @@ class Heatmap(QAbstractScrollArea):
             if self.row_height < TEXT_ROW:
                 continue
             painter.setPen(QColor(self._colours.text))
-            name = metrics.elidedText(self.cells.rows[row], Qt.TextElideMode.ElideLeft, self.name_width - 10)
+            name = metrics.elidedText(self._names[row], Qt.TextElideMode.ElideLeft, self.name_width - 10)
             painter.drawText(rect.adjusted(4, 0, -6, 0), Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, name)
         painter.restore()
 

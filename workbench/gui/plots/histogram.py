@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 
 from workbench.gui.plots.plot import Plot, faded, pen
 from workbench.gui.theme import Colours
@@ -16,7 +17,10 @@ from workbench.numerics.statistics import LayerStatistics
 BINS = 512
 """Bins that are drawn; the statistics hold 2048."""
 
-METHOD_LABELS = {"min_max": "min–max", "percentile": "percentile", "entropy": "entropy", "mse": "MSE"}
+LABEL_PIXELS = 13
+"""Height of a method's label; the labels stand above the curve."""
+
+METHOD_LABELS = {"min-max": "min–max", "percentile": "percentile", "entropy": "entropy", "mse": "MSE"}
 
 
 class Histogram(Plot):
@@ -35,10 +39,6 @@ class Histogram(Plot):
         self.region: pg.LinearRegionItem | None = None
         self.item.getAxis("left").setWidth(46)
         self.item.getViewBox().setMouseEnabled(x=True, y=False)
-
-    def show(self, *_: object) -> None:
-        """Show the widget (Qt's own ``show``)."""
-        self.setVisible(True)
 
     def show_statistics(
         self,
@@ -82,15 +82,29 @@ class Histogram(Plot):
             )
         )  # fmt: skip
         self._draw_region(top)
-        self._draw_ranges(top)
+        low, high = self._span(float(edges[0]), float(edges[-1]))
+        ceiling = top * 1.05 / max(1 - LABEL_PIXELS * len(self._ranges) / self._height(), 0.4)
+        self._draw_ranges(ceiling, high)
         ticks = [(power, f"1e{power}" if power > 3 else f"{10**power}") for power in range(int(top) + 1)]
         self.item.getAxis("left").setTicks([ticks] if self._log else None)
-        low, high = float(edges[0]), float(edges[-1])
+        self.item.setXRange(low, high, padding=0)
+        self.item.setYRange(0, ceiling, padding=0)
+
+    def _height(self) -> float:
+        return max(float(self.item.getViewBox().height()), 60.0)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Put the labels where they belong at this height."""
+        super().resizeEvent(event)
+        if getattr(self, "_statistics", None) is not None:
+            self.draw()
+
+    def _span(self, low: float, high: float) -> tuple[float, float]:
+        """Return the ends of the x axis: the histogram and the active range, and a margin."""
         if self._active is not None and self._movable:
             low, high = min(low, self._active.low), max(high, self._active.high)
         margin = (high - low or 1.0) * 0.04
-        self.item.setXRange(low - margin, high + margin, padding=0)
-        self.item.setYRange(0, top * 1.05, padding=0)
+        return low - margin, high + margin
 
     def _draw_region(self, top: float) -> None:
         if self._active is None or not self._movable:
@@ -106,12 +120,12 @@ class Histogram(Plot):
         self.region.sigRegionChangeFinished.connect(lambda region: self.region_set.emit(*region.getRegion()))
         self.item.addItem(self.region, ignoreBounds=True)
 
-    def _draw_ranges(self, top: float) -> None:
+    def _draw_ranges(self, ceiling: float, right: float) -> None:
         for number, (method, found) in enumerate(sorted(self._ranges.items())):
             colour = self.colours.series[(number + 2) % len(self.colours.series)]
             for value in {found.low, found.high}:
                 line = pg.InfiniteLine(value, 90, pen=pen(colour, style=Qt.PenStyle.DashLine))
                 self.item.addItem(line, ignoreBounds=True)
-            label = self.text(METHOD_LABELS.get(method, method), colour, anchor=(1, 0))
-            label.setPos(found.high, top * (1.04 - 0.11 * number))
+            label = self.text(METHOD_LABELS.get(method, method), colour, anchor=(1, 1))
+            label.setPos(right, ceiling * (1 - LABEL_PIXELS * (number + 1) / self._height()))
             self.item.addItem(label, ignoreBounds=True)

@@ -18,12 +18,11 @@ class KernelTimes(Plot):
     """Medians in microseconds, shorter is better."""
 
     def __init__(self, colours: Colours) -> None:
-        super().__init__("Kernel times, floating point and quantized", colours, bottom="µs (median, line: 10th to 90th percentile)")
+        super().__init__("Kernel times, floating point and quantized", colours, bottom="µs")
         self._timings: Sequence[Timing] = ()
         self.item.getAxis("left").setWidth(170)
         self.item.getViewBox().setMouseEnabled(x=False, y=True)
         self.item.getViewBox().invertY(True)
-        self.item.addLegend(offset=(-8, 8), labelTextSize="8pt")
 
     def show_timings(self, timings: Sequence[Timing]) -> None:
         """Show other timings."""
@@ -33,19 +32,16 @@ class KernelTimes(Plot):
     def draw(self) -> None:
         """Draw everything anew."""
         self.item.clear()
-        self.item.legend.clear()
-        self.item.legend.setLabelTextColor(self.colours.text)
         if not self._timings:
             return
         rows = np.arange(len(self._timings))
-        for name, offset, colour, held in (
-            ("floating point", -HALF / 2, self.colours.baseline, [timing.baseline_samples for timing in self._timings]),
-            ("quantized", HALF / 2, self.colours.quantized, [timing.samples for timing in self._timings]),
+        for offset, colour, held in (
+            (-HALF / 2, self.colours.baseline, [timing.baseline_samples for timing in self._timings]),
+            (HALF / 2, self.colours.quantized, [timing.samples for timing in self._timings]),
         ):
             medians = np.array([float(np.median(samples)) for samples in held])
             bars = pg.BarGraphItem(x0=0, y=rows + offset, width=medians, height=HALF, brush=faded(colour, 170), pen=None)
             self.item.addItem(bars)
-            self.item.legend.addItem(bars, name)
             low = np.array([float(np.percentile(samples, 10)) for samples in held])
             high = np.array([float(np.percentile(samples, 90)) for samples in held])
             self.item.addItem(

@@ -24,7 +24,7 @@ LAYER_ROLE = Qt.ItemDataRole.UserRole + 1
 STATISTICS_ROLE = Qt.ItemDataRole.UserRole + 2
 """The LayerStatistics of the row's weight, None for others."""
 
-NAME, SCHEME, HISTOGRAM, BITS, SIZE, LOSS, SHAPE, WEIGHTS, KIND, INPUTS = range(10)
+NAME, SCHEME, HISTOGRAM, LOSS, SIZE, BITS, SHAPE, WEIGHTS, KIND, INPUTS = range(10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class Column:
 
 
 COLUMNS = (
-    Column("Layer", "Blocks and layers in the order of the network", False, 24),
-    Column("Scheme", "How the plan stores the weight; double-click or F2 to change it", False, 15),
-    Column("Weights", "Histogram of the weight's values, from its least to its greatest", False, 12),
-    Column("Bits", "Bits per weight, scales and zero points included", True, 6),
-    Column("Size", "Bytes of the weight under the plan", True, 9),
+    Column("Layer", "Blocks and layers in the order of the network", False, 18),
+    Column("Scheme", "How the plan stores the weight; double-click or F2 to change it", False, 16),
+    Column("Weights", "Histogram of the weight's values, from its least to its greatest", False, 10),
     Column("Loss", "Score of the chosen scheme for this layer alone; lower is better", True, 9),
+    Column("Size", "Bytes of the weight under the plan", True, 9),
+    Column("Bits", "Bits per weight, scales and zero points included", True, 6),
     Column("Shape", "Shape of the weight as the model stores it", False, 12),
     Column("Count", "Number of weights", True, 8),
     Column("Kind", "What the weight does", False, 10),

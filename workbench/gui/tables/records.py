@@ -119,9 +119,9 @@ class RecordsView(QTableView):
 
     def show_records(self, records: Sequence[Any]) -> None:
         """Show other records; columns are fitted to the first ones."""
-        first = not self.records.records
+        grown = len(records) != len(self.records.records)
         self.records.show_records(records)
-        if first and records:
+        if grown and records and not self.horizontalHeader().stretchLastSection():
             self.resizeColumnsToContents()
 
     def copy(self) -> None:
