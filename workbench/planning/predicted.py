@@ -108,8 +108,7 @@ def split_forms(
     reached = [n for n in names if n not in kronecker and not (n in separable and n in seen)]
     if not kronecker and (data is None or not reached) and names:
         raise MissingResultError(
-            "a predicted loss needs the curvature of a calibration, or calibration data for convolutions and weights
-            inside " "larger modules; calibrate with curvature first, or use the metric weight_error, which needs
-            neither"
+            "a predicted loss needs the curvature of a calibration, or calibration data for convolutions and weights "
+            "inside larger modules; calibrate with curvature first, or use the metric weight_error, which needs neither"
         )
     return kronecker, reached if data is not None else []
