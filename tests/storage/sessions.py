@@ -97,6 +97,7 @@ def full_session(seed: int = 0) -> Session:
         environment=environment(),
         plan=plan,
         calibration=DataRecord(name="t", path="t.txt", split="calibration", samples=8, seed=1, content_hash="sha256:2"),
+        evaluation=DataRecord(name="e", path="e.txt", split="evaluation", samples=9, seed=2, content_hash="sha256:5"),
         statistics={(each.name, tap): statistics(random, each.matrix[0]) for each in layers for tap in TAPS},
         ranges={(ODD_NAMES[1], "input", "mse"): one_range, (ODD_NAMES[1], "input", "min-max"): one_range},
         active_ranges={(ODD_NAMES[1], "input"): dataclasses.replace(one_range, method="manual")},

@@ -47,6 +47,13 @@ def test_every_bit_survives(make: Callable[[], Session], tmp_path: Path) -> None
     assert list(loaded.plans) == list(session.plans)
 
 
+def test_the_full_session_leaves_no_field_at_its_default() -> None:
+    """So that a new field of Session that is not stored fails the round trip above."""
+    session, bare = full_session(), minimal()
+    names = {field.name for field in dataclasses.fields(Session)} - {"environment"}
+    assert not [name for name in names if identical(getattr(session, name), getattr(bare, name))]
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     names=st.lists(st.text(max_size=12), min_size=1, max_size=5, unique=True),

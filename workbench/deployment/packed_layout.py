@@ -69,21 +69,29 @@ def decode(how: Mapping[str, Any], shape: tuple[int, int], arrays: Mapping[str, 
     table = None if shifts is not None else np.array([np.nan if v is None else v for v in how["table"]], np.float32)
     out = np.empty(shape, np.float32)
     step = max(_TILE // max(columns, 1), 1)
-    group = np.arange(columns) // width
     for start in range(0, rows, step):
         codes = unpack(arrays["codes"][start : start + step], columns, how["bits"])
-        band = (np.arange(start, start + len(codes)) // height)[:, None]
+        band = np.arange(start, start + len(codes)) // height
         if table is not None:
             value = table[codes]
         else:
             assert shifts is not None
-            value = codes.astype(np.float32) - shifts[band, group].astype(np.float32)
-        out[start : start + step] = value * scales[band, group]
+            value = codes.astype(np.float32) - _spread(shifts[band], width, columns).astype(np.float32)
+        out[start : start + step] = value * _spread(scales[band], width, columns)
     return out
+
+
+def _spread(entries: np.ndarray, width: int, columns: int) -> np.ndarray:
+    """Return ``[rows, groups]`` as ``[rows, columns]``, or as ``[rows, 1]`` where all columns share one entry."""
+    return entries if entries.shape[1] <= 1 else np.repeat(entries, width, axis=1)[:, :columns]
 
 
 def unpack(packed: np.ndarray, columns: int, bits: int) -> np.ndarray:
     """Return the codes, uint8 ``[rows, columns]``, of ``packed``, uint8 ``[rows, bytes]``."""
+    if bits in (2, 4, 8):
+        shifts = np.arange(0, 8, bits, dtype=np.uint8)
+        split: np.ndarray = (packed[:, :, None] >> shifts) & np.uint8((1 << bits) - 1)
+        return split.reshape(len(packed), -1)[:, :columns]
     stream = np.unpackbits(packed, axis=1, bitorder="little")[:, : columns * bits]
     codes: np.ndarray = np.packbits(stream.reshape(len(packed), columns, bits), axis=2, bitorder="little")
     return codes.reshape(len(packed), columns)

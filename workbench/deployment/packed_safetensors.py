@@ -65,8 +65,8 @@ def read_packed(path: Path) -> dict[str, np.ndarray]:
     Quantized weights and kept floating-point tensors come as float32 (float64 stays), all else as stored; bit patterns
     of float8 stay uint8.  numpy alone.  Raises ExportError for a file that is foreign, damaged or of a later version.
     """
-    file = SafetensorsFile(path)
-    return {name: _read(file, name) for name in _names(file)}
+    packed = PackedFile(path)
+    return {name: packed.read(name) for name in packed.names}
 
 
 def _entries(quantized: QuantizedModel, model: Model) -> Iterator[Entry]:
@@ -96,31 +96,39 @@ def _dump(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
-def _parts(file: SafetensorsFile, member: str) -> dict[str, Any]:
-    if file.metadata.get("type") != TYPE:
-        raise ExportError(f"{file.path} is no packed file of the workbench")
-    if file.metadata.get("version") != str(VERSION):
-        raise ExportError(f"{file.path} has version {file.metadata.get('version')}, this reads {VERSION}; update")
-    found: dict[str, Any] = json.loads(file.metadata[member])
-    return found
+class PackedFile:
+    """A packed file opened for reading: its header is read once, tensors one at a time."""
 
+    def __init__(self, path: Path) -> None:
+        """Read the header; raises ExportError for a file that is foreign, damaged or of a later version."""
+        self.file = SafetensorsFile(path)
+        metadata = self.file.metadata
+        if metadata.get("type") != TYPE:
+            raise ExportError(f"{path} is no packed file of the workbench")
+        if metadata.get("version") != str(VERSION):
+            raise ExportError(
+                f"{path} has version {metadata.get('version')}, this reads {VERSION}; update the workbench"
+            )
+        try:
+            self.tensors: dict[str, Any] = json.loads(metadata["tensors"])
+            self.schemes: dict[str, Any] = json.loads(metadata["schemes"])
+            packed = {f"{name}.{part}" for name, entry in self.tensors.items() for part in entry["parts"]}
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ExportError(f"{path} is damaged: it does not say what its tensors are") from error
+        self.names = (*self.tensors, *(name for name in self.file.entries if name not in packed))
 
-def _names(file: SafetensorsFile) -> list[str]:
-    tensors = _parts(file, "tensors")
-    packed = {f"{name}.{part}" for name, entry in tensors.items() for part in entry["parts"]}
-    return [*tensors, *(name for name in file.entries if name not in packed)]
-
-
-def _read(file: SafetensorsFile, name: str) -> np.ndarray:
-    entry = _parts(file, "tensors").get(name)
-    if entry is None:
-        kept, dtype = file.read(name), file.entries[name]["dtype"]
-        return widen(kept, "bfloat16") if dtype == "BF16" else kept.astype(np.float32) if dtype == "F16" else kept
-    arrays = {part: file.read(f"{name}.{part}") for part in entry["parts"]}
-    matrix = decode(_parts(file, "schemes")[entry["scheme"]], tuple(entry["matrix"]), arrays)
-    axes = entry["axes"]
-    back = sorted(range(len(axes)), key=axes.__getitem__)
-    return matrix.reshape([entry["shape"][axis] for axis in axes]).transpose(back)
+    def read(self, name: str) -> np.ndarray:
+        """Return one tensor as :func:`read_packed` does."""
+        entry = self.tensors.get(name)
+        if entry is None:
+            kept = self.file.read(name)
+            dtype = self.file.entries[name]["dtype"]
+            return widen(kept, "bfloat16") if dtype == "BF16" else kept.astype(np.float32) if dtype == "F16" else kept
+        arrays = {part: self.file.read(f"{name}.{part}") for part in entry["parts"]}
+        matrix = decode(self.schemes[entry["scheme"]], tuple(entry["matrix"]), arrays)
+        axes = entry["axes"]
+        back = sorted(range(len(axes)), key=axes.__getitem__)
+        return matrix.reshape([entry["shape"][axis] for axis in axes]).transpose(back)
 
 
 def _first_half(progress: Progress) -> Progress:
@@ -129,18 +137,18 @@ def _first_half(progress: Progress) -> Progress:
 
 def _prove(path: Path, quantized: QuantizedModel, model: Model, progress: Progress) -> None:
     """Raise ExportError unless the file's bytes are the plan's and its values those that were evaluated."""
-    file, summary = SafetensorsFile(path), model.summary
+    packed, summary = PackedFile(path), model.summary
     expected = expected_nbytes(quantized, model)
-    if file.data_bytes != expected:
+    if packed.file.data_bytes != expected:
         raise ExportError(
-            f"the file holds {file.data_bytes} bytes of tensors, the plan counts {expected}; please report"
+            f"the file holds {packed.file.data_bytes} bytes of tensors, the plan counts {expected}; please report"
         )
     for number, layer in enumerate(summary.stored):
         progress(0.5 + number / max(len(summary.stored), 1) / 2, f"checking {layer.name}")
         if layer.name in quantized.tensors:
-            values = np.ascontiguousarray(_read(file, layer.parameter)).reshape(-1).view(np.uint8)
+            values = np.ascontiguousarray(packed.read(layer.parameter)).reshape(-1).view(np.uint8)
             if not np.array_equal(values, tensor_bytes(decoded(quantized, layer))):
                 raise ExportError(f"{layer.name} does not decode to the values that were evaluated; please report")
     for entry in kept_entries(quantized, model):
-        if file.read(entry.name).tobytes() != entry.load().tobytes():
+        if packed.file.read(entry.name).tobytes() != entry.load().tobytes():
             raise ExportError(f"{entry.name} did not read back as it was written; try another place")

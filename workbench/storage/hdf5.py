@@ -15,7 +15,8 @@
 ====================================  ==================================================================================
 
 The file is formed in memory and written by us: a disk that fills up in the middle is then our error to handle, and not
-one inside the HDF5 library, which cannot close a file that it failed to write.
+one inside the HDF5 library, which cannot close a file that it failed to write.  Fields of all layers lie in one dataset
+each, not layers in groups: 10,000 layers with statistics of three taps take about 2.3 s to write and as long to read.
 """
 
 from __future__ import annotations
