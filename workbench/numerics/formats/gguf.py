@@ -62,7 +62,9 @@ class GgufParameters(Parameters):
             return None if entries is None else entries[:, first:last]
 
         whole = start % self.block == 0 and last * self.width % self.block == 0
-        header = self.header[:, start // self.block : -(-stop // self.block)] if whole and self.header is not None else None
+        header = None
+        if whole and self.header is not None:
+            header = self.header[:, start // self.block : -(-stop // self.block)]
         return replace(
             self, scale=self.scale[:, first:last], minimum=cut(self.minimum), origin=cut(self.origin),
             factor=cut(self.factor), header=header,
@@ -129,19 +131,18 @@ class GgufScheme(Scheme):
         """Return the levels at scale 1, ascending, float32 (MXFP4's are doubled, its scale halved, as in ggml)."""
         return self.block.used_levels()
 
-    def grid(self, low: float, high: float) -> np.ndarray:
-        """Return the values of a block that spans ``[low, high]``, ascending, float64, its scale taken as exact."""
-        return np.sort(self.grids(np.array([low]), np.array([high]))[0])
-
     def grids(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """Return the grids of many ranges: ``low`` and ``high`` float64 ``[n]``, result ``[n, levels]``."""
+        """Return the values of blocks that span ``[low, high]``, ascending, float64 ``[n, levels]``.
+
+        For drawing: the scale is taken as exact and is that of the full range, though some fits choose a smaller one.
+        """
         levels = self.values().astype(np.float64)
         low, high = np.minimum(low, 0.0)[:, None], np.maximum(high, 0.0)[:, None]
         if levels[0] == 0:
             return np.asarray(low + (high - low) / levels[-1] * levels)
         farther = np.where(-low > high, low, high)
         scale = np.abs(farther) / -levels[0] if self.block.rounding == "away" else farther / levels[0]
-        return np.asarray(scale * levels)
+        return np.sort(scale * levels, axis=1)
 
     def fit(
         self, weight: torch.Tensor, importance: torch.Tensor | None = None, *, clip_search: bool = False
@@ -149,9 +150,9 @@ class GgufScheme(Scheme):
         """Choose the headers of all blocks.
 
         Plain: llama.cpp's own choice without an importance matrix.  With ``importance`` (usually one value a column):
-        its choice with one, for the formats where it uses one; Q4_0 to Q5_1 search smaller ranges for the same weighted
-        error.  ``clip_search`` keeps, block by block, whichever of several candidates, the plain one among them, has the
-        least squared error weighted by ``importance`` alone.  Raises NonFiniteError.
+        its choice with one, for the formats where it uses one (Q8_0, MXFP4 and the ternary ones ignore it).
+        ``clip_search`` keeps, block by block, whichever of several candidates, the plain one among them, has the least
+        squared error weighted by ``importance`` alone.  Raises NonFiniteError.
         """
         self._check(weight)
         from workbench.numerics.formats import gguf_codec
@@ -194,8 +195,8 @@ class GgufScheme(Scheme):
         if known.header is None or tuple(known.header.shape[:2]) != (rows, count):
             held = "none" if known.header is None else f"{known.header.shape[0]} x {known.header.shape[1]}"
             raise SchemeError(
-                f"a {rows} x {columns} matrix in {self.name} needs the headers of {rows} x {count} blocks; the parameters "
-                f"hold {held}. Fit whole blocks of {self.block.width} columns"
+                f"a {rows} x {columns} matrix in {self.name} needs the headers of {rows} x {count} blocks; the "
+                f"parameters hold {held}. Fit whole blocks of {self.block.width} columns"
             )
         from workbench.numerics.formats import gguf_codec
 

@@ -12,15 +12,17 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from workbench.errors import NonFiniteError
 from workbench.numerics.formats import gguf_codes, gguf_fit, gguf_headers, gguf_pack
 from workbench.numerics.formats.gguf_blocks import BLOCKS, Block
 from workbench.numerics.tiles import row_tiles
+
+if TYPE_CHECKING:
+    import torch
 
 Array = Any
 
@@ -74,6 +76,8 @@ def blocks_in(block: Block, columns: int) -> int:
 
 def in_parallel(task: Callable[[slice], None], parts: Iterable[slice]) -> None:
     """Run ``task`` on every part, on as many threads as torch uses; the first error is raised."""
+    import torch
+
     parts = list(parts)
     threads = min(torch.get_num_threads(), len(parts))
     if threads < 2:
@@ -87,6 +91,8 @@ def in_parallel(task: Callable[[slice], None], parts: Iterable[slice]) -> None:
 
 def padded(block: Block, tile: torch.Tensor) -> Array:
     """Return a band of a matrix as float32 blocks ``[n, width]``, without a copy where it has that form already."""
+    import torch
+
     tile = tile.to(device="cpu", dtype=torch.float32)
     missing = -tile.shape[1] % block.width
     if missing:
@@ -123,7 +129,7 @@ def fit(
                 f"NaN, infinite or beyond float32; {name} stores finite values only"
             )
         weights = None if spread is None else padded(block, spread[part])
-        _store(block, fitted, part, _choose(block, x, peak, weights, clip_search))
+        _store(block, fitted, part, _choose(block, x, peak, weights, count, clip_search))
 
     in_parallel(band, row_tiles(rows, columns))
     return fitted
@@ -154,14 +160,14 @@ def _store(block: Block, fitted: Fitted, part: slice, found: gguf_fit.Fit) -> No
         fitted.factor[part] = found.factor.reshape(rows, -1)
 
 
-def _choose(block: Block, x: Array, peak: Array, weights: Array | None, clip_search: bool) -> gguf_fit.Fit:
+def _choose(
+    block: Block, x: Array, peak: Array, weights: Array | None, row_blocks: int, clip_search: bool
+) -> gguf_fit.Fit:
     if clip_search:
         return _least_error(block, x, peak, np.ones_like(x) if weights is None else weights)
-    if weights is None or block.rounding == "away" or block.fitting == "e8m0":
+    if weights is None or not gguf_fit.searches(block):
         return gguf_fit.plain(block, x, peak)
-    if block.rounding == "up":
-        return _least_error(block, x, peak, gguf_fit.imatrix_weights(block, x, weights))
-    return gguf_fit.imatrix(block, x, gguf_fit.imatrix_weights(block, x, weights))
+    return gguf_fit.searched(block, x, gguf_fit.imatrix_weights(block, x, weights, row_blocks))
 
 
 def _least_error(block: Block, x: Array, peak: Array, weights: Array) -> gguf_fit.Fit:
@@ -253,6 +259,8 @@ def encode(block: Block, name: str, weight: torch.Tensor, fitted: Fitted) -> Arr
 
 def decode(block: Block, stored: Array, columns: int) -> torch.Tensor:
     """Return the float32 matrix of packed rows ``[rows, blocks * octets]``."""
+    import torch
+
     rows, count = len(stored), blocks_in(block, columns)
     out = torch.empty(rows, columns, dtype=torch.float32)
     whole = columns == count * block.width

@@ -1,7 +1,7 @@
 """Compiled kernels: weights of GGUF blocks to codes, the extremes of blocks, and codes into whole rows of blocks.
 
-``x`` is float32 ``[n, width]``; ``origin`` and ``factor`` float32 ``[n, groups]``; ``codes`` uint8 ``[n, width]``.  Inner
-loops have unsigned indices and a length that is not known when compiling: that is what lets LLVM use vectors.
+``x`` is float32 ``[n, width]``; ``origin`` and ``factor`` float32 ``[n, groups]``; ``codes`` uint8 ``[n, width]``.
+Inner loops have unsigned indices and a length that is not known when compiling: that is what lets LLVM use vectors.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from workbench.numerics.formats.gguf_jit import compiled
 from workbench.numerics.formats.gguf_pack import pack_codes, pack_fifth_bits, pack_ternary
 
 Array = Any
+Single = Any  # one float32
 
 _MAGIC = np.float32(12582912)  # 1.5 * 2**23: adding and taking it away rounds half to even
 _ABSOLUTE = np.int32(0x7FFFFFFF)
@@ -22,12 +23,12 @@ _HALF = np.float32(0.5)
 
 
 @compiled
-def extremes(x: Array, bits: Array, out: Array) -> int:
+def extremes(x: Array, bits: Array, out: Array) -> Any:
     """Write the value of largest magnitude of each block (the first of equals) and return the blocks with NaN or inf.
 
     ``bits`` is the memory of ``x`` as int32; comparing patterns instead of values can use vectors.
     """
-    bad = 0
+    bad: Any = 0
     for row in range(x.shape[0]):
         largest = np.int32(0)
         for index in range(x.shape[1]):
@@ -69,7 +70,7 @@ def bounds(bits: Array, low: Array, high: Array) -> None:
 
 
 @compiled
-def codes_up(x: Array, origin: Array, factor: Array, bias: float, top: float, codes: Array) -> None:
+def codes_up(x: Array, origin: Array, factor: Array, bias: Single, top: Single, codes: Array) -> None:
     """``trunc((x - origin) * factor + bias)``, within 0 and ``top``."""
     for row in range(x.shape[0]):
         o, f = origin[row, 0], factor[row, 0]
@@ -81,7 +82,7 @@ def codes_up(x: Array, origin: Array, factor: Array, bias: float, top: float, co
 
 
 @compiled
-def codes_away(x: Array, factor: Array, zero: int, limit: float, codes: Array) -> None:
+def codes_away(x: Array, factor: Array, zero: int, limit: Single, codes: Array) -> None:
     """``round(x * factor) + zero``, halves away from zero, within ``-limit`` and ``limit``."""
     shift = np.int32(zero)
     for row in range(x.shape[0]):
@@ -96,7 +97,7 @@ def codes_away(x: Array, factor: Array, zero: int, limit: float, codes: Array) -
 
 
 @compiled
-def codes_even(x: Array, origin: Array, scale: Array, zero: float, top: float, codes: Array) -> None:
+def codes_even(x: Array, origin: Array, scale: Array, zero: Single, top: Single, codes: Array) -> None:
     """``round((x - origin) / scale) + zero``, halves to even, within 0 and ``top``; ``zero`` where the scale is 0."""
     groups = scale.shape[1]
     length = x.shape[1] // groups
@@ -141,7 +142,7 @@ def block_errors(x: Array, w: Array, codes: Array, levels: Array, scale: Array, 
     """Write each block's squared error of ``scale * level - minimum``, weighted by ``w``, float64 ``[n]``."""
     length = x.shape[1] // scale.shape[1]
     for row in range(x.shape[0]):
-        total = 0.0
+        total: Any = 0.0
         for group in range(scale.shape[1]):
             part = _ZERO
             for index in range(group * length, group * length + length):

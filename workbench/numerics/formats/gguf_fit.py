@@ -1,7 +1,8 @@
 """From weights to the headers of GGUF blocks, as llama.cpp chooses them.
 
 ``x`` is float32 ``[n, width]``, finite.  A plain fit equals llama.cpp's quantization without an importance matrix (the
-``gguf`` package's, where that has one); ``imatrix`` fits equal llama.cpp's with one.  Values beyond what a float16
+``gguf`` package's, where that has one); searched fits of K-quants and IQ4_NL with ``imatrix_weights`` equal its
+quantization with one.  Values beyond what a float16
 scale reaches are clipped to it first, so a huge block saturates and never becomes infinite.
 """
 
@@ -22,7 +23,7 @@ Array = Any
 _HALF_MAX = np.float32(65504)
 _TINY = np.float32(1e-15)
 
-SHRINK_FACTORS = tuple(1.0 - 0.04 * step for step in range(16))
+_SHRINK_FACTORS = tuple(1.0 - 0.04 * step for step in range(1, 23))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,42 +53,49 @@ def plain(block: Block, x: Array, peak: Array, shrink: float = 1.0) -> Fit:
     return _PLAIN[block.fitting](block, x, peak, np.float32(shrink))
 
 
-def imatrix(block: Block, x: Array, weights: Array) -> Fit:
-    """Return the searched fit of a K-quant or IQ4_NL for the error weights ``[n, width]``."""
+def searches(block: Block) -> bool:
+    """Whether llama.cpp looks for better scales when it has an importance matrix."""
+    return block.rounding != "away" and block.fitting != "e8m0"
+
+
+def searched(block: Block, x: Array, weights: Array) -> Fit:
+    """Return the fit for the error weights ``[n, width]``, for formats that ``searches``."""
     return _SEARCHED[block.fitting](block, _clipped(block, x), weights)
 
 
-def imatrix_weights(block: Block, x: Array, importance: Array) -> Array:
-    """Return llama.cpp's error weights for an importance matrix: ``importance * sqrt(sigma**2 + x**2)``.
+def imatrix_weights(block: Block, x: Array, importance: Array, row_blocks: int) -> Array:
+    """Return llama.cpp's error weights for an importance matrix: ``importance * sqrt(sigma2 + x**2)``.
 
-    ``sigma**2`` is the mean square of the block, twice that for all but Q2_K; Q6_K takes the importance as it is.
+    ``sigma2`` is twice the mean square of the block, in Q2_K once, in Q4_0 to Q5_1 once that of the whole row of
+    ``row_blocks`` blocks; Q6_K takes the importance as it is.
     """
     if block.fitting == "k6":
         return importance
     squares = x * x
-    mean = np.add.accumulate(squares, axis=1)[:, -1:]
-    mean *= np.float32((1.0 if block.fitting == "k2" else 2.0) / block.width)
-    return importance * np.sqrt(mean + squares)
+    span = row_blocks if block.rounding == "up" else 1
+    mean = np.add.accumulate(squares.reshape(-1, span * block.width), axis=1)[:, -1:]
+    once = block.rounding == "up" or block.fitting == "k2"
+    mean *= np.float32((1.0 if once else 2.0) / (span * block.width))
+    return importance * np.sqrt(np.repeat(mean, span, axis=0) + squares)
 
 
 def candidates(block: Block, x: Array, peak: Array, weights: Array) -> Iterator[Fit]:
     """Yield the plain fit and others, of which the one with the least weighted error is to be kept."""
     yield plain(block, x, peak)
-    if block.fitting in _SEARCHED:
-        yield imatrix(block, x, weights)
-        yield imatrix(block, x, imatrix_weights(block, x, weights))
-    elif block.fitting == "e8m0":
-        for shrink in (0.5, 2.0):
-            yield plain(block, x, peak, shrink)
-    else:
-        for shrink in SHRINK_FACTORS[1:]:
-            yield plain(block, x, peak, shrink)
+    if searches(block):
+        yield searched(block, x, weights)
+        if block.rounding == "even":
+            yield searched(block, x, imatrix_weights(block, x, weights, 1))
+        return
+    factors = (0.5, 2.0) if block.fitting == "e8m0" else _SHRINK_FACTORS
+    for shrink in factors if len(block.levels) < 32 else factors[:5]:
+        yield plain(block, x, peak, shrink)
 
 
 def _clipped(block: Block, x: Array) -> Array:
     """Bound ``x`` to what float16 units times the largest sub-block scale and level reach."""
     units = {"k2": 15, "k3": 32, "k4": 63, "k6": 128}.get(block.fitting, 1)
-    limit = np.float32(_HALF_MAX * units * max(abs(block.levels[0]), abs(block.levels[-1])))
+    limit = np.float32(_HALF_MAX * np.float32(units * max(abs(block.levels[0]), abs(block.levels[-1]))))
     return x if np.abs(x).max(initial=0) <= limit else np.clip(x, -limit, limit)
 
 
@@ -104,6 +112,23 @@ def _bounds(block: Block, x: Array, peak: Array, shrink: np.float32) -> Fit:
     low = np.clip(low * shrink, -_HALF_MAX, _HALF_MAX)
     scale = np.clip((high * shrink - low) / np.float32(block.levels[-1]), np.float32(0), _HALF_MAX)
     return Fit(header=np.concatenate([half_octets(scale), half_octets(low)], axis=1), origin=low, factor=inverse(scale))
+
+
+def _absmax_search(block: Block, x: Array, weights: Array) -> Fit:
+    scale = np.clip(_symmetric(block, x, weights, search.GIVEN)[:, 0], -_HALF_MAX, _HALF_MAX)
+    header = half_octets(scale)
+    return Fit(header=header, factor=inverse(_halves(header)))
+
+
+def _bounds_search(block: Block, x: Array, weights: Array) -> Fit:
+    scale, minimum = _affine(block, x, weights, search.GIVEN, -0.9, 0.05, 36)
+    scale_header, low_header = half_octets(scale[:, 0]), half_octets(-minimum[:, 0])
+    header = np.concatenate([scale_header, low_header], axis=1)
+    return Fit(header=header, origin=_halves(low_header), factor=inverse(_halves(scale_header)))
+
+
+def _halves(octets: Array) -> Array:
+    return octets.view(np.float16)[:, 0].astype(np.float32)
 
 
 def _e8m0(block: Block, x: Array, peak: Array, shrink: np.float32) -> Fit:
@@ -128,7 +153,9 @@ def _iq4_search(block: Block, x: Array, weights: Array, kind: int = search.GIVEN
     return Fit(header=half_octets(scale), factor=inverse(scale))
 
 
-def _affine(block: Block, x: Array, weights: Array, kind: int, first: float, step: float, steps: int) -> tuple[Array, Array]:
+def _affine(
+    block: Block, x: Array, weights: Array, kind: int, first: float, step: float, steps: int
+) -> tuple[Array, Array]:
     """Return the sub-block scales and minimums, float32 ``[n, groups]``."""
     groups = x.reshape(-1, block.group)
     scale, minimum = np.empty(len(groups), np.float32), np.empty(len(groups), np.float32)
@@ -232,6 +259,8 @@ _PLAIN: dict[str, Callable[[Block, Array, Array, np.float32], Fit]] = {
     "k6": _k6,
 }
 _SEARCHED: dict[str, Callable[[Block, Array, Array], Fit]] = {
+    "absmax": _absmax_search,
+    "bounds": _bounds_search,
     "iq4": _iq4_search,
     "k2": _k_affine_search,
     "k3": _k3_search,

@@ -15,6 +15,7 @@ from workbench.numerics.formats.gguf_blocks import Block
 from workbench.numerics.formats.gguf_jit import compiled
 
 Array = Any
+Single = Any  # one float32
 
 RUN = 16
 _ONES = np.uint64(0x0101010101010101)
@@ -41,7 +42,7 @@ def unpack_runs(block: Block) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pack_segments(block: Block) -> np.ndarray:
-    """Return int64 ``[n, 6]``: for each 16 bytes of a plane their offset, ``shift``, ``bits``, first word, step, parts."""
+    """Return int64 ``[n, 6]``: for 16 bytes of a plane each offset, ``shift``, ``bits``, first word, step, parts."""
     rows = []
     for plane in block.planes:
         parts = 8 // plane.bits
@@ -105,7 +106,7 @@ def pack_ternary(codes: Array, out: Array, row: int) -> None:
 
 @compiled
 def unpack_double(
-    blocks: Array, places: Array, factors: Array, flip: int, first: float, scale: Array, minimum: Array, out: Array
+    blocks: Array, places: Array, factors: Array, flip: int, first: Single, scale: Array, minimum: Array, out: Array
 ) -> None:
     """Decode blocks of evenly spaced levels in two planes: ``scale * (code + first) - minimum``, ``out[n, width]``."""
     length = out.shape[1] // places.shape[0]
@@ -124,7 +125,7 @@ def unpack_double(
 
 @compiled
 def unpack_single(
-    blocks: Array, places: Array, factors: Array, flip: int, first: float, scale: Array, minimum: Array, out: Array
+    blocks: Array, places: Array, factors: Array, flip: int, first: Single, scale: Array, minimum: Array, out: Array
 ) -> None:
     """Like ``unpack_double``, for formats of one plane; its bytes were stored exclusive-or ``flip``."""
     turned = np.uint8(flip)
@@ -153,7 +154,7 @@ def unpack_table(blocks: Array, offset: int, levels: Array, scale: Array, minimu
 
 @compiled
 def unpack_fifth(
-    blocks: Array, nibbles: int, bits: int, first: float, scale: Array, minimum: Array, out: Array
+    blocks: Array, nibbles: int, bits: int, first: Single, scale: Array, minimum: Array, out: Array
 ) -> None:
     """Decode Q5_0 and Q5_1: four low bits as in Q4_0, bit ``i`` of a 32-bit word above code ``i``."""
     offset = np.int32(first)
@@ -170,7 +171,7 @@ def unpack_fifth(
 
 
 @compiled
-def unpack_ternary(blocks: Array, first: float, scale: Array, minimum: Array, out: Array) -> None:
+def unpack_ternary(blocks: Array, first: Single, scale: Array, minimum: Array, out: Array) -> None:
     """Decode TQ1_0: multiplying by a power of 3 modulo 256 brings each base-3 digit to the top."""
     offset = np.int32(first)
     for row in range(out.shape[0]):

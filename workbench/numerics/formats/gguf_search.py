@@ -16,6 +16,7 @@ import numpy as np
 from workbench.numerics.formats.gguf_jit import compiled
 
 Array = Any
+Single = Any  # one float32
 
 LANES = 64
 GIVEN, SQUARE, MAGNITUDE, SPREAD = 0, 1, 2, 3  # weights: as given; x**2; |x|; rms of the sub-block + |x|
@@ -94,7 +95,7 @@ def _affine_start(x: Array, w: Array, low: Array, width: Array, total: Array, mo
 
 @compiled
 def _affine_error(
-    x: Array, w: Array, low: Array, inverse: Array, top: float, scale: Array, shift: Array, absolute: bool, out: Array
+    x: Array, w: Array, low: Array, inverse: Array, top: Single, scale: Array, shift: Array, absolute: bool, out: Array
 ) -> None:
     out[:] = _ZERO
     for item in range(x.shape[0]):
@@ -105,7 +106,7 @@ def _affine_error(
 
 
 @compiled
-def _affine_sums(x: Array, w: Array, low: Array, inverse: Array, top: float, s1: Array, s2: Array, sx: Array) -> None:
+def _affine_sums(x: Array, w: Array, low: Array, inverse: Array, top: Single, s1: Array, s2: Array, sx: Array) -> None:
     s1[:] = _ZERO
     s2[:] = _ZERO
     sx[:] = _ZERO
@@ -149,9 +150,9 @@ def affine(
     x: Array,
     w: Array,
     kind: int,
-    top: float,
-    first: float,
-    step: float,
+    top: Single,
+    first: Single,
+    step: Single,
     steps: int,
     absolute: bool,
     scale: Array,
@@ -202,7 +203,7 @@ def _largest(x: Array, peak: Array, size: Array) -> None:
 
 
 @compiled
-def _symmetric_sums(x: Array, w: Array, inverse: Array, top: float, sx: Array, s2: Array) -> None:
+def _symmetric_sums(x: Array, w: Array, inverse: Array, top: Single, sx: Array, s2: Array) -> None:
     sx[:] = _ZERO
     s2[:] = _ZERO
     for item in range(x.shape[0]):
@@ -213,7 +214,7 @@ def _symmetric_sums(x: Array, w: Array, inverse: Array, top: float, sx: Array, s
 
 
 @compiled
-def symmetric(x: Array, w: Array, kind: int, top: float, scale: Array, inverses: Array) -> None:
+def symmetric(x: Array, w: Array, kind: int, top: Single, scale: Array, inverses: Array) -> None:
     """Fit ``x ~ scale * code``, codes ``-top`` to ``top - 1``: 19 inverse scales, each with its least-squares scale.
 
     ``inverses`` receives the inverse scale whose rounding won; both are 0 for a group without values.
@@ -247,7 +248,7 @@ def symmetric(x: Array, w: Array, kind: int, top: float, scale: Array, inverses:
 
 
 @compiled
-def _refine(x: Array, codes: Array, w: Array, low: float, top: float, sx: Array, s2: Array) -> int:
+def _refine(x: Array, codes: Array, w: Array, low: Single, top: Single, sx: Array, s2: Array) -> int:
     """Move codes one after another where that brings the least-squares fit closer; return how many moved."""
     moved = 0
     for item in range(x.shape[0]):
@@ -270,7 +271,7 @@ def _refine(x: Array, codes: Array, w: Array, low: float, top: float, sx: Array,
 
 @compiled
 def _codes_sums(
-    x: Array, w: Array, inverse: Array, low: float, top: float, codes: Array, sx: Array, s2: Array
+    x: Array, w: Array, inverse: Array, low: Single, top: Single, codes: Array, sx: Array, s2: Array
 ) -> None:
     sx[:] = _ZERO
     s2[:] = _ZERO
@@ -283,8 +284,8 @@ def _codes_sums(
 
 
 @compiled
-def refined(x: Array, top: float, scale: Array) -> None:
-    """Fit ``x ~ scale * code``, codes ``-top`` to ``top - 1``, errors weighted by ``x**2``: up to five rounds of moves."""
+def refined(x: Array, top: Single, scale: Array) -> None:
+    """Fit ``x ~ scale * code``, codes ``-top`` to ``top - 1``, weighted by ``x**2``: up to five rounds of moves."""
     tile = _tile(x)
     weight = _tile(x)
     codes = _tile(x)
@@ -306,7 +307,7 @@ def refined(x: Array, top: float, scale: Array) -> None:
 
 
 @compiled
-def _positive_error(x: Array, w: Array, inverse: Array, top: float, out: Array) -> None:
+def _positive_error(x: Array, w: Array, inverse: Array, top: Single, out: Array) -> None:
     out[:] = _ZERO
     for item in range(x.shape[0]):
         for lane in range(LANES):
@@ -316,7 +317,7 @@ def _positive_error(x: Array, w: Array, inverse: Array, top: float, out: Array) 
 
 
 @compiled
-def positive(x: Array, w: Array, top: float, scale: Array, codes: Array) -> None:
+def positive(x: Array, w: Array, top: Single, scale: Array, codes: Array) -> None:
     """Fit ``x ~ scale * code`` for ``x >= 0``, codes 0 to ``top``: nine scales, then up to five rounds of moves.
 
     Used for the sub-block scales and minimums of a super-block; ``codes`` uint8 ``[n, size]``.
@@ -354,7 +355,9 @@ def positive(x: Array, w: Array, top: float, scale: Array, codes: Array) -> None
 
 
 @compiled
-def _table_sums(x: Array, w: Array, inverse: Array, levels: Array, edges: Array, q: Array, sx: Array, s2: Array) -> None:
+def _table_sums(
+    x: Array, w: Array, inverse: Array, levels: Array, edges: Array, q: Array, sx: Array, s2: Array
+) -> None:
     sx[:] = _ZERO
     s2[:] = _ZERO
     for item in range(x.shape[0]):
@@ -371,7 +374,7 @@ def _table_sums(x: Array, w: Array, inverse: Array, levels: Array, edges: Array,
 
 @compiled
 def table(x: Array, w: Array, kind: int, levels: Array, edges: Array, tries: int, scale: Array) -> None:
-    """Fit ``x ~ scale * level`` with ascending ``levels`` (IQ4_NL): ``2 * tries + 2`` scales, each solved for its best."""
+    """Fit ``x ~ scale * level`` with ascending ``levels`` (IQ4_NL): ``2 * tries + 2`` scales, each solved."""
     tile = _tile(x)
     weight = _tile(x)
     peak, size, best, kept = _lane(), _lane(), _lane(), _lane()
