@@ -82,15 +82,18 @@ def check_granularity(granularity: Granularity) -> None:
             raise SchemeError(f"a block of {rows} x {columns} cannot be; expected at least 1 x 1")
 
 
-def grouped(tile: torch.Tensor, width: int) -> torch.Tensor:
-    """Return ``[rows, columns]`` as ``[rows, groups, width]``, the last group filled up with zeros."""
+def grouped(tile: torch.Tensor, width: int, fill: Literal["zeros", "edge"] = "zeros") -> torch.Tensor:
+    """Return ``[rows, columns]`` as ``[rows, groups, width]``, the last group filled up with zeros or its last value."""
     import torch
 
     rows, columns = tile.shape
     if columns <= width:
         return tile.unsqueeze(1)
     padding = -columns % width
-    padded = torch.nn.functional.pad(tile, (0, padding)) if padding else tile
+    padded = tile
+    if padding:
+        more = tile[:, -1:].expand(rows, padding) if fill == "edge" else tile.new_zeros(rows, padding)
+        padded = torch.cat([tile, more], dim=1)
     return padded.reshape(rows, padded.shape[1] // width, width)
 
 

@@ -28,13 +28,17 @@ class Parameters:
     ``scale`` and ``zero_point`` (None for symmetric schemes) are float32 tensors of shape ``(rows, groups)``,
     ``(rows, 1)`` or ``(1, 1)``; ``width`` is the number of columns that one entry serves (at least that many where
     there is one entry a row).  Schemes with blocks of rows repeat an entry for every row.  A scale may be negative or
-    zero (all values are 0 then).  It holds only values that the scheme's scale format can store, so rounding with it
-    equals decoding what was written.
+    zero (all values are 0 then).  Schemes with floating zero points have an ``offset`` of the same shape instead of a
+    ``zero_point``: ``value = scale * code + offset``.  ``shared``, ``(1, 1)``, is a factor that all scales contain and that is
+    stored once (NVFP4).  It holds only values that the scheme's formats can store, so
+    rounding with it equals decoding what was written.  A family that needs more derives a class of its own.
     """
 
     scale: torch.Tensor
     zero_point: torch.Tensor | None
     width: int
+    offset: torch.Tensor | None = None
+    shared: torch.Tensor | None = None
 
     def columns(self, start: int, stop: int) -> Parameters:
         """Return the parameters of columns ``start`` to ``stop``, which must lie inside one group or on group edges."""
@@ -42,7 +46,8 @@ class Parameters:
             return self
         first, last = start // self.width, -(-stop // self.width)
         zero_point = None if self.zero_point is None else self.zero_point[:, first:last]
-        return replace(self, scale=self.scale[:, first:last], zero_point=zero_point)
+        offset = None if self.offset is None else self.offset[:, first:last]
+        return replace(self, scale=self.scale[:, first:last], zero_point=zero_point, offset=offset)
 
 
 class Scheme(ABC):

@@ -1,7 +1,8 @@
 """Integers of 2 to 8 bits, symmetric or with a zero point.
 
 Symmetric codes run from ``-2**(b-1)`` to ``2**(b-1) - 1`` and are stored with ``2**(b-1)`` added (as in Q4_0 and in
-packed checkpoints), asymmetric ones from 0 to ``2**b - 1``.
+packed checkpoints), asymmetric ones from 0 to ``2**b - 1``.  A zero point is an integer of the same width, or, after
+``-z``, a floating number that is added: ``int4-g64-asym-zfp16`` is ``scale * code + offset``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.numerics.element import Element
-from workbench.numerics.formats.scaled import ScaledFamily
+from workbench.numerics.formats.scaled_family import ScaledFamily
 
 if TYPE_CHECKING:
     import torch
@@ -83,6 +84,7 @@ FAMILY = ScaledFamily(
     examples=(
         "int2-g16-asym",
         "int2-g32-asym",
+        "int2-g32-asym-zfp16",
         "int3-g32-asym",
         "int3-g64-asym",
         "int4-channel",
@@ -90,6 +92,8 @@ FAMILY = ScaledFamily(
         "int4-g32-asym",
         "int4-g64-asym",
         "int4-g128-asym",
+        "int4-g64-asym-zfp16",
+        "int4-b128x128",
         "int5-g32-asym",
         "int6-g32-asym",
         "int8-channel",

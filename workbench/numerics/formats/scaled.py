@@ -2,10 +2,13 @@
 
     value[r, c] = scales[r, g] * table[codes[r, c]]                      symmetric
     value[r, c] = scales[r, g] * (codes[r, c] - zero_points[r, g])       asymmetric
+    value[r, c] = scales[r, g] * codes[r, c] + offsets[r, g]             asymmetric, floating zero points
 
-Scales of a full range ``[low, high]`` (zero always inside), rounded to the scale format:
+Scales of a full range ``[low, high]`` (zero always inside, but for floating zero points), rounded to the scale format:
 
 - asymmetric: ``scale = (high - low) / (2**b - 1)``, ``zero_point = round(-low / scale)`` within ``0 .. 2**b - 1``;
+- floating zero points: ``offset = low``, ``scale = (high - offset) / (2**b - 1)`` (as in HQQ and torchao's tiled int4
+  layout, whose zero point is ours plus ``2**(b-1) * scale``); zero itself is then seldom representable;
 - symmetric, one scale a group: ``scale = extreme / lowest``, where ``extreme`` is ``low`` or ``high``, whichever is
   farther from zero, so the scale takes the opposite sign of the extreme, which lands on the code ``-2**(b-1)``
   exactly, and the other end saturates at ``2**(b-1) - 1`` (the rule of Q4_0).  Measured on normal weights in groups
@@ -18,20 +21,21 @@ Scales of a full range ``[low, high]`` (zero always inside), rounded to the scal
 from __future__ import annotations
 
 import math
-import re
 import sys
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from workbench.errors import NonFiniteError, RangeError, SchemeError, nearest
+from workbench.errors import NonFiniteError, RangeError, SchemeError
 from workbench.numerics.element import Element
-from workbench.numerics.granularity import Granularity, PerBlock, PerChannel, PerGroup, PerTensor, PerToken
+from workbench.numerics.granularity import Granularity, PerGroup
 from workbench.numerics.grouping import Grid, check_granularity, granularity_name, grid, grouped, pooled
 from workbench.numerics.packing import pack, packed_width, unpack
 from workbench.numerics.quantized_tensor import QuantizedTensor
-from workbench.numerics.scale_format import FP16, FP32, Array, ScaleFormat, scale_format
+from workbench.numerics.scale_format import FP16, FP32, Array, ScaleFormat
 from workbench.numerics.scheme import Parameters, Scheme
 from workbench.numerics.tiles import row_tiles
 
@@ -46,19 +50,51 @@ Laplace and Student-t weights, 2 to 5 bits), three times as many steps less than
 """
 
 
+_OFFSET_REACH = float(np.finfo(np.float32).max) * (1 - 2.0**-6)
+
+
+class Affine(NamedTuple):
+    """Scale, zero point and offset of each group, arrays or tensors; what a scheme does not have is None.
+
+    ``shared`` is a factor that all scales contain, ``[1, 1]``.
+    """
+
+    scale: Array
+    zero_point: Array | None = None
+    offset: Array | None = None
+    shared: Array | None = None
+
+    def apply(self, change: Callable[[Array], Array]) -> Affine:
+        """Return what ``change`` makes of every member but ``shared``."""
+        zero_point, offset = (None if member is None else change(member) for member in self[1:3])
+        return Affine(change(self.scale), zero_point, offset, self.shared)
+
+    def values(self, snapped: torch.Tensor) -> torch.Tensor:
+        """Return ``scale * snapped + offset`` in place of ``snapped``."""
+        snapped.mul_(self.scale)
+        return snapped if self.offset is None else snapped.add_(self.offset)
+
+
+Rule = Callable[[Array, Array], Affine]
+"""From the ends of ranges to storable parameters."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaledScheme(Scheme):
-    """An element format, a granularity, symmetric or not, and how scales are stored."""
+    """An element format, a granularity, symmetric or not, how scales and (if floating) zero points are stored."""
 
     element: Element
-    granularity: Granularity = field()
+    granularity: Granularity
     symmetric: bool = True
     scale_format: ScaleFormat
+    offset_format: ScaleFormat | None = None
 
     def __post_init__(self) -> None:
         check_granularity(self.granularity)
         if not self.symmetric and not self.element.shiftable:
             raise SchemeError(f"{self.element.name} takes no zero point; only integers can be asymmetric")
+        if self.symmetric and self.offset_format is not None:
+            raise SchemeError(f"a symmetric {self.element.name} has no zero point, so none in {self.offset_format.name}")
 
     @property
     def name(self) -> str:
@@ -66,6 +102,8 @@ class ScaledScheme(Scheme):
         parts = [self.element.name, granularity_name(self.granularity)]
         if not self.symmetric:
             parts.append("asym")
+        if self.offset_format is not None:
+            parts.append(f"z{self.offset_format.name}")
         if self.scale_format != default_scale_format(self.granularity):
             parts.append(f"s{self.scale_format.name}")
         return "-".join(parts)
@@ -80,9 +118,14 @@ class ScaledScheme(Scheme):
         cut = grid(self.granularity, shape)
         entries = cut.bands * cut.groups
         octets = cut.rows * packed_width(cut.columns, self.element.bits)
-        if not self.symmetric:
+        if self.offset_format is not None:
+            octets += self.offset_format.bits * entries // 8
+        elif not self.symmetric:
             octets += packed_width(entries, self.element.bits)
-        return 8 * octets + self.scale_format.bits * entries
+        return 8 * octets + self._scale_bits(entries)
+
+    def _scale_bits(self, entries: int) -> int:
+        return self.scale_format.bits * entries
 
     def values(self) -> np.ndarray:
         """Return the element's values at scale 1, ascending; ``0 .. 2**b - 1`` when asymmetric."""
@@ -91,10 +134,11 @@ class ScaledScheme(Scheme):
 
     def grids(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Return the representable values of many static ranges, ``[n, levels]``; see the contract."""
-        scale, zero_point = self._parameters(low[:, None], high[:, None], signed=False)
+        affine = self._static_rule(low[:, None], high[:, None])
         values = self.values().astype(np.float64)[None]
-        grids: np.ndarray = scale.astype(np.float64) * (values if zero_point is None else values - zero_point)
-        return grids
+        shifted = values if affine.zero_point is None else values - affine.zero_point
+        grids: np.ndarray = affine.scale.astype(np.float64) * shifted
+        return grids if affine.offset is None else grids + affine.offset
 
     def fit(
         self, weight: torch.Tensor, importance: torch.Tensor | None = None, *, clip_search: bool = False
@@ -103,20 +147,39 @@ class ScaledScheme(Scheme):
         weight = weight.detach()
         cut = self._grid(weight)
         low, high = self._extremes(weight, cut)
+        rule = self._rule(low, high)
         if clip_search and weight.numel():
-            factor = self._search(weight, cut, low, high, importance)
-            low, high = low * factor, high * factor
-        scale, zero_point = self._parameters(low, high, signed=self._signed)
-        spread = None if zero_point is None else cut.spread(zero_point)
-        return Parameters(scale=cut.spread(scale), zero_point=spread, width=cut.width)
+            low, high = self._shrunk(low, high, self._search(weight, cut, low, high, importance, rule))
+        return self._settled(rule(low, high), cut)
+
+    def parameters(self, shape: tuple[int, int], affine: Affine) -> Parameters:
+        """Return the parameters nearest to those that an algorithm has found, ``[bands, groups]`` each.
+
+        Scales and offsets are rounded to their formats, zero points to whole numbers within the codes.
+        """
+        levels = self.element.highest - self.element.lowest
+        scale = self.scale_format.storable(affine.scale, max(levels, -self.element.lowest))
+        shift = None if affine.zero_point is None else affine.zero_point.round().clip(0.0, levels)
+        offset = None if self.offset_format is None else self.offset_format.nearest(affine.offset)
+        return self._settled(Affine(scale, shift, offset), grid(self.granularity, shape))
+
+    def _settled(self, affine: Affine, cut: Grid) -> Parameters:
+        """Return the parameters of storable ``[bands, groups]`` members."""
+        scale, zero_point, offset, shared = affine.apply(cut.spread)
+        return Parameters(scale=scale, zero_point=zero_point, width=cut.width, offset=offset, shared=shared)
 
     def fit_range(self, low: float, high: float) -> Parameters:
         """Return one scale (positive) and zero point, ``[1, 1]``, for the static range ``[low, high]``."""
         import torch
 
-        scale, zero_point = self._static(low, high)
-        shift = None if zero_point is None else torch.from_numpy(zero_point)
-        return Parameters(scale=torch.from_numpy(scale), zero_point=shift, width=sys.maxsize)
+        if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+            raise RangeError(f"expected a finite range with low <= high; got [{low}, {high}]")
+        affine = self._static_rule(np.array([[min(low, 0.0)]]), np.array([[max(high, 0.0)]]))
+        scale, zero_point, offset, shared = (
+            None if member is None else torch.from_numpy(member.astype(np.float32)) for member in affine
+        )
+        assert scale is not None
+        return Parameters(scale=scale, zero_point=zero_point, width=sys.maxsize, offset=offset, shared=shared)
 
     def round(self, weight: torch.Tensor, parameters: Parameters) -> torch.Tensor:
         """Return the nearest representable values, float32; see the contract."""
@@ -126,13 +189,16 @@ class ScaledScheme(Scheme):
         rows, columns = self._grid(weight).rows, weight.shape[1]
         out = torch.empty(rows, columns, dtype=torch.float32, device=weight.device)
         for part in row_tiles(rows, columns):
-            scale, zero_point = _slice(parameters, part)
-            snapped = self._snap(weight[part], parameters.width, scale, zero_point)
-            out[part] = snapped.mul_(scale).flatten(1)[:, :columns]
+            affine = _slice(parameters, part)
+            snapped = self._snap(weight[part], parameters.width, affine)
+            out[part] = affine.values(snapped).flatten(1)[:, :columns]
         return out
 
     def encode(self, weight: torch.Tensor, parameters: Parameters) -> QuantizedTensor:
-        """Return ``codes`` uint8 ``[rows, packed]``, ``scales`` and ``zero_points`` (packed as one row of codes)."""
+        """Return ``codes`` uint8 ``[rows, packed]``, ``scales`` and ``zero_points`` (packed as one row of codes).
+
+        Floating zero points are ``offsets``, of the shape of the scales.
+        """
         import torch
 
         weight = weight.detach()
@@ -140,17 +206,26 @@ class ScaledScheme(Scheme):
         bits = self.element.bits
         codes = torch.empty(cut.rows, packed_width(cut.columns, bits), dtype=torch.uint8)
         for part in row_tiles(cut.rows, cut.columns):
-            scale, zero_point = _slice(parameters, part)
-            snapped = self._snap(weight[part], parameters.width, scale, zero_point)
+            affine = _slice(parameters, part)
+            snapped = self._snap(weight[part], parameters.width, affine)
             if not bool(snapped.isfinite().all()):
                 raise NonFiniteError(f"a matrix of shape {cut.rows} x {cut.columns} holds NaN; it has no code")
-            unpacked = self.element.codes(snapped, zero_point).flatten(1)[:, : cut.columns]
+            unpacked = self.element.codes(snapped, affine.zero_point).flatten(1)[:, : cut.columns]
             codes[part] = pack(unpacked, bits)
-        arrays = {"codes": codes.numpy(), "scales": self.scale_format.store(cut.stored(parameters.scale))}
+        arrays = {"codes": codes.numpy(), **self._scale_arrays(parameters, cut)}
+        if parameters.offset is not None and self.offset_format is not None:
+            arrays["offsets"] = self.offset_format.store(cut.stored(parameters.offset))
         if parameters.zero_point is not None:
             shifts = cut.stored(parameters.zero_point).to(torch.uint8).reshape(1, -1)
             arrays["zero_points"] = pack(shifts, bits).reshape(-1).cpu().numpy()
         return QuantizedTensor(scheme=self.name, shape=(cut.rows, cut.columns), arrays=arrays)
+
+    def _scale_arrays(self, parameters: Parameters, cut: Grid) -> dict[str, np.ndarray]:
+        return {"scales": self.scale_format.store(cut.stored(parameters.scale))}
+
+    def _loaded_scales(self, stored: QuantizedTensor) -> np.ndarray:
+        """Return the effective scales, float32 ``[bands, groups]``."""
+        return self.scale_format.load(stored.arrays["scales"])
 
     def decode(self, stored: QuantizedTensor) -> torch.Tensor:
         """Return the float32 matrix; bit for bit what ``round`` returned."""
@@ -158,15 +233,15 @@ class ScaledScheme(Scheme):
 
         cut = grid(self.granularity, stored.shape)
         codes, scales, zero_points = self.unpacked(stored)
-        scales = cut.spread(scales)
-        parameters = Parameters(
-            scale=scales, zero_point=None if zero_points is None else cut.spread(zero_points), width=cut.width
-        )
+        offsets = None
+        if self.offset_format is not None:
+            offsets = torch.from_numpy(self.offset_format.load(stored.arrays["offsets"]))
+        parameters = self._settled(Affine(scales, zero_points, offsets), cut)
         out = torch.empty(stored.shape, dtype=torch.float32)
         for part in row_tiles(cut.rows, cut.columns):
-            scale, zero_point = _slice(parameters, part)
-            value = self.element.decode(grouped(codes[part], cut.width), zero_point)
-            out[part] = value.mul_(scale).flatten(1)[:, : cut.columns]
+            affine = _slice(parameters, part)
+            value = self.element.decode(grouped(codes[part], cut.width), affine.zero_point)
+            out[part] = affine.values(value).flatten(1)[:, : cut.columns]
         return out
 
     def unpacked(self, stored: QuantizedTensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
@@ -178,8 +253,8 @@ class ScaledScheme(Scheme):
 
         cut = grid(self.granularity, stored.shape)
         codes = unpack(stored.arrays["codes"], cut.columns, self.element.bits)
-        scales = torch.from_numpy(self.scale_format.load(stored.arrays["scales"]))
-        if self.symmetric:
+        scales = torch.from_numpy(self._loaded_scales(stored))
+        if self.symmetric or self.offset_format is not None:
             return codes, scales, None
         packed = stored.arrays["zero_points"].reshape(1, -1)
         shifts = unpack(packed, cut.bands * cut.groups, self.element.bits)
@@ -197,33 +272,54 @@ class ScaledScheme(Scheme):
             )
         return grid(self.granularity, (weight.shape[0], weight.shape[1]))
 
-    def _static(self, low: float, high: float) -> tuple[np.ndarray, np.ndarray | None]:
-        if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-            raise RangeError(f"expected a finite range with low <= high; got [{low}, {high}]")
-        scale, zero_point = self._parameters(np.array([[min(low, 0.0)]]), np.array([[max(high, 0.0)]]), signed=False)
-        return scale, zero_point
+    def _rule(self, low: torch.Tensor, high: torch.Tensor) -> Rule:
+        """Return how this matrix, whose groups span ``low`` to ``high``, gets parameters from ranges within."""
+        return lambda least, greatest: self._affine(least, greatest, signed=self._signed)
 
-    def _parameters(self, low: Array, high: Array, *, signed: bool) -> tuple[Array, Array | None]:
-        """Return scale and zero point, float32, of ranges ``low <= 0 <= high``: numpy arrays or tensors alike."""
+    def _static_rule(self, low: np.ndarray, high: np.ndarray) -> Affine:
+        """Return the parameters of independent static ranges, in numpy; scales are positive."""
+        return self._affine(low, high, signed=False)
+
+    def _affine(self, low: Array, high: Array, *, signed: bool) -> Affine:
+        """Return the parameters, float32, of ranges ``low <= 0 <= high``: numpy arrays or tensors alike."""
         lowest, highest = self.element.lowest, self.element.highest
         if self.symmetric:
             farther = (-low > high) * low + (-low <= high) * high
             scale = farther / lowest if signed else (low / lowest).clip(high / highest)
-            return self.scale_format.storable(scale, -lowest), None
+            return Affine(self.scale_format.storable(scale, -lowest))
         levels = highest - lowest
+        if self.offset_format is not None:
+            offset = self.offset_format.nearest(low.clip(-_OFFSET_REACH, _OFFSET_REACH))
+            span = high.clip(-_OFFSET_REACH, _OFFSET_REACH) / levels - offset / levels
+            return Affine(self.scale_format.storable(span.clip(0.0), levels), None, offset)
         scale = self.scale_format.storable(high / levels - low / levels, levels)
         shift = (-low / (scale + (scale == 0))).round().clip(0.0, levels)
-        return scale, shift.astype(np.float32) if isinstance(shift, np.ndarray) else shift
+        return Affine(scale, shift.astype(np.float32) if isinstance(shift, np.ndarray) else shift)
+
+    @property
+    def _factors(self) -> tuple[float, ...]:
+        """What the clip search multiplies ranges with; the full range comes first and wins ties."""
+        return SHRINK_FACTORS
+
+    def _shrunk(self, low: Array, high: Array, factor: Array) -> tuple[Array, Array]:
+        """Return the smaller range: around zero, or around its middle where zero has no code of its own."""
+        if self.offset_format is None:
+            return low * factor, high * factor
+        cut = (high / 2 - low / 2) * (1 - factor)
+        return low + cut, high - cut
 
     def _extremes(self, weight: torch.Tensor, cut: Grid) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the least and greatest value of each tile, zero included, float32 ``[bands, groups]``."""
+        """Return the least and greatest value of each tile, float32 ``[bands, groups]``.
+
+        Zero is included, except with floating zero points.
+        """
         import torch
 
         shape = (cut.rows, cut.groups)
         low = torch.zeros(shape, dtype=torch.float32, device=weight.device)
         high = torch.zeros_like(low)
         for part in row_tiles(cut.rows, cut.columns):
-            least, greatest = grouped(weight[part], cut.width).aminmax(dim=-1)
+            least, greatest = grouped(weight[part], cut.width, "edge").aminmax(dim=-1)
             low[part], high[part] = least.to(torch.float32), greatest.to(torch.float32)
         if not bool((low.isfinite() & high.isfinite()).all()):
             bad = weight.numel() - int(weight.to(torch.float32).isfinite().sum())
@@ -231,23 +327,32 @@ class ScaledScheme(Scheme):
                 f"{bad} of {weight.numel()} values of a {cut.rows} x {cut.columns} matrix are NaN, infinite or beyond "
                 f"float32; {self.name} stores finite values only"
             )
-        return pooled(low, cut.height, "min").clamp_(max=0.0), pooled(high, cut.height, "max").clamp_(min=0.0)
+        low, high = pooled(low, cut.height, "min"), pooled(high, cut.height, "max")
+        return (low, high) if self.offset_format is not None else (low.clamp(max=0.0), high.clamp(min=0.0))
 
     def _search(
-        self, weight: torch.Tensor, cut: Grid, low: torch.Tensor, high: torch.Tensor, importance: torch.Tensor | None
+        self,
+        weight: torch.Tensor,
+        cut: Grid,
+        low: torch.Tensor,
+        high: torch.Tensor,
+        importance: torch.Tensor | None,
+        rule: Rule,
     ) -> torch.Tensor:
         """Return, for each tile, the share of the full range with the least weighted squared error."""
         import torch
 
-        factors = torch.tensor(SHRINK_FACTORS, dtype=torch.float32, device=weight.device)
+        factors = torch.tensor(self._factors, dtype=torch.float32, device=weight.device)
         weights = None if importance is None else importance.detach().to(weight.device).expand(weight.shape)
+        candidates = [rule(*self._shrunk(low, high, factor)) for factor in self._factors]
         whole = cut.height >= cut.rows > 1
         total = torch.zeros(len(factors), 1, cut.groups, dtype=torch.float64, device=weight.device)
         best = torch.zeros(cut.bands, cut.groups, dtype=torch.int64, device=weight.device)
         for part in row_tiles(cut.rows, cut.columns, 1 if whole else cut.height):
             bands = slice(0, 1) if whole else slice(part.start // cut.height, -(-part.stop // cut.height))
             tile_weights = None if weights is None else weights[part].to(torch.float32)
-            errors = self._errors(weight[part], cut, low[bands], high[bands], tile_weights)
+            local = [affine.apply(itemgetter(bands)) for affine in candidates]
+            errors = self._errors(weight[part], cut, local, tile_weights)
             if whole:
                 total += errors
             else:
@@ -255,40 +360,47 @@ class ScaledScheme(Scheme):
         return factors[total.argmin(dim=0) if whole else best]
 
     def _errors(
-        self, tile: torch.Tensor, cut: Grid, low: torch.Tensor, high: torch.Tensor, weights: torch.Tensor | None
+        self, tile: torch.Tensor, cut: Grid, candidates: list[Affine], weights: torch.Tensor | None
     ) -> torch.Tensor:
-        """Return the weighted squared error for every shrink factor, ``[factors, bands of the tile, groups]``."""
+        """Return the weighted squared error of every candidate, ``[candidates, bands of the tile, groups]``."""
         import torch
 
         local = Grid(tile.shape[0], cut.columns, min(cut.height, tile.shape[0]), cut.width)
         tile = tile.to(torch.float32)
-        exact = grouped(tile, cut.width)
+        exact = grouped(tile, cut.width, "edge")
         spread = None if weights is None else grouped(weights, cut.width)
         found = []
-        for factor in SHRINK_FACTORS:
-            scale, zero_point = self._parameters(low * factor, high * factor, signed=self._signed)
-            scale = local.spread(scale).unsqueeze(-1)
-            shift = None if zero_point is None else local.spread(zero_point).unsqueeze(-1)
-            error = self._snap(tile, cut.width, scale, shift).mul_(scale).sub_(exact).square_()
+        for candidate in candidates:
+            affine = _broadcast(candidate.apply(local.spread))
+            error = affine.values(self._snap(tile, cut.width, affine)).sub_(exact).square_()
+            error[:, -1, cut.columns - (cut.groups - 1) * cut.width :] = 0  # what fills up the last group
             per_row = (error if spread is None else error.mul_(spread)).sum(dim=-1)
             found.append(pooled(per_row, local.height, "sum"))
         return torch.stack(found)
 
-    def _snap(
-        self, tile: torch.Tensor, width: int, scale: torch.Tensor, zero_point: torch.Tensor | None
-    ) -> torch.Tensor:
+    def _snap(self, tile: torch.Tensor, width: int, affine: Affine) -> torch.Tensor:
         """Return the representable values at scale 1, float32 ``[rows, groups, width]``; 0 where the scale is 0."""
         import torch
 
-        divisor = scale + (scale == 0)
-        return self.element.snap_(grouped(tile.to(torch.float32), width) / divisor, zero_point)
+        scale, zero_point, offset, _ = affine
+        exact = grouped(tile.to(torch.float32), width, "edge")
+        shifted = exact if offset is None else exact - offset
+        return self.element.snap_(shifted / (scale + (scale == 0)), zero_point)
 
 
-def _slice(parameters: Parameters, part: slice) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Return the scale and zero point of a band of rows, ``[rows or 1, groups, 1]``."""
+def _slice(parameters: Parameters, part: slice) -> Affine:
+    """Return the parameters of a band of rows, ``[rows or 1, groups, 1]``."""
     rows = part if parameters.scale.shape[0] > 1 else slice(None)
-    zero_point = parameters.zero_point
-    return parameters.scale[rows].unsqueeze(-1), None if zero_point is None else zero_point[rows].unsqueeze(-1)
+    affine = Affine(parameters.scale, parameters.zero_point, parameters.offset)
+    return _broadcast(affine.apply(lambda member: member[rows]))
+
+
+def _broadcast(affine: Affine) -> Affine:
+    """Return ``[rows, groups]`` members as ``[rows, groups, 1]``; codes that an offset shifts start at 0."""
+    found = affine.apply(lambda member: member.unsqueeze(-1))
+    if found.offset is None:
+        return found
+    return found._replace(zero_point=found.offset.new_zeros(1, 1, 1))
 
 
 def default_scale_format(granularity: Granularity) -> ScaleFormat:
@@ -298,57 +410,3 @@ def default_scale_format(granularity: Granularity) -> ScaleFormat:
     with small weights is subnormal, which costs more accuracy than two bytes a channel are worth.
     """
     return FP16 if isinstance(granularity, PerGroup) else FP32
-
-
-_GRANULARITY = re.compile(r"(?P<word>tensor|channel|token)|g(?P<size>\d{1,9})|b(?P<rows>\d{1,9})x(?P<columns>\d{1,9})")
-_WORDS: dict[str, Granularity] = {"tensor": PerTensor(), "channel": PerChannel(), "token": PerToken()}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScaledFamily:
-    """The schemes of some elements: ``<element>[-<granularity>][-asym][-s<fp16|bf16|fp32>]``."""
-
-    name: str
-    title: str
-    elements: tuple[Element, ...]
-    examples: tuple[str, ...]
-
-    def parse(self, name: str) -> Scheme | None:
-        """Return the scheme called ``name`` (lower case), or None if its element is of another family."""
-        for element in self.elements:
-            if name == element.name or name.startswith(element.name + "-"):
-                return self._parse_rest(name, element)
-        return None
-
-    def _parse_rest(self, name: str, element: Element) -> Scheme:
-        parts = name[len(element.name) :].split("-")[1:]
-        granularity: Granularity = PerChannel()
-        found = _GRANULARITY.fullmatch(parts[0]) if parts else None
-        if found:
-            granularity = _granularity(found)
-            parts = parts[1:]
-        symmetric = parts[:1] != ["asym"]
-        parts = parts if symmetric else parts[1:]
-        stored = scale_format(parts[0][1:]) if parts and parts[0].startswith("s") else None
-        if stored is not None:
-            parts = parts[1:]
-        if parts:
-            raise SchemeError(
-                f"'-{'-'.join(parts)}' in {name!r} is not understood; expected "
-                f"{element.name}[-tensor|-channel|-token|-g<N>|-b<R>x<C>][-asym][-sfp16|-sbf16|-sfp32]"
-                f"{nearest(name, self.examples)}"
-            )
-        return ScaledScheme(
-            element=element,
-            granularity=granularity,
-            symmetric=symmetric,
-            scale_format=stored or default_scale_format(granularity),
-        )
-
-
-def _granularity(found: re.Match[str]) -> Granularity:
-    if found["word"]:
-        return _WORDS[found["word"]]
-    if found["size"]:
-        return PerGroup(int(found["size"]))
-    return PerBlock(int(found["rows"]), int(found["columns"]))

@@ -1,0 +1,210 @@
+"""Microscaling: small blocks along a row with a scale that is itself a very small float.
+
+OCP Microscaling Formats (MX) specification v1.0: blocks of 32, ``value = 2**(scale byte - 127) * element`` with
+
+    scale = 2**(floor(log2(largest magnitude of the block)) - emax),   emax = floor(log2(greatest element))
+
+which is also what torchao (``ScaleCalculationMode.FLOOR``) and Microsoft's microxcaling do; elements round half to
+even and saturate.  There is no zero scale: a block of zeros gets ``2**-127``.  The clip search tries the neighbouring
+powers of two.
+
+NVFP4: blocks of 16, ``value = scale (E4M3) * tensor scale (float32) * element (E2M1)`` with
+
+    tensor scale = largest magnitude of the matrix / (448 * 6)
+    scale = E4M3(largest magnitude of the block / 6 / tensor scale)
+
+as in ModelOpt and torchao; compressed-tensors stores the inverse of the tensor scale.  Because one number serves the
+whole matrix, parameters that were fitted to some of its columns do not fit together: fit once, then round by columns.
+
+Rows whose width is no multiple of the block end in a shorter block with a scale of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.numerics.element import Element
+from workbench.numerics.formats.floating import (
+    FP4_E2M1, FP6_E2M3, FP6_E3M2, FP8_E4M3, FP8_E5M2,
+)  # fmt: skip
+from workbench.numerics.formats.scaled import Affine, Rule, ScaledScheme
+from workbench.numerics.granularity import Granularity, PerGroup
+from workbench.numerics.grouping import Grid
+from workbench.numerics.quantized_tensor import QuantizedTensor
+from workbench.numerics.scale_format import E8M0, FP32, Array, ScaleFormat
+from workbench.numerics.scheme import Parameters, Scheme
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, slots=True)
+class MxInt8Element(Element):
+    """A two's complement byte with six fraction bits: -2 to 1.984375 in steps of 1/64."""
+
+    name: str = "int8-q6"
+    bits: int = 8
+    lowest: float = -2.0
+    highest: float = 127 / 64
+    shiftable: bool = False
+
+    def table(self) -> np.ndarray:
+        """Return float32 ``[256]``: the signed byte over 64."""
+        return np.arange(256, dtype=np.uint8).view(np.int8).astype(np.float32) / np.float32(64)
+
+    def snap_(self, scaled: torch.Tensor, zero_point: torch.Tensor | None) -> torch.Tensor:
+        """Round half to even and saturate, in place."""
+        return scaled.mul_(64.0).round_().clamp_(-128.0, 127.0).mul_(1 / 64).add_(0.0)
+
+    def codes(self, snapped: torch.Tensor, zero_point: torch.Tensor | None) -> torch.Tensor:
+        """Return the bytes of the signed integers."""
+        import torch
+
+        return (snapped * 64.0).to(torch.int8).view(torch.uint8)
+
+    def decode(self, codes: torch.Tensor, zero_point: torch.Tensor | None) -> torch.Tensor:
+        """Return the signed byte over 64, float32."""
+        import torch
+
+        return codes.contiguous().view(torch.int8).to(torch.float32).mul_(1 / 64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MxScheme(ScaledScheme):
+    """An element with a power of two for each block of 32."""
+
+    title: str
+    granularity: Granularity = PerGroup(32)
+    scale_format: ScaleFormat = E8M0
+
+    @property
+    def name(self) -> str:
+        """``mxfp4``, ``mxfp8-e4m3`` and so on."""
+        return self.title
+
+    @property
+    def family(self) -> str:
+        """``microscaling``."""
+        return "microscaling"
+
+    @property
+    def _factors(self) -> tuple[float, ...]:
+        return (1.0, 2.0, 0.5)
+
+    def _affine(self, low: Array, high: Array, *, signed: bool) -> Affine:
+        greatest = self.element.highest
+        farther = (-low).clip(high)
+        scale = farther * 2.0 ** -math.floor(math.log2(greatest))
+        return Affine(self.scale_format.storable(scale, max(greatest, -self.element.lowest)))
+
+
+@dataclass(frozen=True, slots=True)
+class E4M3Scale(ScaleFormat):
+    """A positive FP8 E4M3 number; zero means a block of zeros."""
+
+    def _rounded(self, scale: torch.Tensor) -> torch.Tensor:
+        return FP8_E4M3.snap_(scale.clone(), None)
+
+    def _stored(self, scale: np.ndarray) -> np.ndarray:
+        import torch
+
+        codes: np.ndarray = FP8_E4M3.codes(torch.from_numpy(scale), None).numpy()
+        return codes
+
+    def load(self, stored: np.ndarray) -> np.ndarray:
+        """Return stored codes as float32."""
+        return FP8_E4M3.table()[stored]
+
+
+E4M3 = E4M3Scale("e4m3", 8, 2.0**-9, 448.0)
+
+_LEAST_TENSOR_SCALE = 2.0**-117
+"""Times the least E4M3 number it is still a normal float32, so block scales are never lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NvScheme(ScaledScheme):
+    """An element, E4M3 scales of blocks and one float32 for the tensor."""
+
+    title: str
+    granularity: Granularity = PerGroup(16)
+    scale_format: ScaleFormat = E4M3
+
+    @property
+    def name(self) -> str:
+        """``nvfp4``."""
+        return self.title
+
+    @property
+    def family(self) -> str:
+        """``microscaling``."""
+        return "microscaling"
+
+    def _scale_bits(self, entries: int) -> int:
+        return self.scale_format.bits * entries + FP32.bits
+
+    def _tensor_scale(self, largest: Array) -> Array:
+        return (largest / (self.scale_format.largest * self.element.highest)).clip(_LEAST_TENSOR_SCALE)
+
+    def _rule(self, low: torch.Tensor, high: torch.Tensor) -> Rule:
+        import torch
+
+        farther = torch.maximum(-low, high)
+        largest = farther.amax() if farther.numel() else farther.new_zeros(())
+        shared = self._tensor_scale(largest).reshape(1, 1)
+
+        def blocks(least: torch.Tensor, greatest: torch.Tensor) -> Affine:
+            wanted = torch.maximum(-least, greatest) / self.element.highest / shared
+            return Affine(self.scale_format.storable(wanted, 1.0) * shared, None, None, shared)
+
+        return blocks
+
+    def _static_rule(self, low: np.ndarray, high: np.ndarray) -> Affine:
+        shared = self._tensor_scale(np.maximum(-low, high)).astype(np.float32)
+        return Affine(np.float32(self.scale_format.largest) * shared, None, None, shared)
+
+    def _scale_arrays(self, parameters: Parameters, cut: Grid) -> dict[str, np.ndarray]:
+        assert parameters.shared is not None
+        scales = FP8_E4M3.snap_(cut.stored(parameters.scale) / parameters.shared, None)
+        shared = parameters.shared.detach().cpu().reshape(1).numpy()
+        return {"scales": self.scale_format.store(scales), "tensor_scale": shared}
+
+    def _loaded_scales(self, stored: QuantizedTensor) -> np.ndarray:
+        scales: np.ndarray = self.scale_format.load(stored.arrays["scales"]) * stored.arrays["tensor_scale"]
+        return scales
+
+
+SCHEMES: tuple[MxScheme | NvScheme, ...] = (
+    MxScheme(title="mxfp4", element=FP4_E2M1),
+    NvScheme(title="nvfp4", element=FP4_E2M1),
+    MxScheme(title="mxfp6-e2m3", element=FP6_E2M3),
+    MxScheme(title="mxfp6-e3m2", element=FP6_E3M2),
+    MxScheme(title="mxfp8-e4m3", element=FP8_E4M3),
+    MxScheme(title="mxfp8-e5m2", element=FP8_E5M2),
+    MxScheme(title="mxint8", element=MxInt8Element()),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MicroscalingFamily:
+    """The microscaling schemes, by name; nothing of them can be chosen."""
+
+    name: str
+    title: str
+    schemes: tuple[MxScheme | NvScheme, ...]
+
+    @property
+    def examples(self) -> tuple[str, ...]:
+        """Every name of the family."""
+        return tuple(scheme.name for scheme in self.schemes)
+
+    def parse(self, name: str) -> Scheme | None:
+        """Return the scheme called ``name`` (lower case), or None."""
+        return next((scheme for scheme in self.schemes if scheme.name == name), None)
+
+
+FAMILY = MicroscalingFamily(name="microscaling", title="Microscaling", schemes=SCHEMES)
