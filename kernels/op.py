@@ -1,0 +1,37 @@
+"""The contract of one kernel: what it computes, where it runs, how it is checked and launched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Case:
+    """One problem, prepared: ``launch()`` runs the kernel, ``reference()`` computes the same in float64 from the very
+    codes and scales that the kernel was given; both return ``[batch, rows]``."""
+
+    launch: Callable[[], torch.Tensor]
+    reference: Callable[[], torch.Tensor]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Op:
+    """A matrix product ``y = x W^T`` with ``W`` of ``rows x columns`` and ``x`` of ``batch x columns``.
+
+    ``note`` says in words what runs.  ``tolerance`` bounds ``max |y - reference| / max |reference|``.  ``refuses(rows,
+    columns)`` gives the reason why a shape does not fit, ``available()`` why this machine cannot run the kernel at all;
+    both None if they can.  ``variants`` are shapes (rows, columns, batch) that the tests check.
+    """
+
+    name: str
+    note: str
+    tolerance: float
+    prepare: Callable[[int, int, int, int], Case]
+    available: Callable[[], str | None]
+    refuses: Callable[[int, int], str | None]
+    variants: tuple[tuple[int, int, int], ...]
