@@ -72,6 +72,7 @@ class Commands:
         if session is None:
             return False
         self.desk.workspace.open(session, Path(path) if session_file else None)
+        self.desk.workspace.select(layer.name for layer in session.model.layers[:1])
         if not path.startswith("demo:"):
             settings.remember(path)
         self.desk.say(f"Opened {session.model.name}", _facts(session))

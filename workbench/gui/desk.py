@@ -181,6 +181,7 @@ class Desk:
             self.workspace.edit(edit, lambda current: merge(current, request, answer))
         else:
             self.workspace.update(lambda current: merge(current, request, answer))
+        self.say(f"Done: {request.title}")
         return answer
 
     def submit(self, request: Any, edit: str = "") -> None:

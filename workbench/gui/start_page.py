@@ -28,10 +28,10 @@ class StartPage(QWidget):
         text.setProperty("role", "muted")
         text.setWordWrap(True)
         self.model_button = self._big("Open a &model…", "A Hugging Face folder, .safetensors, .pt2 or a Python file")
-        menu = QMenu(self.model_button)
-        menu.addAction("Model f&older…", lambda: trigger("open_folder"))
-        menu.addAction("Model &file…", lambda: trigger("open_file"))
-        self.model_button.setMenu(menu)
+        self.menu = QMenu(self.model_button)
+        self.menu.addAction("Model f&older…", lambda: trigger("open_folder"))
+        self.menu.addAction("Model &file…", lambda: trigger("open_file"))
+        self.model_button.clicked.connect(self._choose_model)
         self.session_button = self._big("Open a &session…", "A .qwb file with everything computed before")
         self.session_button.clicked.connect(lambda: trigger("open_session"))
         self.demo_button = self._big("Open the &demo", "A small language model with its data; ready in a second")
@@ -68,11 +68,15 @@ class StartPage(QWidget):
         )
         self._recent.setText(f"<b>Recent</b>{links}" if links else "")
 
+    def _choose_model(self) -> None:
+        self.menu.popup(self.model_button.mapToGlobal(self.model_button.rect().bottomLeft()))
+
     def _big(self, text: str, tip: str) -> QPushButton:
-        button = QPushButton(text)
+        button = QPushButton(f"{text}\n{tip}")
         button.setProperty("role", "big")
-        button.setIconSize(QSize(20, 20))
-        button.setToolTip(tip)
+        button.setIconSize(QSize(24, 24))
+        button.setFixedHeight(3 * button.fontMetrics().height() + 14)
+        button.setAccessibleName(text.replace("&", ""))
         button.setAccessibleDescription(tip)
         return button
 

@@ -18,7 +18,7 @@ from workbench.runtime.workspace import State
 
 MAX_PLOTS, MAX_BARS = 4, 5
 TITLES = {
-    "kl": "KL to floating point", "top1_agreement": "Top-1 agreement", "perplexity": "Perplexity", "top1": "Top-1 accuracy",
+    "kl": "KL to floating point", "top1_agreement": "Top-1 agreement", "perplexity": "Perplexity", "accuracy": "Top-1 accuracy", "loss": "Loss",
     "cosine": "Cosine similarity",
 }  # fmt: skip
 

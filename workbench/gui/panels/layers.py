@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QPoint, Qt
-from PySide6.QtGui import QFontMetrics
+from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QHeaderView, QLabel, QLineEdit, QMenu, QTreeView
 
 from workbench.gui import quantities, schemes
@@ -16,6 +16,9 @@ from workbench.runtime.workspace import State
 
 EXPAND_LIMIT = 400
 """Models with more rows open with their blocks closed, but for the first."""
+
+NAME_NEIGHBOURS = 6
+"""The columns up to this one are seen without scrolling where there is room."""
 
 
 class LayersPanel(Panel):
@@ -49,9 +52,7 @@ class LayersPanel(Panel):
         self.say_empty("" if new.session else "Open a model to see its layers.")
         self.model.take(new)
         if new.session is not None:
-            shown, total = self._shown(), len(new.session.model.layers)
-            text = quantities.plural(total, "layer")
-            self._count.setText(text if shown == total else f"{shown:,} of {text}")
+            self._show_count(len(new.session.model.layers))
         self._show_selection(new.selection)
 
     def recolour(self, colours: Colours) -> None:
@@ -115,23 +116,34 @@ class LayersPanel(Panel):
             header.resizeSection(position, metrics.averageCharWidth() * column.width + 12)
 
     def _shown(self) -> int:
-        return len(self.model._rows.of)
+        return self.model.layer_count
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Give the names what the other important columns leave."""
+        super().resizeEvent(event)
+        header, metrics = self.view.header(), QFontMetrics(self.font())
+        others = sum(header.sectionSize(column) for column in range(1, NAME_NEIGHBOURS))
+        least = metrics.averageCharWidth() * COLUMNS[NAME].width + 12
+        header.resizeSection(NAME, max(least, self.view.viewport().width() - others))
+
+    def _show_count(self, total: int) -> None:
+        text = quantities.plural(total, "layer")
+        self._count.setText(text if self._shown() == total else f"{self._shown():,} of {text}")
 
     def _filter_changed(self, text: str) -> None:
         self.model.show_only(text)
 
     def _reset(self) -> None:
-        self.view.expandAll() if self.model.rowCount() and self._small() else None
+        if self.model.rowCount() and self._small():
+            self.view.expandAll()
+            self.view.collapse(self.model.kept_index())
         session = self.desk.workspace.state.session
         if session is not None:
-            total = len(session.model.layers)
-            shown = self._shown()
-            text = quantities.plural(total, "layer")
-            self._count.setText(text if shown == total else f"{shown:,} of {text}")
+            self._show_count(len(session.model.layers))
         self._show_selection(self.desk.workspace.state.selection)
 
     def _small(self) -> bool:
-        return len(self.model._rows.rows) <= EXPAND_LIMIT or bool(self.filter.text())
+        return self.model.row_total <= EXPAND_LIMIT or bool(self.filter.text())
 
     def _selected(self) -> None:
         if not self._updating:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -9,7 +10,7 @@ from workbench.models.layer import KeptTensor, Layer
 from workbench.models.summary import ModelSummary
 
 ROOT = -1
-KEPT_TITLE = "Kept in floating point"
+KEPT_TITLE = "Kept in FP"
 
 
 @dataclass(slots=True)
@@ -51,14 +52,15 @@ class Rows:
 def tree(summary: ModelSummary, wanted: set[str] | None = None) -> Rows:
     """Return blocks with their layers in the order of the network, then the kept tensors.
 
-    ``wanted`` limits the layers; kept tensors are then left out.
+    A block of a single layer is no block.  ``wanted`` limits the layers; kept tensors are then left out.
     """
     rows = Rows()
     blocks: dict[str, int] = {}
+    sizes = Counter(layer.block for layer in summary.layers)
     for layer in summary.layers:
         if wanted is not None and layer.name not in wanted:
             continue
-        if not layer.block:
+        if not layer.block or sizes[layer.block] < 2:
             rows.add(layer.name, layer=layer)
             continue
         if layer.block not in blocks:

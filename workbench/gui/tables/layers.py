@@ -11,7 +11,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 from PySide6.QtGui import QColor, QFont
 
 from workbench.gui import quantities
-from workbench.gui.tables.layer_rows import ROOT, Row, Rows, flat, tree
+from workbench.gui.tables.layer_rows import KEPT_TITLE, ROOT, Row, Rows, flat, tree
 from workbench.gui.theme import Colours
 from workbench.models.layer import Layer
 from workbench.planning.plan import KEEP
@@ -228,6 +228,23 @@ class LayersModel(QAbstractItemModel):
     def row_at(self, index: Index) -> Row:
         """Return the record of a valid index."""
         return self._rows.rows[index.internalId()]
+
+    @property
+    def layer_count(self) -> int:
+        """How many layers are shown."""
+        return len(self._rows.of)
+
+    @property
+    def row_total(self) -> int:
+        """How many rows there are, at every depth."""
+        return len(self._rows.rows)
+
+    def kept_index(self) -> QModelIndex:
+        """Return the row above the kept tensors; invalid where there is none."""
+        last = self._rows.top[-1] if self._rows.top else ROOT
+        if last == ROOT or self._rows.rows[last].label != KEPT_TITLE:
+            return QModelIndex()
+        return self.createIndex(self._rows.rows[last].position, 0, last)
 
     def index_of(self, layer: str, column: int = 0) -> QModelIndex:
         """Return the index of a layer's row; invalid if it is filtered out."""

@@ -1,0 +1,205 @@
+"""A screen large enough for the window, settings of the test's own, and a way to act as a person does.
+
+Every act goes through Qt's event queue from outside any task, as a person's does: a nested event loop inside a coroutine
+would stop the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import tempfile
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+if os.environ.get("QT_QPA_PLATFORM", "offscreen") == "offscreen":
+    _screen = {"name": "wide", "x": 0, "y": 0, "width": 1920, "height": 1200, "logicalDpi": 96, "logicalBaseDpi": 96, "dpr": 1}
+    _file = Path(tempfile.mkdtemp(prefix="workbench-screen-")) / "screen.json"
+    _file.write_text(json.dumps({"synchronousWindowSystemEvents": False, "screens": [_screen]}))
+    os.environ["QT_QPA_PLATFORM"] = f"offscreen:configfile={_file}"
+
+from PySide6.QtCore import QPoint, QSettings, Qt, QTimer  # noqa: E402
+from PySide6.QtGui import QFontDatabase  # noqa: E402
+from PySide6.QtTest import QTest  # noqa: E402
+from PySide6.QtWidgets import QApplication, QWidget  # noqa: E402
+from qasync import QEventLoop  # noqa: E402
+
+from workbench.gui import app as application_module  # noqa: E402
+from workbench.gui import theme  # noqa: E402
+from workbench.gui.desk import Desk  # noqa: E402
+from workbench.gui.window import Window  # noqa: E402
+from workbench.runtime.inline_engine import InlineEngine  # noqa: E402
+from workbench.runtime.jobs import Jobs  # noqa: E402
+from workbench.runtime.workspace import Workspace  # noqa: E402
+from workbench.storage.session import Session  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def qapp() -> QApplication:
+    """The application; without fonts Qt would draw boxes and say nothing."""
+    app = application_module.application()
+    assert QFontDatabase.families(), "no fonts: install fontconfig and a font such as DejaVu"
+    return app
+
+
+@pytest.fixture(autouse=True)
+def own_settings(tmp_path: Path) -> Iterator[None]:
+    """Settings that no other test and no person sees."""
+    QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, str(tmp_path / "settings"))
+    yield
+
+
+class Person:
+    """What a person does at the window, and what they see."""
+
+    def __init__(self, window: Window, pictures: Path) -> None:
+        self.window = window
+        self.desk = window.desk
+        self._pictures = pictures
+        self._shots = 0
+
+    @property
+    def state(self) -> Any:
+        """The document as it is now."""
+        return self.desk.workspace.state
+
+    async def act(self, what: Callable[[], object]) -> None:
+        """Do something from outside any task."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def call() -> None:
+            try:
+                what()
+            except BaseException as error:
+                done.set_exception(error)
+            else:
+                done.set_result(None)
+
+        QTimer.singleShot(0, call)
+        await done
+        await self.settle()
+
+    async def settle(self, seconds: float = 0.02) -> None:
+        """Let the window draw what changed."""
+        await asyncio.sleep(seconds)
+
+    async def until(self, true: Callable[[], object], seconds: float = 60.0) -> None:
+        """Wait until something has become true."""
+        for _ in range(int(seconds / 0.02)):
+            if true():
+                await self.settle()
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError("it did not become true in time")
+
+    async def press(self, key: Qt.Key, widget: QWidget | None = None, control: bool = False, shift: bool = False) -> None:
+        """Press a key in ``widget``, or in what has the focus."""
+        modifiers = Qt.KeyboardModifier.NoModifier
+        if control:
+            modifiers |= Qt.KeyboardModifier.ControlModifier
+        if shift:
+            modifiers |= Qt.KeyboardModifier.ShiftModifier
+        if QApplication.activeWindow() is None:
+            await self.act(self.window.activateWindow)  # a window manager does that when a dialog closes
+        target = widget or QApplication.focusWidget() or self.window
+        await self.act(lambda: QTest.keyClick(target, key, modifiers))
+
+    async def type(self, widget: QWidget, text: str) -> None:
+        """Replace what stands in a field."""
+
+        def typing() -> None:
+            widget.setFocus()
+            QTest.keyClick(widget, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+            QTest.keyClicks(widget, text)
+
+        await self.act(typing)
+
+    async def click(self, widget: QWidget, where: QPoint | None = None, button: Qt.MouseButton = Qt.MouseButton.LeftButton,
+                    modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:  # fmt: skip
+        """Click into ``widget``, in its middle unless told where."""
+        spot = where or widget.rect().center()
+        await self.act(lambda: QTest.mouseClick(widget, button, modifier, spot))
+
+    async def open(self, session: Session, path: Path | None = None) -> None:
+        """Have a session open, as if it had just been read."""
+        await self.act(lambda: self.desk.workspace.open(session, path))
+
+    def dialog(self, name: str) -> Any:
+        """Return the open dialog of that name, None if there is none."""
+        for widget in QApplication.topLevelWidgets():
+            if widget.objectName() == name and widget.isVisible():
+                return widget
+        return None
+
+    async def answer(self, name: str, button: str) -> None:
+        """Press a button of a dialog, by its object name or text."""
+        from PySide6.QtWidgets import QAbstractButton
+
+        await self.until(lambda: self.dialog(name), 10)
+        found = [one for one in self.dialog(name).findChildren(QAbstractButton)
+                 if button in (one.objectName(), one.text().replace("&", ""))]  # fmt: skip
+        await self.click(found[0])
+
+    def picture(self, name: str) -> Path:
+        """Keep a picture of the window."""
+        self._shots += 1
+        self._pictures.mkdir(parents=True, exist_ok=True)
+        path = self._pictures / f"{self._shots:02d}-{name}.png"
+        assert self.window.grab().save(str(path))
+        return path
+
+
+Story = Callable[[Person], Awaitable[None]]
+
+
+@pytest.fixture
+def live(qapp: QApplication, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., None]]:
+    """Run ``story(person)`` in a window with a live event loop; everything that was made must be gone afterwards."""
+    threads = set(threading.enumerate())
+    widgets = len(QApplication.topLevelWidgets())
+    pictures = Path(os.environ.get("WORKBENCH_SCREENSHOTS") or tmp_path / "screenshots") / request.node.name
+
+    def run(story: Story, *, engine: Any = None, size: tuple[int, int] = (1280, 720), dark: bool = False) -> None:
+        with asyncio.Runner(loop_factory=lambda: QEventLoop(qapp)) as runner:
+            runner.run(_lived(qapp, story, engine, size, dark, pictures))
+
+    yield run
+    for _ in range(3):
+        qapp.processEvents()
+        qapp.sendPostedEvents(None, 52)  # QEvent.DeferredDelete
+        gc.collect()
+    assert len(QApplication.topLevelWidgets()) <= widgets, QApplication.topLevelWidgets()
+    left = [thread for thread in threading.enumerate() if thread not in threads and thread.is_alive()]
+    assert not left, left
+
+
+async def _lived(
+    app: QApplication, story: Story, engine: Any, size: tuple[int, int], dark: bool, pictures: Path
+) -> None:
+    colours = theme.DARK if dark else theme.LIGHT
+    theme.apply(app, colours)
+    used = engine or InlineEngine()
+    jobs = Jobs(used)
+    desk = Desk(Workspace(), jobs)
+    window = Window(desk, colours, keep_layout=False)
+    restore = application_module.install_hooks(desk)
+    unsubscribe = used.subscribe(window.engine_event)
+    try:
+        window.resize(*size)
+        window.show()
+        await used.start()
+        await asyncio.sleep(0.05)
+        await asyncio.wait_for(story(Person(window, pictures)), 240)
+    finally:
+        await desk.stop()
+        unsubscribe()
+        await jobs.close()
+        window.dispose()
+        restore()
+        await asyncio.sleep(0)
