@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -77,3 +78,15 @@ def _sleep_without_reporting(seconds: float) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         time.sleep(0.01)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """Says which of the modules the engine has imported."""
+
+    names: tuple[str, ...]
+    title: str = "loaded"
+
+    def run(self, models: Any, progress: Progress) -> tuple[str, ...]:
+        """Look."""
+        return tuple(name for name in self.names if name in sys.modules)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.runtime.fakes import AskProcess, Fake
+from tests.runtime.fakes import AskProcess, Fake, Loaded
 from workbench.errors import (
     CancelledError,
     DataError,
@@ -30,7 +30,7 @@ from workbench.errors import (
 from workbench.runtime import engine as engine_module
 from workbench.runtime import engine_process
 from workbench.runtime.engine import Engine, InlineEngine
-from workbench.runtime.transport import PREFIX, shared_root
+from workbench.runtime.transport import PREFIX, Envelope, shared_root
 
 
 @contextlib.asynccontextmanager
@@ -44,9 +44,9 @@ async def engine() -> AsyncIterator[Engine]:
         await one.close()
 
 
-def folders() -> set[Path]:
-    """The engine folders on the memory file system now."""
-    return set(shared_root().glob(PREFIX + "*"))
+def folders(owner: int | None = None) -> set[Path]:
+    """The engine folders on the memory file system now that belong to a process (default: this one)."""
+    return set(shared_root().glob(f"{PREFIX}{owner or os.getpid()}-*"))
 
 
 def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -68,7 +68,7 @@ def _only_the_resource_tracker() -> bool:
     return all(b"resource_tracker" in Path(f"/proc/{child}/cmdline").read_bytes() for child in children)
 
 
-async def until(condition: Callable[[], bool], seconds: float = 5.0) -> float:
+async def until(condition: Callable[[], bool], seconds: float = 60.0) -> float:
     """Wait for ``condition``; returns the seconds it took."""
     start = time.monotonic()
     while not condition():
@@ -175,8 +175,9 @@ def test_cancel_is_heeded_and_the_process_is_kept() -> None:
     async def main() -> None:
         async with engine() as one:
             pid = one.pid
-            job = asyncio.ensure_future(one.run(1, Fake(steps=10_000, pause=0.005)))
-            await asyncio.sleep(0.1)
+            began = threading.Event()
+            job = asyncio.ensure_future(one.run(1, Fake(steps=10_000, pause=0.005), lambda *_: began.set()))
+            await until(began.is_set)
             start = time.monotonic()
             one.cancel(1)
             with pytest.raises(CancelledError):
@@ -208,8 +209,9 @@ def test_a_deaf_job_is_ended_with_its_process(monkeypatch: pytest.MonkeyPatch) -
             events: list[str] = []
             one.subscribe(lambda event, text: events.append(event))
             pid = one.pid
-            job = asyncio.ensure_future(one.run(1, Fake(deaf=60)))
-            await asyncio.sleep(0.1)
+            began = threading.Event()
+            job = asyncio.ensure_future(one.run(1, Fake(deaf=60), lambda *_: began.set()))
+            await until(began.is_set)
             start = time.monotonic()
             one.cancel(1)
             with pytest.raises(CancelledError):
@@ -344,17 +346,52 @@ if __name__ == "__main__":
 def test_the_engine_ends_when_its_window_is_killed(tmp_path: Path) -> None:
     script = tmp_path / "owner.py"
     script.write_text(OWNER)
-    before = folders()
     owner = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert owner.stdout is not None and owner.stderr is not None
     pid = int(owner.stdout.readline())
+    assert len(folders(owner.pid)) == 1
     owner.kill()
     owner.wait()
     deadline = time.monotonic() + 2
     while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
         assert time.monotonic() < deadline, "the engine outlived its window"
         time.sleep(0.01)
-    assert folders() <= before
+    assert not folders(owner.pid)
     assert "leaked" not in owner.stderr.read()
     owner.stdout.close()
     owner.stderr.close()
+
+
+def test_idle_time_is_used_for_imports_and_a_job_need_not_wait_for_all() -> None:
+    async def main() -> None:
+        async with engine() as one:
+            loaded = await one.run(1, Loaded(names=("transformers",)))
+            assert loaded == (), "the first job had to wait for the imports"
+            number, start = 1, time.monotonic()
+            while loaded != engine_process.LOADED_WHEN_IDLE:
+                assert time.monotonic() - start < 60
+                await asyncio.sleep(0.1)
+                number += 1
+                loaded = await one.run(number, Loaded(names=engine_process.LOADED_WHEN_IDLE))
+
+    run(main)
+
+
+def test_a_job_that_still_waits_is_cancelled_at_once() -> None:
+    channel = FakeChannel()
+    worker = engine_process.Worker(channel)  # type: ignore[arg-type]
+    worker.take(Envelope("run", 1, b"", None, ()))
+    worker.take(Envelope("cancel", 1, b"", None, ()))
+    (kind, job, failure) = channel.sent[0]
+    assert (kind, job) == ("failed", 1) and isinstance(failure.error(), CancelledError)
+
+
+class FakeChannel:
+    """Keeps what is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, int, Any]] = []
+
+    def send(self, kind: str, job: int = 0, body: Any = None) -> None:
+        """Keep it."""
+        self.sent.append((kind, job, body))

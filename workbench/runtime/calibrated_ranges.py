@@ -59,8 +59,7 @@ def ranges_in_force(
     """Return the range of every layer's input: a person's own where ``earlier`` has one, else the plan's method's."""
     chosen = {key: value for key, value in earlier.items() if value.method == "manual"}
     for name, assignment in resolve(plan, summary.layers).items():
-        method = assignment.range_method.replace("_", "-")
-        found = ranges.get((name, "input", method))
+        found = ranges.get((name, "input", assignment.range_method))
         if found is not None and (name, "input") not in chosen:
             chosen[name, "input"] = found
     return chosen

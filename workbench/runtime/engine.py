@@ -269,7 +269,7 @@ def _report(envelope: Envelope, on_progress: OnProgress | None) -> None:
     if envelope.kind == wire.PARTIAL:
         on_progress(None, "", body)
     else:
-        on_progress(*body, None)
+        on_progress(body[0], body[1], None)
 
 
 def _opened(envelope: Envelope) -> Any:

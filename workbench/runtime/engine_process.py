@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import os
 import queue
 import shutil
@@ -30,6 +31,13 @@ RUN, CANCEL, CLOSE = "run", "cancel", "close"
 READY, BROKEN, PROGRESS, PARTIAL, DONE, FAILED = "ready", "broken", "progress", "partial", "done", "failed"
 
 NICENESS = 10
+LOADED_WHEN_IDLE = (
+    "workbench.models.sources.catalog", "workbench.models.datasets", "workbench.models.calibrate",
+    "workbench.storage.hdf5", "workbench.planning.score", "workbench.planning.quantize", "workbench.deployment",
+    "transformers", "transformers.models.auto.modeling_auto", "scipy.optimize",
+)  # fmt: skip
+"""What most jobs need and takes seconds to import: done one by one while there is nothing to do."""
+
 PROGRESS_INTERVAL = 1 / 30
 PARTIAL_INTERVAL = 1 / 5
 
@@ -38,6 +46,7 @@ def main(connection: Connection, folder: str) -> NoReturn:
     """Run the engine until the window closes it or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is the window's to answer
     os.nice(NICENESS)
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads would stall a busy machine
     channel = Channel(connection, Path(folder), "engine")
     worker = Worker(channel)
     threading.Thread(target=worker.live, name="jobs", daemon=True).start()
@@ -73,11 +82,15 @@ class Worker:
         self._queue: queue.SimpleQueue[Envelope] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
         self._reporter = Reporter(channel)
+        self._running: int | None = None
+        self._later = list(LOADED_WHEN_IDLE)
 
     def take(self, envelope: Envelope) -> None:
         """Take up a message of the window (on the receiver's thread)."""
         if envelope.kind == CANCEL:
             self._cancelled.add(envelope.job)
+            if envelope.job != self._running:  # it waits still: answer for it (a second answer would be dropped)
+                self._channel.send(FAILED, envelope.job, Failure.of(CancelledError("cancelled"), "waiting"))
         else:
             self._queue.put(envelope)
 
@@ -95,11 +108,21 @@ class Worker:
             threading.Thread(target=self._reporter.live, name="reporter", daemon=True).start()
             self._channel.send(READY, 0, text)
             while True:
-                self._run(self._queue.get(), models)
+                self._run(self._next(), models)
         except OSError:
             _leave(1)
 
+    def _next(self) -> Envelope:
+        """Wait for the next job; use the time before the first ones for imports."""
+        while self._later:
+            with contextlib.suppress(queue.Empty):
+                return self._queue.get_nowait()
+            with contextlib.suppress(Exception):  # the job that needs it tells what is wrong
+                importlib.import_module(self._later.pop(0))
+        return self._queue.get()
+
     def _run(self, envelope: Envelope, models: ModelCache) -> None:
+        self._running = envelope.job
         kind, body = self._outcome(envelope, models)
         self._reporter.clear()
         try:

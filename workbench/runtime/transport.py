@@ -44,7 +44,7 @@ class SharedFolder:
     def __init__(self, root: Path | None = None) -> None:
         self._root = root or shared_root()
         remove_orphans(self._root)
-        self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=self._root))
+        self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=self._root))
         self._lock = os.open(self.path / "new", os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         os.rename(self.path / "new", self.path / LOCK)
