@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 import torch
 
+from workbench.deployment import EXPORTERS, exporter
 from workbench.errors import (
     BudgetError,
     CancelledError,
     CannotRunError,
     DataError,
+    ExportError,
     FingerprintMismatchError,
     MissingResultError,
     PlanError,
@@ -357,3 +359,36 @@ def test_the_plan_is_exported_without_opening_the_model(scored: Session, tmp_pat
     plan = tasks.search(scored, bits_per_weight=5.0)
     (written,) = tasks.export(gone, "plan", tmp_path / "plan.json", plan=plan)
     assert Plan.load(written).hash == plan.hash
+
+
+def test_kernels_are_timed_for_a_plan_and_for_a_bare_shape(scored: Session) -> None:
+    plan = Plan.uniform(quantizable(scored.model.layers), "int8-channel")
+    timings = tasks.time_kernels(scored, plan, repeats=3)
+    assert timings and {one.scheme for one in timings} == {"int8-channel"}
+    assert tasks.time_kernels(scored, repeats=3) == ()
+    (bare, *_) = tasks.time_shapes((64, 96), ["int8-channel"], batch=2, repeats=3)
+    assert (bare.shape, bare.batch, len(bare.samples)) == ((64, 96), 2, 3)
+    assert bare.median > 0 and bare.baseline_median > 0
+
+
+@pytest.mark.parametrize("kind", [exporter.name for exporter in EXPORTERS])
+def test_every_exporter_writes_from_a_session(model: Model, scored: Session, tmp_path: Path, kind: str) -> None:
+    session = replace(scored, plan=Plan.uniform(quantizable(scored.model.layers), "int8-channel"))
+    out = tmp_path / f"out{exporter(kind).suffix}"
+    progress = Recorder()
+    written = tasks.export(session, kind, out, model=model, progress=progress)
+    assert written and all(path.exists() for path in written)
+    assert progress.fractions == sorted(progress.fractions)
+    with pytest.raises(ExportError):
+        tasks.export(session, "nothing", out, model=model)
+
+
+def test_the_bundled_classifier_brings_its_own_data() -> None:
+    classifier = tasks.open("demo:digits-classifier")
+    session = tasks.calibrate(classifier, samples=32)
+    assert session.calibration is not None and session.calibration.path == "demo:digits-classifier"
+    session = tasks.sensitivity(session, model=classifier, schemes=("int3-g32-asym", "int8-channel"))
+    plan = tasks.search(session, bits_per_weight=6.0)
+    found = tasks.evaluate(session, plan, model=classifier, samples=64)
+    assert {"kl", "accuracy", "top1_agreement"} <= set(found.metrics)
+    assert found.predicted_kl is not None and found.metrics["kl"].samples == 64
