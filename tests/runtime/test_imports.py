@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -17,3 +18,43 @@ def test_the_windows_side_imports_nothing_heavy(module: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"workbench.runtime.{module} imports {done.stderr}"
+
+
+WINDOW = """
+import asyncio, sys
+from workbench.runtime import requests
+from workbench.runtime.engine import Engine
+from workbench.runtime.jobs import Jobs
+
+async def main(model, data):
+    engine = Engine()
+    await engine.start()
+    jobs = Jobs(engine)
+    now = await jobs.submit(requests.OpenModel(path=model)).result()
+    for make in (
+        lambda s: requests.Calibrate(session=s, data=data, samples=4),
+        lambda s: requests.Score(session=s, schemes=("int4-g32-asym", "int8-channel")),
+        lambda s: requests.SearchPlan(session=s, bits_per_weight=6.0),
+        lambda s: requests.Evaluate(session=s, samples=4),
+        lambda s: requests.TimeKernels(session=s, repeats=2),
+    ):
+        request = make(now)
+        now = requests.merge(now, request, await jobs.submit(request.slim()).result())
+    assert now.curvature and now.sensitivities and now.evaluations and now.timings and now.plan.rules
+    await jobs.close()
+    heavy = {"torch", "h5py", "transformers", "scipy", "cupy"} & set(sys.modules)
+    sys.exit(", ".join(sorted(heavy)) or 0)
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+def test_taking_up_every_result_loads_nothing_heavy_into_the_window(llama: Path, tokens: Path, tmp_path: Path) -> None:
+    script = tmp_path / "window.py"
+    script.write_text(WINDOW)
+    done = subprocess.run(
+        [sys.executable, str(script), str(llama), str(tokens)], capture_output=True, text=True, check=False, timeout=200
+    )
+    assert done.returncode == 0, done.stderr
+    assert "leaked" not in done.stderr
