@@ -9,7 +9,7 @@ Outputs that are no logits get standard normal vectors: the second moment is the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -52,12 +52,21 @@ def drawn_gradient(output: torch.Tensor, batch: Batch, kind: OutputKind, generat
 
 @dataclass(slots=True)
 class _Leaves:
-    """The tensors at which the graph begins: no weight needs a gradient of its own."""
+    """The tensors to which gradients flow back: no weight needs a gradient of its own.
 
-    tensors: list[torch.Tensor] = field(default_factory=list)
+    With ``everywhere`` they flow to the input of every layer, for networks in which weights that no tap sees may begin
+    a branch of their own.
+    """
+
+    tensors: list[torch.Tensor]
+    everywhere: bool
 
     def start(self, tensor: torch.Tensor) -> torch.Tensor:
-        if not tensor.is_floating_point() or tensor.requires_grad:
+        if not tensor.is_floating_point():
+            return tensor
+        if tensor.requires_grad:
+            if self.everywhere or not self.tensors:
+                self.tensors.append(tensor)
             return tensor
         leaf = tensor.detach().requires_grad_()
         self.tensors.append(leaf)
@@ -95,7 +104,8 @@ class GradientPass:
 
         ``proceed(output)`` decides after the forward pass whether to go back at all.  Returns the detached output.
         """
-        leaves = _Leaves(list(self._embeddings.values()))
+        everywhere = len(self._layers) < len(self._summary.layers)
+        leaves = _Leaves(tensors=list(self._embeddings.values()), everywhere=everywhere)
 
         def tap(name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
             if forward is not None:
@@ -108,7 +118,7 @@ class GradientPass:
         starts = {layer.name: leaves.start for layer in self._layers if layer.kind is not LayerKind.EMBEDDING}
         with torch.enable_grad():
             output = self._model.run(batch, tap=tap, inputs=starts, layers=names)
-        if proceed(output.detach()) and output.requires_grad:
+        if proceed(output.detach()) and output.requires_grad and leaves.tensors:
             gradient = drawn_gradient(output, batch, self._summary.output, batch_generator(seed, number))
             torch.autograd.grad(output, leaves.tensors, gradient, allow_unused=True)
         return output.detach()

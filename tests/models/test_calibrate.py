@@ -1,0 +1,168 @@
+"""Statistics and curvature against plain autograd; order, padding, NaN and layers out of reach."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tests.models.networks import (
+    Decoder,
+    Rows,
+    convolutions,
+    decoder,
+    images,
+    model_of,
+    recurrent,
+    sample_gradients,
+    sequences,
+    tokens,
+)
+from workbench.errors import CancelledError, DataError
+from workbench.models.calibrate import calibrate, weight_statistics
+from workbench.models.summary import OutputKind
+
+
+def tapped(model, data, layer):
+    """Return all inputs and outputs of a layer in one batch."""
+    found = []
+    with torch.no_grad():
+        for batch in data.batches(len(data)):
+            model.run(batch, tap=lambda name, x, y: found.append((x, y)), layers=(layer,))
+    return found[0]
+
+
+def test_statistics_are_those_of_all_inputs_and_outputs():
+    model, data = decoder(), tokens()
+    found = calibrate(model, data, batch_size=3)
+    x, y = tapped(model, data, "up")
+    for tap, tensor in (("input", x), ("output", y)):
+        seen = found.statistics["up", tap]
+        assert seen.count == tensor.numel()
+        assert seen.minimum == pytest.approx(float(tensor.min()), rel=1e-6)
+        assert seen.maximum == pytest.approx(float(tensor.max()), rel=1e-6)
+        assert seen.mean == pytest.approx(float(tensor.mean()), abs=1e-6)
+        absmax = tensor.abs().amax(dim=(0, 1)).numpy()
+        np.testing.assert_allclose(seen.channel_absmax, absmax, rtol=1e-5)
+    assert ("embed", "output") in found.statistics and ("embed", "input") not in found.statistics
+    assert found.samples == 10 and found.notes == ()
+
+
+def test_convolutions_have_their_channels_on_axis_one():
+    found = calibrate(convolutions(), images(), batch_size=4, curvature=False)
+    assert found.statistics["first", "input"].channels == 2
+    assert found.statistics["grouped", "output"].channels == 6
+    assert found.curvature == {}
+
+
+@pytest.mark.parametrize("name", ["value", "up", "down"])
+def test_rows_are_the_mean_squared_gradient_of_whole_samples(name):
+    model, data = decoder(), tokens()
+    curvature = calibrate(model, data, batch_size=4, seed=5).curvature[name]
+    squares = sample_gradients(model, data, name, 4, 5).double().square().sum(dim=0) / 70
+    predicted = curvature.rows[:, None] * curvature.columns[None]
+    np.testing.assert_allclose(predicted.sum(axis=1), squares.sum(dim=1).numpy(), rtol=1e-4)
+    x, _ = tapped(model, data, name)
+    moment = torch.einsum("nti,ntj->ij", x.double(), x.double()) / 70
+    np.testing.assert_allclose(curvature.full, moment.numpy(), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(curvature.columns, moment.diagonal().numpy(), rtol=1e-4)
+    assert curvature.count == 70
+
+
+@pytest.mark.parametrize("name", ["first", "grouped", "back", "line", "out"])
+def test_convolutions_have_the_row_and_column_sums_of_the_squared_gradient(name):
+    model, data = convolutions(), images()
+    curvature = calibrate(model, data, batch_size=4, seed=5).curvature[name]
+    squares = sample_gradients(model, data, name, 4, 5).double().square().sum(dim=0) / 10
+    predicted = curvature.rows[:, None] * curvature.columns[None]
+    np.testing.assert_allclose(predicted.sum(axis=1), squares.sum(dim=1).numpy(), rtol=1e-3)
+    if name != "out":
+        np.testing.assert_allclose(predicted.sum(axis=0), squares.sum(dim=0).numpy(), rtol=1e-3)
+
+
+def test_a_tied_weight_has_the_curvature_of_both_its_uses():
+    model, data = decoder(), tokens()
+    found = calibrate(model, data, batch_size=4, seed=5).curvature
+    assert found["embed"].rows.shape == found["head"].rows.shape == (13,)
+    untied = Decoder()
+    untied.load_state_dict(model._body.network.state_dict())
+    untied.head.weight = torch.nn.Parameter(untied.embed.weight.detach().clone())
+    apart = model_of(untied, OutputKind.TOKEN_LOGITS)
+    for name in ("embed", "head"):
+        squares = sample_gradients(apart, data, name, 4, 5).double().square().sum(dim=0) / 70
+        predicted = found[name].rows[:, None] * found[name].columns[None]
+        np.testing.assert_allclose(predicted.sum(axis=1), squares.sum(dim=1).numpy(), rtol=1e-4, atol=1e-12)
+
+
+def test_the_same_seed_gives_the_same_bits():
+    first, second = (calibrate(decoder(), tokens(), batch_size=4, seed=3) for _ in range(2))
+    other = calibrate(decoder(), tokens(), batch_size=4, seed=4)
+    for name, curvature in first.curvature.items():
+        assert np.array_equal(curvature.rows, second.curvature[name].rows)
+    assert not np.array_equal(first.curvature["up"].rows, other.curvature["up"].rows)
+    assert all(first.statistics[key].equals(second.statistics[key]) for key in first.statistics)
+
+
+def test_the_model_is_left_as_it_was():
+    model = decoder()
+    before = {name: tensor.clone() for name, tensor in model._body.network.state_dict().items()}
+    calibrate(model, tokens())
+    assert all(torch.equal(before[name], tensor) for name, tensor in model._body.network.state_dict().items())
+    assert all(parameter.grad is None for parameter in model._body.network.parameters())
+
+
+def test_padding_is_not_observed():
+    class Padded(Rows):
+        pass
+
+    ids = tokens().tensors["input_ids"]
+    mask = torch.ones_like(ids)
+    mask[:, 5:] = 0
+    found = calibrate(decoder(), Padded(input_ids=ids, attention_mask=mask), batch_size=4)
+    assert found.statistics["up", "input"].count == 10 * 5 * 8
+    assert found.curvature["up"].count == 50
+
+
+def test_a_batch_with_nan_is_named_and_left_out():
+    data = images()
+    broken = Rows(**{name: tensor.clone() for name, tensor in data.tensors.items()})
+    broken.tensors["inputs"][5, 0, 0, 0] = float("nan")
+    rest = Rows(**{name: torch.cat([t[:4], t[8:]]) for name, t in data.tensors.items()})
+    found, clean = calibrate(convolutions(), broken, batch_size=4), calibrate(convolutions(), rest, batch_size=4)
+    assert found.samples == 6
+    assert any("batch 2 was left out" in note and "the input of first" in note for note in found.notes)
+    assert all(found.statistics[key].equals(clean.statistics[key]) for key in clean.statistics)
+
+
+def test_only_nan_is_an_error():
+    with pytest.raises(DataError, match="batch 1 was left out"):
+        calibrate(convolutions(), Rows(inputs=torch.full((2, 2, 8, 8), torch.nan)))
+
+
+def test_layers_that_no_data_reach_are_named():
+    found = calibrate(recurrent(), sequences())
+    assert any("never reached the layer unused" in note for note in found.notes)
+    assert not any("lstm" in note for note in found.notes)
+    assert "unused" not in found.curvature and "out" in found.curvature
+
+
+def test_empty_data_and_cancelling():
+    with pytest.raises(DataError, match="no samples"):
+        calibrate(decoder(), Rows(input_ids=torch.zeros(0, 4, dtype=torch.int64)))
+
+    def cancel(fraction, text, partial=None):
+        if fraction > 0.3:
+            raise CancelledError("cancelled")
+
+    with pytest.raises(CancelledError):
+        calibrate(decoder(), tokens(), batch_size=2, progress=cancel)
+
+
+def test_weight_statistics_count_nan_and_go_on():
+    model = decoder()
+    with torch.no_grad():
+        model._body.network.up.weight[0, 0] = float("nan")
+    found = weight_statistics(model)
+    assert found["up", "weight"].non_finite == 1 and found["up", "weight"].count == 95
+    assert found["head", "weight"] is found["embed", "weight"]
+    assert found["down", "weight"].channels == 8

@@ -1,0 +1,186 @@
+"""Scores against plain autograd, naive loops and brute force; resuming, cancelling, NaN and layers out of reach."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tests.models.networks import (
+    Rows,
+    convolutions,
+    decoder,
+    images,
+    recurrent,
+    sample_gradients,
+    sequences,
+    tokens,
+)
+from workbench.errors import CancelledError, MissingResultError, ModelError, PlanError, SchemeError
+from workbench.models.calibrate import calibrate
+from workbench.numerics.formats import parse_scheme
+from workbench.planning.predicted import Form, form_of
+from workbench.planning.score import score
+
+SCHEMES = ("int3-g32-asym", "int4-channel", "int8-channel")
+
+
+def rounded(model, name, scheme):
+    return parse_scheme(scheme).quantize(model.weight(name), clip_search=True)
+
+
+def test_weight_error_is_the_inverse_of_the_snr():
+    model = decoder()
+    table = score(model, "weight_error", SCHEMES)
+    assert table.layers == ("embed", "value", "up", "down") and table.unit == "relative squared error"
+    for name in table.layers:
+        for scheme in SCHEMES:
+            weight = model.weight(name).double()
+            error = (rounded(model, name, scheme).double() - weight).square().sum() / weight.square().sum()
+            assert table.of(name, scheme) == pytest.approx(float(error), rel=1e-9)
+
+
+def test_measured_kl_is_that_of_a_naive_loop():
+    model, data = decoder(), tokens()
+    table = score(model, "measured_kl", SCHEMES, dataset=data, batch_size=4)
+    with torch.no_grad():
+        p = model.run(data.tensors).double().log_softmax(-1)
+        for name in table.layers:
+            for scheme in SCHEMES:
+                view = model.with_weights({name: rounded(model, name, scheme)})
+                q = view.run(data.tensors).double().log_softmax(-1)
+                naive = float((p.exp() * (p - q)).sum(-1).mean())
+                assert table.of(name, scheme) == pytest.approx(naive, rel=1e-4, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("make", "data", "units"),
+    [(convolutions, images(), 10), (recurrent, sequences(), 10)],
+    ids=["convolutions", "recurrent"],
+)
+def test_the_directional_form_is_the_squared_product_with_each_samples_gradient(make, data, units):
+    model, curvature = make(), {}
+    table = score(model, "predicted_kl", SCHEMES, curvature=curvature, dataset=data, batch_size=4, seed=3)
+    one_by_one = {layer.name for layer in model.summary.layers if layer.name not in model.tappable} | {"wrapped"}
+    for name in table.layers:
+        if name == "unused":
+            assert np.isnan(table.score[table.row[name]]).all()
+            continue
+        gradients = sample_gradients(model, data, name, 1 if name in one_by_one else 4, 3).double()
+        for scheme in SCHEMES:
+            difference = (rounded(model, name, scheme) - model.weight(name)).double()
+            expected = 0.5 * float((gradients * difference).sum(dim=(1, 2)).square().sum()) / units
+            assert table.of(name, scheme) == pytest.approx(expected, rel=2e-3), (name, scheme)
+
+
+def test_the_kronecker_form_adds_both_uses_of_a_tied_weight():
+    model, data = decoder(), tokens()
+    curvature = calibrate(model, data).curvature
+    both = score(model, "predicted_kl", SCHEMES, curvature=curvature)
+    parts = [
+        score(model, "predicted_kl", SCHEMES, curvature={"embed": curvature[name]}, layers=["embed"])
+        for name in ("embed", "head")
+    ]
+    np.testing.assert_allclose(both.score[0], parts[0].score[0] + parts[1].score[0], rtol=1e-9)
+    assert "head" not in both.row
+
+
+def test_predictions_are_near_measured_losses():
+    model, data = decoder(), tokens(400, 7)
+    curvature = calibrate(model, data, batch_size=50).curvature
+    schemes = ("int5-channel", "int6-channel", "int8-channel")
+    predicted = score(model, "predicted_kl", schemes, curvature=curvature).score
+    measured = score(model, "measured_kl", schemes, dataset=data, batch_size=50).score
+    ratio = predicted / measured
+    assert ratio.min() > 0.5 and ratio.max() < 2.0
+    assert 0.75 < np.median(ratio) < 1.33
+
+
+def test_predictions_for_convolutions_are_near_measured_losses():
+    model, data = convolutions(), images(600)
+    schemes = ("int5-channel", "int6-channel", "int8-channel")
+    predicted = score(model, "predicted_kl", schemes, dataset=data, batch_size=50).score
+    measured = score(model, "measured_kl", schemes, dataset=data, batch_size=50).score
+    ratio = predicted / measured
+    assert ratio.min() > 0.6 and ratio.max() < 1.6
+
+
+def test_the_form_follows_the_kind_of_layer():
+    summary = decoder().summary
+    assert {form_of(summary, layer) for layer in summary.layers} == {Form.KRONECKER}
+    assert {form_of(s, x) for s in (convolutions().summary,) for x in s.layers} == {Form.DIRECTIONAL}
+
+
+def test_output_error_from_moments_equals_that_of_tapped_outputs():
+    model, data = decoder(), tokens()
+    curvature = calibrate(model, data).curvature
+    by_moment = score(model, "output_error", SCHEMES, curvature=curvature, layers=["value", "up", "down"])
+    by_taps = score(model, "output_error", SCHEMES, dataset=data, layers=["value", "up", "down"])
+    np.testing.assert_allclose(by_moment.score, by_taps.score, rtol=1e-3)
+
+
+@pytest.mark.parametrize("metric", ["measured_kl", "predicted_kl", "weight_error", "output_error"])
+def test_a_resumed_table_has_the_bits_of_an_uninterrupted_one(metric):
+    model, data = convolutions(), images()
+    curvature = calibrate(model, data).curvature
+    whole = score(model, metric, SCHEMES, curvature=curvature, dataset=data, batch_size=4)
+    kept = []
+
+    def cancel(fraction, text, partial=None):
+        if partial is not None:
+            kept.append(partial)
+            if len(kept) == 3:
+                raise CancelledError("cancelled")
+
+    with pytest.raises(CancelledError):
+        score(model, metric, SCHEMES, curvature=curvature, dataset=data, batch_size=4, progress=cancel)
+    assert np.isnan(kept[-1].score).any() and np.isfinite(kept[-1].score).any()
+    resumed = score(
+        model, metric, SCHEMES, curvature=curvature, dataset=data, batch_size=4, previous=kept[-1]
+    )
+    assert resumed.score.tobytes() == whole.score.tobytes()
+
+
+def test_a_table_of_other_data_is_not_kept():
+    model, data = decoder(), tokens()
+    other = score(model, "measured_kl", SCHEMES, dataset=data, seed=7)
+    other.score[:] = 123.0
+    assert (score(model, "measured_kl", SCHEMES, dataset=data, previous=other).score < 100).all()
+
+
+def test_a_new_scheme_extends_a_table():
+    model = decoder()
+    first = score(model, "weight_error", SCHEMES[:2])
+    first.score[0, 0] = 42.0
+    both = score(model, "weight_error", SCHEMES, previous=first)
+    assert both.of("embed", SCHEMES[0]) == 42.0 and np.isfinite(both.score).all()
+
+
+@pytest.mark.parametrize("metric", ["measured_kl", "predicted_kl", "weight_error"])
+def test_a_layer_with_nan_leaves_its_row_open(metric):
+    good, data = decoder(), tokens()
+    curvature = calibrate(good, data).curvature
+    model = decoder()
+    with torch.no_grad():
+        model._body.network.down.bias[0] += 0.0
+        model._body.network.up.weight[1, 1] = float("inf")
+    table = score(model, metric, SCHEMES, curvature=curvature, dataset=Rows(input_ids=data.tensors["input_ids"]))
+    assert np.isnan(table.score[table.row["up"]]).all()
+    if metric != "measured_kl":
+        assert np.isfinite(np.delete(table.score, table.row["up"], axis=0)).all()
+
+
+def test_what_is_missing_is_named():
+    model = decoder()
+    with pytest.raises(MissingResultError, match="needs data"):
+        score(model, "measured_kl", SCHEMES)
+    with pytest.raises(MissingResultError, match="curvature"):
+        score(model, "predicted_kl", SCHEMES)
+    with pytest.raises(MissingResultError, match="calibrate"):
+        score(model, "output_error", SCHEMES)
+    with pytest.raises(PlanError, match="predicted_kl"):
+        score(model, "predicted", SCHEMES)
+    with pytest.raises(SchemeError):
+        score(model, "weight_error", ["int99"])
+    with pytest.raises(ModelError, match="'upp'.*up"):
+        score(model, "weight_error", SCHEMES, layers=["upp"])
