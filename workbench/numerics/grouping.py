@@ -83,7 +83,7 @@ def check_granularity(granularity: Granularity) -> None:
 
 
 def grouped(tile: torch.Tensor, width: int, fill: Literal["zeros", "edge"] = "zeros") -> torch.Tensor:
-    """Return ``[rows, columns]`` as ``[rows, groups, width]``, the last group filled up with zeros or its last value."""
+    """Return ``[rows, columns]`` as ``[rows, groups, width]``, the last group filled with zeros or the last value."""
     import torch
 
     rows, columns = tile.shape

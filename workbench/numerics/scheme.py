@@ -29,9 +29,9 @@ class Parameters:
     ``(rows, 1)`` or ``(1, 1)``; ``width`` is the number of columns that one entry serves (at least that many where
     there is one entry a row).  Schemes with blocks of rows repeat an entry for every row.  A scale may be negative or
     zero (all values are 0 then).  Schemes with floating zero points have an ``offset`` of the same shape instead of a
-    ``zero_point``: ``value = scale * code + offset``.  ``shared``, ``(1, 1)``, is a factor that all scales contain and that is
-    stored once (NVFP4).  It holds only values that the scheme's formats can store, so
-    rounding with it equals decoding what was written.  A family that needs more derives a class of its own.
+    ``zero_point``: ``value = scale * code + offset``.  ``shared``, ``(1, 1)``, is a factor that all scales contain and
+    that is stored once (NVFP4).  It holds only values that the scheme's formats can store, so rounding with it equals
+    decoding what was written.  A family that needs more derives a class of its own.
     """
 
     scale: torch.Tensor

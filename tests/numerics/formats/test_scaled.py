@@ -32,6 +32,8 @@ EXTRA = (
 SCHEMES = tuple(standard_schemes()) + tuple(activation_schemes()) + tuple(parse_scheme(name) for name in EXTRA)
 SCALED = tuple(scheme for scheme in SCHEMES if isinstance(scheme, ScaledScheme))
 by_name = pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: scheme.name)
+PRECISE = tuple(scheme for scheme in SCALED if scheme.family in ("integer", "floating"))
+precise_by_name = pytest.mark.parametrize("scheme", PRECISE, ids=lambda scheme: scheme.name)
 scaled_by_name = pytest.mark.parametrize("scheme", SCALED, ids=lambda scheme: scheme.name)
 
 
@@ -107,7 +109,7 @@ def test_zero_is_always_representable_beside_other_values(scheme: Scheme) -> Non
     assert bool((scheme.quantize(weight)[:, ::3] == 0).all())
 
 
-@scaled_by_name
+@precise_by_name
 @pytest.mark.parametrize("value", [3.25, -3.25])
 def test_a_constant_comes_back(scheme: ScaledScheme, value: float) -> None:
     weight = torch.full((4, 32), value)

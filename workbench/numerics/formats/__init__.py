@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from workbench.errors import SchemeError, nearest
-from workbench.numerics.formats import floating, half, integer
+from workbench.numerics.formats import codebook, floating, gguf, half, integer, microscaling
 from workbench.numerics.scheme import Scheme
 from workbench.registry import Registry
 
@@ -35,7 +35,14 @@ class Family(Protocol):
         """Return the scheme called ``name`` (lower case), None if another family has to; SchemeError if malformed."""
 
 
-FAMILIES: tuple[Family, ...] = (half.FAMILY, integer.FAMILY, floating.FAMILY)
+FAMILIES: tuple[Family, ...] = (
+    half.FAMILY,
+    integer.FAMILY,
+    floating.FAMILY,
+    microscaling.FAMILY,
+    codebook.FAMILY,
+    gguf.FAMILY,
+)
 
 REGISTRY: Registry[Family] = Registry(
     FAMILIES, "workbench.formats", kind="number format family", error=SchemeError, member_type=Family
@@ -46,14 +53,16 @@ _STANDARD = (
     "int2-g16-asym",
     "int3-g64-asym",
     "int3-g32-asym",
+    "mxfp4",
     "int4-g64-asym",
     "int4-g32",
+    "nf4-b64",
+    "nvfp4",
     "int4-g32-asym",
     "int5-g32-asym",
     "int6-g32-asym",
     "fp8-e4m3-channel",
     "int8-channel",
-    "int8-g32",
     "bf16",
     "fp16",
 )
@@ -86,6 +95,11 @@ def parse_scheme(name: str) -> Scheme:
 def standard_schemes() -> tuple[Scheme, ...]:
     """Return the candidates that the sensitivity heatmap starts with, fewest bits on a 4096 x 4096 matrix first."""
     return tuple(parse_scheme(name) for name in _STANDARD)
+
+
+def all_schemes() -> tuple[Scheme, ...]:
+    """Return every typical scheme of every family, third parties' too, family by family: what menus offer."""
+    return tuple(parse_scheme(name) for family in REGISTRY for name in family.examples)
 
 
 def activation_schemes() -> tuple[Scheme, ...]:

@@ -115,12 +115,8 @@ class FloatElement(Element):
 
 FP8_E4M3 = FloatElement("fp8-e4m3", exponent_bits=4, mantissa_bits=3, bias=7, specials=1)
 FP8_E5M2 = FloatElement("fp8-e5m2", exponent_bits=5, mantissa_bits=2, bias=15, specials=4)
-FP8_E4M3FNUZ = FloatElement(
-    "fp8-e4m3fnuz", exponent_bits=4, mantissa_bits=3, bias=8, specials=0, negative_zero=False
-)
-FP8_E5M2FNUZ = FloatElement(
-    "fp8-e5m2fnuz", exponent_bits=5, mantissa_bits=2, bias=16, specials=0, negative_zero=False
-)
+FP8_E4M3FNUZ = FloatElement("fp8-e4m3fnuz", exponent_bits=4, mantissa_bits=3, bias=8, specials=0, negative_zero=False)
+FP8_E5M2FNUZ = FloatElement("fp8-e5m2fnuz", exponent_bits=5, mantissa_bits=2, bias=16, specials=0, negative_zero=False)
 FP6_E2M3 = FloatElement("fp6-e2m3", exponent_bits=2, mantissa_bits=3, bias=1, specials=0)
 FP6_E3M2 = FloatElement("fp6-e3m2", exponent_bits=3, mantissa_bits=2, bias=3, specials=0)
 FP4_E2M1 = FloatElement("fp4-e2m1", exponent_bits=2, mantissa_bits=1, bias=1, specials=0)

@@ -29,8 +29,12 @@ import numpy as np
 
 from workbench.numerics.element import Element
 from workbench.numerics.formats.floating import (
-    FP4_E2M1, FP6_E2M3, FP6_E3M2, FP8_E4M3, FP8_E5M2,
-)  # fmt: skip
+    FP4_E2M1,
+    FP6_E2M3,
+    FP6_E3M2,
+    FP8_E4M3,
+    FP8_E5M2,
+)
 from workbench.numerics.formats.scaled import Affine, Rule, ScaledScheme
 from workbench.numerics.granularity import Granularity, PerGroup
 from workbench.numerics.grouping import Grid
@@ -117,7 +121,8 @@ class E4M3Scale(ScaleFormat):
 
     def load(self, stored: np.ndarray) -> np.ndarray:
         """Return stored codes as float32."""
-        return FP8_E4M3.table()[stored]
+        scales: np.ndarray = FP8_E4M3.table()[stored]
+        return scales
 
 
 E4M3 = E4M3Scale("e4m3", 8, 2.0**-9, 448.0)

@@ -94,7 +94,9 @@ class ScaledScheme(Scheme):
         if not self.symmetric and not self.element.shiftable:
             raise SchemeError(f"{self.element.name} takes no zero point; only integers can be asymmetric")
         if self.symmetric and self.offset_format is not None:
-            raise SchemeError(f"a symmetric {self.element.name} has no zero point, so none in {self.offset_format.name}")
+            raise SchemeError(
+                f"a symmetric {self.element.name} has no zero point, so none in {self.offset_format.name}"
+            )
 
     @property
     def name(self) -> str:
