@@ -1,6 +1,6 @@
-"""A screen large enough for the window, settings of the test's own, and a way to act as a person does.
+"""A screen large enough for the window, settings of its own, and a way to act as a person does.
 
-Every act goes through Qt's event queue from outside any task, as a person's does: a nested event loop inside a coroutine
+Every act goes through Qt's event queue from outside any task, as a person's does: a nested loop inside a coroutine
 would stop the others.
 """
 
@@ -19,7 +19,16 @@ from typing import Any
 import pytest
 
 if os.environ.get("QT_QPA_PLATFORM", "offscreen") == "offscreen":
-    _screen = {"name": "wide", "x": 0, "y": 0, "width": 1920, "height": 1200, "logicalDpi": 96, "logicalBaseDpi": 96, "dpr": 1}
+    _screen = {
+        "name": "wide",
+        "x": 0,
+        "y": 0,
+        "width": 1920,
+        "height": 1200,
+        "logicalDpi": 96,
+        "logicalBaseDpi": 96,
+        "dpr": 1,
+    }
     _file = Path(tempfile.mkdtemp(prefix="workbench-screen-")) / "screen.json"
     _file.write_text(json.dumps({"synchronousWindowSystemEvents": False, "screens": [_screen]}))
     os.environ["QT_QPA_PLATFORM"] = f"offscreen:configfile={_file}"
@@ -98,7 +107,9 @@ class Person:
             await asyncio.sleep(0.02)
         raise AssertionError("it did not become true in time")
 
-    async def press(self, key: Qt.Key, widget: QWidget | None = None, control: bool = False, shift: bool = False) -> None:
+    async def press(
+        self, key: Qt.Key, widget: QWidget | None = None, control: bool = False, shift: bool = False
+    ) -> None:
         """Press a key in ``widget``, or in what has the focus."""
         modifiers = Qt.KeyboardModifier.NoModifier
         if control:
@@ -120,8 +131,8 @@ class Person:
 
         await self.act(typing)
 
-    async def click(self, widget: QWidget, where: QPoint | None = None, button: Qt.MouseButton = Qt.MouseButton.LeftButton,
-                    modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:  # fmt: skip
+    async def click(self, widget: QWidget, where: QPoint | None = None,
+                    button: Qt.MouseButton = Qt.MouseButton.LeftButton, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:  # fmt: skip
         """Click into ``widget``, in its middle unless told where."""
         spot = where or widget.rect().center()
         await self.act(lambda: QTest.mouseClick(widget, button, modifier, spot))

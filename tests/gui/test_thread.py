@@ -1,4 +1,4 @@
-"""The whole job with mouse and keyboard, on the bundled classifier: open to export, and what is kept after reopening."""
+"""The whole job with mouse and keyboard, on the bundled classifier: open to export, and what reopening keeps."""
 
 from __future__ import annotations
 
@@ -78,7 +78,9 @@ async def _evaluate(person: Person) -> None:
     await person.until(lambda: person.state.session.evaluations)
     await person.settle(0.2)
     accuracy = person.window.panels["accuracy"]
-    assert accuracy.isVisible() and accuracy.table.records.rowCount() == len(person.state.session.evaluations[0].metrics)
+    assert accuracy.isVisible() and accuracy.table.records.rowCount() == len(
+        person.state.session.evaluations[0].metrics
+    )
     person.picture("evaluated")
 
 
@@ -117,7 +119,9 @@ async def _export(person: Person, folder: Path) -> None:
     await person.until(lambda: person.dialog("form"), 10)
     dialog: Any = person.dialog("form")
     out = folder / "plan.json"
-    await person.type(next(line for line in dialog.findChildren(QLineEdit) if line.accessibleName() == "Path"), str(out))
+    await person.type(
+        next(line for line in dialog.findChildren(QLineEdit) if line.accessibleName() == "Path"), str(out)
+    )
     await person.click(dialog.start_button)
     await person.until(out.exists)
     person.picture("exported")
@@ -138,5 +142,3 @@ def test_the_whole_thread(live: Callable[..., None], tmp_path: Path) -> None:
         assert not [message for message in person.desk.messages if message.level == "error"]
 
     live(story)
-
-

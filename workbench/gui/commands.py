@@ -1,4 +1,4 @@
-"""What the actions do: ask where something must be asked, make a request, take up its result.  No layout, no drawing."""
+"""What the actions do: ask where something must be asked, make a request, take up its result.  No drawing."""
 
 from __future__ import annotations
 
@@ -297,7 +297,9 @@ class Commands:
         text = f"Quantization Workbench\nQt for Python {qt}"
         if self.desk.workspace.state.session is not None:
             made = self._session.environment
-            text += f"\n\nThis session: workbench {made.workbench}, Python {made.python}, torch {made.torch}, {made.device}"
+            text += (
+                f"\n\nThis session: workbench {made.workbench}, Python {made.python}, torch {made.torch}, {made.device}"
+            )
         box = QMessageBox(QMessageBox.Icon.Information, "About", text, QMessageBox.StandardButton.Close, self.window)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.open()
@@ -321,9 +323,7 @@ class Commands:
                 if hasattr(last, name)}  # fmt: skip
         return replace(given, **keep)
 
-    async def _ask(
-        self, given: Any, title: str, text: str, start: str, choices: dict[str, Any] | None = None
-    ) -> Any:
+    async def _ask(self, given: Any, title: str, text: str, start: str, choices: dict[str, Any] | None = None) -> Any:
         form = Form(given, choices)
         code = await dialogs.finished(dialogs.FormDialog(self.window, title, text, form, start))
         if code != QDialog.DialogCode.Accepted:

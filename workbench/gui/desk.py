@@ -55,7 +55,7 @@ class NoJobs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One line of the message log: ``level`` is ``info``, ``warning`` or ``error``; ``when`` seconds since the epoch."""
+    """One line of the message log: ``level`` is ``info``, ``warning`` or ``error``; ``when`` in seconds since 1970."""
 
     level: str
     title: str

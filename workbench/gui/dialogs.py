@@ -1,4 +1,4 @@
-"""Questions to the person.  Never modal loops: ``dialog.open()`` and a future, because a nested event loop stops asyncio."""
+"""Questions to the person: ``dialog.open()`` and a future, because a nested event loop would stop asyncio."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ async def ask_trust(parent: QWidget, file: str) -> bool:
         f"Opening this model runs the Python file\n\n{file}\n\n"
         "with all your rights. Run it only if you wrote it or have read it."
     )
-    answer = await ask(parent, "Run this Python file?", text, (("trust", "&Run the file"), ("cancel", "&Cancel")), "cancel")
+    answer = await ask(
+        parent, "Run this Python file?", text, (("trust", "&Run the file"), ("cancel", "&Cancel")), "cancel"
+    )
     return answer == "trust"
 
 

@@ -1,7 +1,7 @@
-"""A dataclass's fields as a form, so that an option never needs a hand-made widget.
+"""A dataclass's fields as a form: an option never needs a hand-made widget.
 
-A field's ``metadata`` may say: ``label``, ``tip``, ``minimum``, ``maximum``, ``unit``, ``choices`` (a tuple of values, or
-of ``(value, label)``), ``path`` (``file``, ``folder`` or ``save``), ``none`` (what the lowest value stands for when the
+A field's ``metadata`` may say: ``label``, ``tip``, ``minimum``, ``maximum``, ``unit``, ``choices`` (values, or
+``(value, label)``), ``path`` (``file``, ``folder`` or ``save``), ``none`` (what the lowest value stands for when the
 field may be None), ``many`` (choose several of ``choices``).
 """
 
@@ -133,7 +133,8 @@ class Form(QWidget):
         return line, line.text
 
     def _path(self, kind: str, value: Any) -> Maker:
-        holder, line, button = QWidget(), QLineEdit(str(value or "")), QToolButton(text="…")
+        holder, line, button = QWidget(), QLineEdit(str(value or "")), QToolButton()
+        button.setText("…")
         layout = QHBoxLayout(holder)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(line, 1)
@@ -156,5 +157,3 @@ class Form(QWidget):
             dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.fileSelected.connect(line.setText)
         dialog.open()
-
-

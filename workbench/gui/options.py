@@ -12,7 +12,12 @@ METRIC_TITLES = {
     "output_error": "Layer-output error",
     "weight_error": "Weight error",
 }
-METRIC_SHORT = {"predicted_kl": "nats", "measured_kl": "nats", "output_error": "rel. error", "weight_error": "rel. error"}
+METRIC_SHORT = {
+    "predicted_kl": "nats",
+    "measured_kl": "nats",
+    "output_error": "rel. error",
+    "weight_error": "rel. error",
+}
 
 SAMPLES = {
     "label": "Samples",
@@ -54,7 +59,9 @@ class EvaluateOptions:
 class TimeOptions:
     """Kernel times."""
 
-    batch: int = field(default=1, metadata={"label": "Batch", "minimum": 1, "maximum": 65536, "tip": "Rows of the input"})
+    batch: int = field(
+        default=1, metadata={"label": "Batch", "minimum": 1, "maximum": 65536, "tip": "Rows of the input"}
+    )
     repeats: int = field(default=30, metadata={"label": "Repeats", "minimum": 3, "maximum": 10000, "tip": "Timed runs"})
 
 

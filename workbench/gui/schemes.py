@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from PySide6.QtWidgets import QMenu
 
@@ -77,6 +77,6 @@ def fill_menu(menu: QMenu, chosen: Callable[[str], None], current: str | None = 
     for title, names in families():
         submenu = menu.addMenu(f"&{title}")
         for name in names:
-            action = submenu.addAction(f"{name}\t{reference_bits(name):.2f} bits", lambda name=name: chosen(name))
+            action = submenu.addAction(f"{name}\t{reference_bits(name):.2f} bits", partial(chosen, name))
             action.setCheckable(True)
             action.setChecked(name == current)

@@ -1,4 +1,4 @@
-"""A picture of the real window with a session in it, offscreen: ``python -m workbench.gui.screenshot S.qwb out.png``."""
+"""A picture of the real window with a session in it: ``python -m workbench.gui.screenshot S.qwb out.png``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def screenshot(
 ) -> Path:
     """Draw the window with all its panels filled into ``out`` (PNG) and return its path.
 
-    ``front`` names panels to bring forward, separated by commas.  Raises SessionError where the session cannot be read and
+    ``front`` names panels to bring forward, separated by commas.  Raises SessionError where the session cannot be read,
     OSError where the picture cannot be written.  Where there is no display, Qt's offscreen platform is used.
     """
     if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):

@@ -17,8 +17,8 @@ def _store() -> QSettings:
 def recent() -> list[str]:
     """Return the recently opened paths that still exist, newest first."""
     value = _store().value("recent", [])
-    paths = [value] if isinstance(value, str) else list(value or [])
-    return [path for path in paths if Path(path).exists()]
+    paths = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+    return [str(path) for path in paths if Path(str(path)).exists()]
 
 
 def remember(path: str | Path) -> None:

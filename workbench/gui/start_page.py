@@ -37,19 +37,21 @@ class StartPage(QWidget):
         self.demo_button = self._big("Open the &demo", "A small language model with its data; ready in a second")
         self.demo_button.clicked.connect(lambda: trigger("open_demo"))
         self._recent = QLabel()
-        self._recent.setTextInteractionFlags(Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard)  # fmt: skip
+        self._recent.setTextInteractionFlags(
+            Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
+        )
         self._recent.linkActivated.connect(self._open_path)
         self._recent.setAccessibleName("Recent files")
-        column = QVBoxLayout()
+        middle = QWidget()
+        middle.setFixedWidth(WIDTH)
+        column = QVBoxLayout(middle)
         column.setSpacing(10)
         for widget in (title, text, self.model_button, self.session_button, self.demo_button, self._recent):
-            widget.setFixedWidth(WIDTH)
             column.addWidget(widget)
         column.insertSpacing(2, 10)
         outer = QVBoxLayout(self)
         outer.addStretch(2)
-        outer.addLayout(column)
-        outer.setAlignment(column, Qt.AlignmentFlag.AlignHCenter)
+        outer.addWidget(middle, 0, Qt.AlignmentFlag.AlignHCenter)
         outer.addStretch(3)
         self.recolour(colours)
 
@@ -62,7 +64,8 @@ class StartPage(QWidget):
     def show_recent(self, paths: list[str]) -> None:
         """List recent files."""
         links = "".join(
-            f'<br><a style="color:{self._link};text-decoration:none" href="{_escaped(path)}">{_escaped(Path(path).name)}</a>'
+            f'<br><a style="color:{self._link};text-decoration:none" href="{_escaped(path)}">'
+            f"{_escaped(Path(path).name)}</a>"
             f"&nbsp; {_escaped(str(Path(path).parent))}"
             for path in paths[:5]
         )

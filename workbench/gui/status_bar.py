@@ -27,18 +27,25 @@ class StatusBar(QStatusBar):
         self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.message.setTextFormat(Qt.TextFormat.PlainText)
         self.message.setAccessibleName("Message")
-        self.retry_button = self._button("Retry", lambda: self._failed is not None and retry(self._failed))
+        self.retry_button = self._button("Retry", lambda: _with(self._failed, retry))
         self.bar = QProgressBar()
         self.bar.setRange(0, 1000)
         self.bar.setFixedSize(150, 16)
         self.bar.setAccessibleName("Progress of the running job")
-        self.cancel_button = self._button("Cancel", lambda: self._job is not None and cancel(self._job))
+        self.cancel_button = self._button("Cancel", lambda: _with(self._job, cancel))
         self.size_label = self._figure("Bytes of the whole model under the plan, and beside its floating-point size")
         self.bits_label = self._figure("Bits per weight over the quantizable layers, scales and zero points included")
         self.loss_label = self._figure("Sum of the chosen cells' scores; lower is better")
         self.message.setContentsMargins(6, 0, 0, 0)
         self.addWidget(self.message, 1)
-        for widget in (self.retry_button, self.bar, self.cancel_button, self.size_label, self.bits_label, self.loss_label):
+        for widget in (
+            self.retry_button,
+            self.bar,
+            self.cancel_button,
+            self.size_label,
+            self.bits_label,
+            self.loss_label,
+        ):
             self.addPermanentWidget(widget)
         for hidden in (self.retry_button, self.bar, self.cancel_button):
             hidden.hide()
@@ -74,7 +81,9 @@ class StatusBar(QStatusBar):
         if running is not None:
             self.bar.setValue(round(running.fraction * 1000))
             more = f" (and {queued} more)" if queued else ""
-            self.message.setText(f"{running.title}{more} – {running.text}" if running.text else f"{running.title}{more}")
+            self.message.setText(
+                f"{running.title}{more} – {running.text}" if running.text else f"{running.title}{more}"
+            )
         last = views[-1] if views else None
         self._failed = last.id if last is not None and last.status == "failed" else None
         self.retry_button.setVisible(self._failed is not None)
@@ -108,3 +117,8 @@ def _loss(state: State) -> str:
     if totals.missing:
         return f"{title}: {quantities.plural(totals.missing, 'layer')} not scored"
     return f"{title}: not scored"
+
+
+def _with(job: int | None, act: Callable[[int], None]) -> None:
+    if job is not None:
+        act(job)

@@ -83,7 +83,9 @@ def style_sheet(colours: Colours) -> str:
         if isinstance(colour, str):
             text = text.replace(f"@{role}", colour)
     mark = "check-dark" if colours.dark else "check-light"
-    return text.replace("#check#", Path(str(files("workbench_resources"))).joinpath("style", "icons", f"{mark}.svg").as_posix())
+    return text.replace(
+        "#check#", Path(str(files("workbench_resources"))).joinpath("style", "icons", f"{mark}.svg").as_posix()
+    )
 
 
 def _palette(colours: Colours) -> QPalette:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QMenu, QMessageBox, QStackedWidget, QToolBar, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QDockWidget,
+    QMainWindow,
+    QMenu,
+    QMessageBox,
+    QStackedWidget,
+    QToolBar,
+    QWidget,
+)
 
 from workbench.gui import dialogs, icons, settings, theme
 from workbench.gui.actions import ACTIONS, MENUS, Situation
@@ -45,7 +56,7 @@ class Window(QMainWindow):
         self.colours = colours
         self.commands = Commands(desk, self)
         self.closed = False
-        self.on_closed = lambda: None
+        self.on_closed: Callable[[], None] = lambda: None
         self._shown = _Shown(State())
         self._errors: list[QMessageBox] = []
         self.setAcceptDrops(True)
@@ -366,7 +377,7 @@ class Window(QMainWindow):
     def _fill_recent(self) -> None:
         self.recent_menu.clear()
         for path in settings.recent():
-            action = self.recent_menu.addAction(Path(path).name, lambda path=path: self.commands.open_path(path))
+            action = self.recent_menu.addAction(Path(path).name, partial(self.commands.open_path, path))
             action.setToolTip(path)
         if self.recent_menu.isEmpty():
             self.recent_menu.addAction("Nothing yet").setEnabled(False)

@@ -18,7 +18,8 @@ from workbench.runtime.workspace import State
 
 MAX_PLOTS, MAX_BARS = 4, 5
 TITLES = {
-    "kl": "KL to floating point", "top1_agreement": "Top-1 agreement", "perplexity": "Perplexity", "accuracy": "Top-1 accuracy", "loss": "Loss",
+    "kl": "KL to floating point", "top1_agreement": "Top-1 agreement", "perplexity": "Perplexity",
+    "accuracy": "Top-1 accuracy", "loss": "Loss",
     "cosine": "Cosine similarity",
 }  # fmt: skip
 
@@ -47,8 +48,10 @@ FIELDS = (
     Field(title="Unit", text=lambda row: f"{row.metric.unit} {'↑' if row.metric.higher_is_better else '↓'}"),
     Field(title="Bits/weight", text=lambda row: f"{row.run.bits_per_weight:.3f}", numeric=True,
           key=lambda row: row.run.bits_per_weight),
-    Field(title="Size", text=lambda row: quantities.data_size(row.run.nbytes), numeric=True, key=lambda row: row.run.nbytes),
-    Field(title="Samples", text=lambda row: f"{row.metric.samples:,}", numeric=True, key=lambda row: row.metric.samples),
+    Field(title="Size", text=lambda row: quantities.data_size(row.run.nbytes), numeric=True,
+          key=lambda row: row.run.nbytes),
+    Field(title="Samples", text=lambda row: f"{row.metric.samples:,}", numeric=True,
+          key=lambda row: row.metric.samples),
     Field(title="Data", text=lambda row: row.run.data_name),
 )  # fmt: skip
 
@@ -79,7 +82,9 @@ class AccuracyPanel(Panel):
         if old.session is not None and new.session is not None and old.session.evaluations is runs:
             return
         rows = [
-            Row(run=run, metric=metric, predicted=run.predicted_kl) for run in reversed(runs) for metric in run.metrics.values()
+            Row(run=run, metric=metric, predicted=run.predicted_kl)
+            for run in reversed(runs)
+            for metric in run.metrics.values()
         ]
         self.table.show_records(rows)
         self._show_plots(runs)
@@ -111,7 +116,9 @@ class AccuracyPanel(Panel):
         ]  # fmt: skip
         metric = runs[-1].metrics[name]
         plot.show_bars(title_of(name), metric.unit, metric.baseline, bars)
-        plot.label("bottom", "bits per weight" + (" (◆ predicted)" if any(bar.predicted is not None for bar in bars) else ""))
+        plot.label(
+            "bottom", "bits per weight" + (" (◆ predicted)" if any(bar.predicted is not None for bar in bars) else "")
+        )
 
 
 def title_of(name: str) -> str:

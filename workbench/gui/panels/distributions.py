@@ -1,9 +1,19 @@
-"""The selected layer's histograms of weights, inputs and outputs, with the calibrated ranges; the input range can be dragged."""
+"""The selected layer's histograms of weights, inputs and outputs with calibrated ranges; the input's can be dragged."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from workbench.errors import WorkbenchError
 from workbench.gui import quantities
@@ -34,7 +44,8 @@ class DistributionsPanel(Panel):
             "input": Histogram("Histogram of the inputs", colours, bottom="input"),
             "output": Histogram("Histogram of the outputs", colours, bottom="output"),
         }
-        self.log = QCheckBox("&Log counts", checked=True)
+        self.log = QCheckBox("&Log counts")
+        self.log.setChecked(True)
         self.log.setToolTip("Counts on a logarithmic scale, so that the tails can be seen")
         self._frames: dict[str, QWidget] = {}
         self.toggles = {tap: self._toggle(tap) for tap in TAPS}
@@ -66,7 +77,11 @@ class DistributionsPanel(Panel):
             return
         self.say_empty("")
         for tap in TAPS:
-            if layer != self._layer or old.session is None or _taps(old.session, layer, tap) != _taps(session, layer, tap):
+            if (
+                layer != self._layer
+                or old.session is None
+                or _taps(old.session, layer, tap) != _taps(session, layer, tap)
+            ):
                 self._draw_tap(session, layer, tap)
         self._layer = layer
         more = f"  (and {len(new.selection) - 1} more)" if len(new.selection) > 1 else ""
@@ -82,7 +97,10 @@ class DistributionsPanel(Panel):
     # ---------------------------------------------------------------- building
 
     def _toggle(self, tap: str) -> QToolButton:
-        button = QToolButton(text=f"{tap.capitalize()}s", checkable=True, checked=True, autoRaise=True)
+        button = QToolButton()
+        button.setText(f"{tap.capitalize()}s")
+        button.setCheckable(True)
+        button.setChecked(True)
         button.setToolTip(f"Show or hide the histogram of the {tap}s")
         button.toggled.connect(lambda shown: self._frames[tap].setVisible(shown))
         return button

@@ -72,11 +72,11 @@ class ProgressDelegate(QStyledItemDelegate):
             super().paint(painter, option, index)
             return
         bar = QStyleOptionProgressBar()
-        bar.rect = option.rect.adjusted(3, 4, -3, -4)  # type: ignore[attr-defined]
-        bar.minimum, bar.maximum, bar.progress = 0, 1000, round(view.fraction * 1000)  # type: ignore[attr-defined]
-        bar.text, bar.textVisible = f"{view.fraction * 100:.0f} %", True  # type: ignore[attr-defined]
-        bar.palette = option.palette  # type: ignore[attr-defined]
-        bar.state = QStyle.StateFlag.State_Enabled | QStyle.StateFlag.State_Horizontal  # type: ignore[attr-defined]
+        bar.rect = option.rect.adjusted(3, 4, -3, -4)
+        bar.minimum, bar.maximum, bar.progress = 0, 1000, round(view.fraction * 1000)
+        bar.text, bar.textVisible = f"{view.fraction * 100:.0f} %", True
+        bar.palette = option.palette
+        bar.state = QStyle.StateFlag.State_Enabled | QStyle.StateFlag.State_Horizontal
         QApplication.style().drawControl(QStyle.ControlElement.CE_ProgressBar, bar, painter)
 
 
@@ -146,5 +146,3 @@ class JobsPanel(Panel):
         target = self._target(("failed", "cancelled"))
         if target is not None:
             self.desk.retry(target)
-
-

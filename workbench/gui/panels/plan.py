@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QGridLayout, QHBoxLayout, QLabel, QPushButton, QSizePolicy
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+)
 
 from workbench.gui import quantities, schemes
 from workbench.gui.desk import Desk
@@ -37,7 +46,8 @@ class Part:
 PARTS = (
     Field(title="Scheme", text=lambda part: part.scheme, tip="How weights are stored"),
     Field(title="Layers", text=lambda part: f"{part.layers:,}", numeric=True, key=lambda part: part.layers),
-    Field(title="Size", text=lambda part: quantities.data_size(part.bits / 8), numeric=True, key=lambda part: part.bits),
+    Field(title="Size", text=lambda part: quantities.data_size(part.bits / 8), numeric=True,
+          key=lambda part: part.bits),
     Field(title="Loss", text=lambda part: quantities.number(part.loss), numeric=True, key=lambda part: part.loss or 0.0,
           tip="Sum of the layers' scores; lower is better"),
     Field(title="Count", text=lambda part: quantities.count(part.weights), numeric=True, key=lambda part: part.weights,
@@ -63,7 +73,12 @@ class PlanPanel(Panel):
         form.setHorizontalSpacing(6)
         form.setVerticalSpacing(3)
         for row, (text, widget) in enumerate(
-            (("&Weights", self.weights), ("&Inputs", self.inputs), ("Al&gorithm", self.algorithm), ("Ran&ge", self.ranges))
+            (
+                ("&Weights", self.weights),
+                ("&Inputs", self.inputs),
+                ("Al&gorithm", self.algorithm),
+                ("Ran&ge", self.ranges),
+            )
         ):
             label = QLabel(text)
             label.setBuddy(widget)
@@ -72,6 +87,7 @@ class PlanPanel(Panel):
         form.addWidget(self.lock, 4, 1)
         form.setRowStretch(5, 1)
         form.setColumnStretch(1, 1)
+        self.search_button = QPushButton("&Search")
         self.parts = RecordsView("What the plan is made of", PARTS)
         middle = QHBoxLayout()
         middle.addLayout(form, 4)
@@ -158,7 +174,6 @@ class PlanPanel(Panel):
         self.unit.addItems([BITS, BYTES])
         self.unit.setAccessibleName("Unit of the budget")
         self.unit.activated.connect(self._unit_changed)
-        self.search_button = QPushButton("&Search")
         self.search_button.setProperty("role", "primary")
         self.search_button.clicked.connect(self.search)
         label = QLabel("&Budget")
@@ -204,6 +219,12 @@ def _parts(state: State) -> tuple[Part, ...]:
             held[place] += more
     order = sorted(sums, key=schemes.reference_bits)
     return tuple(
-        Part(scheme=name, layers=int(sums[name][0]), weights=int(sums[name][1]), bits=int(sums[name][2]), loss=sums[name][3])
+        Part(
+            scheme=name,
+            layers=int(sums[name][0]),
+            weights=int(sums[name][1]),
+            bits=int(sums[name][2]),
+            loss=sums[name][3],
+        )
         for name in order
     )

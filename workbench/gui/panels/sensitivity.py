@@ -19,8 +19,8 @@ from workbench.planning.totals import layer_bits
 from workbench.runtime.workspace import State
 
 NO_TABLE = (
-    "No scores yet.\n\nCalibrate (F5), then compute the sensitivity (F6) to see what every scheme would cost every layer."
-    "\nWeight error needs no calibration."
+    "No scores yet.\n\nCalibrate (F5), then compute the sensitivity (F6) to see what every scheme would cost every "
+    "layer.\nWeight error needs no calibration."
 )
 
 
@@ -29,19 +29,19 @@ class SensitivityPanel(Panel):
 
     def __init__(self, desk: Desk, colours: Colours) -> None:
         super().__init__(desk, colours)
-        self.metric = QComboBox()
-        self.metric.setAccessibleName("Sensitivity metric")
-        self.metric.setToolTip("Which scores are shown, summed and searched with; higher is worse, always")
+        self.metric_box = QComboBox()
+        self.metric_box.setAccessibleName("Sensitivity metric")
+        self.metric_box.setToolTip("Which scores are shown, summed and searched with; higher is worse, always")
         for name, unit in METRICS.items():
-            self.metric.addItem(f"{METRIC_TITLES.get(name, name)} ({unit})", name)
-        self.metric.activated.connect(lambda _: desk.workspace.show_metric(self.metric.currentData()))
+            self.metric_box.addItem(f"{METRIC_TITLES.get(name, name)} ({unit})", name)
+        self.metric_box.activated.connect(lambda _: desk.workspace.show_metric(self.metric_box.currentData()))
         self.figure = QLabel()
         self.figure.setProperty("role", "muted")
         self.figure.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.heatmap = Heatmap(colours)
         self.bar = ColourBar(colours)
         top, middle = QHBoxLayout(), QHBoxLayout()
-        top.addWidget(self.metric)
+        top.addWidget(self.metric_box)
         top.addWidget(self.figure, 1)
         middle.addWidget(self.heatmap, 1)
         middle.addWidget(self.bar)
@@ -61,11 +61,11 @@ class SensitivityPanel(Panel):
             self._table = self._partial = None
             self.say_empty("Open a model to score its layers.")
             return
-        self.metric.setCurrentIndex(self.metric.findData(new.metric))
+        self.metric_box.setCurrentIndex(self.metric_box.findData(new.metric))
         table = new.session.sensitivities.get(new.metric)
-        if self._partial is not None and (self._partial.metric != new.metric or table is not None):
-            if old.session is None or table is not old.session.sensitivities.get(new.metric):
-                self._partial = None
+        before = old.session.sensitivities.get(new.metric) if old.session else None
+        if self._partial is not None and (self._partial.metric != new.metric or table is not before):
+            self._partial = None
         self._show(self._partial or table, new)
 
     def show_partial(self, table: Sensitivity) -> None:
@@ -109,7 +109,9 @@ class SensitivityPanel(Panel):
             return
         if row < 0 or column < 0:
             done = int(np.isfinite(table.score).sum())
-            cells = f"{table.score.size:,} cells" if done == table.score.size else f"{done:,} of {table.score.size:,} cells"
+            cells = (
+                f"{table.score.size:,} cells" if done == table.score.size else f"{done:,} of {table.score.size:,} cells"
+            )
             samples = f", {quantities.plural(table.samples, 'sample')}" if table.samples else ""
             self.figure.setText(f"{cells}{samples}; click a cell to assign its scheme")
             return

@@ -48,8 +48,8 @@ class ColourBar(QWidget):
         decades = range(math.ceil(math.log10(self._low)), math.floor(math.log10(self._high)) + 1)
         span = math.log10(self._high / self._low)
         gap = span * 22 / max(self.height() - 44, 22)
-        inner = [10.0**power for power in decades
-                 if math.log10(10.0**power / self._low) > gap and math.log10(self._high / 10.0**power) > gap]  # fmt: skip
+        low, high = math.log10(self._low) + gap, math.log10(self._high) - gap
+        inner = [10.0**power for power in decades if low < power < high]
         thin = max(1, math.ceil(len(inner) * gap / max(span, 1e-9)))
         return [self._low, *inner[::thin], self._high]
 

@@ -50,7 +50,9 @@ class Comparison(Plot):
         values = np.array([self._baseline, *(bar.value for bar in self._bars)])
         brushes = [faded(self.colours.baseline, 150)] + [faded(self.colours.quantized, 150)] * len(self._bars)
         self.item.addItem(
-            pg.BarGraphItem(x=np.arange(values.size), height=np.nan_to_num(values), width=0.6, brushes=brushes, pen=None)
+            pg.BarGraphItem(
+                x=np.arange(values.size), height=np.nan_to_num(values), width=0.6, brushes=brushes, pen=None
+            )
         )
         x = np.arange(1, values.size)
         low, high = (np.array([getattr(bar, end) for bar in self._bars]) for end in ("low", "high"))
@@ -60,13 +62,17 @@ class Comparison(Plot):
                 beam=0.18, pen=pen(self.colours.text),
             )
         )  # fmt: skip
-        self.item.addItem(pg.InfiniteLine(self._baseline, 0, pen=pen(self.colours.baseline, style=Qt.PenStyle.DashLine)))
+        self.item.addItem(
+            pg.InfiniteLine(self._baseline, 0, pen=pen(self.colours.baseline, style=Qt.PenStyle.DashLine))
+        )
         self._draw_predictions(x)
         self._fit(values, low, high)
         self.item.getAxis("bottom").setTicks([list(enumerate(names))])
 
     def _draw_predictions(self, x: np.ndarray) -> None:
-        found = [(position, bar.predicted) for position, bar in zip(x, self._bars, strict=True) if bar.predicted is not None]
+        found = [
+            (position, bar.predicted) for position, bar in zip(x, self._bars, strict=True) if bar.predicted is not None
+        ]
         if found:
             self.item.addItem(
                 pg.ScatterPlotItem(
@@ -78,11 +84,15 @@ class Comparison(Plot):
 
     def _fit(self, values: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
         """Show bars from zero unless that would hide all differences."""
-        everything = np.concatenate([values, low, high, [bar.predicted for bar in self._bars if bar.predicted is not None]])
+        everything = np.concatenate(
+            [values, low, high, [bar.predicted for bar in self._bars if bar.predicted is not None]]
+        )
         everything = everything[np.isfinite(everything)]
         if not everything.size:
             return
         least, most = float(everything.min()), float(everything.max())
-        start = 0.0 if least >= 0 and most - least > 0.1 * most else least - 0.5 * (most - least or abs(most) * 0.1 or 1.0)
+        start = (
+            0.0 if least >= 0 and most - least > 0.1 * most else least - 0.5 * (most - least or abs(most) * 0.1 or 1.0)
+        )
         self.item.setYRange(start, most + 0.12 * (most - start or 1.0), padding=0)
         self.item.setXRange(-0.6, values.size - 0.4, padding=0)

@@ -1,4 +1,4 @@
-"""Size against predicted loss: the front as points to click, the present plan as a star, measured plans with intervals."""
+"""Size against predicted loss: the front as points to click, the present plan as a star, measured plans."""
 
 from __future__ import annotations
 
@@ -113,7 +113,11 @@ class FrontPlot(Plot):
         if 0 <= self._cursor < picture.loss.size:
             self.item.addItem(
                 pg.ScatterPlotItem(
-                    [picture.megabytes[self._cursor]], [y[self._cursor]], size=15, pen=pen(self.colours.text), brush=None
+                    [picture.megabytes[self._cursor]],
+                    [y[self._cursor]],
+                    size=15,
+                    pen=pen(self.colours.text),
+                    brush=None,
                 )
             )
 
@@ -185,7 +189,5 @@ class FrontPlot(Plot):
 
 
 def _measured_tip(entry: Measured, unit: str) -> str:
-    return (
-        f"{entry.name}: measured {quantities.number(entry.value)} {unit} "
-        f"({quantities.number(entry.low)} to {quantities.number(entry.high)}), predicted {quantities.number(entry.predicted)}"
-    )
+    low, high, predicted = (quantities.number(value) for value in (entry.low, entry.high, entry.predicted))
+    return f"{entry.name}: measured {quantities.number(entry.value)} {unit} ({low} to {high}), predicted {predicted}"

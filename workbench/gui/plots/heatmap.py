@@ -315,7 +315,9 @@ class Heatmap(QAbstractScrollArea):
                 continue
             painter.setPen(QColor(self._colours.text))
             name = metrics.elidedText(self._names[row], Qt.TextElideMode.ElideLeft, self.name_width - 10)
-            painter.drawText(rect.adjusted(4, 0, -6, 0), Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, name)
+            painter.drawText(
+                rect.adjusted(4, 0, -6, 0), Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, name
+            )
         painter.restore()
 
     def _paint_heads(self, painter: QPainter) -> None:

@@ -40,7 +40,9 @@ class KernelTimes(Plot):
             (HALF / 2, self.colours.quantized, [timing.samples for timing in self._timings]),
         ):
             medians = np.array([float(np.median(samples)) for samples in held])
-            bars = pg.BarGraphItem(x0=0, y=rows + offset, width=medians, height=HALF, brush=faded(colour, 170), pen=None)
+            bars = pg.BarGraphItem(
+                x0=0, y=rows + offset, width=medians, height=HALF, brush=faded(colour, 170), pen=None
+            )
             self.item.addItem(bars)
             low = np.array([float(np.percentile(samples, 10)) for samples in held])
             high = np.array([float(np.percentile(samples, 90)) for samples in held])
@@ -60,5 +62,3 @@ class KernelTimes(Plot):
 def _tail(name: str, limit: int = 14) -> str:
     last = name.rsplit(".", 1)[-1]
     return last if len(last) <= limit else f"…{last[-limit + 1 :]}"
-
-

@@ -1,4 +1,4 @@
-"""A pyqtgraph plot in our colours, with an accessible name.  pyqtgraph reads colours when it is made: ours are set by hand."""
+"""A pyqtgraph plot in our colours, with an accessible name.  It reads colours once, so ours are set by hand."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 from workbench.gui.theme import Colours
 
+AXIS_HEIGHT = 40
 AXES = ("left", "bottom")
 
 
@@ -41,6 +42,8 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.item.hideButtons()
         self.item.setMenuEnabled(True)
         self._labels = {"left": left, "bottom": bottom}
+        if bottom:
+            self.item.getAxis("bottom").setHeight(AXIS_HEIGHT)
         self._style_axes()
 
     def recolour(self, colours: Colours) -> None:

@@ -45,7 +45,7 @@ class HistogramDelegate(RowDelegate):
         """Paint the row's background and, where there are statistics, the histogram."""
         super().paint(painter, option, index)
         statistics = index.data(STATISTICS_ROLE)
-        rect: QRect = option.rect.adjusted(3, 2, -3, -2)  # type: ignore[attr-defined]
+        rect: QRect = option.rect.adjusted(3, 2, -3, -2)
         if statistics is None or not statistics.count or rect.width() < 8:
             return
         painter.drawPixmap(rect.topLeft(), self._picture(statistics, rect.size(), painter))

@@ -116,6 +116,9 @@ class RecordsView(QTableView):
         self.horizontalHeader().setHighlightSections(False)
         self.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self.setSortingEnabled(True)
+        header = self.horizontalHeader()
+        header.setSortIndicatorShown(False)  # its arrow would take room in every column
+        header.sortIndicatorChanged.connect(lambda column, _: header.setSortIndicatorShown(column >= 0))
 
     def show_records(self, records: Sequence[Any]) -> None:
         """Show other records; columns are fitted to the first ones."""

@@ -1,0 +1,283 @@
+"""Every panel with no, partial, full and degenerate data; what a click, a key and a drag do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox, QLineEdit, QWidget
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.gui.panels import PANELS
+from workbench.gui.plots.plot import Plot
+from workbench.gui.tables.layers import LOSS, SCHEME
+from workbench.models.evaluation import Metric
+from workbench.planning.plan import KEEP
+from workbench.storage.session import Session
+
+Q_PROJ = "model.layers.0.self_attn.q_proj"
+
+
+async def _show_all(person: Person) -> None:
+    for spec in PANELS:
+        await person.act(lambda name=spec.id: person.window.show_panel(name))
+        assert person.window.panels[spec.id].isVisible()
+        assert not person.window.grab().isNull()
+
+
+def _one_layer() -> Session:
+    facts = sessions.summary(1)
+    return sessions.opened(replace(facts, layers=facts.layers[1:2], kept=()))
+
+
+def _nan_scores() -> Session:
+    session = sessions.full(2)
+    table = sessions.table(session.model)
+    score = np.full_like(table.score, np.nan)
+    score[0, 0], score[1, 1], score[2, 2] = 0.0, np.inf, 1e30
+    return replace(session, sensitivities={"predicted_kl": replace(table, score=score)})
+
+
+def _all_equal() -> Session:
+    session = sessions.full(2)
+    table = sessions.table(session.model)
+    return replace(session, sensitivities={"predicted_kl": replace(table, score=np.full_like(table.score, 0.25))})
+
+
+def _not_finite_metric() -> Session:
+    session = sessions.full(1)
+    run = session.evaluations[0]
+    bad = Metric(
+        name="kl", unit="nats", value=float("nan"), baseline=0.0, low=float("nan"), high=float("inf"), samples=0,
+        higher_is_better=False, per_sample=np.zeros(0),
+    )  # fmt: skip
+    return replace(session, evaluations=(replace(run, metrics={"kl": bad}, predicted_kl=None),))
+
+
+def _no_layers() -> Session:
+    return sessions.opened(replace(sessions.summary(1), layers=(), kept=()))
+
+
+DEGENERATE: dict[str, Callable[[], Session]] = {
+    "only opened": lambda: sessions.opened(),
+    "without statistics": lambda: sessions.opened(with_weights=False),
+    "one layer": _one_layer,
+    "no layer": _no_layers,
+    "full": lambda: sessions.full(3),
+    "NaN and infinite scores": _nan_scores,
+    "all scores equal": _all_equal,
+    "non-ASCII names": lambda: sessions.opened(sessions.summary(2, name="модель-模型-é", prefix="層.注意")),
+    "metrics that are not finite": _not_finite_metric,
+}
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_every_panel_draws(live: Callable[..., None], name: str) -> None:
+    session = DEGENERATE[name]()
+
+    async def story(person: Person) -> None:
+        await _show_all(person)
+        await person.open(session)
+        await person.act(lambda: person.desk.workspace.select([layer.name for layer in session.model.layers[:3]]))
+        await _show_all(person)
+        person.picture(name.replace(" ", "-"))
+        await person.act(person.window.switch_colours)
+        await _show_all(person)
+        await person.act(person.desk.workspace.close)
+        assert not [message for message in person.desk.messages if message.level == "error"]
+
+    live(story)
+
+
+def test_ten_thousand_layers(live: Callable[..., None]) -> None:
+    session = sessions.opened(sessions.summary(1429), with_weights=False)
+    session = replace(session, sensitivities={"predicted_kl": sessions.table(session.model)})
+    assert len(session.model.layers) > 10_000
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await _show_all(person)
+        heatmap = person.window.panels["sensitivity"].heatmap
+        await person.act(lambda: person.window.show_panel("sensitivity"))
+        await person.act(lambda: heatmap.verticalScrollBar().setValue(heatmap.verticalScrollBar().maximum()))
+        row = len(heatmap.cells.rows) - 1
+        await person.click(heatmap.viewport(), heatmap.cell_rect(row, 3).center())
+        assert person.state.assignments[heatmap.cells.rows[row]].weights == heatmap.cells.columns[3]
+        for _ in range(12):
+            await person.act(lambda: heatmap.zoom(0.8))
+        assert heatmap.row_height == 3
+        layers = person.window.panels["layers"]
+        await person.type(layers.filter, "layers.1400.mlp")
+        assert layers.model.layer_count == 3
+        person.picture("filtered")
+
+    live(story)
+
+
+def test_keys_change_the_scheme_of_many_layers(live: Callable[..., None]) -> None:
+    session = sessions.full(2)
+    names = [layer.name for layer in session.model.layers[1:4]]
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await person.act(lambda: person.desk.workspace.select(names))
+        before = dict(person.state.assignments)
+        await person.press(Qt.Key.Key_0, control=True)
+        assert {person.state.assignments[name].weights for name in names} == {KEEP}
+        assert person.state.undo_name == "Set 3 layers to keep FP"
+        size = person.window.status.size_label.text()
+        await person.press(Qt.Key.Key_Minus, control=True)
+        assert person.state.undo_name == "Fewer bits for 3 layers"
+        assert person.window.status.size_label.text() != size
+        await person.press(Qt.Key.Key_Z, control=True)
+        await person.press(Qt.Key.Key_Z, control=True)
+        assert dict(person.state.assignments) == before
+        assert not person.window.actions_by_id["undo"].isEnabled()
+        await person.press(Qt.Key.Key_L, control=True)
+        assert set(names) <= person.state.session.locked
+
+    live(story)
+
+
+def test_the_tree_selects_and_edits_in_place(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        layers = person.window.panels["layers"]
+        index = layers.model.index_of(Q_PROJ, SCHEME)
+        await person.click(layers.view.viewport(), layers.view.visualRect(index).center())
+        assert person.state.selection == (Q_PROJ,)
+        await person.press(Qt.Key.Key_F2, layers.view)
+        editor = layers.view.findChild(QComboBox)
+        assert editor is not None
+        await person.act(lambda: editor.setCurrentText("int6-g32-asym"))
+        await person.act(lambda: editor.activated.emit(editor.currentIndex()))
+        assert person.state.assignments[Q_PROJ].weights == "int6-g32-asym"
+        third = layers.model.index_of("model.layers.0.self_attn.v_proj")
+        shift = Qt.KeyboardModifier.ShiftModifier
+        await person.click(layers.view.viewport(), layers.view.visualRect(third).center(), modifier=shift)
+        assert len(person.state.selection) == 3
+        await person.act(lambda: layers.view.sortByColumn(LOSS, Qt.SortOrder.DescendingOrder))
+        losses = [layers.model._loss(layers.model.row_at(layers.model.index(row, 0)).layer) for row in range(5)]
+        assert losses == sorted(losses, reverse=True)
+
+    live(story)
+
+
+def test_the_plan_panel_assigns_what_is_chosen(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        await person.act(lambda: person.desk.workspace.select([Q_PROJ]))
+        combo = person.window.panels["plan"].inputs
+        await person.act(combo.setFocus)
+        await person.press(Qt.Key.Key_Down, combo)
+        assert person.state.assignments[Q_PROJ].inputs == combo.itemData(1)
+
+    live(story)
+
+
+def test_dragging_the_range_is_an_undoable_edit(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        await person.act(lambda: person.desk.workspace.select([Q_PROJ]))
+        panel = person.window.panels["distributions"]
+        plot, before = panel.plots["input"], person.state.session.active_ranges[Q_PROJ, "input"]
+        view = plot.item.getViewBox()
+        start = plot.mapFromScene(view.mapViewToScene(view.viewRect().center()))
+        start.setX(round(plot.mapFromScene(view.mapViewToScene(_at(before.high, view))).x()))
+        end = start - QPoint(40, 0)
+        figures = panel.figures.text()
+        await person.act(lambda: QTest.mousePress(plot.viewport(), Qt.MouseButton.LeftButton, pos=start))
+        for step in range(1, 9):
+            await person.act(lambda step=step: _drag(plot.viewport(), start - QPoint(5 * step, 0)))
+        assert panel.figures.text() != figures  # the figures follow the mouse
+        await person.act(lambda: QTest.mouseRelease(plot.viewport(), Qt.MouseButton.LeftButton, pos=end))
+        after = person.state.session.active_ranges[Q_PROJ, "input"]
+        assert after.method == "manual" and after.high < before.high and after.clipped > 0
+        assert person.state.undo_name.endswith("(manual)")
+        await person.press(Qt.Key.Key_Z, control=True)
+        assert person.state.session.active_ranges[Q_PROJ, "input"] == before
+        await person.type(panel.high, "nonsense")
+        await person.press(Qt.Key.Key_Return, panel.high)
+        assert "Not taken" in panel.figures.text()
+        assert person.state.session.active_ranges[Q_PROJ, "input"] == before
+        await person.type(panel.high, "2.5")
+        await person.press(Qt.Key.Key_Return, panel.high)
+        assert person.state.session.active_ranges[Q_PROJ, "input"].high == 2.5
+
+    live(story)
+
+
+def _at(x: float, view: object) -> object:
+    from PySide6.QtCore import QPointF
+
+    return QPointF(x, view.viewRect().center().y())  # type: ignore[attr-defined]
+
+
+def _drag(widget: QWidget, spot: QPoint) -> None:
+    from PySide6.QtCore import QPointF
+    from PySide6.QtGui import QMouseEvent
+    from PySide6.QtWidgets import QApplication
+
+    event = QMouseEvent(
+        QMouseEvent.Type.MouseMove, QPointF(spot), QPointF(widget.mapToGlobal(spot)), Qt.MouseButton.NoButton,
+        Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier,
+    )  # fmt: skip
+    QApplication.sendEvent(widget, event)
+
+
+def test_a_point_of_the_front_becomes_the_plan(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        await person.act(lambda: person.window.show_panel("pareto"))
+        panel = person.window.panels["pareto"]
+        for _ in range(4):
+            await person.press(Qt.Key.Key_Right, panel.plot)
+        await person.press(Qt.Key.Key_Return, panel.plot)
+        assert person.state.totals.nbytes == panel.front.nbytes[3]
+        assert np.isclose(person.state.totals.predicted, panel.front.loss[3])
+        view, point = panel.plot.item.getViewBox(), panel.plot._points.points()[40]
+        spot = panel.plot.mapFromScene(view.mapViewToScene(point.pos()))
+        await person.click(panel.plot.viewport(), spot)
+        await person.until(lambda: person.state.totals.nbytes != panel.front.nbytes[3], 5)
+        assert person.state.undo_name.startswith("Take the plan")
+
+    live(story)
+
+
+def test_everything_to_act_on_has_a_name_and_a_key(live: Callable[..., None]) -> None:
+    from workbench.gui.actions import ACTIONS
+
+    keys = [action.shortcut for action in ACTIONS]
+    assert all(keys) and len(set(keys)) == len(keys)
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await _show_all(person)
+        for panel in person.window.panels.values():
+            for kind in (QComboBox, QLineEdit, QAbstractSpinBox, QAbstractButton, Plot):
+                for widget in panel.findChildren(kind):
+                    inner = isinstance(widget.parent(), QAbstractSpinBox) or widget.objectName().startswith("qt_")
+                    text = getattr(widget, "text", lambda: "")()
+                    named = widget.accessibleName() or (isinstance(widget, QAbstractButton) and text)
+                    assert inner or named or type(widget).__name__ == "QTableCornerButton", widget
+        for action in person.window.actions_by_id.values():
+            assert action.isEnabled() or "Not now: " in action.toolTip()
+
+    live(story)
+
+
+def test_a_locked_out_action_says_why(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        facts = replace(sessions.summary(1), cannot_run="this file holds weights only, so the model cannot be run")
+        await person.open(sessions.opened(facts))
+        action = person.window.actions_by_id["calibrate"]
+        assert not action.isEnabled() and "weights only" in action.toolTip()
+        await person.act(lambda: person.window.show_panel("timing"))
+        assert "No CUDA device is present" in person.window.panels["timing"].empty_text
+
+    live(story)

@@ -1,0 +1,203 @@
+"""What goes wrong must not be lost, hidden or fatal: a killed engine, bad files, unsaved work, code to be trusted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent
+from PySide6.QtWidgets import QWidget
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.gui import settings
+from workbench.runtime.engine import Engine
+from workbench.runtime.requests import Calibrate
+
+FACTORY = """
+import torch
+
+def build():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
+"""
+
+
+def test_a_killed_engine_is_said_and_retried(live: Callable[..., None]) -> None:
+    engine = Engine()
+
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.window.commands.open_path("demo:digits-classifier"))
+        await person.until(lambda: person.state.session is not None)
+        session = person.state.session
+        await person.act(
+            lambda: person.desk.submit(Calibrate(session=session, data="demo:digits-classifier", samples=24))
+        )
+        await person.until(lambda: person.desk.jobs.views[-1].fraction > 0)
+        killed = time.monotonic()
+        assert engine.pid is not None
+        os.kill(engine.pid, signal.SIGKILL)
+        await person.until(lambda: person.desk.jobs.views[-1].status == "failed", 5)
+        assert time.monotonic() - killed < 1.0
+        await person.until(person.window.status.retry_button.isVisible, 5)
+        assert any("engine process ended" in f"{message.title} {message.text}" for message in person.desk.messages)
+        assert person.dialog("error") is None  # it mends itself: a line, not a dialog
+        person.picture("engine-killed")
+        await person.until(lambda: engine.alive, 30)
+        await person.click(person.window.status.retry_button)
+        await person.until(lambda: person.state.session.calibration is not None)
+        assert person.state.session.model.fingerprint == session.model.fingerprint
+
+    live(story, engine=engine)
+
+
+def test_a_job_is_cancelled_from_the_status_bar(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.window.commands.open_path("demo:digits-classifier"))
+        await person.until(lambda: person.state.session is not None)
+        request = Calibrate(session=person.state.session, data="demo:digits-classifier")
+        await person.act(lambda: person.desk.submit(request))
+        await person.until(person.window.status.cancel_button.isVisible)
+        await person.click(person.window.status.cancel_button)
+        await person.until(lambda: person.desk.jobs.views[-1].status == "cancelled", 5)
+        assert person.state.session.calibration is None
+
+    live(story)
+
+
+def test_a_path_that_is_no_model_is_a_dialog_that_blocks_nothing(live: Callable[..., None], tmp_path: Path) -> None:
+    bad, session = tmp_path / "broken.safetensors", tmp_path / "broken.qwb"
+    bad.write_bytes(b"\x10\x00\x00\x00\x00\x00\x00\x00not json at all")
+    session.write_bytes(b"\x89HDF\r\n\x1a\n truncated")
+
+    async def story(person: Person) -> None:
+        for path in (bad, session):
+            await person.act(lambda path=path: _drop(person.window, path))
+            await person.until(lambda: person.dialog("error"))
+            dialog: Any = person.dialog("error")
+            assert not dialog.isModal() and path.name in dialog.informativeText() + dialog.text()
+            await person.act(dialog.close)
+            await person.until(lambda: person.dialog("error") is None, 5)
+        assert person.state.session is None
+        assert [message.level for message in person.desk.messages] == ["error", "error"]
+
+    live(story)
+
+
+def _drop(widget: QWidget, path: Path) -> None:
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path))])
+    event = QDropEvent(
+        QPointF(10, 10), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    )
+    widget.dropEvent(event)
+
+
+def test_a_python_file_is_run_only_when_it_is_trusted(live: Callable[..., None], tmp_path: Path) -> None:
+    file = tmp_path / "network.py"
+    file.write_text(FACTORY)
+
+    async def story(person: Person) -> None:
+        commands = person.window.commands
+        for answer in ("cancel", "trust"):
+            await person.act(lambda: commands.open_path(str(file), factory="build"))
+            await person.until(lambda: person.dialog("question"))
+            assert str(file) in person.dialog("question").informativeText()
+            await person.answer("question", answer)
+            if answer == "cancel":
+                await person.settle(0.2)
+                assert person.state.session is None
+        await person.until(lambda: person.state.session is not None)
+        assert len(person.state.session.model.layers) == 2
+
+    live(story)
+
+
+def test_unsaved_work_is_asked_about(live: Callable[..., None], tmp_path: Path) -> None:
+    path = tmp_path / "kept.qwb"
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1), path)
+        await person.act(lambda: person.desk.workspace.select(["model.layers.0.mlp.up_proj"]))
+        await person.press(Qt.Key.Key_0, control=True)
+        assert person.state.dirty and person.window.isWindowModified()
+        await person.act(person.window.close)
+        await person.answer("question", "cancel")
+        await person.settle(0.1)
+        assert person.window.isVisible() and not person.window.closed
+        await person.act(person.window.close)
+        await person.answer("question", "save")
+        await person.until(lambda: person.window.closed)
+        assert path.exists()
+        assert settings.recent() == [str(path)]
+
+    live(story)
+
+
+def test_a_save_that_fails_keeps_the_document_dirty(live: Callable[..., None], tmp_path: Path) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1), tmp_path / "no" / "such" / "folder" / "s.qwb")
+        await person.act(lambda: person.desk.workspace.select(["model.layers.0.mlp.up_proj"]))
+        await person.press(Qt.Key.Key_0, control=True)
+        await person.press(Qt.Key.Key_S, control=True)
+        await person.until(lambda: person.dialog("error"))
+        assert person.state.dirty
+        await person.act(person.dialog("error").close)
+
+    live(story)
+
+
+def test_the_window_loads_no_engine_libraries() -> None:
+    code = (
+        "import sys; import workbench.gui.app, workbench.gui.screenshot\n"
+        "loaded = {'torch', 'h5py', 'cupy', 'transformers', 'scipy', 'onnx'} & set(sys.modules)\n"
+        "assert not loaded, loaded"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_a_whole_run_of_the_window_loads_no_engine_libraries(tmp_path: Path) -> None:
+    """Open a model through the real engine, click through every panel, close: still no torch in the window's process."""
+    code = f"""
+import sys
+from PySide6.QtCore import QSettings, QTimer
+QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, {str(tmp_path)!r})
+from workbench.gui import app, window
+from workbench.gui.panels import PANELS
+
+def step(self=None):
+    shown = [w for w in app.application().topLevelWidgets() if isinstance(w, window.Window)]
+    if not shown or shown[0].desk.workspace.state.session is None:
+        return
+    for spec in PANELS:
+        shown[0].show_panel(spec.id)
+    timer.stop()
+    shown[0].desk.workspace.state = __import__("dataclasses").replace(shown[0].desk.workspace.state, dirty=False)
+    QTimer.singleShot(300, shown[0].close)
+
+application = app.application()
+timer = QTimer()
+timer.timeout.connect(step)
+timer.start(50)
+assert app.run("demo:digits-classifier") == 0
+loaded = {{"torch", "h5py", "cupy", "transformers", "onnx"}} & set(sys.modules)
+assert not loaded, loaded
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_qt_keeps_its_references_of_none(qapp: Any) -> None:
+    """PySide6 6.12.0 drops a reference of None at every call that returns nothing, until Python aborts."""
+    widget = QWidget()
+    before = sys.getrefcount(None)
+    for number in range(200):
+        widget.setObjectName(f"name {number}")
+    assert sys.getrefcount(None) > before - 100
+    widget.deleteLater()
