@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from workbench.numerics.formats.gguf_codec import Fitted
 
 
+_COMPILED_FROM = 1 << 14  # fewer elements are rounded faster by plain tensor operations
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GgufParameters(Parameters):
     """Block headers and what follows from them: ``value = scale * level[code] - minimum`` (``zero_point`` is None).
@@ -174,6 +177,17 @@ class GgufScheme(Scheme):
         known = self._own(parameters)
         self._check(weight)
         weight = weight.detach()
+        rows, columns = int(weight.shape[0]), int(weight.shape[1])
+        if weight.device.type == "cpu" and rows * columns >= _COMPILED_FROM and self._whole(known, rows, columns):
+            from workbench.numerics.formats import gguf_codec
+
+            return gguf_codec.rounded(self.block, self.name, weight, _fitted(known))
+        return self.round_plainly(weight, known)
+
+    def round_plainly(self, weight: torch.Tensor, known: GgufParameters) -> torch.Tensor:
+        """Return ``round`` in readable tensor operations on any device: the specification of the compiled kernels."""
+        import torch
+
         rows, columns = weight.shape
         out = torch.empty(rows, columns, dtype=torch.float32, device=weight.device)
         for part in row_tiles(rows, columns):
@@ -192,7 +206,7 @@ class GgufScheme(Scheme):
         self._check(weight)
         rows, columns = int(weight.shape[0]), int(weight.shape[1])
         count = -(-columns // self.block.width)
-        if known.header is None or tuple(known.header.shape[:2]) != (rows, count):
+        if known.header is None or not self._whole(known, rows, columns):
             held = "none" if known.header is None else f"{known.header.shape[0]} x {known.header.shape[1]}"
             raise SchemeError(
                 f"a {rows} x {columns} matrix in {self.name} needs the headers of {rows} x {count} blocks; the "
@@ -215,6 +229,11 @@ class GgufScheme(Scheme):
                 f"got {blocks.size} of {blocks.dtype}"
             )
         return gguf_codec.decode(self.block, blocks.reshape(stored.shape[0], -1), stored.shape[1])
+
+    def _whole(self, known: GgufParameters, rows: int, columns: int) -> bool:
+        """Whether the parameters have a header for each block of the matrix."""
+        count = -(-columns // self.block.width)
+        return known.header is not None and tuple(known.header.shape[:2]) == (rows, count)
 
     def _check(self, weight: torch.Tensor) -> None:
         if weight.dim() != 2 or not weight.is_floating_point():

@@ -228,52 +228,98 @@ def to_codes(
     return codes
 
 
-def encode(block: Block, name: str, weight: torch.Tensor, fitted: Fitted) -> Array:
+def to_values(block: Block, codes: Array, scale: Array, minimum: Array, out: Array) -> None:
+    """Write ``scale * level - minimum`` of codes into ``out``, float32 ``[n, width]``."""
+    if block.evenly_spaced:
+        gguf_codes.values_even(codes, np.float32(block.levels[0]), scale, minimum, out)
+    else:
+        gguf_codes.values_table(codes, tables(block.name).levels, scale, minimum, out)
+
+
+def _coded(block: Block, name: str, weight: torch.Tensor, known: Fitted, part: slice) -> tuple[Array, Array, Array]:
+    """Return codes ``[n, width]``, scale and minimum ``[n, groups]`` of a band of rows."""
+    x = padded(block, weight[part])
+    if gguf_codes.nonfinite(x.view(np.int32)):
+        rows, columns = weight.shape
+        raise NonFiniteError(
+            f"rows {part.start} to {part.stop} of a {rows} x {columns} matrix hold NaN or infinite values; "
+            f"{name} has no code for them"
+        )
+    scale = known.scale[part].reshape(-1, block.groups)
+    minimum = np.zeros_like(scale) if known.minimum is None else known.minimum[part].reshape(-1, block.groups)
+    origin = None if known.origin is None else known.origin[part]
+    factor = None if known.factor is None else known.factor[part]
+    return to_codes(block, x, scale, minimum, origin, factor), scale, minimum
+
+
+def encode(block: Block, name: str, weight: torch.Tensor, known: Fitted) -> Array:
     """Return the packed rows, uint8 ``[rows, blocks * octets]``; raises NonFiniteError for NaN or infinity."""
     rows, columns = weight.shape
-    count = blocks_in(block, columns)
-    out = np.empty((rows, count * block.octets), np.uint8)
-    constants = tables(block.name)
+    out = np.empty((rows, blocks_in(block, columns) * block.octets), np.uint8)
 
     def band(part: slice) -> None:
-        x = padded(block, weight[part])
-        if gguf_codes.nonfinite(x.view(np.int32)):
-            raise NonFiniteError(
-                f"rows {part.start} to {part.stop} of a {rows} x {columns} matrix hold NaN or infinite values; "
-                f"{name} has no code for them"
-            )
-        scale = fitted.scale[part].reshape(-1, block.groups)
-        minimum = np.zeros_like(scale) if fitted.minimum is None else fitted.minimum[part].reshape(-1, block.groups)
-        origin = None if fitted.origin is None else fitted.origin[part]
-        factor = None if fitted.factor is None else fitted.factor[part]
-        codes = to_codes(block, x, scale, minimum, origin, factor)
-        if block.flip:
-            codes ^= np.uint8(block.flip)
-        header = fitted.header[part].reshape(-1, block.header_octets)
-        stored = out[part].reshape(-1, block.octets)
-        gguf_codes.pack_blocks(codes, header, constants.fields, constants.segments, constants.fifth, stored)
+        codes, _, _ = _coded(block, name, weight, known, part)
+        header = known.header[part].reshape(-1, block.header_octets)
+        pack(block, codes, header, out[part].reshape(-1, block.octets))
 
     in_parallel(band, row_tiles(rows, columns))
     return out
+
+
+def pack(block: Block, codes: Array, header: Array, out: Array) -> None:
+    """Write whole blocks, uint8 ``[n, octets]``, of codes ``[n, width]`` and headers."""
+    constants, words, plane = tables(block.name), codes.view(np.uint64), block.planes[0] if block.planes else None
+    if plane is None or len(block.planes) > 1 or block.width != 32:
+        gguf_codes.pack_blocks(codes, words, header, constants.fields, constants.segments, constants.fifth, out)
+    elif plane.bits == 8:
+        gguf_codes.pack_octets(codes, header, plane.offset, block.flip, out)
+    else:
+        gguf_codes.pack_nibbles(words, header, plane.offset, out)
+
+
+def rounded(block: Block, name: str, weight: torch.Tensor, known: Fitted) -> torch.Tensor:
+    """Return what decoding ``encode(...)`` gives, without packing; float32 on the CPU."""
+
+    def band(part: slice, out: Array) -> None:
+        to_values(block, *_coded(block, name, weight, known, part), out)
+
+    return _by_bands(block, int(weight.shape[0]), int(weight.shape[1]), band)
 
 
 def decode(block: Block, stored: Array, columns: int) -> torch.Tensor:
     """Return the float32 matrix of packed rows ``[rows, blocks * octets]``."""
+
+    def band(part: slice, out: Array) -> None:
+        _unpack(block, np.ascontiguousarray(stored[part]).reshape(-1, block.octets), out)
+
+    return _by_bands(block, len(stored), columns, band)
+
+
+def _by_bands(block: Block, rows: int, columns: int, write: Callable[[slice, Array], None]) -> torch.Tensor:
+    """Return a float32 matrix that ``write`` fills band by band, seen as blocks ``[n, width]``."""
     import torch
 
-    rows, count = len(stored), blocks_in(block, columns)
-    out = torch.empty(rows, columns, dtype=torch.float32)
+    count = blocks_in(block, columns)
+    out = _aligned(rows * columns).reshape(rows, columns)
     whole = columns == count * block.width
 
     def band(part: slice) -> None:
-        octets = np.ascontiguousarray(stored[part]).reshape(-1, block.octets)
-        target = out[part] if whole else torch.empty(part.stop - part.start, count * block.width)
-        _unpack(block, octets, target.numpy().reshape(-1, block.width))
-        if not whole:
-            out[part] = target[:, :columns]
+        if whole:
+            write(part, out[part].reshape(-1, block.width))
+            return
+        wide = np.empty((part.stop - part.start, count * block.width), np.float32)
+        write(part, wide.reshape(-1, block.width))
+        out[part] = wide[:, :columns]
 
     in_parallel(band, row_tiles(rows, columns))
-    return out
+    return torch.from_numpy(out)
+
+
+def _aligned(size: int) -> Array:
+    """Return float32 ``[size]`` on a cache line's edge, from numpy, which asks for huge pages: half the time to touch."""
+    memory = np.empty(size + 16, np.float32)
+    first = -memory.ctypes.data % 64 // 4
+    return memory[first : first + size]
 
 
 def _unpack(block: Block, octets: Array, out: Array) -> None:

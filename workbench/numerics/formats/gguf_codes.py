@@ -23,23 +23,35 @@ _HALF = np.float32(0.5)
 
 
 @compiled
-def extremes(x: Array, bits: Array, out: Array) -> Any:
+def extremes(bits: Array, out: Array) -> Any:
     """Write the value of largest magnitude of each block (the first of equals) and return the blocks with NaN or inf.
 
-    ``bits`` is the memory of ``x`` as int32; comparing patterns instead of values can use vectors.
+    Both arrays are float32 seen as int32: comparing patterns instead of values can use vectors.
     """
     bad: Any = 0
-    for row in range(x.shape[0]):
-        largest = np.int32(0)
-        for index in range(x.shape[1]):
-            pattern = np.int32(bits[row, index] & _ABSOLUTE)
-            largest = np.int32(pattern if pattern > largest else largest)
+    for row in range(bits.shape[0]):
+        least, greatest = np.int32(0), np.int32(0)
+        for index in range(bits.shape[1]):
+            pattern = bits[row, index]
+            ordered = np.int32(pattern ^ ((pattern >> 31) & _ABSOLUTE))
+            least = np.int32(ordered if ordered < least else least)
+            greatest = np.int32(ordered if ordered > greatest else greatest)
+        positive, negative = greatest, np.int32((least ^ (least >> 31)) & _ABSOLUTE)
+        largest = positive if positive > negative else negative
         bad += largest >= np.int32(0x7F800000)
-        for index in range(x.shape[1]):
-            if np.int32(bits[row, index] & _ABSOLUTE) == largest:
-                out[row] = x[row, index]
-                break
+        wanted = positive if positive > negative else np.int32(negative | np.int32(-0x80000000))
+        if positive == negative:
+            wanted = bits[row, _first(bits, row, positive)]
+        out[row] = wanted
     return bad
+
+
+@compiled
+def _first(bits: Array, row: int, size: int) -> Any:
+    for index in range(bits.shape[1]):
+        if np.int32(bits[row, index] & _ABSOLUTE) == size:
+            return index
+    return 0
 
 
 @compiled
@@ -138,6 +150,28 @@ def codes_table(x: Array, factor: Array, edges: Array, ranked: Array, codes: Arr
 
 
 @compiled
+def values_even(codes: Array, first: Single, scale: Array, minimum: Array, out: Array) -> None:
+    """Write ``scale * (code + first) - minimum``."""
+    length = codes.shape[1] // scale.shape[1]
+    for row in range(codes.shape[0]):
+        for group in range(scale.shape[1]):
+            s, m = scale[row, group], minimum[row, group]
+            start = np.uint64(group * length)
+            for index in range(length):
+                at = start + np.uint64(index)
+                out[row, at] = s * (np.float32(np.int32(codes[row, at])) + first) - m
+
+
+@compiled
+def values_table(codes: Array, levels: Array, scale: Array, minimum: Array, out: Array) -> None:
+    """Write ``scale * levels[code] - minimum`` for blocks of one group."""
+    for row in range(codes.shape[0]):
+        s, m = scale[row, 0], minimum[row, 0]
+        for index in range(codes.shape[1]):
+            out[row, index] = s * levels[codes[row, index]] - m
+
+
+@compiled
 def block_errors(x: Array, w: Array, codes: Array, levels: Array, scale: Array, minimum: Array, out: Array) -> None:
     """Write each block's squared error of ``scale * level - minimum``, weighted by ``w``, float64 ``[n]``."""
     length = x.shape[1] // scale.shape[1]
@@ -153,15 +187,15 @@ def block_errors(x: Array, w: Array, codes: Array, levels: Array, scale: Array, 
 
 
 @compiled
-def pack_blocks(codes: Array, header: Array, fields: Array, segments: Array, fifth: int, out: Array) -> None:
-    """Write headers and codes of many blocks, ``out`` uint8 ``[n, octets]``.
+def pack_blocks(
+    codes: Array, words: Array, header: Array, fields: Array, segments: Array, fifth: int, out: Array
+) -> None:
+    """Write headers and codes of many blocks, ``out`` uint8 ``[n, octets]``; ``words`` are the codes as uint64.
 
     ``fields`` int64 ``[f, 2]``; ``fifth`` is the offset of Q5_0's and Q5_1's high bits or -1; no segments means TQ1_0.
     """
     pair = np.empty(2, np.uint64)
     octets = pair.view(np.uint8)
-    scratch = np.empty(codes.shape[1], np.uint8)
-    words = scratch.view(np.uint64)
     for row in range(codes.shape[0]):
         begin = 0
         for field in range(fields.shape[0]):
@@ -169,10 +203,34 @@ def pack_blocks(codes: Array, header: Array, fields: Array, segments: Array, fif
                 out[row, fields[field, 0] + index] = header[row, begin + index]
             begin += fields[field, 1]
         if segments.shape[0] == 0:
-            pack_ternary(codes[row], out, row)
-            continue
-        for index in range(codes.shape[1]):
-            scratch[index] = codes[row, index]
+            pack_ternary(codes, out, row)
+        else:
+            pack_codes(words, segments, pair, octets, out, row)
         if fifth >= 0:
             pack_fifth_bits(words, out, row, fifth)
-        pack_codes(scratch, words, segments, pair, octets, out, row)
+
+
+@compiled
+def pack_octets(codes: Array, header: Array, offset: int, flip: int, out: Array) -> None:
+    """Write blocks of one code a byte, exclusive-or ``flip``, behind their header (Q8_0)."""
+    at, turned = np.uint64(offset), np.uint8(flip)
+    for row in range(codes.shape[0]):
+        for index in range(header.shape[1]):
+            out[row, index] = header[row, index]
+        for index in range(codes.shape[1]):
+            out[row, at + np.uint64(index)] = codes[row, index] ^ turned
+
+
+@compiled
+def pack_nibbles(words: Array, header: Array, offset: int, out: Array) -> None:
+    """Write blocks of 32 four-bit codes in one plane behind their header: ``pack_blocks`` for the commonest layout."""
+    pair = np.empty(2, np.uint64)
+    octets = pair.view(np.uint8)
+    at = np.uint64(offset)
+    for row in range(words.shape[0]):
+        for index in range(header.shape[1]):
+            out[row, index] = header[row, index]
+        pair[0] = words[row, 0] | (words[row, 2] << np.uint64(4))
+        pair[1] = words[row, 1] | (words[row, 3] << np.uint64(4))
+        for lane in range(16):
+            out[row, at + np.uint64(lane)] = octets[lane]

@@ -45,7 +45,7 @@ def inverse(scale: Array) -> Array:
 def peaks(x: Array) -> tuple[Array, int]:
     """Return the value of largest magnitude of each block and the number of blocks with NaN or infinity."""
     out = np.empty(len(x), np.float32)
-    return out, int(kernels.extremes(x, x.view(np.int32), out))
+    return out, int(kernels.extremes(x.view(np.int32), out.view(np.int32)))
 
 
 def plain(block: Block, x: Array, peak: Array, shrink: float = 1.0) -> Fit:

@@ -1,7 +1,7 @@
 """Compiled kernels: codes of a GGUF block to and from its bytes, sixteen at a time.
 
-``blocks`` is uint8 ``[n, octets]``, ``row`` one block of it, ``codes`` uint8 ``[width]`` and ``words`` the same memory
-as uint64.  ``runs`` and ``segments`` are a block's planes spelled out by :func:`unpack_runs` and
+``blocks`` is uint8 ``[n, octets]``, ``row`` one block of it, ``codes`` uint8 ``[n, width]`` and ``words`` the same
+memory as uint64.  ``runs`` and ``segments`` are a block's planes spelled out by :func:`unpack_runs` and
 :func:`pack_segments`.
 """
 
@@ -20,6 +20,8 @@ Single = Any  # one float32
 RUN = 16
 _ONES = np.uint64(0x0101010101010101)
 _GATHER = np.uint64(0x0102040810204080)
+_ONE = np.uint64(1)
+_MASKS = np.array([0] + [0x0101010101010101 * ((1 << bits) - 1) for bits in range(1, 9)], np.uint64)
 
 
 def unpack_runs(block: Block) -> tuple[np.ndarray, np.ndarray]:
@@ -42,7 +44,7 @@ def unpack_runs(block: Block) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pack_segments(block: Block) -> np.ndarray:
-    """Return int64 ``[n, 6]``: for 16 bytes of a plane each offset, ``shift``, ``bits``, first word, step, parts."""
+    """Return uint64 ``[n, 6]``: for 16 bytes of a plane each offset, ``shift``, ``bits``, first word, step, parts."""
     rows = []
     for plane in block.planes:
         parts = 8 // plane.bits
@@ -52,35 +54,35 @@ def pack_segments(block: Block) -> np.ndarray:
             chunk, lane = divmod(byte, plane.stride)
             first = (chunk * plane.stride * parts + lane) // 8
             rows.append((plane.offset + byte, plane.shift, plane.bits, first, plane.stride // 8, parts))
-    return np.array(rows, np.int64).reshape(-1, 6)
+    return np.array(rows, np.uint64).reshape(-1, 6)
 
 
 @compiled
-def pack_codes(codes: Array, words: Array, segments: Array, pair: Array, octets: Array, out: Array, row: int) -> None:
+def pack_codes(words: Array, segments: Array, pair: Array, octets: Array, out: Array, row: int) -> None:
     """Write the planes of one block; ``pair`` uint64 ``[2]`` is scratch and ``octets`` the same memory as uint8."""
     for index in range(segments.shape[0]):
-        offset, shift = segments[index, 0], np.uint64(segments[index, 1])
-        bits, parts = segments[index, 2], segments[index, 5]
-        mask = _ONES * np.uint64((1 << bits) - 1)
-        start = segments[index, 3]
-        low = (words[start] >> shift) & mask
-        high = (words[start + 1] >> shift) & mask
-        for part in range(1, parts):
-            start += segments[index, 4]
-            up = np.uint64(part * bits)
-            low |= ((words[start] >> shift) & mask) << up
-            high |= ((words[start + 1] >> shift) & mask) << up
+        offset, shift, bits = segments[index, 0], segments[index, 1], segments[index, 2]
+        start, step, parts = segments[index, 3], segments[index, 4], segments[index, 5]
+        mask = _MASKS[bits]
+        low = (words[row, start] >> shift) & mask
+        high = (words[row, start + _ONE] >> shift) & mask
+        up = bits
+        for _ in range(_ONE, parts):
+            start += step
+            low |= ((words[row, start] >> shift) & mask) << up
+            high |= ((words[row, start + _ONE] >> shift) & mask) << up
+            up += bits
         pair[0] = low
         pair[1] = high
         for lane in range(RUN):
-            out[row, offset + lane] = octets[lane]
+            out[row, offset + np.uint64(lane)] = octets[lane]
 
 
 @compiled
 def pack_fifth_bits(words: Array, out: Array, row: int, offset: int) -> None:
     """Bit 4 of eight neighbouring codes makes one byte, the first code lowest (Q5_0, Q5_1)."""
     for index in range(4):
-        bits = (words[index] >> np.uint64(4)) & _ONES
+        bits = (words[row, index] >> np.uint64(4)) & _ONES
         out[row, offset + index] = np.uint8((bits * _GATHER) >> np.uint64(56))
 
 
@@ -90,17 +92,17 @@ def pack_ternary(codes: Array, out: Array, row: int) -> None:
     for byte in range(32):
         total = np.int32(0)
         for digit in range(5):
-            total = np.int32(total * 3 + codes[byte + digit * 32])
+            total = np.int32(total * 3 + codes[row, byte + digit * 32])
         out[row, byte] = np.uint8((total * 256 + 242) // 243)
     for byte in range(16):
         total = np.int32(0)
         for digit in range(5):
-            total = np.int32(total * 3 + codes[160 + byte + digit * 16])
+            total = np.int32(total * 3 + codes[row, 160 + byte + digit * 16])
         out[row, 32 + byte] = np.uint8((total * 256 + 242) // 243)
     for byte in range(4):
         total = np.int32(0)
         for digit in range(4):
-            total = np.int32(total * 3 + codes[240 + byte + digit * 4])
+            total = np.int32(total * 3 + codes[row, 240 + byte + digit * 4])
         out[row, 48 + byte] = np.uint8((total * 768 + 242) // 243)
 
 

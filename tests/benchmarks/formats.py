@@ -1,0 +1,117 @@
+"""How fast every number format encodes and decodes, in GB/s of the float32 matrix.
+
+    python tests/benchmarks/formats.py [--rows 4096] [--columns 4096] [--schemes q4_0 q4_k int4-g128] [--repeats 5]
+
+Beside each format stand, timed in turn with it so that a busy machine slows all alike, the ``gguf`` package where it has
+the same conversion, and a plain memory copy.  ``encode`` is fit and encode together; every result is checked before it
+is timed.  The table shows the best of the repeats; the last line is the same as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.formats.gguf import FAMILY, GgufScheme
+from workbench.numerics.scheme import Scheme
+
+DEFAULT_SCHEMES = FAMILY.examples
+Timings = dict[str, float]
+
+
+def best_of(repeats: int, actions: dict[str, Callable[[], Any]]) -> Timings:
+    """Return the least seconds of each action; they take turns, one untimed round comes first."""
+    least = dict.fromkeys(actions, float("inf"))
+    for turn in range(repeats + 1):
+        for name, action in actions.items():
+            start = time.perf_counter()
+            action()
+            if turn:
+                least[name] = min(least[name], time.perf_counter() - start)
+    return least
+
+
+def peer_actions(scheme: Scheme, weight: torch.Tensor, blocks: np.ndarray | None) -> dict[str, Callable[[], Any]]:
+    """Return what the gguf package can do of the same; its bytes and values are compared with ours here."""
+    import gguf
+
+    if not isinstance(scheme, GgufScheme) or blocks is None:
+        return {}
+    kind = gguf.GGMLQuantizationType[scheme.ggml_type]
+    actions: dict[str, Callable[[], Any]] = {}
+    sample = weight[:16].numpy()
+    decoded = gguf.dequantize(blocks[:16], kind)[:, : sample.shape[1]]
+    stored = scheme.encode(weight[:16], scheme.fit(weight[:16]))
+    if not np.array_equal(decoded, scheme.decode(stored).numpy()):
+        raise SystemExit(f"{scheme.name} decodes differently from the gguf package; nothing is timed")
+    actions["gguf decode"] = lambda: gguf.dequantize(blocks, kind)
+    try:
+        encoded = gguf.quantize(sample, kind)
+    except NotImplementedError:
+        return actions
+    if not np.array_equal(encoded, stored.arrays["blocks"]):
+        raise SystemExit(f"{scheme.name} encodes differently from the gguf package; nothing is timed")
+    actions["gguf encode"] = lambda: gguf.quantize(weight.numpy(), kind)
+    return actions
+
+
+def measure(scheme: Scheme, weight: torch.Tensor, repeats: int) -> Timings:
+    """Return GB/s of float32 for each action on ``weight``."""
+    parameters = scheme.fit(weight)
+    stored = scheme.encode(weight, parameters)
+    if not torch.equal(scheme.decode(stored), scheme.round(weight, parameters)):
+        raise SystemExit(f"{scheme.name} decodes something else than it rounds to; nothing is timed")
+    target = torch.empty_like(weight)
+    actions: dict[str, Callable[[], Any]] = {
+        "copy": lambda: target.copy_(weight),
+        "encode": lambda: scheme.encode(weight, scheme.fit(weight)),
+        "decode": lambda: scheme.decode(stored),
+        "round": lambda: scheme.round(weight, parameters),
+    }
+    actions |= peer_actions(scheme, weight, stored.arrays.get("blocks"))
+    seconds = best_of(repeats, actions)
+    return {name: weight.numel() * 4 / taken / 1e9 for name, taken in seconds.items()}
+
+
+def line(name: str, rates: Timings) -> str:
+    """Return one row of the table."""
+
+    def beside(action: str) -> str:
+        peer = rates.get(f"gguf {action}")
+        return f"{'-':>7} {'-':>6}" if peer is None else f"{peer:7.2f} {rates[action] / peer:5.1f}x"
+
+    return (
+        f"{name:<18} {rates['encode']:7.2f} {beside('encode')} {rates['decode']:7.2f} {beside('decode')} "
+        f"{rates['round']:7.2f} {rates['copy']:7.2f} {rates['encode'] / rates['copy']:7.1%}"
+    )
+
+
+def main() -> None:
+    """Print the table and the JSON line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=4096)
+    parser.add_argument("--columns", type=int, default=4096)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--schemes", nargs="+", default=list(DEFAULT_SCHEMES))
+    options = parser.parse_args()
+    generator = torch.Generator().manual_seed(options.seed)
+    weight = torch.randn(options.rows, options.columns, generator=generator)
+    print(f"{options.rows} x {options.columns} float32, {torch.get_num_threads()} threads, GB/s of float32")
+    print(f"{'scheme':<18} {'encode':>7} {'gguf':>7} {'':>6} {'decode':>7} {'gguf':>7} {'':>6} {'round':>7} {'copy':>7} enc/copy")
+    results = {}
+    for name in options.schemes:
+        results[name] = measure(parse_scheme(name), weight, options.repeats)
+        print(line(name, results[name]), flush=True)
+    print(json.dumps({"rows": options.rows, "columns": options.columns, "threads": torch.get_num_threads(), "GB/s": results}))
+
+
+if __name__ == "__main__":
+    main()
