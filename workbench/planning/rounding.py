@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.errors import MissingResultError, NonFiniteError
-from workbench.numerics.algorithms import Context, Rounded, algorithm
+from workbench.errors import AlgorithmError, MissingResultError, NonFiniteError
+from workbench.numerics.algorithms import Algorithm, Context, Need, Rounded, algorithm
 from workbench.numerics.formats import parse_scheme
 
 if TYPE_CHECKING:
@@ -19,22 +19,34 @@ def round_weight(
 ) -> Rounded:
     """Return ``weight`` (``[rows, columns]``) rounded by the named algorithm.
 
-    ``rtn`` and ``rtn-clip`` look at nothing but the weight, so that a plan alone gives the same bits anywhere.  Raises
-    MissingResultError for an algorithm that needs the inputs' second moment where there is none, NonFiniteError naming
-    the layer.
+    ``rtn``, ``rtn-clip`` and ``hqq`` look at nothing but the weight, so that a plan alone gives the same bits anywhere.
+    Raises, all naming the layer: MissingResultError for an algorithm that needs the inputs' moments where there are none,
+    AlgorithmError for a scheme or moments that the algorithm cannot serve, NonFiniteError.
     """
-    import torch
-
     method = algorithm(algorithm_name)
-    context = Context()
-    if method.needs_second_moment:
-        if curvature is None or curvature.full is None:
-            raise MissingResultError(
-                f"{method.name} needs the second moment of the inputs of {layer}, which was not collected; "
-                "calibrate with curvature first, or choose rtn-clip"
-            )
-        context = Context(second_moment=torch.from_numpy(curvature.full))
     try:
-        return method.quantize(weight, parse_scheme(scheme), context)
+        return method.quantize(weight, parse_scheme(scheme), context_for(layer, method, curvature))
     except NonFiniteError:
         raise NonFiniteError(f"the weight of {layer} holds NaN or infinite values; it can only be kept") from None
+    except AlgorithmError as error:
+        raise AlgorithmError(f"{method.name} cannot round {layer} to {scheme}: {error}") from None
+
+
+def context_for(layer: str, method: Algorithm, curvature: Curvature | None) -> Context:
+    """Return what ``method`` looks at beyond the weight of ``layer``; MissingResultError naming what is missing."""
+    import torch
+
+    if method.needs is Need.NOTHING:
+        return Context()
+    if curvature is None or (method.needs is Need.SECOND_MOMENT and curvature.full is None):
+        raise MissingResultError(
+            f"{method.name} needs the second moment of the inputs of {layer}, and the calibration that was given holds none; "
+            "calibrate with curvature and give the session (workbench apply ... --session S.qwb), or choose rtn-clip"
+        )
+    rows = torch.from_numpy(curvature.rows).float()
+    if curvature.full is None:
+        return Context(importance=torch.from_numpy(curvature.columns).float()[None], rows=rows)
+    return Context(
+        second_moment=torch.from_numpy(curvature.full), rows=rows,
+        samples=curvature.count if curvature.full.ndim == 2 else None,
+    )  # fmt: skip
