@@ -2,9 +2,9 @@
 
     python tests/benchmarks/formats.py [--rows 4096] [--columns 4096] [--schemes q4_0 q4_k int4-g128] [--repeats 5]
 
-Beside each format stand, timed in turn with it so that a busy machine slows all alike, the ``gguf`` package where it has
-the same conversion, and a plain memory copy.  ``encode`` is fit and encode together; every result is checked before it
-is timed.  The table shows the best of the repeats; the last line is the same as JSON.
+Beside each format stand the ``gguf`` package, where it has the same conversion, and a plain memory copy, timed in turn
+so that a busy machine slows all alike.  ``encode`` is fit and encode together; every result is checked before it is
+timed.  The table shows the best of the repeats; the last line is the same as JSON.
 """
 
 from __future__ import annotations
@@ -105,12 +105,14 @@ def main() -> None:
     generator = torch.Generator().manual_seed(options.seed)
     weight = torch.randn(options.rows, options.columns, generator=generator)
     print(f"{options.rows} x {options.columns} float32, {torch.get_num_threads()} threads, GB/s of float32")
-    print(f"{'scheme':<18} {'encode':>7} {'gguf':>7} {'':>6} {'decode':>7} {'gguf':>7} {'':>6} {'round':>7} {'copy':>7} enc/copy")
+    peer = f"{'gguf':>7} {'':>6}"
+    print(f"{'scheme':<18} {'encode':>7} {peer} {'decode':>7} {peer} {'round':>7} {'copy':>7} enc/copy")
     results = {}
     for name in options.schemes:
         results[name] = measure(parse_scheme(name), weight, options.repeats)
         print(line(name, results[name]), flush=True)
-    print(json.dumps({"rows": options.rows, "columns": options.columns, "threads": torch.get_num_threads(), "GB/s": results}))
+    size = {"rows": options.rows, "columns": options.columns, "threads": torch.get_num_threads()}
+    print(json.dumps({**size, "GB/s": results}))
 
 
 if __name__ == "__main__":

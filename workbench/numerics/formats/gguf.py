@@ -55,7 +55,7 @@ class GgufParameters(Parameters):
     origin: torch.Tensor | None
     factor: torch.Tensor | None
     header: torch.Tensor | None
-    block: int
+    block: Block
 
     def columns(self, start: int, stop: int) -> GgufParameters:
         """Return the parameters of columns ``start`` to ``stop``, inside one group or on group edges."""
@@ -64,10 +64,11 @@ class GgufParameters(Parameters):
         def cut(entries: torch.Tensor | None) -> torch.Tensor | None:
             return None if entries is None else entries[:, first:last]
 
-        whole = start % self.block == 0 and last * self.width % self.block == 0
+        block = self.block.width
+        whole = start % block == 0 and last * self.width % block == 0
         header = None
         if whole and self.header is not None:
-            header = self.header[:, start // self.block : -(-stop // self.block)]
+            header = self.header[:, start // block : -(-stop // block)]
         return replace(
             self, scale=self.scale[:, first:last], minimum=cut(self.minimum), origin=cut(self.origin),
             factor=cut(self.factor), header=header,
@@ -172,8 +173,6 @@ class GgufScheme(Scheme):
 
     def round(self, weight: torch.Tensor, parameters: Parameters) -> torch.Tensor:
         """Return what decoding the encoded ``weight`` gives, float32, bit for bit; any columns of one group or more."""
-        import torch
-
         known = self._own(parameters)
         self._check(weight)
         weight = weight.detach()
@@ -228,7 +227,8 @@ class GgufScheme(Scheme):
                 f"a {stored.shape[0]} x {stored.shape[1]} matrix in {self.name} takes {expected} bytes; "
                 f"got {blocks.size} of {blocks.dtype}"
             )
-        return gguf_codec.decode(self.block, blocks.reshape(stored.shape[0], -1), stored.shape[1])
+        rows, columns = stored.shape
+        return gguf_codec.decode(self.block, blocks.reshape(rows, self.bits((1, columns)) // 8), columns)
 
     def _whole(self, known: GgufParameters, rows: int, columns: int) -> bool:
         """Whether the parameters have a header for each block of the matrix."""
@@ -242,7 +242,7 @@ class GgufScheme(Scheme):
             )
 
     def _own(self, parameters: Parameters) -> GgufParameters:
-        if not isinstance(parameters, GgufParameters) or parameters.width != self.block.group:
+        if not isinstance(parameters, GgufParameters) or parameters.block != self.block:
             raise SchemeError(f"{self.name} rounds with the parameters of its own fit; got those of another scheme")
         return parameters
 
@@ -255,7 +255,7 @@ class GgufScheme(Scheme):
         return GgufParameters(
             scale=torch.from_numpy(fitted.scale).to(device), zero_point=None, width=self.block.group,
             minimum=tensor(fitted.minimum), origin=tensor(fitted.origin), factor=tensor(fitted.factor),
-            header=tensor(fitted.header), block=self.block.width,
+            header=tensor(fitted.header), block=self.block,
         )  # fmt: skip
 
     def _levels(self, x: torch.Tensor, part: slice, groups: slice, known: GgufParameters) -> torch.Tensor:

@@ -316,7 +316,7 @@ def _by_bands(block: Block, rows: int, columns: int, write: Callable[[slice, Arr
 
 
 def _aligned(size: int) -> Array:
-    """Return float32 ``[size]`` on a cache line's edge, from numpy, which asks for huge pages: half the time to touch."""
+    """Return float32 ``[size]`` on a cache line's edge; numpy asks for huge pages, which halves the time to fill it."""
     memory = np.empty(size + 16, np.float32)
     first = -memory.ctypes.data % 64 // 4
     return memory[first : first + size]

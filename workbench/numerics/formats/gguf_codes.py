@@ -47,7 +47,7 @@ def extremes(bits: Array, out: Array) -> Any:
 
 
 @compiled
-def _first(bits: Array, row: int, size: int) -> Any:
+def _first(bits: Array, row: int, size: Any) -> Any:
     for index in range(bits.shape[1]):
         if np.int32(bits[row, index] & _ABSOLUTE) == size:
             return index

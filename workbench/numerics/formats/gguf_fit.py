@@ -137,7 +137,8 @@ def _e8m0(block: Block, x: Array, peak: Array, shrink: np.float32) -> Fit:
     with np.errstate(divide="ignore"):
         exponent = np.floor(np.log2(size)) + np.float32(127 - 2 + np.log2(shrink))
     stored = np.clip(exponent, 0, 254).astype(np.uint8)
-    factor = np.where(stored > 0, np.ldexp(np.float32(1), 128 - stored.astype(np.int32)), 0).astype(np.float32)
+    power = np.ldexp(np.float32(1), 128 - np.maximum(stored, 1).astype(np.int32))
+    factor = np.where(stored > 0, power, np.float32(0)).astype(np.float32)
     return Fit(header=stored[:, None], factor=factor)
 
 
@@ -170,7 +171,7 @@ def _affine(
 def _in_units(values: Array, top: int) -> tuple[Array, Array]:
     """Return the float16 unit and the whole multiples 0 to ``top`` of it for positive ``values [n, groups]``."""
     most = np.maximum(values.max(axis=1), np.float32(0))
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         per_unit = np.where(most > _TINY, np.float32(top) / most, np.float32(0)).astype(np.float32)
     codes = np.clip(np.rint(per_unit[:, None] * values), 0, top).astype(np.uint8)
     return most / np.float32(top), codes
