@@ -22,15 +22,15 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from workbench.errors import NonFiniteError, RangeError, SchemeError
 from workbench.numerics.element import Element
+from workbench.numerics.formats.affine import Affine, Rule, band, broadcast
 from workbench.numerics.granularity import Granularity, PerGroup
 from workbench.numerics.grouping import Grid, check_granularity, granularity_name, grid, grouped, pooled
 from workbench.numerics.packing import pack, packed_width, unpack
@@ -50,33 +50,10 @@ Laplace and Student-t weights, 2 to 5 bits), three times as many steps less than
 """
 
 
+COMPILED_FROM = 1 << 16
+"""Elements from which compiled kernels work on a matrix; below, importing and threads cost more than they save."""
+
 _OFFSET_REACH = float(np.finfo(np.float32).max) * (1 - 2.0**-6)
-
-
-class Affine(NamedTuple):
-    """Scale, zero point and offset of each group, arrays or tensors; what a scheme does not have is None.
-
-    ``shared`` is a factor that all scales contain, ``[1, 1]``.
-    """
-
-    scale: Array
-    zero_point: Array | None = None
-    offset: Array | None = None
-    shared: Array | None = None
-
-    def apply(self, change: Callable[[Array], Array]) -> Affine:
-        """Return what ``change`` makes of every member but ``shared``."""
-        zero_point, offset = (None if member is None else change(member) for member in self[1:3])
-        return Affine(change(self.scale), zero_point, offset, self.shared)
-
-    def values(self, snapped: torch.Tensor) -> torch.Tensor:
-        """Return ``scale * snapped + offset`` in place of ``snapped``."""
-        snapped.mul_(self.scale)
-        return snapped if self.offset is None else snapped.add_(self.offset)
-
-
-Rule = Callable[[Array, Array], Affine]
-"""From the ends of ranges to storable parameters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,9 +166,13 @@ class ScaledScheme(Scheme):
 
         weight = weight.detach()
         rows, columns = self._grid(weight).rows, weight.shape[1]
+        if self._compiled(weight):
+            from workbench.numerics.formats import scaled_compiled
+
+            return scaled_compiled.rounded(weight, parameters, -self.element.lowest, self.element.bits)
         out = torch.empty(rows, columns, dtype=torch.float32, device=weight.device)
         for part in row_tiles(rows, columns):
-            affine = _slice(parameters, part)
+            affine = band(parameters, part)
             snapped = self._snap(weight[part], parameters.width, affine)
             out[part] = affine.values(snapped).flatten(1)[:, :columns]
         return out
@@ -205,22 +186,41 @@ class ScaledScheme(Scheme):
 
         weight = weight.detach()
         cut = self._grid(weight)
-        bits = self.element.bits
-        codes = torch.empty(cut.rows, packed_width(cut.columns, bits), dtype=torch.uint8)
-        for part in row_tiles(cut.rows, cut.columns):
-            affine = _slice(parameters, part)
-            snapped = self._snap(weight[part], parameters.width, affine)
-            if not bool(snapped.isfinite().all()):
-                raise NonFiniteError(f"a matrix of shape {cut.rows} x {cut.columns} holds NaN; it has no code")
-            unpacked = self.element.codes(snapped, affine.zero_point).flatten(1)[:, : cut.columns]
-            codes[part] = pack(unpacked, bits)
-        arrays = {"codes": codes.numpy(), **self._scale_arrays(parameters, cut)}
+        arrays = {"codes": self._codes(weight, parameters), **self._scale_arrays(parameters, cut)}
         if parameters.offset is not None and self.offset_format is not None:
             arrays["offsets"] = self.offset_format.store(cut.stored(parameters.offset))
         if parameters.zero_point is not None:
             shifts = cut.stored(parameters.zero_point).to(torch.uint8).reshape(1, -1)
-            arrays["zero_points"] = pack(shifts, bits).reshape(-1).cpu().numpy()
+            arrays["zero_points"] = pack(shifts, self.element.bits).reshape(-1).cpu().numpy()
         return QuantizedTensor(scheme=self.name, shape=(cut.rows, cut.columns), arrays=arrays)
+
+    def _codes(self, weight: torch.Tensor, parameters: Parameters) -> np.ndarray:
+        """Return the packed codes, uint8 ``[rows, packed width]``; NonFiniteError if ``weight`` holds NaN."""
+        import torch
+
+        rows, columns = weight.shape
+        bits = self.element.bits
+        told = f"a matrix of shape {rows} x {columns} holds NaN; it has no code"
+        if self._compiled(weight):
+            from workbench.numerics.formats import scaled_compiled
+
+            packed, bad = scaled_compiled.encode(weight, parameters, -self.element.lowest, bits)
+            if bad:
+                raise NonFiniteError(told)
+            return np.asarray(packed)
+        codes = torch.empty(rows, packed_width(columns, bits), dtype=torch.uint8)
+        for part in row_tiles(rows, columns):
+            affine = band(parameters, part)
+            snapped = self._snap(weight[part], parameters.width, affine)
+            if not bool(snapped.isfinite().all()):
+                raise NonFiniteError(told)
+            unpacked = self.element.codes(snapped, affine.zero_point).flatten(1)[:, :columns]
+            codes[part] = pack(unpacked, bits)
+        return codes.numpy()
+
+    def _compiled(self, weight: torch.Tensor) -> bool:
+        """Return whether ``weight`` is large enough for the compiled kernels, and of a kind that they know."""
+        return self.element.shiftable and weight.numel() >= COMPILED_FROM and weight.device.type == "cpu"
 
     def _scale_arrays(self, parameters: Parameters, cut: Grid) -> dict[str, np.ndarray]:
         return {"scales": self.scale_format.store(cut.stored(parameters.scale))}
@@ -234,14 +234,16 @@ class ScaledScheme(Scheme):
         import torch
 
         cut = grid(self.granularity, stored.shape)
-        codes, scales, zero_points = self.unpacked(stored)
-        offsets = None
-        if self.offset_format is not None:
-            offsets = torch.from_numpy(self.offset_format.load(stored.arrays["offsets"]))
-        parameters = self._settled(Affine(scales, zero_points, offsets), cut)
+        parameters = self._settled(self._stored_affine(stored, cut), cut)
+        if self.element.shiftable and cut.rows * cut.columns >= COMPILED_FROM:
+            from workbench.numerics.formats import scaled_compiled
+
+            packed, zero = stored.arrays["codes"], -self.element.lowest
+            return scaled_compiled.decode(packed, stored.shape, parameters, zero, self.element.bits)
+        codes = unpack(stored.arrays["codes"], cut.columns, self.element.bits)
         out = torch.empty(stored.shape, dtype=torch.float32)
         for part in row_tiles(cut.rows, cut.columns):
-            affine = _slice(parameters, part)
+            affine = band(parameters, part)
             value = self.element.decode(grouped(codes[part], cut.width), affine.zero_point)
             out[part] = affine.values(value).flatten(1)[:, : cut.columns]
         return out
@@ -251,16 +253,23 @@ class ScaledScheme(Scheme):
 
         Symmetric integers are stored with ``2**(b-1)`` added; floats as their bit patterns.
         """
-        import torch
-
         cut = grid(self.granularity, stored.shape)
         codes = unpack(stored.arrays["codes"], cut.columns, self.element.bits)
+        affine = self._stored_affine(stored, cut)
+        return codes, affine.scale, affine.zero_point
+
+    def _stored_affine(self, stored: QuantizedTensor, cut: Grid) -> Affine:
+        """Return scales, zero points and offsets, float32 ``[bands, groups]``."""
+        import torch
+
         scales = torch.from_numpy(self._loaded_scales(stored))
-        if self.symmetric or self.offset_format is not None:
-            return codes, scales, None
+        if self.offset_format is not None:
+            return Affine(scales, None, torch.from_numpy(self.offset_format.load(stored.arrays["offsets"])))
+        if self.symmetric:
+            return Affine(scales)
         packed = stored.arrays["zero_points"].reshape(1, -1)
         shifts = unpack(packed, cut.bands * cut.groups, self.element.bits)
-        return codes, scales, shifts.reshape(cut.bands, cut.groups).to(torch.float32)
+        return Affine(scales, shifts.reshape(cut.bands, cut.groups).to(torch.float32))
 
     @property
     def _signed(self) -> bool:
@@ -317,19 +326,14 @@ class ScaledScheme(Scheme):
         """
         import torch
 
-        shape = (cut.rows, cut.groups)
-        low = torch.zeros(shape, dtype=torch.float32, device=weight.device)
-        high = torch.zeros_like(low)
-        for part in row_tiles(cut.rows, cut.columns):
-            least, greatest = grouped(weight[part], cut.width, "edge").aminmax(dim=-1)
-            low[part], high[part] = least.to(torch.float32), greatest.to(torch.float32)
+        low, high = _row_extremes(weight, cut)
         if not bool((low.isfinite() & high.isfinite()).all()):
             bad = weight.numel() - int(weight.to(torch.float32).isfinite().sum())
             raise NonFiniteError(
                 f"{bad} of {weight.numel()} values of a {cut.rows} x {cut.columns} matrix are NaN, infinite or beyond "
                 f"float32; {self.name} stores finite values only"
             )
-        low, high = pooled(low, cut.height, "min"), pooled(high, cut.height, "max")
+        low, high = pooled(low, cut.height, "min") + 0.0, pooled(high, cut.height, "max") + 0.0  # -0 becomes +0
         return (low, high) if self.offset_format is not None else (low.clamp(max=0.0), high.clamp(min=0.0))
 
     def _search(
@@ -373,7 +377,7 @@ class ScaledScheme(Scheme):
         spread = None if weights is None else grouped(weights, cut.width)
         found = []
         for candidate in candidates:
-            affine = _broadcast(candidate.apply(local.spread))
+            affine = broadcast(candidate.apply(local.spread))
             error = affine.values(self._snap(tile, cut.width, affine)).sub_(exact).square_()
             error[:, -1, cut.columns - (cut.groups - 1) * cut.width :] = 0  # what fills up the last group
             per_row = (error if spread is None else error.mul_(spread)).sum(dim=-1)
@@ -390,19 +394,20 @@ class ScaledScheme(Scheme):
         return self.element.snap_(shifted / (scale + (scale == 0)), zero_point)
 
 
-def _slice(parameters: Parameters, part: slice) -> Affine:
-    """Return the parameters of a band of rows, ``[rows or 1, groups, 1]``."""
-    rows = part if parameters.scale.shape[0] > 1 else slice(None)
-    affine = Affine(parameters.scale, parameters.zero_point, parameters.offset)
-    return _broadcast(affine.apply(lambda member: member[rows]))
+def _row_extremes(weight: torch.Tensor, cut: Grid) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the least and greatest value of each row's groups, float32 ``[rows, groups]``."""
+    import torch
 
+    if weight.numel() >= COMPILED_FROM and weight.device.type == "cpu":
+        from workbench.numerics.formats import scaled_compiled
 
-def _broadcast(affine: Affine) -> Affine:
-    """Return ``[rows, groups]`` members as ``[rows, groups, 1]``; codes that an offset shifts start at 0."""
-    found = affine.apply(lambda member: member.unsqueeze(-1))
-    if found.offset is None:
-        return found
-    return found._replace(zero_point=found.offset.new_zeros(1, 1, 1))
+        return scaled_compiled.extremes(weight, cut.width)
+    low = torch.zeros(cut.rows, cut.groups, dtype=torch.float32, device=weight.device)
+    high = torch.zeros_like(low)
+    for part in row_tiles(cut.rows, cut.columns):
+        least, greatest = grouped(weight[part], cut.width, "edge").aminmax(dim=-1)
+        low[part], high[part] = least.to(torch.float32), greatest.to(torch.float32)
+    return low, high
 
 
 def default_scale_format(granularity: Granularity) -> ScaleFormat:
