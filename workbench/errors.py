@@ -58,6 +58,10 @@ class RangeError(WorkbenchError):
     """A calibrated range that cannot be formed."""
 
 
+class AlgorithmError(WorkbenchError):
+    """A rounding algorithm that cannot serve a scheme or a layer."""
+
+
 class PlanError(WorkbenchError):
     """A plan that does not fit the model, or cannot be met."""
 

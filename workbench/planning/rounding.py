@@ -20,8 +20,8 @@ def round_weight(
     """Return ``weight`` (``[rows, columns]``) rounded by the named algorithm.
 
     ``rtn``, ``rtn-clip`` and ``hqq`` look at nothing but the weight, so that a plan alone gives the same bits anywhere.
-    Raises, all naming the layer: MissingResultError for an algorithm that needs the inputs' moments where there are none,
-    AlgorithmError for a scheme or moments that the algorithm cannot serve, NonFiniteError.
+    Raises, all naming the layer: MissingResultError for an algorithm that needs the inputs' moments where there are
+    none, AlgorithmError for a scheme or moments that the algorithm cannot serve, NonFiniteError.
     """
     method = algorithm(algorithm_name)
     try:
@@ -40,7 +40,7 @@ def context_for(layer: str, method: Algorithm, curvature: Curvature | None) -> C
         return Context()
     if curvature is None or (method.needs is Need.SECOND_MOMENT and curvature.full is None):
         raise MissingResultError(
-            f"{method.name} needs the second moment of the inputs of {layer}, and the calibration that was given holds none; "
+            f"{method.name} needs the second moment of the inputs of {layer}, which no calibration gave; "
             "calibrate with curvature and give the session (workbench apply ... --session S.qwb), or choose rtn-clip"
         )
     rows = torch.from_numpy(curvature.rows).float()

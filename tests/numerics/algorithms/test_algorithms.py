@@ -23,7 +23,6 @@ def test_values_are_on_the_grid_and_the_stored_form_decodes_to_them(member: Algo
     assert torch.equal(scheme.round(rounded.values, rounded.parameters), rounded.values)
     assert torch.equal(scheme.decode(scheme.encode(rounded.values, rounded.parameters)), rounded.values)
     assert algorithm(member.name) == member
-    assert not member.needs_second_moment
 
 
 def test_rtn_is_the_schemes_own_rounding() -> None:

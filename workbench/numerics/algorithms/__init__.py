@@ -7,13 +7,25 @@ One file each.  To add one, write the file and put an instance into ``ALGORITHMS
 from __future__ import annotations
 
 from workbench.errors import PlanError
-from workbench.numerics.algorithms.algorithm import Algorithm, Context, Rounded
-from workbench.numerics.algorithms.rtn import Rtn
+from workbench.numerics.algorithms.algorithm import Algorithm, Context, Need, Rounded
+from workbench.numerics.algorithms.gptq import Gptq
+from workbench.numerics.algorithms.rtn import Rtn, RtnWeighted
 from workbench.registry import Registry
 
-__all__ = ["ALGORITHMS", "REGISTRY", "Algorithm", "Context", "Rounded", "Rtn", "algorithm"]
+__all__ = [
+    "ALGORITHMS",
+    "REGISTRY",
+    "Algorithm",
+    "Context",
+    "Gptq",
+    "Need",
+    "Rounded",
+    "Rtn",
+    "RtnWeighted",
+    "algorithm",
+]
 
-ALGORITHMS: tuple[Algorithm, ...] = (Rtn(), Rtn(clip_search=True))
+ALGORITHMS: tuple[Algorithm, ...] = (Rtn(), Rtn(clip_search=True), RtnWeighted(), Gptq(), Gptq(sequential=True))
 
 REGISTRY: Registry[Algorithm] = Registry(
     ALGORITHMS, "workbench.algorithms", kind="algorithm", error=PlanError, member_type=Algorithm
