@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from workbench.models.summary import ModelSummary
@@ -63,4 +63,12 @@ class Model(Protocol):
 
         A layer that is tied to a replaced one runs with the replaced tensor too.
         """
+        ...
+
+    def with_kept(self, kept: Mapping[str, torch.Tensor]) -> Model:
+        """Return a view that runs with other tensors for some of ``summary.kept`` (norms, biases, buffers), by name."""
+        ...
+
+    def untied(self, layers: Collection[str]) -> Model:
+        """Return a view in which these tied layers own their weight; its ``summary`` says so.  Values stay the same."""
         ...

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -44,11 +44,13 @@ class NetworkModel:
     """A model that can be run.  The network's parameters are never changed, not even by ``with_weights``."""
 
     def __init__(
-        self, summary: ModelSummary, body: Body, inputs: InputSpec, weights: Mapping[str, torch.Tensor] | None = None
-    ) -> None:
-        """``weights`` maps a layer that owns its tensor to the matrix that it runs with instead."""
+        self, summary: ModelSummary, body: Body, inputs: InputSpec, weights: Mapping[str, torch.Tensor] | None = None,
+        kept: Mapping[str, torch.Tensor] | None = None,
+    ) -> None:  # fmt: skip
+        """``weights`` maps a layer that owns its tensor to the matrix that it runs with instead; ``kept`` likewise maps
+        tensors that are no layer."""
         self._summary, self._body, self.inputs = summary, body, inputs
-        self._weights = dict(weights or {})
+        self._weights, self._kept = dict(weights or {}), dict(kept or {})
         self._parameters = dict(body.network.named_parameters(remove_duplicate=False))
 
     @property
@@ -78,13 +80,29 @@ class NetworkModel:
     def kept(self, name: str) -> torch.Tensor:
         """Return a tensor that is no layer (a norm, a bias, a buffer), detached, in its stored dtype."""
         facts = find_kept(self._summary, name)
+        if name in self._kept:
+            return self._kept[name].detach()
         tensor = self._parameters[name] if name in self._parameters else self._body.network.get_buffer(name)
         return tensor.detach().to(getattr(torch, facts.dtype))
 
     def with_weights(self, weights: Mapping[str, torch.Tensor]) -> NetworkModel:
         """Return a view that runs with ``weights`` (layer to matrix); tied layers run with the replaced tensor too."""
         replaced = merge_weights(self._summary, self._weights, weights)
-        return NetworkModel(self._summary, self._body, self.inputs, replaced)
+        return NetworkModel(self._summary, self._body, self.inputs, replaced, self._kept)
+
+    def with_kept(self, kept: Mapping[str, torch.Tensor]) -> NetworkModel:
+        """Return a view that runs with other norms, biases or buffers; ModelError for a name or shape that is wrong."""
+        for name, tensor in kept.items():
+            facts = find_kept(self._summary, name)
+            if tuple(tensor.shape) != facts.shape:
+                raise ModelError(f"the tensor for {name} is {tuple(tensor.shape)}, it has to be {facts.shape}")
+        return NetworkModel(self._summary, self._body, self.inputs, self._weights, {**self._kept, **kept})
+
+    def untied(self, layers: Collection[str]) -> NetworkModel:
+        """Return a view in which ``layers`` own their weight."""
+        summary = cut_ties(self._summary, layers)
+        own = {name: self.weight(name) for name in layers if self._summary.by_name[name].tied_to in self._weights}
+        return NetworkModel(summary, self._body, self.inputs, {**self._weights, **own}, self._kept)
 
     def run(
         self,
@@ -112,14 +130,24 @@ class NetworkModel:
                 raise DataError(_rejected(self._summary.name, moved, error)) from error
 
     def _forward(self) -> Forward:
-        if not self._weights:
+        if not self._weights and not self._kept:
             return self._body.network
-        tensors = {}
+        tensors: dict[str, torch.Tensor] = {}
         for name, matrix in self._weights.items():
             layer = self._summary.by_name[name]
             parameter = self._parameters[layer.parameter]
-            tensors[layer.parameter] = tensor_of(layer, matrix).to(parameter.device, parameter.dtype)
-        return lambda *args, **kwargs: functional_call(self._body.network, tensors, args, kwargs)
+            tensor = tensor_of(layer, matrix).to(parameter.device, parameter.dtype)
+            tensors |= dict.fromkeys(self._names_of(layer, parameter), tensor)
+        for name, kept in self._kept.items():
+            stored = self._parameters[name] if name in self._parameters else self._body.network.get_buffer(name)
+            tensors[name] = kept.to(stored.device, stored.dtype)
+        return lambda *args, **kwargs: functional_call(self._body.network, tensors, args, kwargs, tie_weights=False)
+
+    def _names_of(self, layer: Layer, parameter: torch.Tensor) -> list[str]:
+        """Return every name of the layer's parameter but those of layers that own their weight in this view."""
+        mine = {other.parameter for other in self._summary.layers if layer.name in (other.name, other.tied_to)}
+        others = {other.parameter for other in self._summary.layers} - mine
+        return [name for name, each in self._parameters.items() if each is parameter and name not in others]
 
     @contextmanager
     def _hooks(
@@ -188,6 +216,15 @@ def no_fused_attention() -> Iterator[None]:
         yield
     finally:
         torch.backends.mha.set_fastpath_enabled(before)
+
+
+def cut_ties(summary: ModelSummary, layers: Collection[str]) -> ModelSummary:
+    """Return a model's facts with ``layers`` owning their weight; ModelError for one that is tied to nothing."""
+    for name in layers:
+        if find_layer(summary, name).tied_to is None:
+            raise ModelError(f"{name} is tied to no other layer, so its tie cannot be cut")
+    cut = tuple(replace(layer, tied_to=None) if layer.name in layers else layer for layer in summary.layers)
+    return replace(summary, layers=cut)
 
 
 def find_layer(summary: ModelSummary, name: str) -> Layer:

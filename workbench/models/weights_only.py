@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
 
 from workbench.errors import CannotRunError
 from workbench.models.inputs import InputSpec
-from workbench.models.network import find_kept, find_layer, matrix_of, merge_weights
+from workbench.models.network import cut_ties, find_kept, find_layer, matrix_of, merge_weights
 from workbench.models.summary import ModelSummary
 
 if TYPE_CHECKING:
@@ -23,10 +23,12 @@ class WeightsOnlyModel:
     tappable: frozenset[str] = frozenset()
 
     def __init__(
-        self, summary: ModelSummary, store: TensorStore, weights: Mapping[str, torch.Tensor] | None = None
-    ) -> None:
-        """``weights`` maps a layer to the matrix that stands for it in this view."""
-        self._summary, self._store, self._weights = summary, store, dict(weights or {})
+        self, summary: ModelSummary, store: TensorStore, weights: Mapping[str, torch.Tensor] | None = None,
+        kept: Mapping[str, torch.Tensor] | None = None,
+    ) -> None:  # fmt: skip
+        """``weights`` maps a layer to the matrix that stands for it in this view, ``kept`` other tensors likewise."""
+        self._summary, self._store = summary, store
+        self._weights, self._kept = dict(weights or {}), dict(kept or {})
         self.inputs = InputSpec()
 
     @property
@@ -42,11 +44,24 @@ class WeightsOnlyModel:
 
     def kept(self, name: str) -> torch.Tensor:
         """Return a tensor that is no layer in its stored dtype, read from the file now."""
-        return self._store.read(find_kept(self._summary, name).name)
+        facts = find_kept(self._summary, name)
+        return self._kept[name].detach() if name in self._kept else self._store.read(facts.name)
 
     def with_weights(self, weights: Mapping[str, torch.Tensor]) -> WeightsOnlyModel:
         """Return a view with other weights; it cannot be run either."""
-        return WeightsOnlyModel(self._summary, self._store, merge_weights(self._summary, self._weights, weights))
+        replaced = merge_weights(self._summary, self._weights, weights)
+        return WeightsOnlyModel(self._summary, self._store, replaced, self._kept)
+
+    def with_kept(self, kept: Mapping[str, torch.Tensor]) -> WeightsOnlyModel:
+        """Return a view with other tensors that are no layers."""
+        for name in kept:
+            find_kept(self._summary, name)
+        return WeightsOnlyModel(self._summary, self._store, self._weights, {**self._kept, **kept})
+
+    def untied(self, layers: Collection[str]) -> WeightsOnlyModel:
+        """Return a view in which ``layers`` own their weight."""
+        own = {name: self.weight(name) for name in layers}
+        return WeightsOnlyModel(cut_ties(self._summary, layers), self._store, {**self._weights, **own}, self._kept)
 
     def run(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -170,6 +170,12 @@ class _BoundModel:
 
     def kept(self, name: str) -> torch.Tensor:
         return self._model.kept(name)
+
+    def with_kept(self, kept: Mapping[str, torch.Tensor]) -> Model:
+        return _BoundModel(self._model.with_kept(kept), self._quantizers)
+
+    def untied(self, layers: Collection[str]) -> Model:
+        return _BoundModel(self._model.untied(layers), self._quantizers)
 
     def run(
         self,
