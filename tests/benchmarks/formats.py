@@ -5,6 +5,10 @@
 Beside each format stand the ``gguf`` package, where it has the same conversion, and a plain memory copy, timed in turn
 so that a busy machine slows all alike.  ``encode`` is fit and encode together; every result is checked before it is
 timed.  The table shows the best of the repeats; the last line is the same as JSON.
+
+Two ratios follow the peer's rate: ``wall`` of elapsed time, and ``cpu`` of processor time shared out over all threads,
+which is what ``wall`` becomes when nothing else runs (on a busy machine a single thread finds a free core sooner than
+several do).
 """
 
 from __future__ import annotations
@@ -26,16 +30,17 @@ DEFAULT_SCHEMES = FAMILY.examples
 Timings = dict[str, float]
 
 
-def best_of(repeats: int, actions: dict[str, Callable[[], Any]]) -> Timings:
-    """Return the least seconds of each action; they take turns, one untimed round comes first."""
-    least = dict.fromkeys(actions, float("inf"))
+def best_of(repeats: int, actions: dict[str, Callable[[], Any]]) -> tuple[Timings, Timings]:
+    """Return the least elapsed and least processor seconds of each action; they take turns, one round is untimed."""
+    elapsed, used = dict.fromkeys(actions, float("inf")), dict.fromkeys(actions, float("inf"))
     for turn in range(repeats + 1):
         for name, action in actions.items():
-            start = time.perf_counter()
+            start, processor = time.perf_counter(), time.process_time()
             action()
             if turn:
-                least[name] = min(least[name], time.perf_counter() - start)
-    return least
+                elapsed[name] = min(elapsed[name], time.perf_counter() - start)
+                used[name] = min(used[name], time.process_time() - processor)
+    return elapsed, used
 
 
 def peer_actions(scheme: Scheme, weight: torch.Tensor, blocks: np.ndarray | None) -> dict[str, Callable[[], Any]]:
@@ -63,7 +68,7 @@ def peer_actions(scheme: Scheme, weight: torch.Tensor, blocks: np.ndarray | None
 
 
 def measure(scheme: Scheme, weight: torch.Tensor, repeats: int) -> Timings:
-    """Return GB/s of float32 for each action on ``weight``."""
+    """Return GB/s of float32 for each action on ``weight``, and ``... cpu`` for one thread's processor time."""
     parameters = scheme.fit(weight)
     stored = scheme.encode(weight, parameters)
     if not torch.equal(scheme.decode(stored), scheme.round(weight, parameters)):
@@ -76,7 +81,8 @@ def measure(scheme: Scheme, weight: torch.Tensor, repeats: int) -> Timings:
         "round": lambda: scheme.round(weight, parameters),
     }
     actions |= peer_actions(scheme, weight, stored.arrays.get("blocks"))
-    seconds = best_of(repeats, actions)
+    elapsed, used = best_of(repeats, actions)
+    seconds = elapsed | {f"{name} cpu": taken for name, taken in used.items()}
     return {name: weight.numel() * 4 / taken / 1e9 for name, taken in seconds.items()}
 
 
@@ -85,7 +91,10 @@ def line(name: str, rates: Timings) -> str:
 
     def beside(action: str) -> str:
         peer = rates.get(f"gguf {action}")
-        return f"{'-':>7} {'-':>6}" if peer is None else f"{peer:7.2f} {rates[action] / peer:5.1f}x"
+        if peer is None:
+            return f"{'-':>6} {'-':>5} {'-':>5}"
+        cpu = rates[f"{action} cpu"] / rates[f"gguf {action} cpu"] * torch.get_num_threads()
+        return f"{peer:6.2f} {rates[action] / peer:4.1f}x {cpu:4.1f}x"
 
     return (
         f"{name:<18} {rates['encode']:7.2f} {beside('encode')} {rates['decode']:7.2f} {beside('decode')} "
@@ -105,7 +114,7 @@ def main() -> None:
     generator = torch.Generator().manual_seed(options.seed)
     weight = torch.randn(options.rows, options.columns, generator=generator)
     print(f"{options.rows} x {options.columns} float32, {torch.get_num_threads()} threads, GB/s of float32")
-    peer = f"{'gguf':>7} {'':>6}"
+    peer = f"{'gguf':>6} {'wall':>5} {'cpu':>5}"
     print(f"{'scheme':<18} {'encode':>7} {peer} {'decode':>7} {peer} {'round':>7} {'copy':>7} enc/copy")
     results = {}
     for name in options.schemes:

@@ -47,6 +47,7 @@ class GgufParameters(Parameters):
 
     ``scale`` and ``minimum`` (None for 0) are float32 ``[rows, groups]``, ``width`` the columns of a group.  ``header``
     is uint8 ``[rows, blocks, bytes]``; None for columns that cut a block, which can be rounded but not encoded.
+    ``block`` is the columns of a block and ``owner`` the name of the scheme that fitted.
     ``origin`` and ``factor``, float32 ``[rows, groups]``, make a code of a weight, ``(weight - origin) * factor``: the
     scale and minimum before they were rounded to float16, which the reference encoders use.
     """
@@ -55,7 +56,8 @@ class GgufParameters(Parameters):
     origin: torch.Tensor | None
     factor: torch.Tensor | None
     header: torch.Tensor | None
-    block: Block
+    block: int
+    owner: str
 
     def columns(self, start: int, stop: int) -> GgufParameters:
         """Return the parameters of columns ``start`` to ``stop``, inside one group or on group edges."""
@@ -64,11 +66,10 @@ class GgufParameters(Parameters):
         def cut(entries: torch.Tensor | None) -> torch.Tensor | None:
             return None if entries is None else entries[:, first:last]
 
-        block = self.block.width
-        whole = start % block == 0 and last * self.width % block == 0
+        whole = start % self.block == 0 and last * self.width % self.block == 0
         header = None
         if whole and self.header is not None:
-            header = self.header[:, start // block : -(-stop // block)]
+            header = self.header[:, start // self.block : -(-stop // self.block)]
         return replace(
             self, scale=self.scale[:, first:last], minimum=cut(self.minimum), origin=cut(self.origin),
             factor=cut(self.factor), header=header,
@@ -242,7 +243,7 @@ class GgufScheme(Scheme):
             )
 
     def _own(self, parameters: Parameters) -> GgufParameters:
-        if not isinstance(parameters, GgufParameters) or parameters.block != self.block:
+        if not isinstance(parameters, GgufParameters) or parameters.owner != self.name:
             raise SchemeError(f"{self.name} rounds with the parameters of its own fit; got those of another scheme")
         return parameters
 
@@ -255,7 +256,7 @@ class GgufScheme(Scheme):
         return GgufParameters(
             scale=torch.from_numpy(fitted.scale).to(device), zero_point=None, width=self.block.group,
             minimum=tensor(fitted.minimum), origin=tensor(fitted.origin), factor=tensor(fitted.factor),
-            header=tensor(fitted.header), block=self.block,
+            header=tensor(fitted.header), block=self.block.width, owner=self.name,
         )  # fmt: skip
 
     def _levels(self, x: torch.Tensor, part: slice, groups: slice, known: GgufParameters) -> torch.Tensor:
