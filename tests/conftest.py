@@ -1,4 +1,4 @@
-"""Settings for every test: no spinning threads (they stall a busy machine), no hub, the real cases where there are any."""
+"""Settings for every test: no spinning threads (they stall a busy machine), no hub, no display."""
 
 from __future__ import annotations
 

@@ -103,7 +103,8 @@ def test_the_whole_job(scored: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert set(evaluated) == {"bits_per_weight", "bytes", "predicted_kl", "metrics"}
     assert set(evaluated["metrics"]["kl"]) == {"unit", "value", "baseline", "low", "high", "samples"}
     assert evaluated["bits_per_weight"] == found["bits_per_weight"]
-    assert evaluated["metrics"]["kl"]["low"] <= evaluated["metrics"]["kl"]["value"] <= evaluated["metrics"]["kl"]["high"]
+    divergence = evaluated["metrics"]["kl"]
+    assert divergence["low"] <= divergence["value"] <= divergence["high"]
 
     packed = tmp_path / "quantized.safetensors"
     call(capsys, "export", str(scored), "--to", "safetensors", "--out", str(packed))
@@ -131,7 +132,8 @@ def test_a_uniform_plan_of_any_scheme_has_a_prediction(scored: Path, capsys: pyt
 
 
 def test_json_is_all_there_is_on_standard_output(scored: Path) -> None:
-    command = [sys.executable, "-W", "error", "-m", "workbench", "sensitivity", str(scored), "--metric", "weight_error", "--json"]
+    words = ["sensitivity", str(scored), "--metric", "weight_error", "--json"]
+    command = [sys.executable, "-W", "error", "-m", "workbench", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     assert set(found) == {"metric", "unit", "layers", "schemes", "score"}
@@ -167,7 +169,9 @@ def test_bench_says_what_ran_where(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["cuda"]
 
 
-def test_without_a_display_the_window_says_what_to_do(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_display_the_window_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
     if sys.platform.startswith("linux"):

@@ -1,7 +1,7 @@
 """Quantization Workbench: see, plan, check and export mixed-precision quantization of neural networks.
 
-The scripted interface is what ``__all__`` lists; each name is loaded when it is first used, so that importing the package
-costs nothing.
+The scripted interface is what ``__all__`` lists; each name is loaded when it is first used, so that importing the
+package costs nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The command line: every step of the job without a display.
 
-Standard output carries the result (text, or with ``--json`` exactly one JSON object), standard error the progress bar and
-the one-line errors.  Exit codes: 0 success, 1 failure, 2 bad usage.
+Standard output carries the result (text, or with ``--json`` exactly one JSON object), standard error the progress bar
+and the one-line errors.  Exit codes: 0 success, 1 failure, 2 bad usage.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 from workbench import __version__
 from workbench.console.commands import COMMANDS, Command
-from workbench.errors import WorkbenchError
 from workbench.console.terminal import Bar
+from workbench.errors import WorkbenchError
 
 
 def parser() -> argparse.ArgumentParser:

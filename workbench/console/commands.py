@@ -1,7 +1,7 @@
 """The commands as one table: name, help, arguments, what runs, and the text form of the result.
 
-Each ``run`` returns the object that ``--json`` prints; ``text`` makes the readable form of that same object, so the two never
-disagree.  Nothing heavy is imported before a command runs.
+Each ``run`` returns the object that ``--json`` prints; ``text`` makes the readable form of that same object, so the two
+never disagree.  Nothing heavy is imported before a command runs.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from workbench.console.terminal import parse_size
 from workbench.errors import DataError, WorkbenchError
 from workbench.planning.sensitivity import METRICS
 from workbench.progress import Progress
-from workbench.console.terminal import parse_size
 
 Result = dict[str, Any]
 
@@ -365,6 +365,7 @@ COMMANDS = (
              _apply_arguments, _apply, "written"),
     _command("export", "write a session's plan or quantized model", "export S.qwb --to script --out replay.py",
              _export_arguments, _export, "written"),
-    _command("bench", "time the kernels of this machine", "bench --shape 4096x4096 --batch 1", _bench_arguments, _bench),
+    _command("bench", "time the kernels of this machine", "bench --shape 4096x4096 --batch 1",
+             _bench_arguments, _bench),
     _command("info", "say what a session holds", "info S.qwb", _session, _info),
 )  # fmt: skip

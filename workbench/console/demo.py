@@ -44,14 +44,15 @@ def run(out: Path, progress: Progress) -> dict[str, Any]:
     session = replace(session, evaluations=(evaluation,), timings=timings)
     plan.save(out / "plan.json")
     tasks.export(session, "script", str(out / "replay.py"), model=model)
-    tasks.export(session, "safetensors", str(out / "model.safetensors"), model=model, progress=_part(progress, 0.75, 0.9))
+    packed = str(out / "model.safetensors")
+    tasks.export(session, "safetensors", packed, model=model, progress=_part(progress, 0.75, 0.9))
     session.save(out / "session.qwb")
     progress(0.9, "Drawing the window")
     picture = draw(out / "session.qwb", out / "window.png")
     progress(1.0, "Done")
     return {
         "session": str(out / "session.qwb"), "plan": str(out / "plan.json"), "script": str(out / "replay.py"),
-        "exported": str(out / "model.safetensors"), "window": picture,
+        "exported": packed, "window": picture,
         "floating_point_bytes": session.model.nbytes, **reports.evaluate(evaluation),
     }  # fmt: skip
 
@@ -88,6 +89,7 @@ def demo_text(result: dict[str, Any]) -> str:
         for name, entry in metrics.items()
     ]  # fmt: skip
     predicted = result["predicted_kl"]
+    before, after = readable_bytes(result["floating_point_bytes"]), readable_bytes(result["bytes"])
     lines = [
         f"session        {result['session']}",
         f"plan           {result['plan']}",
@@ -96,7 +98,7 @@ def demo_text(result: dict[str, Any]) -> str:
         f"window         {result['window']}",
         "",
         f"bits per weight  {result['bits_per_weight']:.3f}",
-        f"bytes            {readable_bytes(result['bytes'])} (floating point {readable_bytes(result['floating_point_bytes'])})",
+        f"bytes            {after} (floating point {before})",
         f"predicted KL     {predicted:.4g} nats" if predicted is not None else "predicted KL     none",
         f"measured KL      {metrics['kl']['value']:.4g} nats",
         "",

@@ -23,7 +23,9 @@ def missing_display() -> str | None:
     return "there is no display (DISPLAY and WAYLAND_DISPLAY are not set)"
 
 
-def open_window(path: str | None, *, factory: str | None = None, weights: str | None = None, trust: bool = False) -> None:
+def open_window(
+    path: str | None, *, factory: str | None = None, weights: str | None = None, trust: bool = False
+) -> None:
     """Run the window until it is closed.
 
     Raises BackendUnavailableError without a display or without the libraries that Qt needs.
@@ -34,5 +36,6 @@ def open_window(path: str | None, *, factory: str | None = None, weights: str | 
     try:
         from workbench.gui.app import run
     except ImportError as error:
-        raise BackendUnavailableError(f"Qt cannot be loaded: {error}; on Debian or Ubuntu: apt install {PACKAGES}") from None
+        advice = f"on Debian or Ubuntu: apt install {PACKAGES}"
+        raise BackendUnavailableError(f"Qt cannot be loaded: {error}; {advice}") from None
     run(path, factory=factory, weights=weights, trust=trust)

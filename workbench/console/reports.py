@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from workbench.console.terminal import readable_bytes, table
 from workbench.models.evaluation import Evaluation, Timing
 from workbench.models.summary import ModelSummary
 from workbench.planning.plan import Plan, resolve
 from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.totals import totals
 from workbench.storage.session import Session
-from workbench.console.terminal import readable_bytes, table
 
 Result = dict[str, Any]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
@@ -68,7 +69,7 @@ def readable_bytes(count: float) -> str:
     raise AssertionError
 
 
-def table(rows: list[tuple[str, ...]], header: tuple[str, ...]) -> str:
+def table(rows: Sequence[tuple[str, ...]], header: tuple[str, ...]) -> str:
     """Return aligned columns; numbers (all but the first column) to the right."""
     widths = [max(len(row[index]) for row in [header, *rows]) for index in range(len(header))]
     lines = []

@@ -1,4 +1,4 @@
-"""The contract of an opened model; the only object besides Workspace and Job that is mutable inside (it owns the network)."""
+"""The contract of an opened model: it owns the network, and only Workspace and Job are mutable besides it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     (int64, samples) where the data set has them."""
 
     Tap = Callable[[str, torch.Tensor, torch.Tensor], None]
-    """Called as ``tap(layer name, input, output)`` after a layer ran, with the live tensors (so that a gradient hook can
+    """Called as ``tap(layer name, input, output)`` after a layer ran, with live tensors (so that a gradient hook can
     be set on the output).  For linear layers the last axis is the feature, for convolutions axis 1; for an embedding
     the input holds the int64 token ids."""
 
@@ -40,7 +40,7 @@ class Model(Protocol):
         ...
 
     def kept(self, name: str) -> torch.Tensor:
-        """Return the tensor ``name`` of ``summary.kept`` in its stored dtype and shape, detached; never write into it."""
+        """Return the tensor ``name`` of ``summary.kept`` as stored (dtype, shape), detached; never write into it."""
         ...
 
     def run(

@@ -14,7 +14,7 @@ from workbench.numerics.granularity import PerChannel, PerGroup
 from workbench.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from workbench_kernels.op import Op  # type: ignore[import-not-found]
+    from workbench_kernels.op import Op
 
 TIMED_KINDS = (LayerKind.LINEAR, LayerKind.ATTENTION)
 """Kinds that run as one matrix product of their own."""
@@ -52,12 +52,12 @@ def time_layers(
 ) -> tuple[Timing, ...]:
     """Time the kernels of every quantized linear layer, once for each distinct shape and scheme.
 
-    ``batch`` is the number of tokens.  A scheme that no kernel of this machine serves is timed as what would run instead,
-    the FP32 product of the decoded weight, and the note says so.  Layers that the plan keeps, and kinds that are no
+    ``batch`` is the number of tokens.  A scheme that no kernel of this machine serves is timed as what would run
+    instead, the FP32 product of the decoded weight, and the note says so.  Layers that the plan keeps, and kinds that are no
     single matrix product (convolutions, embeddings), have no timing.
     """
-    from workbench_kernels.bench import Samples, measure  # type: ignore[import-not-found]
-    from workbench_kernels.linear import FP32  # type: ignore[import-not-found]
+    from workbench_kernels.bench import Samples, measure
+    from workbench_kernels.linear import FP32
 
     layers = [x for x in summary.layers if x.kind in TIMED_KINDS and assignments[x.name].weights != "keep"]
     keys = {x.name: (x.matrix, assignments[x.name].weights, assignments[x.name].inputs) for x in layers}

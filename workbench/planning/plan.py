@@ -18,6 +18,9 @@ from workbench.numerics.formats import parse_scheme
 KEEP = "keep"
 """The scheme name that leaves a layer's weight exactly as the model stores it."""
 
+LEARNED = "learned"
+"""The algorithm that runs the model on data: all its layers are rounded together, after those of every other."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
@@ -52,7 +55,7 @@ def is_glob(pattern: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Ordered rules for one model (``fingerprint`` None: for any).  Layers that no rule matches are kept as they are."""
+    """Ordered rules for one model (``fingerprint`` None: any).  Layers that no rule matches are kept as they are."""
 
     rules: tuple[Rule, ...] = ()
     name: str = "plan"

@@ -1,4 +1,4 @@
-"""What a plan costs in all: exact bytes, bits per weight, predicted loss.  numpy only, so that the window has it at once."""
+"""What a plan costs in all: exact bytes, bits per weight, predicted loss; quick enough for every edit."""
 
 from __future__ import annotations
 
