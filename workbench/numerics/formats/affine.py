@@ -1,4 +1,4 @@
-"""What turns codes into values, for many groups at once: ``scale * (code - zero_point)`` or ``scale * code + offset``."""
+"""What turns the codes of many groups into values: ``scale * (code - zero_point)`` or ``scale * code + offset``."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.numerics.element import Element
+from workbench.numerics.formats.affine import Affine, Rule
 from workbench.numerics.formats.floating import (
     FP4_E2M1,
     FP6_E2M3,
@@ -35,7 +36,7 @@ from workbench.numerics.formats.floating import (
     FP8_E4M3,
     FP8_E5M2,
 )
-from workbench.numerics.formats.scaled import Affine, Rule, ScaledScheme
+from workbench.numerics.formats.scaled import ScaledScheme
 from workbench.numerics.granularity import Granularity, PerGroup
 from workbench.numerics.grouping import Grid
 from workbench.numerics.quantized_tensor import QuantizedTensor

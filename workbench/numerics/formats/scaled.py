@@ -30,7 +30,8 @@ import numpy as np
 
 from workbench.errors import NonFiniteError, RangeError, SchemeError
 from workbench.numerics.element import Element
-from workbench.numerics.formats.affine import Affine, Rule, band, broadcast
+from workbench.numerics.formats.affine import Affine as Affine
+from workbench.numerics.formats.affine import Rule, band, broadcast
 from workbench.numerics.granularity import Granularity, PerGroup
 from workbench.numerics.grouping import Grid, check_granularity, granularity_name, grid, grouped, pooled
 from workbench.numerics.packing import pack, packed_width, unpack

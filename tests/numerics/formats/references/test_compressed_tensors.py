@@ -1,0 +1,88 @@
+"""Against compressed-tensors: packed integers, and its decoding of integers, FP8 and NVFP4."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tests.numerics.formats.references.weights import weights
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.formats.scaled import ScaledScheme
+from workbench.numerics.packing import pack
+
+pytest.importorskip("compressed_tensors", reason="compressed-tensors is not installed")
+
+by_kind = pytest.mark.parametrize("kind", list(weights()))
+
+
+def scaled(name: str) -> ScaledScheme:
+    scheme = parse_scheme(name)
+    assert isinstance(scheme, ScaledScheme)
+    return scheme
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("columns", [64, 37])
+def test_packed_integers_are_the_same_bytes(bits: int, columns: int) -> None:
+    from compressed_tensors.compressors.pack_quantized.helpers import pack_to_int32
+
+    half = 2 ** (bits - 1)
+    generator = torch.Generator().manual_seed(0)
+    codes = torch.randint(-half, half, (6, columns), generator=generator).to(torch.int8)
+    theirs = pack_to_int32(codes, bits)
+    ours = pack((codes.to(torch.int16) + half).to(torch.uint8), bits)
+    stream = theirs.contiguous().view(torch.uint8)[:, : ours.shape[1]]
+    full = columns * bits // 8
+    assert torch.equal(stream[:, :full], ours[:, :full])
+    assert torch.equal(stream[:, full:] & 0x0F, ours[:, full:])
+
+
+@by_kind
+@pytest.mark.parametrize(
+    ("name", "bits", "group"), [("int4-g32-asym", 4, 32), ("int8-g128-asym", 8, 128), ("int8-channel", 8, None)]
+)
+def test_integers_are_decoded_to_the_same_values(name: str, bits: int, group: int | None, kind: str) -> None:
+    from compressed_tensors.quantization import QuantizationArgs
+    from compressed_tensors.quantization.lifecycle.forward import dequantize
+
+    weight = weights()[kind]
+    scheme = scaled(name)
+    stored = scheme.encode(weight, scheme.fit(weight))
+    codes, scales, shifts = scheme.unpacked(stored)
+    half = 2 ** (bits - 1)
+    signed = (codes.to(torch.int16) - half).to(torch.int8)
+    zero = None if shifts is None else (shifts - half).to(torch.int8)
+    strategy = "group" if group else "channel"
+    args = QuantizationArgs(num_bits=bits, type="int", symmetric=shifts is None, strategy=strategy, group_size=group)
+    assert torch.equal(dequantize(signed, scales, zero, args), scheme.decode(stored))
+
+
+@by_kind
+def test_fp8_is_decoded_to_the_same_values(kind: str) -> None:
+    from compressed_tensors.quantization import QuantizationArgs
+    from compressed_tensors.quantization.lifecycle.forward import dequantize
+
+    weight = weights()[kind]
+    scheme = scaled("fp8-e4m3-channel")
+    stored = scheme.encode(weight, scheme.fit(weight))
+    codes = torch.from_numpy(stored.arrays["codes"]).view(torch.float8_e4m3fn)
+    args = QuantizationArgs(num_bits=8, type="float", symmetric=True, strategy="channel")
+    assert torch.equal(dequantize(codes, torch.from_numpy(stored.arrays["scales"]), None, args), scheme.decode(stored))
+
+
+@by_kind
+def test_nvfp4_is_decoded_to_the_same_values(kind: str) -> None:
+    """It divides by the inverse of our tensor scale, which costs it two roundings."""
+    from compressed_tensors.compressors.nvfp4.helpers import unpack_fp4_from_uint8
+    from compressed_tensors.quantization import QuantizationArgs
+    from compressed_tensors.quantization.lifecycle.forward import dequantize
+
+    weight = weights()[kind]
+    scheme = scaled("nvfp4")
+    stored = scheme.encode(weight, scheme.fit(weight))
+    values = unpack_fp4_from_uint8(torch.from_numpy(stored.arrays["codes"]), *weight.shape, dtype=torch.float32)
+    blocks = torch.from_numpy(stored.arrays["scales"]).view(torch.float8_e4m3fn).float()
+    args = QuantizationArgs(num_bits=4, type="float", symmetric=True, strategy="tensor_group", group_size=16)
+    inverse = 1 / torch.from_numpy(stored.arrays["tensor_scale"])
+    theirs = dequantize(values, blocks, None, args, global_scale=inverse)
+    assert torch.allclose(theirs, scheme.decode(stored), rtol=3e-7, atol=0)
