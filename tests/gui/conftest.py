@@ -48,6 +48,8 @@ from workbench.runtime.jobs import Jobs  # noqa: E402
 from workbench.runtime.workspace import Workspace  # noqa: E402
 from workbench.storage.session import Session  # noqa: E402
 
+Button, Modifier = Qt.MouseButton, Qt.KeyboardModifier
+
 
 @pytest.fixture(scope="session")
 def qapp() -> QApplication:
@@ -131,8 +133,8 @@ class Person:
 
         await self.act(typing)
 
-    async def click(self, widget: QWidget, where: QPoint | None = None,
-                    button: Qt.MouseButton = Qt.MouseButton.LeftButton, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:  # fmt: skip
+    async def click(self, widget: QWidget, where: QPoint | None = None, button: Button = Button.LeftButton,
+                    modifier: Modifier = Modifier.NoModifier) -> None:  # fmt: skip
         """Click into ``widget``, in its middle unless told where."""
         spot = where or widget.rect().center()
         await self.act(lambda: QTest.mouseClick(widget, button, modifier, spot))
@@ -176,11 +178,16 @@ def live(qapp: QApplication, tmp_path: Path, request: pytest.FixtureRequest) -> 
     widgets = len(QApplication.topLevelWidgets())
     pictures = Path(os.environ.get("WORKBENCH_SCREENSHOTS") or tmp_path / "screenshots") / request.node.name
 
+    told: list[bool] = []
+
     def run(story: Story, *, engine: Any = None, size: tuple[int, int] = (1280, 720), dark: bool = False) -> None:
         with asyncio.Runner(loop_factory=lambda: QEventLoop(qapp)) as runner:
             runner.run(_lived(qapp, story, engine, size, dark, pictures))
+        told.append(True)
 
     yield run
+    if not told:
+        return  # the failed test's traceback holds what it made
     for _ in range(3):
         qapp.processEvents()
         qapp.sendPostedEvents(None, 52)  # QEvent.DeferredDelete

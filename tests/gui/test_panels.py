@@ -81,7 +81,6 @@ def test_every_panel_draws(live: Callable[..., None], name: str) -> None:
     session = DEGENERATE[name]()
 
     async def story(person: Person) -> None:
-        await _show_all(person)
         await person.open(session)
         await person.act(lambda: person.desk.workspace.select([layer.name for layer in session.model.layers[:3]]))
         await _show_all(person)
@@ -95,7 +94,7 @@ def test_every_panel_draws(live: Callable[..., None], name: str) -> None:
 
 
 def test_ten_thousand_layers(live: Callable[..., None]) -> None:
-    session = sessions.opened(sessions.summary(1429), with_weights=False)
+    session = sessions.opened(replace(sessions.summary(1429), kept=()), with_weights=False)
     session = replace(session, sensitivities={"predicted_kl": sessions.table(session.model)})
     assert len(session.model.layers) > 10_000
 
@@ -261,7 +260,9 @@ def test_everything_to_act_on_has_a_name_and_a_key(live: Callable[..., None]) ->
         for panel in person.window.panels.values():
             for kind in (QComboBox, QLineEdit, QAbstractSpinBox, QAbstractButton, Plot):
                 for widget in panel.findChildren(kind):
-                    inner = isinstance(widget.parent(), QAbstractSpinBox) or widget.objectName().startswith("qt_")
+                    inner = isinstance(widget.parent(), QAbstractSpinBox | QLineEdit) or widget.objectName().startswith(
+                        "qt_"
+                    )
                     text = getattr(widget, "text", lambda: "")()
                     named = widget.accessibleName() or (isinstance(widget, QAbstractButton) and text)
                     assert inner or named or type(widget).__name__ == "QTableCornerButton", widget

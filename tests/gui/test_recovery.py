@@ -164,7 +164,7 @@ def test_the_window_loads_no_engine_libraries() -> None:
 
 
 def test_a_whole_run_of_the_window_loads_no_engine_libraries(tmp_path: Path) -> None:
-    """Open a model through the real engine, click through every panel, close: still no torch in the window's process."""
+    """Open a model through the real engine, click through every panel, close: still no torch in this process."""
     code = f"""
 import sys
 from PySide6.QtCore import QSettings, QTimer

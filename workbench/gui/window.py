@@ -95,9 +95,14 @@ class Window(QMainWindow):
             dock.setAccessibleName(spec.title)
             dock.setFeatures(dock.DockWidgetFeature.DockWidgetMovable | dock.DockWidgetFeature.DockWidgetFloatable)
             dock.topLevelChanged.connect(self._show_titles)
+            dock.visibilityChanged.connect(partial(self._seen, panel))
             self.panels[spec.id], self.docks[spec.id] = panel, dock
         self._place_docks()
         self._first_layout = self.area.saveState(settings.LAYOUT_VERSION)
+
+    def _seen(self, panel: Panel, seen: bool) -> None:
+        if seen:
+            panel.catch_up()
 
     def _place_docks(self) -> None:
         corners: dict[str, QDockWidget] = {}
@@ -287,6 +292,7 @@ class Window(QMainWindow):
         """Bring a panel to the front and give it the keyboard."""
         self.docks[name].show()
         self.docks[name].raise_()
+        self.panels[name].catch_up()
         self.panels[name].setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def switch_colours(self) -> None:

@@ -51,6 +51,7 @@ class LayersPanel(Panel):
         """Show the rows; expand them for another model; show the selection."""
         self.say_empty("" if new.session else "Open a model to see its layers.")
         self.model.take(new)
+        self.view.viewport().update()
         if new.session is not None:
             self._show_count(len(new.session.model.layers))
         self._show_selection(new.selection)

@@ -42,15 +42,26 @@ class Panel(QWidget):
         return layout
 
     def take(self, state: State) -> None:
-        """Show ``state``: at once where the panel is visible, else when it is."""
+        """Show ``state``: at once where the panel is seen, else when it is."""
         self._state = state
+        if self.is_seen:
+            self._draw()
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether any of the panel is on the screen; Qt moves docks behind other tabs aside and calls them visible."""
+        return self.isVisible() and not self.visibleRegion().isEmpty()
+
+    def catch_up(self) -> None:
+        """Draw what happened while the panel was not seen."""
         if self.isVisible():
             self._draw()
 
     def showEvent(self, event: QShowEvent) -> None:
         """Catch up with what happened while the panel was hidden."""
         super().showEvent(event)
-        self._draw()
+        if self.is_seen:
+            self._draw()
 
     def say_empty(self, text: str) -> None:
         """Cover the body with ``text``, or uncover it if the text is empty."""

@@ -74,7 +74,7 @@ class SensitivityPanel(Panel):
         if state.session is None or table.metric != state.metric or table is self._partial:
             return
         self._partial = table
-        if self.isVisible():
+        if self.is_seen:
             self._show(table, state)
 
     def recolour(self, colours: Colours) -> None:

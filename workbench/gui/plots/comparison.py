@@ -24,6 +24,12 @@ class Bar:
     predicted: float | None = None
 
 
+def finite(values: Sequence[float], instead: np.ndarray | float = 0.0) -> np.ndarray:
+    """Return float64 ``values`` with ``instead`` where they are not finite: Qt cannot paint those, it crashes."""
+    array = np.array(values, np.float64)
+    return np.where(np.isfinite(array), array, instead)
+
+
 class Comparison(Plot):
     """Bars with intervals over plans; the baseline is the first bar and a dashed line."""
 
@@ -47,31 +53,29 @@ class Comparison(Plot):
         if not self._bars:
             return
         names = ["FP", *(bar.name for bar in self._bars)]
-        values = np.array([self._baseline, *(bar.value for bar in self._bars)])
+        values = finite([self._baseline, *(bar.value for bar in self._bars)])
         brushes = [faded(self.colours.baseline, 150)] + [faded(self.colours.quantized, 150)] * len(self._bars)
         self.item.addItem(
-            pg.BarGraphItem(
-                x=np.arange(values.size), height=np.nan_to_num(values), width=0.6, brushes=brushes, pen=None
-            )
+            pg.BarGraphItem(x=np.arange(values.size), height=values, width=0.6, brushes=brushes, pen=None)
         )
         x = np.arange(1, values.size)
-        low, high = (np.array([getattr(bar, end) for bar in self._bars]) for end in ("low", "high"))
+        low, high = (finite([getattr(bar, end) for bar in self._bars], values[1:]) for end in ("low", "high"))
         self.item.addItem(
             pg.ErrorBarItem(
                 x=x, y=values[1:], top=np.maximum(high - values[1:], 0), bottom=np.maximum(values[1:] - low, 0),
                 beam=0.18, pen=pen(self.colours.text),
             )
         )  # fmt: skip
-        self.item.addItem(
-            pg.InfiniteLine(self._baseline, 0, pen=pen(self.colours.baseline, style=Qt.PenStyle.DashLine))
-        )
+        self.item.addItem(pg.InfiniteLine(values[0], 0, pen=pen(self.colours.baseline, style=Qt.PenStyle.DashLine)))
         self._draw_predictions(x)
         self._fit(values, low, high)
         self.item.getAxis("bottom").setTicks([list(enumerate(names))])
 
     def _draw_predictions(self, x: np.ndarray) -> None:
         found = [
-            (position, bar.predicted) for position, bar in zip(x, self._bars, strict=True) if bar.predicted is not None
+            (position, bar.predicted)
+            for position, bar in zip(x, self._bars, strict=True)
+            if bar.predicted is not None and np.isfinite(bar.predicted)
         ]
         if found:
             self.item.addItem(

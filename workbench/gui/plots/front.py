@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,14 @@ from workbench.gui.theme import Colours
 
 DECADES = 9
 """Losses this many decades below the largest are drawn at the bottom."""
+
+MAX_POINTS = 1000
+"""Points that can be clicked; the arrow keys reach every plan."""
+
+
+def thinned(count: int) -> np.ndarray:
+    """Return at most ``MAX_POINTS`` indices below ``count``, evenly spread, both ends among them."""
+    return np.unique(np.linspace(0, max(count - 1, 0), min(count, MAX_POINTS)).round().astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +52,11 @@ class Picture:
     uniform: tuple[tuple[str, float, float], ...] = ()
     measured: Sequence[Measured] = ()
 
+    def same_but_present(self, other: Picture) -> bool:
+        """Tell whether only the present plan may differ."""
+        mine, theirs = (self.uniform, tuple(self.measured)), (other.uniform, tuple(other.measured))
+        return self.loss is other.loss and mine == theirs and self.unit == other.unit
+
 
 class FrontPlot(Plot):
     """Click a point, or move with the arrow keys and press Enter: ``taken(index)``."""
@@ -55,7 +69,8 @@ class FrontPlot(Plot):
         self._picture: Picture | None = None
         self._cursor = -1
         self._points: pg.ScatterPlotItem | None = None
-        self._floor = -6.0
+        self._star: pg.ScatterPlotItem | None = None
+        self._top = 0.0
         self.item.getAxis("left").setLogMode(False, True)
         self.item.getAxis("left").setWidth(58)
         self.item.showGrid(x=True, y=True, alpha=0.12)
@@ -63,9 +78,12 @@ class FrontPlot(Plot):
 
     def show_picture(self, picture: Picture | None) -> None:
         """Show a front; None clears the plot."""
-        same = self._picture is not None and picture is not None and picture.loss is self._picture.loss
-        self._picture = picture
-        self._cursor = self._cursor if same else -1
+        before, self._picture = self._picture, picture
+        same = before is not None and picture is not None and picture.same_but_present(before)
+        if same and self._star is not None and picture is not None:
+            self._place_star(picture)
+            return
+        self._cursor = -1
         self.draw()
 
     @property
@@ -81,14 +99,15 @@ class FrontPlot(Plot):
     def draw(self) -> None:
         """Draw everything anew."""
         self.item.clear()
+        self._star = None
         self.item.legend.clear()
         self.item.legend.setLabelTextColor(self.colours.text)
         self.item.legend.setBrush(faded(self.colours.base, 210))
         picture = self._picture
         if picture is None or not picture.loss.size:
             return
-        top = max(float(np.max(picture.loss)), 1e-12)
-        self._floor = float(np.log10(top)) - DECADES
+        known = picture.loss[np.isfinite(picture.loss)]
+        self._top = math.log10(max(float(known.max()) if known.size else 1.0, 1e-12))
         self.label("left", f"loss ({picture.unit})")
         self._draw_front(picture)
         self._draw_uniform(picture)
@@ -97,14 +116,17 @@ class FrontPlot(Plot):
         self.item.enableAutoRange()
 
     def _log(self, values: Any) -> Any:
+        """Return exponents of ten within what is drawn: Qt crashes on coordinates that are not finite."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.maximum(np.log10(np.maximum(values, 0)), self._floor)
+            exponents = np.log10(np.maximum(values, 0))
+        return np.nan_to_num(np.clip(exponents, self._top - DECADES, self._top + DECADES), nan=self._top + DECADES)
 
     def _draw_front(self, picture: Picture) -> None:
         colour, y = self.colours.quantized, self._log(picture.loss)
         self.item.addItem(pg.PlotCurveItem(picture.megabytes, y, pen=pen(colour)))
+        shown = thinned(picture.loss.size)
         self._points = pg.ScatterPlotItem(
-            picture.megabytes, y, data=np.arange(picture.loss.size), size=7, pen=pen(self.colours.base),
+            picture.megabytes[shown], y[shown], data=shown, size=7, pen=pen(self.colours.base),
             brush=faded(colour, 255), hoverable=True, hoverSize=11, tip=self._tip,
         )  # fmt: skip
         self._points.sigClicked.connect(lambda _, points, *__: self.taken.emit(int(points[0].data())))
@@ -152,15 +174,17 @@ class FrontPlot(Plot):
         self.item.legend.addItem(points, "measured, 95 % interval")
 
     def _draw_present(self, picture: Picture) -> None:
-        if picture.present is None:
-            return
-        size, loss = picture.present
-        star = pg.ScatterPlotItem(
-            [size], self._log(np.array([loss])), symbol="star", size=17, pen=pen(self.colours.base),
-            brush=faded(self.colours.error, 255),
-        )  # fmt: skip
-        self.item.addItem(star)
-        self.item.legend.addItem(star, "present plan")
+        brush = faded(self.colours.error, 255)
+        self._star = pg.ScatterPlotItem(symbol="star", size=17, pen=pen(self.colours.base), brush=brush)
+        self._place_star(picture)
+        self.item.addItem(self._star)
+        self.item.legend.addItem(self._star, "present plan")
+
+    def _place_star(self, picture: Picture) -> None:
+        assert self._star is not None
+        size, loss = picture.present or (0.0, 0.0)
+        shown = picture.present is not None
+        self._star.setData([size] if shown else [], self._log(np.array([loss] if shown else [])))
 
     def _tip(self, x: float, y: float, data: Any) -> str:
         return self.describe(int(data))

@@ -83,7 +83,11 @@ def lookup() -> np.ndarray:
 
 
 class Heatmap(QAbstractScrollArea):
-    """Hover tells, click chooses, arrows move, Enter chooses, Ctrl+wheel zooms."""
+    """Hover tells, click chooses, arrows move, Enter chooses, Ctrl+wheel zooms.
+
+    ``name_width``, ``column_width`` and ``head_height`` are pixels; column headings stand on their side where they are
+    longer than a column is wide.
+    """
 
     hovered = Signal(int, int)
     clicked = Signal(int, int)
@@ -104,6 +108,8 @@ class Heatmap(QAbstractScrollArea):
         self._lut = lookup()
         self._image: QImage | None = None
         self._names: tuple[str, ...] = ()
+        self.name_width = self.head_height = 24
+        self.column_width = MIN_COLUMN
         self._light_text: np.ndarray = np.zeros((0, 0), bool)
         self.recolour(colours)
 
@@ -154,26 +160,20 @@ class Heatmap(QAbstractScrollArea):
     def _metrics(self) -> QFontMetrics:
         return QFontMetrics(self.font())
 
-    @property
-    def name_width(self) -> int:
-        """Pixels of the row headings."""
+    def _measured_name_width(self) -> int:
         if self.cells is None or self.row_height < TEXT_ROW:
             return 24
         longest = max(self._names, key=len, default="")
         wanted = self._metrics().horizontalAdvance(longest) + 12
         return min(wanted, max(90, int(self.viewport().width() * 0.34)))
 
-    @property
-    def head_height(self) -> int:
-        """Pixels of the column headings, which stand on their side where they are longer than a column is wide."""
+    def _measured_head_height(self) -> int:
         if self.cells is None:
             return 24
         longest = max((self._metrics().horizontalAdvance(name) for name in self.cells.columns), default=0)
         return longest + 16 if longest + 8 > self.column_width else self._metrics().height() + 8
 
-    @property
-    def column_width(self) -> int:
-        """Pixels of a column."""
+    def _measured_column_width(self) -> int:
         if self.cells is None or not self.cells.columns:
             return MIN_COLUMN
         room = self.viewport().width() - self.name_width
@@ -209,6 +209,9 @@ class Heatmap(QAbstractScrollArea):
         return range(first, min(first + shown, len(self.cells.columns)))
 
     def _layout(self) -> None:
+        self.name_width = self._measured_name_width()
+        self.column_width = self._measured_column_width()
+        self.head_height = self._measured_head_height()
         rows = len(self.cells.rows) if self.cells else 0
         columns = len(self.cells.columns) if self.cells else 0
         height, width = self.viewport().height() - self.head_height, self.viewport().width() - self.name_width

@@ -126,6 +126,6 @@ class Histogram(Plot):
             for value in {found.low, found.high}:
                 line = pg.InfiniteLine(value, 90, pen=pen(colour, style=Qt.PenStyle.DashLine))
                 self.item.addItem(line, ignoreBounds=True)
-            label = self.text(METHOD_LABELS.get(method, method), colour, anchor=(1, 1))
+            label = self.text_item(METHOD_LABELS.get(method, method), colour, anchor=(1, 1))
             label.setPos(right, ceiling * (1 - LABEL_PIXELS * (number + 1) / self._height()))
             self.item.addItem(label, ignoreBounds=True)

@@ -73,7 +73,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
             if self._labels[name]:
                 self.item.setLabel(name, self._labels[name], color=self.colours.muted)
 
-    def text(self, content: str, colour: str, **how: Any) -> pg.TextItem:
+    def text_item(self, content: str, colour: str, **how: Any) -> pg.TextItem:
         """Return a text item in the interface's font."""
         item = pg.TextItem(content, color=colour, **how)
         font = QFont(QApplication.font())

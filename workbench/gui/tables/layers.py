@@ -72,14 +72,16 @@ class LayersModel(QAbstractItemModel):
     # ---------------------------------------------------------------- what is shown
 
     def take(self, state: State) -> None:
-        """Show ``state``; rows are rebuilt only for another model."""
+        """Show ``state``; rows are rebuilt only for another model, or where the order may have changed.
+
+        Cells are read when they are painted, so the view is only told to paint: ``dataChanged`` for every block of a
+        model with 10,000 layers would take seconds.
+        """
         old, self._state = self._state, state
         model = state.session.model if state.session else None
         before = old.session.model if old.session else None
         if model is not before or (self._order is not None and self._order[0] in (SCHEME, BITS, SIZE, LOSS, INPUTS)):
             self.rebuild()
-        elif old is not state:
-            self._touch()
 
     def show_only(self, text: str) -> None:
         """Show the layers whose name, kind or scheme holds ``text``."""
@@ -116,15 +118,6 @@ class LayersModel(QAbstractItemModel):
 
     def _haystack(self, layer: Layer) -> str:
         return f"{layer.name} {layer.kind} {self._scheme(layer)}".lower() if self._filter else ""
-
-    def _touch(self) -> None:
-        last = len(COLUMNS) - 1
-        parents = [ROOT, *(index for index in self._rows.top if self._rows.rows[index].children)]
-        for parent in parents:
-            children = self._children(parent)
-            if children:
-                first, final = children[0], children[-1]
-                self.dataChanged.emit(self.createIndex(0, 0, first), self.createIndex(len(children) - 1, last, final))
 
     # ---------------------------------------------------------------- cells
 
