@@ -88,7 +88,7 @@ def kept_entries(quantized: QuantizedModel, model: Model) -> Iterator[Entry]:
     for tensor in model.summary.kept:
         yield Entry(
             name=tensor.name, dtype=tensor.dtype, shape=tensor.shape,
-            load=partial(_kept_tensor_bytes, model, tensor.name),
+            load=partial(_kept_tensor_bytes, quantized, model, tensor.name),
         )  # fmt: skip
 
 
@@ -119,8 +119,10 @@ def kept_bytes(model: Model, layer: Layer) -> np.ndarray:
     return tensor_bytes(stored_form(layer, model.weight(layer.name)))
 
 
-def _kept_tensor_bytes(model: Model, name: str) -> np.ndarray:
-    return tensor_bytes(model.kept(name))
+def _kept_tensor_bytes(quantized: QuantizedModel, model: Model, name: str) -> np.ndarray:
+    """Return the bytes of a norm, a bias or a buffer: the corrected one where there is one."""
+    tensor = model.kept(name)
+    return tensor_bytes(quantized.kept.get(name, tensor).to(tensor.dtype))
 
 
 def _decoded_bytes(quantized: QuantizedModel, layer: Layer) -> np.ndarray:

@@ -52,15 +52,29 @@ class Geometry:
         walk = zip(sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True)
         return tuple((n + 2 * p - dil * (k - 1) - 1) // s + 1 for n, k, s, p, dil in walk)
 
+    def inputs(self, x: torch.Tensor) -> torch.Tensor | None:
+        """Return what the layer's matrix is multiplied with, ``[groups, positions of all samples, columns]``.
+
+        ``x`` is the layer's input.  None for a transposed convolution, whose positions overlap.
+        """
+        if self.transposed:
+            return None
+        patches = self._patches(x)
+        return patches.reshape(len(x), self.groups, -1, patches.shape[-1]).permute(1, 0, 3, 2).flatten(1, 2)
+
+    def _patches(self, wide: torch.Tensor) -> torch.Tensor:
+        """Return the kernel's view of ``wide`` at every position, ``[samples, channels * kernel, positions]``."""
+        one = len(self.kernel) == 1
+        return F.unfold(
+            wide.unsqueeze(2) if one else wide, *(_pair(v, fill, one) for v, fill in
+            ((self.kernel, 1), (self.dilation, 1), (self.padding, 0), (self.stride, 1))),
+        )  # fmt: skip
+
     def weight_gradients(self, layer: Layer, x: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
         """Return each sample's gradient as the layer's matrix, ``[samples, rows, columns]``."""
         wide, narrow = (d, x) if self.transposed else (x, d)
         samples, groups = x.shape[0], self.groups
-        one = len(self.kernel) == 1
-        patches = F.unfold(
-            wide.unsqueeze(2) if one else wide, *(_pair(v, fill, one) for v, fill in
-            ((self.kernel, 1), (self.dilation, 1), (self.padding, 0), (self.stride, 1))),
-        )  # fmt: skip
+        patches = self._patches(wide)
         patches = patches.reshape(samples * groups, patches.shape[1] // groups, -1)
         flat = narrow.reshape(samples * groups, narrow.shape[1] // groups, -1)
         stored = torch.bmm(flat, patches.transpose(1, 2)).reshape(samples, *layer.shape)

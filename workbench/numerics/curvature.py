@@ -25,7 +25,8 @@ class Curvature:
 
     ``rows`` float64 ``[rows]`` and ``columns`` float64 ``[columns]`` weigh the matrix view of the weight: for a linear
     layer diag G and diag A; for an embedding the share of tokens that use a row, and diag G at its output.  ``full`` is
-    A, float32 ``[columns, columns]``, or None.
+    A, float32 ``[columns, columns]``, or None; for a convolution ``[groups, columns, columns]``, of the unfolded inputs
+    of each of its groups, which serve equal runs of rows.
     """
 
     rows: np.ndarray
@@ -36,7 +37,8 @@ class Curvature:
     def __post_init__(self) -> None:
         if self.rows.ndim != 1 or self.columns.ndim != 1:
             raise ValueError(f"expected vectors; got shapes {self.rows.shape} and {self.columns.shape}")
-        if self.full is not None and self.full.shape != (self.columns.size, self.columns.size):
+        square = (self.columns.size, self.columns.size)
+        if self.full is not None and (self.full.shape[-2:] != square or self.full.ndim not in (2, 3)):
             raise ValueError(f"full: expected a square matrix over {self.columns.size} columns; got {self.full.shape}")
 
     def merge(self, other: Curvature) -> Curvature:
@@ -90,13 +92,26 @@ def predicted_loss_full(difference: torch.Tensor, curvature: Curvature) -> float
     _check(difference, curvature)
     if curvature.full is None:
         raise ValueError("the full second moment of the inputs was not collected; use predicted_loss")
-    full = torch.from_numpy(curvature.full).to(difference.device)
     weights = torch.from_numpy(curvature.rows).to(difference.device)
-    loss = torch.zeros((), dtype=torch.float64, device=difference.device)
-    for part in row_tiles(*difference.shape):
-        tile = difference[part].detach().to(torch.float32)
-        loss += ((tile @ full) * tile).sum(dim=1).to(torch.float64) @ weights[part]
-    return 0.5 * float(loss)
+    return 0.5 * float(output_energy(difference, torch.from_numpy(curvature.full)) @ weights)
+
+
+def output_energy(matrix: torch.Tensor, full: torch.Tensor) -> torch.Tensor:
+    """Return ``(M A M^T)_ii``, float64 ``[rows]``: the mean square of each output that ``matrix`` gives.
+
+    ``full`` is A, ``[columns, columns]`` or ``[groups, columns, columns]``.
+    """
+    import torch
+
+    full = full.to(matrix.device).reshape(-1, *full.shape[-2:])
+    run = len(matrix) // len(full)
+    found = torch.zeros(len(matrix), dtype=torch.float64, device=matrix.device)
+    for group, moment in enumerate(full):
+        for part in row_tiles(run, matrix.shape[1]):
+            rows = slice(group * run + part.start, group * run + part.stop)
+            tile = matrix[rows].detach().to(torch.float32)
+            found[rows] = ((tile @ moment) * tile).sum(dim=1).to(torch.float64)
+    return found
 
 
 def _check(difference: torch.Tensor, curvature: Curvature) -> None:

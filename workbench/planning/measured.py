@@ -10,7 +10,7 @@ import torch
 from workbench.models.batches import Data, tappable, units_of
 from workbench.models.divergence import sample_divergence
 from workbench.models.model import Model
-from workbench.numerics.curvature import Curvature
+from workbench.numerics.curvature import Curvature, output_energy
 from workbench.planning.rounding import round_weight
 
 REFERENCE_BYTES = 1 << 30
@@ -85,16 +85,14 @@ def output_rows(
             rounded = round_weight(name, weight, scheme, algorithm, moment).values
             if moment is not None and moment.full is not None:
                 full = torch.from_numpy(moment.full)
-                losses[scheme] = _energy(rounded - weight, full) / max(_energy(weight, full), 1e-300)
+                losses[scheme] = float(
+                    output_energy(rounded - weight, full).sum() / output_energy(weight, full).sum().clamp_min(1e-300)
+                )
             elif data is not None and name in seen:
                 losses[scheme] = _tapped_error(model, name, rounded, data, batch_size)
             else:
                 losses[scheme] = math.nan
         yield name, losses
-
-
-def _energy(matrix: torch.Tensor, moment: torch.Tensor) -> float:
-    return float(((matrix @ moment) * matrix).sum(dtype=torch.float64))
 
 
 def _tapped_error(model: Model, name: str, rounded: torch.Tensor, data: Data, batch_size: int) -> float:

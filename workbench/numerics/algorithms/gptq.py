@@ -70,7 +70,7 @@ class Gptq:
         return Need.SEQUENCE if self.sequential else Need.SECOND_MOMENT
 
     def quantize(self, weight: torch.Tensor, scheme: Scheme, context: Context) -> Rounded:
-        """Return the weight on the grid of any scheme; convolutions unfolded, with a moment for each of their groups."""
+        """Return the weight on the grid of any scheme; convolutions unfolded, with a moment for each group."""
         assert context.second_moment is not None
         shape = (weight.shape[0], weight.shape[1])
         weight = weight.detach().float()
@@ -93,7 +93,7 @@ def _target(weight: torch.Tensor, curved: Hessian, moment: torch.Tensor, cross_m
     columns = weight.shape[1]
     change = (cross_moment - moment).to(weight).reshape(-1, columns, columns).double()
     pulled = _split(weight, curved.groups).double() @ change
-    moved = torch.linalg.solve(curved.matrix.double(), pulled, left=False)
+    moved: torch.Tensor = torch.linalg.solve(curved.matrix.double(), pulled, left=False)
     return weight + moved.reshape(weight.shape).float()
 
 
