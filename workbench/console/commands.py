@@ -145,6 +145,24 @@ def _export_arguments(entry: argparse.ArgumentParser) -> None:
     _target(entry)
 
 
+def _train_arguments(entry: argparse.ArgumentParser) -> None:
+    _session(entry)
+    entry.add_argument("--plan", metavar="PLAN.json", help="the plan (default: the session's current plan)")
+    entry.add_argument("--data", metavar="DATA", help="what to train on (default: the calibration data)")
+    entry.add_argument("--steps", type=_positive, default=1000, metavar="N", help="batches to train on (default 1000)")
+    entry.add_argument("--learning-rate", type=float, default=0.02, metavar="R", help="in steps of the grid (0.02)")
+    entry.add_argument(
+        "--loss", choices=("kl", "task"), default="kl", help="kl to the original model (default), or task"
+    )
+    entry.add_argument("--samples", type=_positive, metavar="N", help="how many samples (default: all)")
+    entry.add_argument(
+        "--batch-size", type=_positive, metavar="N", help="samples in a batch (default 4 texts, 64 images)"
+    )
+    entry.add_argument("--seed", type=int, default=0, metavar="N", help="seed of every random choice (default 0)")
+    entry.add_argument("--checkpoint", metavar="FILE", help="save the run here, and go on from it")
+    _target(entry)
+
+
 def _target(entry: argparse.ArgumentParser) -> None:
     from workbench.deployment import EXPORTERS
 
@@ -199,7 +217,7 @@ def _demo(options: argparse.Namespace, progress: Progress) -> Result | None:
 
     if options.headless:
         return demo.run(Path(options.out), progress)
-    launch.open_window(str(demo.language_model()))
+    launch.open_window(demo.MODEL)
     return None
 
 
@@ -287,6 +305,19 @@ def _apply(options: argparse.Namespace, progress: Progress) -> Result:
     return reports.written(tasks.apply(model, plan, options.to, options.out, session=session, progress=progress))
 
 
+def _train(options: argparse.Namespace, progress: Progress) -> Result:
+    from workbench.console import reports
+    from workbench.runtime import training
+
+    session = _load(options.session)
+    paths = training.train_and_export(
+        session, options.to, options.out, plan=_plan_of(options, session), data=options.data, steps=options.steps,
+        learning_rate=options.learning_rate, loss=options.loss, samples=options.samples, batch_size=options.batch_size,
+        seed=options.seed, checkpoint=options.checkpoint, trust=options.trust, progress=progress,
+    )  # fmt: skip
+    return reports.written(paths)
+
+
 def _export(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.console import reports
     from workbench.runtime import tasks
@@ -363,6 +394,9 @@ COMMANDS = (
     _command("apply", "quantize a model by a plan and write it",
              "apply path/to/model --plan plan.json --to safetensors --out quantized.safetensors",
              _apply_arguments, _apply, "written"),
+    _command("train", "train new weights on a plan's number formats and write them",
+             "train S.qwb --plan plan.json --steps 1000 --to safetensors --out trained.safetensors",
+             _train_arguments, _train, "written"),
     _command("export", "write a session's plan or quantized model", "export S.qwb --to script --out replay.py",
              _export_arguments, _export, "written"),
     _command("bench", "time the kernels of this machine", "bench --shape 4096x4096 --batch 1",

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,9 @@ from workbench.console.terminal import readable_bytes, table
 from workbench.errors import BackendUnavailableError
 from workbench.progress import Progress
 
+MODEL = "demo:language-model"
+"""The bundled language model, and its data."""
+
 BITS_PER_WEIGHT = 4.5
 """The budget of the demo's mixed plan."""
 
@@ -22,18 +24,13 @@ EVALUATION_SAMPLES = 64
 """Windows of text that the demo evaluates on; enough for tight intervals, quick on two cores."""
 
 
-def language_model() -> Path:
-    """Return the folder of the bundled language model."""
-    return Path(str(files("workbench_resources"))) / "demo" / "language-model"
-
-
 def run(out: Path, progress: Progress) -> dict[str, Any]:
     """Open, calibrate, score, plan, evaluate, time, save, export, picture; returns the summary object."""
     from workbench.runtime import tasks
 
     out.mkdir(parents=True, exist_ok=True)
-    model = tasks.open(str(language_model()))
-    session = tasks.calibrate(model, "demo:language-model", progress=_part(progress, 0.0, 0.2))
+    model = tasks.open(MODEL)
+    session = tasks.calibrate(model, MODEL, progress=_part(progress, 0.0, 0.2))
     session = tasks.sensitivity(session, "predicted_kl", model=model, progress=_part(progress, 0.2, 0.35))
     plan = tasks.search(session, bits_per_weight=BITS_PER_WEIGHT)
     session = replace(session, plan=plan)
