@@ -7,6 +7,13 @@ For every scheme a file's metadata holds an object of these members:
 - ``table``: the value of each code at scale 1, or null with zero points: then it is ``code - zero_point``.
 - ``rows``, ``columns``: how many rows and columns of the matrix share one scale; null means all.  The entries of
   ``scales`` are ordered by bands of rows, then along the columns; so are ``zero_points``, packed as one row of codes.
+- ``scales``: how they are stored: ``float32``, ``float16``, ``bfloat16`` (bit patterns), ``e8m0`` (the byte ``b`` is
+  ``2**(b - 127)``), ``e4m3`` (FP8 without infinities).
+- ``tensor_scale``: where true, every scale is multiplied by the one float32 of ``tensor_scale``.
+- ``scale_table``: where given, scale ``k`` is ``scale_table[scales[k]] * scales_largest[k // 256] + scales_mean``.
+- ``offsets``: where given, how ``offsets`` (one for each scale) are stored; they are added at the end, and a code's
+  value at scale 1 is the code.
+- ``codebooks``: how ``codebooks[bands, groups, 2**bits]`` is stored: a code's value is its entry, there are no scales.
 - ``cast``: instead of all that, the codes are plain numbers: ``float32``, ``float16``, or ``bfloat16`` bit patterns.
 
     value[r, c] = scales[r // rows, c // columns] * table[code[r, c]]      in float32
@@ -29,19 +36,36 @@ _TILE = 1 << 22
 
 def layout(scheme: Scheme) -> dict[str, Any]:
     """Return the description of ``scheme``; ExportError for a family whose equation it cannot say."""
+    from workbench.numerics.formats.codebook import DoubleScheme, dynamic_map
     from workbench.numerics.formats.half import PassthroughScheme
+    from workbench.numerics.formats.kmeans import KmeansScheme
+    from workbench.numerics.formats.microscaling import NvScheme
     from workbench.numerics.formats.scaled import ScaledScheme
 
     if isinstance(scheme, PassthroughScheme):
-        return {"cast": {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}[scheme.element.name]}
+        return {"cast": _STORED[scheme.element.name]}
+    if isinstance(scheme, KmeansScheme):
+        rows, columns = _shared(scheme.granularity)
+        books = _STORED[scheme.value_format.name]
+        return {"bits": scheme.width, "rows": rows, "columns": columns, "codebooks": books}
     if not isinstance(scheme, ScaledScheme):
         raise ExportError(f"a packed file cannot describe the scheme {scheme.name} yet; export to state-dict instead")
     rows, columns = _shared(scheme.granularity)
     table = [None if math.isnan(value) else value for value in scheme.element.table().tolist()]
-    return {
+    how: dict[str, Any] = {
         "bits": scheme.element.bits, "table": table if scheme.symmetric else None, "rows": rows, "columns": columns,
-        "scales": {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}[scheme.scale_format.name],
+        "scales": _STORED[scheme.scale_format.name],
     }  # fmt: skip
+    if scheme.offset_format is not None:
+        how["offsets"] = _STORED[scheme.offset_format.name]
+    if isinstance(scheme, NvScheme):
+        how["tensor_scale"] = True
+    if isinstance(scheme, DoubleScheme):
+        how["scale_table"] = dynamic_map().tolist()
+    return how
+
+
+_STORED = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "e8m0": "e8m0", "e4m3": "e4m3"}
 
 
 def _shared(granularity: Granularity) -> tuple[int | None, int | None]:
@@ -62,28 +86,64 @@ def decode(how: Mapping[str, Any], shape: tuple[int, int], arrays: Mapping[str, 
     rows, columns = shape
     height, width = how["rows"] or max(rows, 1), how["columns"] or max(columns, 1)
     bands, groups = -(-rows // height), -(-columns // width)
-    scales = widen(arrays["scales"], how["scales"]).reshape(bands, groups)
-    shifts = None
-    if how["table"] is None:
-        shifts = unpack(arrays["zero_points"].reshape(1, -1), bands * groups, how["bits"]).reshape(bands, groups)
-    table = None if shifts is not None else np.array([np.nan if v is None else v for v in how["table"]], np.float32)
+    values = _codebook_values if "codebooks" in how else _scaled_values
+    parts = _parameters(how, arrays, bands, groups)
     out = np.empty(shape, np.float32)
     step = max(_TILE // max(columns, 1), 1)
+    group = np.arange(columns) // width
     for start in range(0, rows, step):
         codes = unpack(arrays["codes"][start : start + step], columns, how["bits"])
-        band = np.arange(start, start + len(codes)) // height
-        if table is not None:
-            value = table[codes]
-        else:
-            assert shifts is not None
-            value = codes.astype(np.float32) - _spread(shifts[band], width, columns).astype(np.float32)
-        out[start : start + step] = value * _spread(scales[band], width, columns)
+        band = (np.arange(start, start + len(codes)) // height)[:, None]
+        out[start : start + step] = values(how, codes, band, group, parts)
     return out
 
 
-def _spread(entries: np.ndarray, width: int, columns: int) -> np.ndarray:
-    """Return ``[rows, groups]`` as ``[rows, columns]``, or as ``[rows, 1]`` where all columns share one entry."""
-    return entries if entries.shape[1] <= 1 else np.repeat(entries, width, axis=1)[:, :columns]
+def _parameters(
+    how: Mapping[str, Any], arrays: Mapping[str, np.ndarray], bands: int, groups: int
+) -> dict[str, np.ndarray]:
+    """Return what the file holds for each group, float32 ``[bands, groups]``; codebooks ``[bands, groups, levels]``."""
+    if "codebooks" in how:
+        return {"codebooks": widen(arrays["codebooks"], how["codebooks"]).reshape(bands, groups, 2 ** how["bits"])}
+    parts = {"scales": _scales(how, arrays).reshape(bands, groups)}
+    if "offsets" in how:
+        parts["offsets"] = widen(arrays["offsets"], how["offsets"]).reshape(bands, groups)
+    elif how["table"] is None:
+        packed = arrays["zero_points"].reshape(1, -1)
+        parts["shifts"] = unpack(packed, bands * groups, how["bits"]).reshape(bands, groups).astype(np.float32)
+    return parts
+
+
+def _scales(how: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    if "scale_table" in how:
+        table = np.array(how["scale_table"], np.float32)
+        codes = arrays["scales"].reshape(-1)
+        scales = table[codes] * arrays["scales_largest"].repeat(256)[: codes.size] + arrays["scales_mean"]
+        most = np.finfo(np.float32).max
+        return np.asarray(np.clip(scales, -most, most))
+    scales = widen(arrays["scales"], how["scales"])
+    return scales * arrays["tensor_scale"] if how.get("tensor_scale") else scales
+
+
+def _scaled_values(
+    how: Mapping[str, Any], codes: np.ndarray, band: np.ndarray, group: np.ndarray, parts: Mapping[str, np.ndarray]
+) -> np.ndarray:
+    if how["table"] is not None:
+        value: np.ndarray = np.array([np.nan if v is None else v for v in how["table"]], np.float32)[codes]
+    else:
+        value = codes.astype(np.float32)
+        if "shifts" in parts:
+            value -= parts["shifts"][band, group]
+    value *= parts["scales"][band, group]
+    if "offsets" in parts:
+        value += parts["offsets"][band, group]
+    return value
+
+
+def _codebook_values(
+    how: Mapping[str, Any], codes: np.ndarray, band: np.ndarray, group: np.ndarray, parts: Mapping[str, np.ndarray]
+) -> np.ndarray:
+    values: np.ndarray = parts["codebooks"][band, group, codes] + np.float32(0)
+    return values
 
 
 def unpack(packed: np.ndarray, columns: int, bits: int) -> np.ndarray:
@@ -98,7 +158,13 @@ def unpack(packed: np.ndarray, columns: int, bits: int) -> np.ndarray:
 
 
 def widen(array: np.ndarray, dtype: str) -> np.ndarray:
-    """Return stored floating-point numbers as float32; ``bfloat16`` comes as bit patterns in uint16."""
+    """Return stored numbers as float32: ``bfloat16`` is bit patterns in uint16, ``e8m0`` and ``e4m3`` in uint8."""
+    if dtype == "e8m0":
+        return np.asarray(np.ldexp(np.float32(1), array.astype(np.int32) - 127), np.float32)
+    if dtype == "e4m3":
+        exponent, mantissa = (array >> 3 & 15).astype(np.int32), (array & 7).astype(np.float32)
+        magnitude = np.ldexp(mantissa / np.float32(8) + (exponent > 0), np.maximum(exponent, 1) - 7)
+        return np.asarray(np.where(array & 128, -magnitude, magnitude), np.float32)
     if dtype == "bfloat16":
         return (array.astype(np.uint32) << np.uint32(16)).view(np.float32)
     return array.astype(np.float32)
