@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QMessageBox
 from workbench.gui import dialogs, options, schemes, settings
 from workbench.gui.desk import Desk
 from workbench.gui.forms import Form
+from workbench.models.layer import LayerKind
 from workbench.numerics.formats import standard_schemes
 from workbench.planning.plan import KEEP
 from workbench.runtime import requests
@@ -72,7 +73,7 @@ class Commands:
         if session is None:
             return False
         self.desk.workspace.open(session, Path(path) if session_file else None)
-        self.desk.workspace.select(layer.name for layer in session.model.layers[:1])
+        self.desk.workspace.select(_first(session))
         if not path.startswith("demo:"):
             settings.remember(path)
         self.desk.say(f"Opened {session.model.name}", _facts(session))
@@ -345,6 +346,13 @@ def data_of(session: Session, which: str) -> str:
         if folder.parent == demo:
             return f"demo:{folder.name}"
     return ""
+
+
+def _first(session: Session) -> tuple[str, ...]:
+    """Return the layer to look at first: one that has inputs."""
+    layers = session.model.layers
+    named = [layer.name for layer in layers if layer.kind is not LayerKind.EMBEDDING] or [one.name for one in layers]
+    return tuple(named[:1])
 
 
 def _facts(session: Session) -> str:

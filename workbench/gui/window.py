@@ -318,7 +318,7 @@ class Window(QMainWindow):
     def reset_layout(self) -> None:
         """Put the docks where they were at first."""
         self.area.restoreState(self._first_layout, settings.LAYOUT_VERSION)
-        self._place_docks()
+        self._size_docks()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Take one local file or folder."""

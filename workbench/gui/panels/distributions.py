@@ -170,7 +170,10 @@ class DistributionsPanel(Panel):
         if active is None:
             self.low.clear()
             self.high.clear()
-            self.figures.setText("Calibrate (F5) to see inputs, outputs and ranges")
+            done = session.calibration is not None
+            self.figures.setText(
+                "No input of this layer was observed" if done else "Calibrate (F5) to see inputs, outputs and ranges"
+            )
             return
         self.method.setCurrentIndex(self.method.findData(active.method))
         self._show_numbers(active.low, active.high)

@@ -17,8 +17,8 @@ from workbench.runtime.workspace import State
 EXPAND_LIMIT = 400
 """Models with more rows open with their blocks closed, but for the first."""
 
-NAME_NEIGHBOURS = 6
-"""The columns up to this one are seen without scrolling where there is room."""
+NAME_NEIGHBOURS = 5
+"""The columns before this one are seen without scrolling where there is room."""
 
 
 class LayersPanel(Panel):
@@ -121,9 +121,13 @@ class LayersPanel(Panel):
         """Give the names what the other important columns leave."""
         super().resizeEvent(event)
         header, metrics = self.view.header(), QFontMetrics(self.font())
-        others = sum(header.sectionSize(column) for column in range(1, NAME_NEIGHBOURS))
         least = metrics.averageCharWidth() * COLUMNS[NAME].width + 12
-        header.resizeSection(NAME, max(least, self.view.viewport().width() - others))
+        room = self.view.viewport().width()
+        for count in range(len(COLUMNS), NAME_NEIGHBOURS - 1, -1):
+            left = room - sum(header.sectionSize(column) for column in range(1, count))
+            if left >= least:
+                break
+        header.resizeSection(NAME, max(least, left))
 
     def _show_count(self, total: int) -> None:
         text = quantities.plural(total, "layer")

@@ -54,10 +54,6 @@ class Comparison(Plot):
             return
         names = ["FP", *(bar.name for bar in self._bars)]
         values = finite([self._baseline, *(bar.value for bar in self._bars)])
-        brushes = [faded(self.colours.baseline, 150)] + [faded(self.colours.quantized, 150)] * len(self._bars)
-        self.item.addItem(
-            pg.BarGraphItem(x=np.arange(values.size), height=values, width=0.6, brushes=brushes, pen=None)
-        )
         x = np.arange(1, values.size)
         low, high = (finite([getattr(bar, end) for bar in self._bars], values[1:]) for end in ("low", "high"))
         self.item.addItem(
@@ -67,9 +63,23 @@ class Comparison(Plot):
             )
         )  # fmt: skip
         self.item.addItem(pg.InfiniteLine(values[0], 0, pen=pen(self.colours.baseline, style=Qt.PenStyle.DashLine)))
+        start = self._fit(values, low, high)
+        self._draw_values(values, bars=start == 0)
         self._draw_predictions(x)
-        self._fit(values, low, high)
         self.item.getAxis("bottom").setTicks([list(enumerate(names))])
+
+    def _draw_values(self, values: np.ndarray, *, bars: bool) -> None:
+        """Draw bars, or points where the axis does not begin at zero: a bar's length would mislead there."""
+        colours = [self.colours.baseline] + [self.colours.quantized] * (values.size - 1)
+        x = np.arange(values.size)
+        if bars:
+            brushes = [faded(colour, 150) for colour in colours]
+            item = pg.BarGraphItem(x=x, height=values, width=0.6, brushes=brushes, pen=None)
+            item.setZValue(-1)
+        else:
+            brushes = [faded(colour, 255) for colour in colours]
+            item = pg.ScatterPlotItem(x, values, size=12, pen=pen(self.colours.base), brush=brushes)
+        self.item.addItem(item)
 
     def _draw_predictions(self, x: np.ndarray) -> None:
         found = [
@@ -86,17 +96,13 @@ class Comparison(Plot):
                 )
             )  # fmt: skip
 
-    def _fit(self, values: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
-        """Show bars from zero unless that would hide all differences."""
-        everything = np.concatenate(
-            [values, low, high, [bar.predicted for bar in self._bars if bar.predicted is not None]]
-        )
-        everything = everything[np.isfinite(everything)]
-        if not everything.size:
-            return
+    def _fit(self, values: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
+        """Begin at zero unless that would hide all differences; returns where the axis begins."""
+        predicted = finite([bar.predicted for bar in self._bars if bar.predicted is not None])
+        everything = np.concatenate([values, low, high, predicted])
         least, most = float(everything.min()), float(everything.max())
-        start = (
-            0.0 if least >= 0 and most - least > 0.1 * most else least - 0.5 * (most - least or abs(most) * 0.1 or 1.0)
-        )
-        self.item.setYRange(start, most + 0.12 * (most - start or 1.0), padding=0)
+        spread = most - least or abs(most) * 0.1 or 1.0
+        start = 0.0 if least >= 0 and most - least > 0.1 * most else least - 0.5 * spread
+        self.item.setYRange(start, most + 0.12 * (most - start), padding=0)
         self.item.setXRange(-0.6, values.size - 0.4, padding=0)
+        return start

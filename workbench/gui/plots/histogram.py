@@ -71,7 +71,10 @@ class Histogram(Plot):
         self.region = None
         self.label("left", "count (log)" if self._log else "count")
         if self._statistics is None or not self._statistics.count:
+            for axis in ("left", "bottom"):
+                self.item.getAxis(axis).setTicks([])
             return
+        self.item.getAxis("bottom").setTicks(None)
         edges, counts = self._statistics.display(BINS)
         heights = np.log10(counts + 1.0) if self._log else counts.astype(float)
         top = float(heights.max()) or 1.0

@@ -38,7 +38,7 @@ class Column:
 
 
 COLUMNS = (
-    Column("Layer", "Blocks and layers in the order of the network", False, 18),
+    Column("Layer", "Blocks and layers in the order of the network", False, 24),
     Column("Scheme", "How the plan stores the weight; double-click or F2 to change it", False, 16),
     Column("Weights", "Histogram of the weight's values, from its least to its greatest", False, 10),
     Column("Loss", "Score of the chosen scheme for this layer alone; lower is better", True, 9),
