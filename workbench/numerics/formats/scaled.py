@@ -32,6 +32,7 @@ from workbench.errors import NonFiniteError, RangeError, SchemeError
 from workbench.numerics.element import Element
 from workbench.numerics.formats.affine import Affine as Affine
 from workbench.numerics.formats.affine import Rule, band, broadcast
+from workbench.numerics.formats.extremes import extremes
 from workbench.numerics.granularity import Granularity, PerGroup
 from workbench.numerics.grouping import Grid, check_granularity, granularity_name, grid, grouped, pooled
 from workbench.numerics.packing import pack, packed_width, unpack
@@ -321,20 +322,9 @@ class ScaledScheme(Scheme):
         return low + cut, high - cut
 
     def _extremes(self, weight: torch.Tensor, cut: Grid) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the least and greatest value of each tile, float32 ``[bands, groups]``.
-
-        Zero is included, except with floating zero points.
-        """
-        import torch
-
-        low, high = _row_extremes(weight, cut)
-        if not bool((low.isfinite() & high.isfinite()).all()):
-            bad = weight.numel() - int(weight.to(torch.float32).isfinite().sum())
-            raise NonFiniteError(
-                f"{bad} of {weight.numel()} values of a {cut.rows} x {cut.columns} matrix are NaN, infinite or beyond "
-                f"float32; {self.name} stores finite values only"
-            )
-        low, high = pooled(low, cut.height, "min") + 0.0, pooled(high, cut.height, "max") + 0.0  # -0 becomes +0
+        """Return the ends of each tile's range, float32 ``[bands, groups]``; zero inside unless zero points float."""
+        compiled = weight.numel() >= COMPILED_FROM and weight.device.type == "cpu"
+        low, high = extremes(weight, cut, self.name, compiled=compiled)
         return (low, high) if self.offset_format is not None else (low.clamp(max=0.0), high.clamp(min=0.0))
 
     def _search(
@@ -393,22 +383,6 @@ class ScaledScheme(Scheme):
         exact = grouped(tile.to(torch.float32), width, "edge")
         shifted = exact if offset is None else exact - offset
         return self.element.snap_(shifted / (scale + (scale == 0)), zero_point)
-
-
-def _row_extremes(weight: torch.Tensor, cut: Grid) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the least and greatest value of each row's groups, float32 ``[rows, groups]``."""
-    import torch
-
-    if weight.numel() >= COMPILED_FROM and weight.device.type == "cpu":
-        from workbench.numerics.formats import scaled_compiled
-
-        return scaled_compiled.extremes(weight, cut.width)
-    low = torch.zeros(cut.rows, cut.groups, dtype=torch.float32, device=weight.device)
-    high = torch.zeros_like(low)
-    for part in row_tiles(cut.rows, cut.columns):
-        least, greatest = grouped(weight[part], cut.width, "edge").aminmax(dim=-1)
-        low[part], high[part] = least.to(torch.float32), greatest.to(torch.float32)
-    return low, high
 
 
 def default_scale_format(granularity: Granularity) -> ScaleFormat:
