@@ -142,6 +142,7 @@ class PlanPanel(Panel):
         combo.setToolTip(f"{name} of the selected layers")
         combo.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         combo.setMaxVisibleItems(24)
+        combo.setMinimumWidth(combo.fontMetrics().horizontalAdvance("int4-g32-asym") + 34)
         combo.activated.connect(lambda _: self._chosen(combo, field))
         return combo
 
@@ -202,7 +203,7 @@ def _label(name: str) -> str:
     if name in (MIXED, FLOATING):
         return name
     if name == KEEP:
-        return "keep in floating point"
+        return "keep in FP"
     return METHOD_LABELS.get(name, name)
 
 
