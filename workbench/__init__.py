@@ -29,6 +29,7 @@ _WHERE = {
     "sensitivity": "workbench.runtime.tasks",
     "start": "workbench.runtime.tasks",
     "time_kernels": "workbench.runtime.tasks",
+    "train": "workbench.runtime.training",
 }
 
 __all__ = [*sorted(_WHERE), "__version__"]
@@ -65,4 +66,5 @@ if TYPE_CHECKING:
     from workbench.runtime.tasks import sensitivity as sensitivity
     from workbench.runtime.tasks import start as start
     from workbench.runtime.tasks import time_kernels as time_kernels
+    from workbench.runtime.training import train as train
     from workbench.storage.session import Session as Session

@@ -19,3 +19,12 @@ class Progress(Protocol):
 
 def silent(fraction: float, text: str, partial: Any = None) -> None:
     """Report to nobody."""
+
+
+def part_of(progress: Progress, start: float, stop: float) -> Progress:
+    """Return a progress that fills the share from ``start`` to ``stop`` of ``progress``."""
+
+    def report(fraction: float, text: str, partial: Any = None) -> None:
+        progress(start + (stop - start) * fraction, text, partial)
+
+    return report

@@ -13,12 +13,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from workbench.errors import MissingResultError
 from workbench.models.batches import Data, require_data
 from workbench.models.model import Model
 from workbench.numerics.algorithms.algorithm import Rounded
 from workbench.numerics.algorithms.lsq import LearnedMatrix
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
+from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.planning.learn_checkpoint import Checkpoint, run_key
 from workbench.planning.learn_data import Samples
 from workbench.planning.learn_loop import LearnOptions, Replacement, Run, through
@@ -54,6 +56,44 @@ def learn_rounding(
     )  # fmt: skip
     run.learn(saved_at(checkpoint, model, schemes, data, chosen, "rounding"))
     return {name: matrix.rounded() for name, matrix in matrices.items()}
+
+
+def learn_remaining(
+    model: Model,
+    schemes: Mapping[str, str],
+    others: Mapping[str, QuantizedTensor],
+    *,
+    data: Data | None,
+    inputs: Mapping[str, Replacement],
+    curvature: Mapping[str, Curvature],
+    checkpoint: str | Path | None = None,
+    progress: Progress = silent,
+) -> tuple[dict[str, QuantizedTensor], list[str]]:
+    """Return the stored form of the layers of ``schemes``, learned beside ``others``, and notes on what was kept.
+
+    Raises MissingResultError without data, and what :func:`learn_rounding` raises.
+    """
+    if data is None:
+        raise MissingResultError(
+            f"the plan learns the rounding of {_listed(schemes)} on calibration data, and none were given; calibrate "
+            "and give the session (workbench apply ... --session S.qwb), or choose rtn-clip"
+        )
+    kept = [name for name in schemes if name in model.summary.non_finite]
+    notes = [f"the weight of {name} holds NaN or infinite values; it was kept in floating point" for name in kept]
+    finite = {name: scheme for name, scheme in schemes.items() if name not in kept}
+    if not finite:
+        return {}, notes
+    decoded = {name: parse_scheme(stored.scheme).decode(stored) for name, stored in others.items()}
+    found = learn_rounding(
+        model, finite, data, student=model.with_weights(decoded), inputs=inputs, curvature=curvature,
+        checkpoint=checkpoint, progress=progress,
+    )  # fmt: skip
+    return {name: parse_scheme(finite[name]).encode(one.values, one.parameters) for name, one in found.items()}, notes
+
+
+def _listed(names: Mapping[str, str]) -> str:
+    first = next(iter(names))
+    return first if len(names) == 1 else f"{first} and {len(names) - 1} more layers"
 
 
 def first_fits(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.errors import CannotRunError, MissingResultError, PlanError
 from workbench.models.dataset import DataRecord
@@ -17,10 +17,10 @@ from workbench.models.evaluation import Evaluation, Timing
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.numerics.formats import parse_scheme, standard_schemes
-from workbench.planning.plan import KEEP, Assignment, Plan, resolve
+from workbench.planning.plan import KEEP, LEARNED, Assignment, Plan, resolve
 from workbench.planning.sensitivity import METRICS, Sensitivity
 from workbench.planning.totals import plan_totals
-from workbench.progress import Progress, silent
+from workbench.progress import Progress, part_of, silent
 from workbench.runtime import session_data
 from workbench.runtime.calibrated_ranges import all_ranges, ranges_in_force
 from workbench.runtime.environment import environment
@@ -87,11 +87,11 @@ def calibrate(
     """
     from workbench.models.calibrate import calibrate as observe
 
-    session = _session_for(model, session, _part(progress, 0.0, 0.1))
+    session = _session_for(model, session, part_of(progress, 0.0, 0.1))
     statistics = dict(session.statistics)
     if model.summary.cannot_run is None:
         dataset = session_data.for_calibration(model, data, samples=samples, seed=seed)
-        found = observe(model, dataset, batch_size=batch_size, seed=seed, progress=_part(progress, 0.1, 0.85))
+        found = observe(model, dataset, batch_size=batch_size, seed=seed, progress=part_of(progress, 0.1, 0.85))
         statistics = {key: value for key, value in statistics.items() if key[1] == "weight"} | dict(found.statistics)
         session = replace(
             session,
@@ -102,7 +102,7 @@ def calibrate(
         )
     elif data is not None:
         raise CannotRunError(f"{model.summary.name} cannot be calibrated on data: {model.summary.cannot_run}")
-    ranges = all_ranges(statistics, _part(progress, 0.85, 1.0))
+    ranges = all_ranges(statistics, part_of(progress, 0.85, 1.0))
     return replace(
         session,
         environment=environment(),
@@ -199,18 +199,30 @@ def complete_table(
 def quantize(
     model: Model, plan: Plan, *, session: Session | None = None, progress: Progress = silent
 ) -> QuantizedModel:
-    """Quantize ``model`` by ``plan``; ranges and curvature come from ``session``.
+    """Quantize ``model`` by ``plan``; ranges, curvature and the calibration data come from ``session``.
 
+    The same session and plan give the same bits, so what was evaluated is what is exported.
     Raises FingerprintMismatchError for a plan or session of another model, UnmatchedRuleError, SchemeError, and
     MissingResultError if static input schemes lack a calibrated range.
     """
     from workbench.planning.quantize import quantize as apply_plan
 
-    _require_same(model.summary, plan, session)
+    require_same(model.summary, plan, session)
     return apply_plan(
         model, plan, ranges=session.active_ranges if session else {}, curvature=session.curvature if session else {},
-        progress=progress,
+        data=_learning_data(model, plan, session), progress=progress,
     )  # fmt: skip
+
+
+def _learning_data(model: Model, plan: Plan, session: Session | None) -> Dataset | None:
+    """Open the calibration's data again if the plan learns on them or transforms by them; else, or without any, None."""
+    from workbench.planning.rounding import needs_sequence
+
+    used = {a.algorithm for a in resolve(plan, model.summary.layers).values() if a.weights != KEEP}
+    learns = bool(plan.transforms) or LEARNED in used or any(needs_sequence(name) for name in used)
+    if not learns or session is None or session.calibration is None:
+        return None
+    return session_data.recorded(model, session.calibration)
 
 
 def evaluate(
@@ -233,15 +245,15 @@ def evaluate(
     from workbench.models.evaluate import evaluate as measure
 
     plan = plan or session.plan
-    _require_same(session.model, plan, None)
+    require_same(session.model, plan, None)
     if session.model.cannot_run is not None:
         raise CannotRunError(f"{session.model.name} cannot be evaluated: {session.model.cannot_run}")
     sums = plan_totals(session.model, plan, session.sensitivities.get("predicted_kl"))
     model = model or reopen(session.model, trust=trust)
     dataset = session_data.for_evaluation(model, session, data, samples=samples, seed=seed)
-    quantized = quantize(model, plan, session=session, progress=_part(progress, 0.0, 0.3))
+    quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.3))
     metrics = measure(
-        model, quantized.bind(model), dataset, batch_size=batch_size, seed=seed, progress=_part(progress, 0.3, 1.0)
+        model, quantized.bind(model), dataset, batch_size=batch_size, seed=seed, progress=part_of(progress, 0.3, 1.0)
     )
     return Evaluation(
         plan_name=plan.name, plan_hash=plan.hash, data_name=dataset.record.name, data_hash=dataset.record.content_hash,
@@ -304,8 +316,8 @@ def apply(
     from workbench.deployment import exporter
 
     chosen = exporter(kind)
-    quantized = quantize(model, plan, session=session, progress=_part(progress, 0.0, 0.7))
-    return chosen.export(quantized, model, Path(out), _part(progress, 0.7, 1.0))
+    quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
+    return chosen.export(quantized, model, Path(out), part_of(progress, 0.7, 1.0))
 
 
 def export(
@@ -331,7 +343,7 @@ def export(
         return apply(model, plan, kind, out, session=session, progress=progress)
     from workbench.planning.quantize import QuantizedModel
 
-    _require_same(session.model, plan, None)
+    require_same(session.model, plan, None)
     resolve(plan, session.model.layers)
     bare = QuantizedModel(summary=session.model, plan=plan, tensors={}, ranges=session.active_ranges)
     return chosen.export(bare, None, Path(out), progress)
@@ -374,17 +386,8 @@ def _calibrated(session: Session, metric: str) -> DataRecord:
     return session.calibration
 
 
-def _require_same(summary: ModelSummary, plan: Plan, session: Session | None) -> None:
+def require_same(summary: ModelSummary, plan: Plan, session: Session | None) -> None:
     if plan.fingerprint is not None:
         summary.require_fingerprint(plan.fingerprint, f"the plan {plan.name!r}")
     if session is not None:
         summary.require_fingerprint(session.model.fingerprint, "the session")
-
-
-def _part(progress: Progress, start: float, stop: float) -> Progress:
-    """Return a progress that fills the share from ``start`` to ``stop``."""
-
-    def report(fraction: float, text: str, partial: Any = None) -> None:
-        progress(start + (stop - start) * fraction, text, partial)
-
-    return report
