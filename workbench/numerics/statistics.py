@@ -158,14 +158,34 @@ def observe(tensor: torch.Tensor, channel_axis: int) -> LayerStatistics:
     """Return the statistics of a floating-point ``tensor`` of any shape whose channels lie along ``channel_axis``.
 
     float16, bfloat16 and float32 are exact (values, extremes, bins); float64 is rounded to float32 first.  Sums are
-    formed in float32 over short runs, then in float64.  Two passes over the tensor: extremes, then sums and histogram.
+    formed in float32 over short runs, then in float64.
     """
+    return observe_channels(tensor, channel_axis)[0]
+
+
+def observe_channels(tensor: torch.Tensor, channel_axis: int) -> tuple[LayerStatistics, np.ndarray]:
+    """Return :func:`observe`'s statistics, and each channel's sum of squares of finite values, float64 ``[channels]``.
+
+    One walk over the memory, in compiled code; on other devices, and where something is NaN or infinite, torch's own
+    operations in two.
+    """
+    tensor = tensor.detach()
+    if tensor.device.type == "cpu" and tensor.numel() and tensor.dim():
+        from workbench.numerics.statistics_walk import walk
+
+        found = walk(tensor, channel_axis)
+        if found is not None:
+            return found
+    return _observe_by_torch(tensor, channel_axis)
+
+
+def _observe_by_torch(tensor: torch.Tensor, channel_axis: int) -> tuple[LayerStatistics, np.ndarray]:
+    """The same for any device, NaN and infinity: extremes first, then sums and histogram."""
     import torch
 
-    tensor = tensor.detach()
     channels = tensor.shape[channel_axis] if tensor.dim() else 1
     if not tensor.numel():
-        return LayerStatistics.empty(channels)
+        return LayerStatistics.empty(channels), np.zeros(channels)
     blocks = _Blocks.of(tensor, channel_axis)
     low, high = blocks.extremes()
     bad = 0
@@ -176,7 +196,7 @@ def observe(tensor: torch.Tensor, channel_axis: int) -> LayerStatistics:
         low = _masked_extreme(tensor, finite, channel_axis, torch.inf)
         high = _masked_extreme(tensor, finite, channel_axis, -torch.inf)
         blocks = _Blocks.of(torch.where(finite, tensor, zero), channel_axis)
-    return _summed(blocks, low, high, tensor.numel(), bad)
+    return _summed(blocks, low, high, tensor.numel(), bad), blocks.squares()
 
 
 def _summed(blocks: _Blocks, low: torch.Tensor, high: torch.Tensor, numel: int, bad: int) -> LayerStatistics:
@@ -256,6 +276,13 @@ class _Blocks:
         if self._by_channel():
             return torch.cat(lows).to(torch.float32), torch.cat(highs).to(torch.float32)
         return torch.stack(lows).amin(0).to(torch.float32), torch.stack(highs).amax(0).to(torch.float32)
+
+    def squares(self) -> np.ndarray:
+        """Return the sum of squares of each channel, float64."""
+        import torch
+
+        found: np.ndarray = self.blocks.to(torch.float64).square().sum(dim=(0, 2)).cpu().numpy()
+        return found
 
     def sums(self, exponent: int) -> tuple[float, float, np.ndarray]:
         """Return the sum, the sum of squares and the histogram of finite values below ``2**exponent``.
