@@ -64,6 +64,11 @@ class NetworkModel:
         return frozenset(self._body.hooks)
 
     @property
+    def network(self) -> nn.Module:
+        """The network itself, for hooks; never change its parameters."""
+        return self._body.network
+
+    @property
     def device(self) -> torch.device:
         """Where the parameters lie; batches are moved there."""
         first = next(iter(self._parameters.values()), None)

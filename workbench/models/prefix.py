@@ -116,7 +116,11 @@ def _inputs(
 
     with suppress(_Reached):
         model.run(batch, tap=tap, inputs=quantizers, layers=stage.layers[:1])
-    tensor = found[0]
+    return stage_inputs(stage, found[0], batch)
+
+
+def stage_inputs(stage: Stage, tensor: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """Return the input ``tensor`` of a layer as ``[groups, positions, columns]``, float32, without padding tokens."""
     if stage.geometry is not None:
         drawn = drawn_inputs(stage.geometry, tensor)
         assert drawn is not None

@@ -45,8 +45,8 @@ def quantize_in_sequence(
     if data is None:
         name, assignment = next(iter(assignments.items()))
         raise MissingResultError(
-            f"{assignment.algorithm} quantizes {name} with the calibration's data at hand, and none is given; calibrate "
-            "and give the session (workbench apply ... --session S.qwb), or choose rtn-clip, which looks at weights only"
+            f"{assignment.algorithm} quantizes {name} with the calibration's data, and none is given; calibrate and "
+            "give the session (workbench apply ... --session S.qwb), or choose rtn-clip, which looks at weights only"
         )
     require_data(model, data, "quantizing layer by layer")
     found: dict[str, QuantizedTensor] = {}

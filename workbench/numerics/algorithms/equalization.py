@@ -1,0 +1,38 @@
+"""Cross-layer equalization: scale the channels between two layers so that both use their range evenly.
+
+Nagel, van Baalen, Blankevoort and Welling, "Data-Free Quantization Through Weight Equalization and Bias Correction",
+ICCV 2019, section 4.1.  Between ``y = f(W1 x + b1)`` and ``W2 y``, with ``f(s t) = s f(t)`` for ``s > 0`` (ReLU, leaky
+ReLU, none), channel ``i`` may be divided by ``s_i`` and multiplied again: the function stays.  With ``r`` the largest
+magnitudes of the channel in both weights, ``s_i = sqrt(r1_i / r2_i)`` makes both ``sqrt(r1_i r2_i)``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+
+def equalizing_scales(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    """Return ``s`` float32 ``[channels]``; 1 for a channel that is zero in either weight.
+
+    ``first`` is ``[channels, inputs]``; ``second`` ``[outputs, channels]`` or ``[outputs, channels, kernel]``.
+    """
+    import torch
+
+    one = first.detach().float().abs().flatten(1).amax(dim=1)
+    other = second.detach().float().abs().transpose(0, 1).flatten(1).amax(dim=1)
+    both = (one > 0) & (other > 0)
+    ratio = torch.where(both, one, 1.0) / torch.where(both, other, 1.0)
+    return ratio.sqrt()
+
+
+def equalized(
+    first: torch.Tensor, bias: torch.Tensor | None, second: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]:
+    """Return both weights and the first one's bias with channels equalized; shapes as in ``equalizing_scales``."""
+    scales = equalizing_scales(first, second)
+    before = scales.to(first.dtype).reshape(-1, *(1,) * (first.dim() - 1))
+    after = scales.to(second.dtype).reshape(1, -1, *(1,) * (second.dim() - 2))
+    return first / before, None if bias is None else bias / scales.to(bias.dtype), second * after
