@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from math import prod
 
 from workbench.errors import FingerprintMismatchError
 from workbench.models.layer import KeptTensor, Layer, LayerKind
@@ -25,7 +26,7 @@ class ModelSource:
     """How to open the model again: enough for a replay script and for the engine process.
 
     ``kind`` is the source's registry name (``huggingface``, ``exported_program``, ``python_module``,
-    ``safetensors``); ``path`` the file or folder; ``factory`` and ``weights`` serve Python modules only.
+    ``safetensors``, ``state_dict``); ``path`` the file or folder; ``factory`` and ``weights`` serve Python modules only.
     """
 
     kind: str
@@ -56,24 +57,22 @@ class ModelSummary:
         """Every layer under its name."""
         return {layer.name: layer for layer in self.layers}
 
-    @property
+    @cached_property
     def stored(self) -> tuple[Layer, ...]:
         """The layers that own their tensor: tied layers are counted once."""
         return tuple(layer for layer in self.layers if layer.tied_to is None)
 
-    @property
+    @cached_property
     def parameters(self) -> int:
         """Weights of all layers, tied ones once, and the elements of kept tensors."""
-        from math import prod
-
         return sum(layer.parameters for layer in self.stored) + sum(prod(tensor.shape) for tensor in self.kept)
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         """Bytes of all tensors as stored, tied ones once."""
         return sum(layer.nbytes for layer in self.stored) + self.kept_nbytes
 
-    @property
+    @cached_property
     def kept_nbytes(self) -> int:
         """Bytes of the tensors that stay in floating point under every plan."""
         return sum(tensor.nbytes for tensor in self.kept)
