@@ -26,7 +26,7 @@ class ModelSource:
     """How to open the model again: enough for a replay script and for the engine process.
 
     ``kind`` is the source's registry name (``huggingface``, ``exported_program``, ``python_module``,
-    ``safetensors``, ``state_dict``); ``path`` the file or folder; ``factory`` and ``weights`` serve Python modules only.
+    ``safetensors``, ``state_dict``); ``path`` the file or folder; ``factory`` and ``weights`` serve Python files.
     """
 
     kind: str
