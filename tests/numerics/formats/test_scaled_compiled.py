@@ -28,7 +28,14 @@ NAMES = (
     "mxfp4",
     "nvfp4",
     "fp8-e4m3-b16x16",
+    "mxfp8-e5m2",
+    "mxint8",
+    "fp6-e3m2-g32",
+    "fp8-e4m3fnuz-tensor",
+    "fp4-e2m1-channel",
     "nf4-b64",
+    "nf4-b64-dq",
+    "fp4-bnb-b7",
 )
 
 Answers = tuple[Parameters, torch.Tensor, QuantizedTensor, torch.Tensor]
@@ -89,7 +96,9 @@ def test_they_give_the_same_bytes(
         assert array.dtype == plain[2].arrays[key].dtype and array.tobytes() == plain[2].arrays[key].tobytes(), key
 
 
-@pytest.mark.parametrize("name", ["int4-g32", "int4-channel-asym", "int4-g64-asym-zfp16", "int8-tensor"])
+@pytest.mark.parametrize(
+    "name", ["int4-g32", "int4-channel-asym", "int4-g64-asym-zfp16", "int8-tensor", "nf4-b64", "mxfp4"]
+)
 def test_weights_outside_the_fitted_range(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """GPTQ rounds what it never fitted: far beyond, infinite, or NaN, which round keeps and encode refuses."""
     scheme = parse_scheme(name)

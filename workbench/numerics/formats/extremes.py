@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def extremes(weight: torch.Tensor, cut: Grid, scheme: str, *, compiled: bool) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the least and greatest value of each tile, float32 ``[bands, groups]``, never -0.
 
-    ``compiled`` takes the kernel, which gives the same.  Raises NonFiniteError, naming ``scheme``, if any is not finite.
+    ``compiled`` takes the kernel, which gives the same.  Raises NonFiniteError naming ``scheme``.
     """
     if compiled:
         from workbench.numerics.formats import scaled_compiled

@@ -169,8 +169,10 @@ class ScaledScheme(Scheme):
         weight = weight.detach()
         rows, columns = self._grid(weight).rows, weight.shape[1]
         if self._compiled(weight):
-            from workbench.numerics.formats import scaled_compiled
+            from workbench.numerics.formats import scaled_compiled, table_compiled
 
+            if not self.element.shiftable:
+                return table_compiled.rounded(weight, parameters, self.element)
             return scaled_compiled.rounded(weight, parameters, -self.element.lowest, self.element.bits)
         out = torch.empty(rows, columns, dtype=torch.float32, device=weight.device)
         for part in row_tiles(rows, columns):
@@ -204,9 +206,12 @@ class ScaledScheme(Scheme):
         bits = self.element.bits
         told = f"a matrix of shape {rows} x {columns} holds NaN; it has no code"
         if self._compiled(weight):
-            from workbench.numerics.formats import scaled_compiled
+            from workbench.numerics.formats import scaled_compiled, table_compiled
 
-            packed, bad = scaled_compiled.encode(weight, parameters, -self.element.lowest, bits)
+            if self.element.shiftable:
+                packed, bad = scaled_compiled.encode(weight, parameters, -self.element.lowest, bits)
+            else:
+                packed, bad = table_compiled.encode(weight, parameters, self.element)
             if bad:
                 raise NonFiniteError(told)
             return np.asarray(packed)
@@ -222,7 +227,8 @@ class ScaledScheme(Scheme):
 
     def _compiled(self, weight: torch.Tensor) -> bool:
         """Return whether ``weight`` is large enough for the compiled kernels, and of a kind that they know."""
-        return self.element.shiftable and weight.numel() >= COMPILED_FROM and weight.device.type == "cpu"
+        known = self.element.shiftable or self.element.bits <= 4
+        return known and weight.numel() >= COMPILED_FROM and weight.device.type == "cpu"
 
     def _scale_arrays(self, parameters: Parameters, cut: Grid) -> dict[str, np.ndarray]:
         return {"scales": self.scale_format.store(cut.stored(parameters.scale))}
@@ -237,10 +243,12 @@ class ScaledScheme(Scheme):
 
         cut = grid(self.granularity, stored.shape)
         parameters = self._settled(self._stored_affine(stored, cut), cut)
-        if self.element.shiftable and cut.rows * cut.columns >= COMPILED_FROM:
-            from workbench.numerics.formats import scaled_compiled
+        if cut.rows * cut.columns >= COMPILED_FROM:
+            from workbench.numerics.formats import scaled_compiled, table_compiled
 
             packed, zero = stored.arrays["codes"], -self.element.lowest
+            if not self.element.shiftable:
+                return table_compiled.decode(packed, stored.shape, parameters, self.element)
             return scaled_compiled.decode(packed, stored.shape, parameters, zero, self.element.bits)
         codes = unpack(stored.arrays["codes"], cut.columns, self.element.bits)
         out = torch.empty(stored.shape, dtype=torch.float32)

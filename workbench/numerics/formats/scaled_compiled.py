@@ -40,7 +40,7 @@ def extremes(weight: torch.Tensor, width: int) -> tuple[torch.Tensor, torch.Tens
     high = np.empty_like(low)
 
     def task(part: slice) -> None:
-        tile = _plain(weight[part]).view(np.int32)
+        tile = plain(weight[part]).view(np.int32)
         scaled_kernels.extremes(tile, width, low[part].view(np.int32), high[part].view(np.int32))
 
     in_parallel(task, row_tiles(rows, columns, elements=_band_elements(weight)))
@@ -59,7 +59,7 @@ def encode(weight: torch.Tensor, parameters: Parameters, zero: float, bits: int)
     bad = []
 
     def task(part: slice) -> None:
-        tile = _plain(weight[part])
+        tile = plain(weight[part])
         width, scale, shift, offset = _width(parameters, columns), *(_band(member, part) for member in members)
         bad.append(scaled_kernels.encode(tile, width, scale, shift, offset, top, bits, packed[part]))
 
@@ -94,7 +94,7 @@ def rounded(weight: torch.Tensor, parameters: Parameters, zero: float, bits: int
     top: Any = np.float32(2**bits - 1)
 
     def task(part: slice) -> None:
-        tile = _plain(weight[part])
+        tile = plain(weight[part])
         width, scale, shift, offset = _width(parameters, columns), *(_band(member, part) for member in members)
         scaled_kernels.round_to(tile, width, scale, shift, offset, shifted, top, out[part])
 
@@ -106,7 +106,8 @@ def _width(parameters: Parameters, columns: int) -> int:
     return min(parameters.width, columns)
 
 
-def _plain(tile: torch.Tensor) -> Array:
+def plain(tile: torch.Tensor) -> Array:
+    """Return a band as contiguous float32, without a copy where it is that already."""
     import torch
 
     return tile.to(torch.float32).contiguous().numpy()
