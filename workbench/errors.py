@@ -74,6 +74,10 @@ class FingerprintMismatchError(PlanError):
     """The plan was made for another model; both fingerprints are named."""
 
 
+class TransformError(PlanError):
+    """A rewrite of the model that its graph does not allow; what was found is told."""
+
+
 class BudgetError(PlanError):
     """No plan meets the budget; the smallest possible size is told."""
 

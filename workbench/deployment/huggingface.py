@@ -53,7 +53,7 @@ class HuggingFaceFolder:
         _check_place(out, source)
         entries = [*decoded_entries(quantized, opened), *(_widened(each) for each in kept_entries(quantized, opened))]
         with replacing_folder(out, ExportError, "the Hugging Face folder") as temporary:
-            _copy_settings(source, temporary)
+            _copy_settings(source, temporary, untied=bool(quantized.changes.untied))
             write_safetensors(temporary / "model.safetensors", entries, {"format": "pt"}, progress)
             files = sorted(path.name for path in temporary.iterdir())
             (temporary / MARKER).write_text(_marker(quantized, files), encoding="utf-8")
@@ -107,14 +107,19 @@ def _marker(quantized: QuantizedModel, files: list[str]) -> str:
     return json.dumps(content, indent=2) + "\n"
 
 
-def _copy_settings(source: Path, target: Path) -> None:
-    """Copy configuration, tokenizer and licence, never weights or code; the configuration's dtype becomes float32."""
+def _copy_settings(source: Path, target: Path, *, untied: bool) -> None:
+    """Copy configuration, tokenizer and licence, never weights or code; the configuration's dtype becomes float32.
+
+    ``untied``: the head has a weight of its own now, and the configuration says so.
+    """
     for file in sorted(source.iterdir()):
         legal = file.name.upper().startswith(("LICENSE", "LICENCE", "NOTICE"))
         settings = file.suffix in COPIED and not file.name.endswith(".index.json")
         if file.is_file() and (legal or settings) and file.name not in (MARKER, "config.json"):
             shutil.copyfile(file, target / file.name)
     config = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    if untied:
+        config["tie_word_embeddings"] = False
     text = json.dumps(_in_float32(config), indent=2, ensure_ascii=False) + "\n"
     (target / "config.json").write_text(text, encoding="utf-8")
 

@@ -48,6 +48,8 @@ def plan_to_json(plan: Plan) -> str:
     head: dict[str, Any] = {
         "type": TYPE, "version": VERSION, "name": plan.name, "model": plan.model, "fingerprint": plan.fingerprint,
     }  # fmt: skip
+    if plan.transforms:
+        head["transforms"] = list(plan.transforms)
     lines = [f"  {_dump(key)}: {_dump(value)}," for key, value in head.items()]
     rules = ",\n".join(f"    {_dump(_rule_to_dict(rule))}" for rule in plan.rules)
     body = f"[\n{rules}\n  ]" if rules else "[]"
@@ -70,6 +72,7 @@ def plan_from_json(source: str | Mapping[str, Any], where: str = "the plan") -> 
         name=document.get("name", "plan"),
         model=document.get("model", ""),
         fingerprint=document.get("fingerprint"),
+        transforms=tuple(document.get("transforms", ())),
     )
 
 

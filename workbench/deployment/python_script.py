@@ -38,6 +38,9 @@ FACTORY = $factory
 WEIGHTS = $weights
 FINGERPRINT = $fingerprint
 
+# Rewrites of the floating-point model that leave its outputs as they are, in this order.
+TRANSFORMS = $transforms
+
 # The first rule whose pattern matches a layer decides; layers without a rule stay as the model stores them.
 RULES = [
     # pattern, weights, inputs, algorithm, range method
@@ -53,7 +56,7 @@ def plan():
         )
         for pattern, weights, inputs, algorithm, range_method in RULES
     ]
-    return wb.Plan(name=PLAN, fingerprint=FINGERPRINT, rules=tuple(rules))
+    return wb.Plan(name=PLAN, fingerprint=FINGERPRINT, rules=tuple(rules), transforms=TRANSFORMS)
 
 
 def main():
@@ -128,6 +131,7 @@ def script(plan: Plan, summary: ModelSummary, file: str) -> str:
         factory=ascii(source.factory),
         weights=ascii(source.weights),
         fingerprint=ascii(summary.fingerprint),
+        transforms=ascii(plan.transforms),
         rules="".join(f"    {ascii(row)},\n" for row in _rows(plan)),
         calibrate_help=ascii(calibrate_help),
     )
@@ -149,5 +153,6 @@ def _prove(text: str, plan: Plan, summary: ModelSummary) -> None:
         for node in ast.parse(text).body
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
-    if found["RULES"] != _rows(plan) or found["FINGERPRINT"] != summary.fingerprint or found["PLAN"] != plan.name:
+    said = (found["PLAN"], found["FINGERPRINT"], found["TRANSFORMS"], found["RULES"])
+    if said != (plan.name, summary.fingerprint, plan.transforms, _rows(plan)):
         raise ExportError("the script did not read back as the plan that was written; please report")

@@ -35,6 +35,11 @@ class StateDict:
         """Write, read back, compare; see :class:`workbench.deployment.exporter.Exporter`."""
         opened = check(quantized, model)
         refuse_quantized_inputs(quantized, opened, "a float state dict")
+        if quantized.changes.untied:
+            raise ExportError(
+                f"the plan's rotation gives {quantized.changes.untied[0]} a weight of its own, which a network that "
+                "ties it cannot load from a state dict; export to huggingface or safetensors"
+            )
         entries = [*decoded_entries(quantized, opened), *kept_entries(quantized, opened)]
         entries += list(_tied(opened, entries))
         metadata = {"format": "pt", "fingerprint": quantized.summary.fingerprint}

@@ -40,13 +40,15 @@ class Entry:
 
 
 def check(quantized: QuantizedModel, model: Model | None) -> Model:
-    """Return ``model``; raises if it is missing, is another one, or if a tensor of the plan was not quantized.
+    """Return ``model`` as the plan's transforms left it, with tensors that are not quantized as they are evaluated.
+
+    Raises if it is missing, is another one, or if a tensor of the plan was not quantized.
 
     Layers with NaN or infinite weights may be missing: the quantizer keeps them and says so.
     """
     if model is None:
         raise ExportError("this export reads the model's weights: open the model and export again")
-    model.summary.require_fingerprint(quantized.summary.fingerprint, "the quantized model")
+    model = quantized.rewritten(model)
     for name, assignment in resolve(quantized.plan, model.summary.layers).items():
         layer = model.summary.by_name[name]
         wanted = layer.tied_to is None and assignment.weights != KEEP and name not in model.summary.non_finite

@@ -55,17 +55,24 @@ def is_glob(pattern: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Ordered rules for one model (``fingerprint`` None: any).  Layers that no rule matches are kept as they are."""
+    """Ordered rules for one model (``fingerprint`` None: any).  Layers that no rule matches are kept as they are.
+
+    ``transforms`` (``awq``, ``smoothquant``, ``rotation``) rewrite the floating-point model without changing its
+    outputs, in this order, before the rules are carried out.
+    """
 
     rules: tuple[Rule, ...] = ()
     name: str = "plan"
     model: str = ""
     fingerprint: str | None = None
+    transforms: tuple[str, ...] = ()
 
     @property
     def hash(self) -> str:
-        """``sha256:`` of the rules in canonical form: equal for plans that say the same in the same order."""
-        text = json.dumps([_rule_to_dict(rule) for rule in self.rules], sort_keys=True, separators=(",", ":"))
+        """``sha256:`` of rules and transforms in canonical form: equal for plans that say the same in one order."""
+        rules = [_rule_to_dict(rule) for rule in self.rules]
+        content = {"rules": rules, "transforms": list(self.transforms)} if self.transforms else rules
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
     def assign(self, layers: Iterable[str], **changes: Any) -> Plan:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.errors import MissingResultError, NonFiniteError
+from workbench.errors import AlgorithmError, MissingResultError, NonFiniteError
 from workbench.models.model import Model
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
@@ -15,13 +16,15 @@ from workbench.numerics.granularity import PerTensor
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.ranges import Range
 from workbench.numerics.scheme import Parameters, Scheme
-from workbench.planning.plan import KEEP, Plan, resolve
-from workbench.planning.rounding import round_weight
-from workbench.progress import Progress, silent
+from workbench.planning.plan import KEEP, LEARNED, Plan, resolve
+from workbench.planning.rounding import needs_sequence, round_weight
+from workbench.planning.transforms.changes import Changes
+from workbench.progress import Progress, part_of, silent
 
 if TYPE_CHECKING:
     import torch
 
+    from workbench.models.batches import Data
     from workbench.models.model import Batch, Tap
 
 Ranges = Mapping[tuple[str, str], Range]
@@ -35,8 +38,10 @@ class QuantizedModel:
     """Data, not a network: the stored form of every quantized weight of the model that ``summary`` describes.
 
     ``tensors`` maps a layer that owns its weight; layers that are tied to it share it.  ``ranges`` serve static input
-    schemes.  ``notes`` names what the plan quantizes but could not be: layers with NaN or infinite weights, which are
-    kept.
+    schemes.  ``notes`` names what the plan quantizes but could not be: layers with NaN or infinite weights, and those
+    that an algorithm cannot serve, which are kept.  ``kept`` maps norms, biases and buffers to corrected ones.
+    ``changes`` are what the plan's transforms made of the model before; ``summary`` is then of the rewritten model,
+    where tied layers may have got a weight of their own.
     """
 
     summary: ModelSummary
@@ -44,6 +49,8 @@ class QuantizedModel:
     tensors: Mapping[str, QuantizedTensor]
     ranges: Ranges = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    kept: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    changes: Changes = field(default_factory=Changes)
 
     @property
     def fingerprint(self) -> str:
@@ -55,9 +62,18 @@ class QuantizedModel:
 
         Raises FingerprintMismatchError for another model, MissingResultError for a static scheme without a range.
         """
-        model.summary.require_fingerprint(self.fingerprint, "the quantized model")
+        model = self.rewritten(model)
         weights = {name: parse_scheme(stored.scheme).decode(stored) for name, stored in self.tensors.items()}
-        return _BoundModel(model.with_weights(weights), input_quantizers(self.summary, self.plan, self.ranges))
+        view = model.with_kept(self.kept).with_weights(weights)
+        return _BoundModel(view, input_quantizers(self.summary, self.plan, self.ranges))
+
+    def rewritten(self, model: Model) -> Model:
+        """Return ``model`` as the plan's transforms left it, still in floating point; what is not quantized is exact.
+
+        Raises FingerprintMismatchError for another model.
+        """
+        model.summary.require_fingerprint(self.fingerprint, "the quantized model")
+        return self.changes.apply(model)
 
 
 def quantize(
@@ -66,34 +82,68 @@ def quantize(
     *,
     ranges: Ranges | None = None,
     curvature: Mapping[str, Curvature] | None = None,
+    data: Data | None = None,
+    checkpoint: str | Path | None = None,
     progress: Progress = silent,
 ) -> QuantizedModel:
     """Quantize every weight that ``plan`` gives a scheme; the model is not changed.
 
     ``ranges`` (a session's ``active_ranges``) serve static input schemes, ``curvature`` algorithms that need the
-    inputs' second moment.  With ``rtn`` and ``rtn-clip`` the model and the plan alone decide every bit.  Raises
-    FingerprintMismatchError naming both fingerprints, UnmatchedRuleError, SchemeError, and MissingResultError naming
-    the layer that lacks a range.
+    inputs' second moment, ``data`` (the calibration's) ``learned`` layers, which are learned together after all others;
+    ``checkpoint`` is a file from which a cancelled run goes on.  With ``rtn`` and ``rtn-clip`` the model and the plan
+    alone decide every bit; with any other algorithm, what else is given does too, and the same gives the same bits.
+    Raises FingerprintMismatchError naming both fingerprints, UnmatchedRuleError, SchemeError, and MissingResultError
+    naming the layer that lacks a range or the data that were not given.
     """
     summary = model.summary
     if plan.fingerprint is not None:
         summary.require_fingerprint(plan.fingerprint, f"the plan {plan.name!r}")
+    if plan.transforms:
+        from workbench.planning.transforms.quantized import quantize_transformed
+
+        return quantize_transformed(
+            model, plan, ranges=ranges or {}, curvature=curvature or {}, data=data, checkpoint=checkpoint,
+            progress=progress,
+        )  # fmt: skip
     assignments = resolve(plan, summary.layers)
-    input_quantizers(summary, plan, ranges or {})
+    inputs = input_quantizers(summary, plan, ranges or {})
     wanted = [layer.name for layer in summary.stored if assignments[layer.name].weights != KEEP]
+    learned = {name: assignments[name].weights for name in wanted if assignments[name].algorithm == LEARNED}
+    sequence = {name: assignments[name] for name in wanted if needs_sequence(assignments[name].algorithm)}
+    wanted = [name for name in wanted if name not in learned and name not in sequence]
+    share = 1.0 if not learned and not sequence else 0.1
     tensors: dict[str, QuantizedTensor] = {}
     notes: list[str] = []
     for number, name in enumerate(wanted):
         assignment = assignments[name]
-        progress(number / len(wanted), f"quantizing {name} to {assignment.weights}")
+        progress(share * number / len(wanted), f"quantizing {name} to {assignment.weights}")
         try:
             rounded = round_weight(
                 name, model.weight(name), assignment.weights, assignment.algorithm, (curvature or {}).get(name)
             )
-        except NonFiniteError as error:
+        except (NonFiniteError, AlgorithmError) as error:
             notes.append(f"{error}; it was kept in floating point")
             continue
         tensors[name] = parse_scheme(assignment.weights).encode(rounded.values, rounded.parameters)
+    if sequence:
+        from workbench.planning.sequential import quantize_in_sequence
+
+        found, untouched = quantize_in_sequence(
+            model, sequence, tensors, data=data, inputs=inputs, curvature=curvature or {},
+            progress=part_of(progress, share, 0.3 if learned else 1.0),
+        )  # fmt: skip
+        tensors |= found
+        notes += untouched
+        share = 0.3
+    if learned:
+        from workbench.planning.learn import learn_remaining
+
+        found, untouched = learn_remaining(
+            model, learned, tensors, data=data, inputs=inputs, curvature=curvature or {}, checkpoint=checkpoint,
+            progress=part_of(progress, share, 1.0),
+        )  # fmt: skip
+        tensors |= found
+        notes += untouched
     progress(1.0, "quantized")
     return QuantizedModel(summary=summary, plan=plan, tensors=tensors, ranges=dict(ranges or {}), notes=tuple(notes))
 

@@ -11,6 +11,7 @@ from workbench.models.summary import ModelSummary, quantizable
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.sensitivity import Sensitivity
+from workbench.planning.transforms.names import planned_summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +39,12 @@ def layer_bits(layer: Layer, weights: str) -> int:
 
 
 def plan_totals(summary: ModelSummary, plan: Plan, table: Sensitivity | None = None) -> Totals:
-    """Resolve the plan and add up; raises what :func:`workbench.planning.plan.resolve` raises."""
-    return totals(summary, resolve(plan, summary.layers), table)
+    """Resolve the plan and add up; raises what :func:`workbench.planning.plan.resolve` raises.
+
+    Scores are of the model as it is, so a plan with transforms has no prediction.
+    """
+    summary = planned_summary(summary, plan.transforms)
+    return totals(summary, resolve(plan, summary.layers), None if plan.transforms else table)
 
 
 def totals(summary: ModelSummary, assignments: dict[str, Assignment], table: Sensitivity | None = None) -> Totals:

@@ -228,6 +228,8 @@ def _read_sensitivity(group: h5py.Group) -> Sensitivity:
 
 def _write_plan(parent: h5py.Group, name: str, plan: Plan) -> None:
     group = write_record(parent, name, plan)
+    if plan.transforms:
+        write_text(group, "transforms", plan.transforms)
     patterns = [rule.pattern for rule in plan.rules]
     write_table(group, "rules", Assignment, [rule.assignment for rule in plan.rules], keys={"pattern": patterns})
 
@@ -236,6 +238,8 @@ def _read_plan(parent: h5py.Group, name: str) -> Plan:
     facts = read_record(parent, name, Plan)
     assignments, (patterns,) = read_table(member(parent, name), "rules", Assignment, keys={"pattern": str})
     pairs = zip(patterns, assignments, strict=True)
+    if "transforms" in member(parent, name):
+        facts["transforms"] = tuple(read_text(member(parent, name), "transforms"))
     facts["rules"] = tuple(Rule(pattern=pattern, assignment=assignment) for pattern, assignment in pairs)
     return build(Plan, facts, f"the plan {name}")
 

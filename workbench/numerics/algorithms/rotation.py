@@ -1,0 +1,86 @@
+"""Rotations that spread outliers evenly: randomised Hadamard matrices.
+
+Ashkboos et al., "QuaRot: Outlier-Free 4-Bit Inference in Rotated LLMs" (NeurIPS 2024).  For an orthogonal ``Q`` the
+layer ``y = W x`` equals ``(W Q) (Q^T x)``.  With ``Q = diag(signs) H / sqrt(n)``, ``H`` a Hadamard matrix, every entry
+of ``Q^T x`` is a signed mean of all entries of ``x``: one large channel becomes ``n`` ordinary ones, and a scale that
+has to span the largest entry wastes fewer levels.  Rotations fold into the weights on both sides of a residual stream.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def rotation_matrix(size: int, seed: int) -> np.ndarray:
+    """Return an orthogonal matrix, float64 ``[size, size]``: Hadamard with random signs of its rows by ``seed``.
+
+    Sizes without a Hadamard matrix of these kinds get the orthogonal factor of a Gaussian matrix.
+    """
+    generator = np.random.default_rng([seed, size])
+    hadamard = hadamard_matrix(size)
+    if hadamard is not None:
+        signs = generator.choice(np.array([-1.0, 1.0]), size=size)
+        spread: np.ndarray = signs[:, None] * hadamard / np.sqrt(size)
+        return spread
+    factor, upper = np.linalg.qr(generator.standard_normal((size, size)))
+    random: np.ndarray = factor * np.sign(np.diag(upper))
+    return random
+
+
+def hadamard_matrix(size: int) -> np.ndarray | None:
+    """Return a matrix of +1 and -1 with ``H H^T = size I``, float64 ``[size, size]``; None where none is known here.
+
+    Sylvester's doubling of one of Paley's matrices (R. Paley, "On orthogonal matrices", 1933), which exist for
+    ``q + 1`` (q a prime, 3 modulo 4) and ``2 (q + 1)`` (q a prime, 1 modulo 4).  Of the usual widths all powers of
+    two, 768 = 12 x 64, 896 = 28 x 32, 2560 = 20 x 128, 3584 = 28 x 128 and 5120 = 20 x 256 are covered; 172 is not.
+    """
+    core, doublings = size, 0
+    while True:
+        base = _base(core)
+        if base is not None:
+            for _ in range(doublings):
+                base = np.block([[base, base], [base, -base]])
+            return base
+        if core % 2 or core < 4:
+            return None
+        core, doublings = core // 2, doublings + 1
+
+
+def _base(size: int) -> np.ndarray | None:
+    if size in (1, 2):
+        return np.array([[1.0]]) if size == 1 else np.array([[1.0, 1.0], [1.0, -1.0]])
+    if size % 4:
+        return None
+    if _prime(size - 1):
+        return _paley(size - 1)
+    half = size // 2 - 1
+    return _paley_double(half) if half % 4 == 1 and _prime(half) else None
+
+
+def _prime(number: int) -> bool:
+    return number > 1 and all(number % divisor for divisor in range(2, int(number**0.5) + 1))
+
+
+def _residues(prime: int) -> np.ndarray:
+    """Return Jacobsthal's matrix: 1 where the difference of row and column is a square modulo ``prime``, else -1."""
+    character = np.full(prime, -1.0)
+    character[np.arange(1, prime, dtype=np.int64) ** 2 % prime] = 1
+    character[0] = 0
+    index = np.arange(prime)
+    matrix: np.ndarray = character[(index[:, None] - index[None]) % prime]
+    return matrix
+
+
+def _paley(prime: int) -> np.ndarray:
+    skew = np.zeros((prime + 1, prime + 1))
+    skew[0, 1:], skew[1:, 0], skew[1:, 1:] = 1, -1, _residues(prime)
+    matrix: np.ndarray = np.eye(prime + 1) + skew
+    return matrix
+
+
+def _paley_double(prime: int) -> np.ndarray:
+    symmetric = np.ones((prime + 1, prime + 1))
+    symmetric[0, 0], symmetric[1:, 1:] = 0, _residues(prime)
+    off, on = np.array([[1.0, 1.0], [1.0, -1.0]]), np.array([[1.0, -1.0], [-1.0, -1.0]])
+    matrix: np.ndarray = np.kron(symmetric, off) + np.kron(np.eye(prime + 1), on)
+    return matrix

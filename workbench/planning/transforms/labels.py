@@ -1,0 +1,223 @@
+"""Which channel every element of a tensor belongs to, followed through a recorded graph.
+
+A channel may be scaled where it arises and unscaled where it ends if all operations on the way commute with a positive
+factor for each channel.  Its elements carry the channel's number (a label, -1 for none): operations that only move
+elements are applied to the labels themselves, so that splits, transpositions and repeated heads need no case of their
+own; for the few that compute, the rule is written here; at any other the channel is blocked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves, tree_map
+
+from workbench.planning.transforms.trace import LayerCall, Operation, Ref, Trace
+
+MOVING = frozenset({
+    "view", "_unsafe_view", "reshape", "permute", "transpose", "t", "expand", "unsqueeze", "squeeze", "slice", "select",
+    "clone", "alias", "detach", "split", "split_with_sizes", "unbind", "chunk", "repeat", "index_select", "flatten",
+    "unsafe_split", "flip", "contiguous", "repeat_interleave", "lift_fresh", "index", "gather", "roll", "movedim",
+})  # fmt: skip
+"""Operations that copy elements from one tensor to another place."""
+
+SAME = frozenset({"_to_copy", "to", "neg", "relu", "relu_", "abs", "dropout", "leaky_relu"})
+"""Operations of one tensor, element by element, with ``f(s x) = s f(x)`` for ``s > 0``."""
+
+ATTENTION = frozenset({
+    "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention", "scaled_dot_product_attention",
+    "_scaled_dot_product_attention_math",
+})  # fmt: skip
+
+PRODUCTS = frozenset({"mm", "bmm", "matmul"})
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Flow:
+    """Where the channels of one producer went.
+
+    ``columns`` maps a layer to the channel of each of its inputs, int64 ``[columns]``, -1 for none.  ``blocked`` are
+    channels that met an operation at which a factor cannot pass, ``obstacles`` says which.  ``heads`` are sets of
+    channels that a product mixed alike, so that they may be rotated among themselves, unless ``elementwise``: some
+    operation told channels apart.
+    """
+
+    columns: dict[str, torch.Tensor] = field(default_factory=dict)
+    blocked: set[int] = field(default_factory=set)
+    obstacles: list[str] = field(default_factory=list)
+    heads: list[tuple[int, ...]] = field(default_factory=list)
+    elementwise: bool = False
+
+    def block(self, labels: torch.Tensor, what: str) -> None:
+        """Note that the channels in ``labels`` cannot be followed through ``what``."""
+        found = set(torch.unique(labels).tolist()) - {-1}
+        if found:
+            self.blocked |= found
+            if what not in self.obstacles:
+                self.obstacles.append(what)
+
+
+def follow(trace: Trace, start: int, tensor: int, labels: torch.Tensor, linear: Collection[str]) -> Flow:
+    """Follow ``labels`` (int64, of the shape of tensor number ``tensor``) from step ``start`` to the end of the trace.
+
+    ``linear`` are the layers that may take a factor into their columns; any other blocks what reaches it.
+    """
+    flow, at = Flow(), {tensor: labels}
+    calls = trace.calls()
+    for step in trace.steps[start:]:
+        if not any(number in at for number in step.inputs):
+            continue
+        if isinstance(step, LayerCall):
+            _arrive(flow, step, at[step.input], step.layer in linear and calls[step.layer] == 1)
+        else:
+            at |= dict(zip(step.outputs, _through(flow, trace, step, at), strict=True))
+    if trace.output in at:
+        flow.block(at[trace.output], "the model's output")
+    return flow
+
+
+def _arrive(flow: Flow, step: LayerCall, labels: torch.Tensor, allowed: bool) -> None:
+    rows = labels.reshape(-1, labels.shape[-1])
+    if not allowed or bool((rows != rows[0]).any()):
+        flow.block(labels, f"the layer {step.layer}")
+    else:
+        flow.columns[step.layer] = rows[0].clone()
+
+
+def _through(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor]:
+    """Return the labels of every output of an operation; -1 throughout where nothing passes."""
+    shapes = [trace.tensors[number].shape for number in step.outputs]
+    rule = RULES.get(step.name)
+    found = rule(flow, trace, step, at) if rule is not None else None
+    if found is None or [each.shape for each in found[: len(shapes)]] != shapes[: len(found)]:
+        for number in step.inputs:
+            if number in at:
+                flow.block(at[number], f"the operation {step.name}")
+        found = []
+    return [*found, *(torch.full(shape, -1) for shape in shapes[len(found) :])]
+
+
+Rule = Callable[[Flow, Trace, Operation, dict[int, torch.Tensor]], list[torch.Tensor] | None]
+
+
+def labels_of(trace: Trace, number: int, at: dict[int, torch.Tensor]) -> torch.Tensor:
+    """Return a tensor's labels, -1 throughout where it has none."""
+    return at[number] if number in at else torch.full(trace.tensors[number].shape, -1)
+
+
+def moved(trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
+    """Return the labels after an operation that moves elements: the operation applied to the labels."""
+
+    def stand_in(leaf: Any) -> Any:
+        if not isinstance(leaf, Ref):
+            return leaf
+        return at.get(leaf.number, trace.tensors[leaf.number])
+
+    first = step.args[0]
+    if not isinstance(first, Ref) or any(n in at for n in step.inputs if n != first.number):
+        return None
+    args, kwargs = tree_map(stand_in, (step.args, {k: v for k, v in step.kwargs.items() if k != "memory_format"}))
+    try:
+        result = step.function(*args, **kwargs)
+    except RuntimeError:  # a view that the memory of the labels does not allow
+        result = torch.ops.aten.reshape(args[0], args[1]) if step.name in ("view", "_unsafe_view") else None
+    return None if result is None else [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
+
+
+def _moving(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
+    return moved(trace, step, at)
+
+
+def _same(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
+    return [at[step.args[0].number]]
+
+
+def _joined(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
+    parts = [labels_of(trace, ref.number, at) for ref in step.args[0]]
+    return [torch.cat(parts, *step.args[1:], **step.kwargs)]
+
+
+def _product(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
+    """Element by element: the labels of the one factor that has any."""
+    shape = trace.tensors[step.outputs[0]].shape
+    a, b = (_spread(trace, each, at, shape) for each in step.args[:2])
+    flow.block(torch.where(b >= 0, a, -1), f"the operation {step.name}")
+    flow.block(torch.where(a >= 0, b, -1), f"the operation {step.name}")
+    plain = [each for each in step.args[:2] if isinstance(each, Ref) and each.number not in at]
+    flow.elementwise |= any(trace.tensors[each.number].numel() > 1 for each in plain)
+    return [torch.maximum(a, b)]
+
+
+def _quotient(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
+    divisor = step.args[1]
+    return None if isinstance(divisor, Ref) and divisor.number in at else _product(flow, trace, step, at)
+
+
+def _sum(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
+    """Element by element: passes where both have the same label."""
+    shape = trace.tensors[step.outputs[0]].shape
+    a, b = (_spread(trace, each, at, shape) for each in step.args[:2])
+    for one in (a, b):
+        flow.block(torch.where(a == b, -1, one), f"the operation {step.name}")
+    return [torch.where(a == b, a, -1)]
+
+
+def _spread(trace: Trace, given: Any, at: dict[int, torch.Tensor], shape: torch.Size) -> torch.Tensor:
+    if not isinstance(given, Ref):
+        return torch.full(shape, -1)
+    return labels_of(trace, given.number, at).expand(shape)
+
+
+def _matrix_product(
+    flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]
+) -> list[torch.Tensor] | None:
+    """A sum over one axis: passes where the summed elements have one label.  The right factor's columns are a head."""
+    left, right = step.args[0].number, step.args[1].number
+    shape = trace.tensors[step.outputs[0]].shape
+    if left in at and right in at or max(len(shape), 2) != trace.tensors[left].ndim:
+        return None
+    if right in at:
+        labels = at[right]
+        return None if not _constant(labels, -2) else [_headed(flow, labels[..., :1, :]).expand(shape)]
+    labels = at[left]
+    flow.elementwise = True
+    return None if not _constant(labels, -1) else [labels[..., :1].expand(shape)]
+
+
+def _attention(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
+    """Attention passes the channels of its values; several heads of queries may share one of values."""
+    query, key, value = (each.number for each in step.args[:3])
+    for number in (query, key):
+        if number in at:
+            flow.block(at[number], f"the operation {step.name}")
+    if value not in at:
+        return []
+    labels, shape = at[value], trace.tensors[step.outputs[0]].shape
+    if not _constant(labels, -2) or shape[-3] % labels.shape[-3]:
+        return None
+    labels = labels.repeat_interleave(shape[-3] // labels.shape[-3], dim=-3)
+    return [_headed(flow, labels[..., :1, :]).expand(shape)]
+
+
+def _headed(flow: Flow, labels: torch.Tensor) -> torch.Tensor:
+    """Take down the sets of channels that a product mixes alike."""
+    for head in labels.reshape(-1, labels.shape[-1]).tolist():
+        if tuple(head) not in flow.heads:
+            flow.heads.append(tuple(head))
+    return labels
+
+
+def _constant(labels: torch.Tensor, axis: int) -> bool:
+    return bool((labels == labels.narrow(axis, 0, 1)).all())
+
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(MOVING, _moving), **dict.fromkeys(SAME, _same), **dict.fromkeys(PRODUCTS, _matrix_product),
+    **dict.fromkeys(ATTENTION, _attention),
+    "cat": _joined, "mul": _product, "div": _quotient, "add": _sum, "sub": _sum,
+}  # fmt: skip
+"""What each operation does with labels; any other blocks them."""

@@ -1,0 +1,114 @@
+"""A rewrite of a model in the making: which of its tensors are replaced, and what becomes of the curvature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+
+from workbench.models.model import Model
+from workbench.models.network import cut_ties
+from workbench.models.summary import ModelSummary
+from workbench.numerics.curvature import Curvature
+from workbench.planning.transforms.changes import Changes
+from workbench.planning.transforms.folds import Fold
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Draft:
+    """The model so far rewritten; the only mutable object here, alive during one transform.
+
+    ``curvature`` is kept in step with the weights.  ``inputs`` collects the layers whose input is no longer what it
+    was; ``column_factors`` what the inputs' channels were divided by in all.
+    """
+
+    model: Model
+    summary: ModelSummary
+    curvature: dict[str, Curvature]
+    weights: dict[str, torch.Tensor] = field(default_factory=dict)
+    kept: dict[str, torch.Tensor] = field(default_factory=dict)
+    untied: tuple[str, ...] = ()
+    inputs: set[str] = field(default_factory=set)
+
+    @staticmethod
+    def of(model: Model, curvature: Mapping[str, Curvature]) -> Draft:
+        """Begin with the model as it is."""
+        return Draft(model=model, summary=model.summary, curvature=dict(curvature))
+
+    def weight(self, layer: str) -> torch.Tensor:
+        """Return the layer's matrix as it is by now, float32; never write into it."""
+        owner = self.summary.by_name[layer].tied_to or layer
+        return self.weights[owner] if owner in self.weights else self.model.weight(layer).float()
+
+    def vector(self, name: str) -> torch.Tensor:
+        """Return a norm's weight or a bias as it is by now, float32."""
+        return self.kept[name] if name in self.kept else self.model.kept(name).float()
+
+    def untie(self, layer: str) -> None:
+        """Give a tied layer a weight of its own; nothing for one that has one."""
+        if self.summary.by_name[layer].tied_to is not None:
+            self.weights[layer] = self.weight(layer)
+            self.summary = cut_ties(self.summary, (layer,))
+            self.untied = (*self.untied, layer)
+
+    def finite(self, fold: Fold) -> str | None:
+        """Return the first of a fold's layers and vectors that holds NaN or infinity."""
+        layers = [*fold.columns, *([fold.layer] if fold.layer else [])]
+        bad = [name for name in layers if not bool(self.weight(name).isfinite().all())]
+        bad += [name for name in fold.vectors if not bool(self.vector(name).isfinite().all())]
+        return bad[0] if bad else None
+
+    def scale(self, fold: Fold, factor: torch.Tensor) -> None:
+        """Divide the producer's channels by ``factor``, float32 ``[channels]``, > 0, and multiply what takes them.
+
+        Where a norm's weight has fewer bits than float32, the factor becomes what the rounded weight can undo.
+        """
+        factor = torch.where(fold.free, factor, 1.0)
+        if fold.layer is None:
+            factor = self._scale_norm(fold, factor)
+        else:
+            self.weights[fold.layer] = self.weight(fold.layer) / factor[:, None]
+            self._scale_rows(fold.layer, factor)
+            for name in fold.vectors:
+                self.kept[name] = self.vector(name) / factor
+        for name, channels in fold.columns.items():
+            self.multiply_columns(name, spread(factor, channels))
+
+    def _scale_norm(self, fold: Fold, factor: torch.Tensor) -> torch.Tensor:
+        name, *biases = fold.vectors
+        dtypes = {tensor.name: getattr(torch, tensor.dtype) for tensor in self.summary.kept}
+        old = self.vector(name) + fold.offset
+        new = (old / factor - fold.offset).to(dtypes[name]).float()
+        ratio = old / (new + fold.offset)
+        exact = fold.free & ratio.isfinite() & (ratio > 0)
+        factor = torch.where(exact, ratio, factor)
+        self.kept[name] = torch.where(fold.free, new, self.vector(name))
+        for bias in biases:
+            self.kept[bias] = self.vector(bias) / factor
+        return factor
+
+    def multiply_columns(self, layer: str, factor: torch.Tensor) -> None:
+        """Multiply a layer's columns by ``factor`` ``[columns]``, because its inputs were divided by it."""
+        self.weights[layer] = self.weight(layer) * factor[None]
+        self.inputs.add(layer)
+        old = self.curvature.get(layer)
+        if old is not None:
+            inverse = torch.where(factor == 0, 0.0, 1 / factor).double().numpy()
+            full = None if old.full is None else (old.full * np.outer(inverse, inverse)).astype(np.float32)
+            self.curvature[layer] = replace(old, columns=old.columns * inverse**2, full=full)
+
+    def _scale_rows(self, layer: str, factor: torch.Tensor) -> None:
+        old = self.curvature.get(layer)
+        if old is not None:
+            self.curvature[layer] = replace(old, rows=old.rows * factor.double().numpy() ** 2)
+
+    def changes(self) -> Changes:
+        """Return what was replaced."""
+        return Changes(weights=dict(self.weights), kept=dict(self.kept), untied=self.untied)
+
+
+def spread(values: torch.Tensor, channels: torch.Tensor) -> torch.Tensor:
+    """Return the value of every input's channel, 1 where it has none."""
+    return torch.where(channels >= 0, values[channels.clamp_min(0)], 1.0)

@@ -1,0 +1,151 @@
+"""Rotation of a model's residual stream and of its attention heads; the matrices: numerics/algorithms/rotation.py.
+
+What folds into the weights without any cost at run time (QuaRot's R1 and R2): norms' scales go into the layers behind
+them; embeddings and all layers that write to the stream are followed by ``Q``, all that read it preceded by ``Q^T``;
+the values of every attention head and the columns that take them are rotated against each other.  A head that shares
+its weight with the embedding gets one of its own.  The inputs of the layers behind the activation function stay as they
+are: a rotation there would need work at run time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from workbench.errors import TransformError
+from workbench.models.layer import LayerKind
+from workbench.numerics.algorithms.rotation import rotation_matrix
+from workbench.numerics.curvature import Curvature
+from workbench.planning.transforms.folds import Fold, find_folds
+from workbench.planning.transforms.names import rotation_seed
+from workbench.planning.transforms.rewrite import Draft, spread
+from workbench.planning.transforms.stream import Stream, find_stream
+from workbench.planning.transforms.trace import LayerCall, Trace
+from workbench.planning.transforms.transform import Change, Outcome, Setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rotation:
+    """Written ``rotation``, or ``rotation-7`` for the signs of seed 7."""
+
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name with the seed unless it is 0."""
+        return f"rotation-{self.seed}" if self.seed else "rotation"
+
+    @staticmethod
+    def named(name: str) -> Rotation | None:
+        """Return the rotation of that name, None if it is none."""
+        seed = rotation_seed(name)
+        return None if seed is None else Rotation(seed=seed)
+
+    def rewrite(self, draft: Draft, setting: Setting) -> Outcome:
+        """Rotate; see the Transform contract."""
+        folds = find_folds(setting.trace, draft.summary, tied=True).folds
+        norms = {fold.vectors[0]: fold for fold in folds if fold.layer is None and bool(fold.free.all())}
+        stream = find_stream(setting.trace, draft.summary, norms)
+        self._require_finite(draft, stream)
+        for layer in draft.summary.layers:
+            if layer.tied_to is not None:
+                draft.untie(layer.name)
+        for name in stream.norms:
+            _absorb(draft, norms[name])
+        self._rotate(draft, stream, setting.trace)
+        heads = [fold for fold in folds if fold.layer is not None and fold.heads.numel()]
+        for index, fold in enumerate(heads):
+            self._rotate_heads(draft, fold, index + 1)
+        stream_change = Change(transform=self.name, source=stream.writers[0], layers=stream.readers)
+        head_changes = [Change(transform=self.name, source=fold.name, layers=fold.consumers) for fold in heads]
+        return Outcome(changes=(stream_change, *head_changes))
+
+    def _require_finite(self, draft: Draft, stream: Stream) -> None:
+        for name in (*stream.writers, *stream.readers):
+            if not bool(draft.weight(name).isfinite().all()):
+                raise TransformError(
+                    f"{name} holds NaN or infinite values, which a rotation would spread over the whole layer; take "
+                    "rotation out of the plan, or mend the weight"
+                )
+
+    def _rotate(self, draft: Draft, stream: Stream, trace: Trace) -> None:
+        biases = {step.layer: step.kept for step in trace.steps if isinstance(step, LayerCall)}
+        q = rotation_matrix(stream.width, self.seed)
+        matrix = torch.from_numpy(q).float()
+        for name in stream.readers:
+            draft.weights[name] = draft.weight(name) @ matrix
+            draft.inputs.add(name)
+            if name in draft.curvature:
+                draft.curvature[name] = rotated_columns(draft.curvature[name], q)
+        for name in stream.writers:
+            old = draft.curvature.get(name)
+            if draft.summary.by_name[name].kind is LayerKind.EMBEDDING:
+                draft.weights[name] = draft.weight(name) @ matrix
+                if old is not None:
+                    draft.curvature[name] = rotated_columns(old, q)
+                continue
+            draft.weights[name] = matrix.T @ draft.weight(name)
+            for bias in biases[name]:
+                draft.kept[bias] = matrix.T @ draft.vector(bias)
+            if old is not None:
+                draft.curvature[name] = replace(old, rows=(q * q).T @ old.rows)
+
+    def _rotate_heads(self, draft: Draft, fold: Fold, index: int) -> None:
+        """Rotate the values of each head, and back in the columns that take them, in every copy of the head."""
+        assert fold.layer is not None
+        q = rotation_matrix(fold.heads.shape[1], self.seed + index)
+        rows = np.eye(fold.free.numel())
+        for head in fold.heads.tolist():
+            rows[np.ix_(head, head)] = q
+        draft.weights[fold.layer] = torch.from_numpy(rows).float().T @ draft.weight(fold.layer)
+        for bias in fold.vectors:
+            draft.kept[bias] = torch.from_numpy(rows).float().T @ draft.vector(bias)
+        if fold.layer in draft.curvature:
+            old = draft.curvature[fold.layer]
+            draft.curvature[fold.layer] = replace(old, rows=(rows * rows).T @ old.rows)
+        for name, channels in fold.columns.items():
+            whole = copies(channels.numpy(), rows)
+            draft.weights[name] = draft.weight(name) @ torch.from_numpy(whole).float()
+            draft.inputs.add(name)
+            if name in draft.curvature:
+                draft.curvature[name] = rotated_columns(draft.curvature[name], whole)
+
+
+def copies(channels: np.ndarray, rotation: np.ndarray) -> np.ndarray:
+    """Return the rotation of columns whose channels are ``channels``: column ``j`` takes channel ``channels[j]``.
+
+    A channel that several columns take (heads of queries that share one of values) is rotated with the columns of its
+    own copy: the n-th column of one channel belongs with the n-th of another.  float64 ``[columns, columns]``.
+    """
+    seen: dict[int, int] = {}
+    which = np.zeros(channels.size, dtype=np.int64)
+    for column, channel in enumerate(channels.tolist()):
+        which[column] = seen.get(channel, 0)
+        seen[channel] = which[column] + 1
+    used = channels >= 0
+    together = (which[:, None] == which[None]) & used[:, None] & used[None]
+    whole: np.ndarray = np.where(together, rotation[np.ix_(channels, channels)], 0.0)
+    whole[~used, ~used] = 1.0
+    return whole
+
+
+def rotated_columns(curvature: Curvature, q: np.ndarray) -> Curvature:
+    """Return the curvature of a layer whose inputs are multiplied by ``q^T``; without the full matrix, its diagonal is
+    taken for all of it."""
+    if curvature.full is None:
+        return replace(curvature, columns=(q * q).T @ curvature.columns)
+    full = q.T @ curvature.full @ q
+    return replace(curvature, columns=np.diag(full).clip(min=0).copy(), full=full.astype(np.float32))
+
+
+def _absorb(draft: Draft, fold: Fold) -> None:
+    """Move a norm's whole scale into the layers behind it."""
+    (name, *biases) = fold.vectors
+    if biases:
+        raise TransformError(f"the norm {name} adds a bias, which a rotation cannot pass; take it out of the plan")
+    scale = draft.vector(name) + fold.offset
+    for layer, channels in fold.columns.items():
+        draft.multiply_columns(layer, spread(scale, channels))
+    draft.kept[name] = torch.full_like(scale, 1.0 - fold.offset)

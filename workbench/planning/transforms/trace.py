@@ -1,0 +1,216 @@
+"""What happens between the layers of a model, as a list of steps: one small batch is run and every operation recorded.
+
+Nothing is read off names or classes: layers are known by their hooks, norms and biases by the very tensors that the
+model is run with.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+
+from workbench.errors import CannotRunError, DataError, TransformError
+from workbench.models.batches import Data
+from workbench.models.layer import LayerKind
+from workbench.models.model import Model
+
+if TYPE_CHECKING:
+    from workbench.models.model import Batch
+
+TOKENS = 6
+"""Positions of a probe that is made up: enough to tell the axes of a tensor apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """Stands for the tensor of that number in a step's arguments."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Operation:
+    """One operation of torch: ``function(*args, **kwargs)`` with Refs for tensors; ``outputs`` are their numbers."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """The operation's name without overload: ``mul``, ``native_layer_norm``."""
+        packet = getattr(self.function, "overloadpacket", self.function)
+        return str(getattr(packet, "__name__", packet))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerCall:
+    """One run of a layer; ``kept`` names the kept tensors that it used, its bias."""
+
+    layer: str
+    input: int
+    output: int
+    kept: tuple[str, ...]
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """As an operation's."""
+        return (self.input,)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """As an operation's."""
+        return (self.output,)
+
+
+Step = Operation | LayerCall
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Trace:
+    """The steps in order; ``tensors`` by number, all kept alive; ``names`` maps kept tensors to their name."""
+
+    steps: list[Step] = field(default_factory=list)
+    tensors: list[torch.Tensor] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
+    output: int = -1
+
+    def calls(self) -> Counter[str]:
+        """Return how often each layer ran."""
+        return Counter(step.layer for step in self.steps if isinstance(step, LayerCall))
+
+    def uses(self) -> Counter[int]:
+        """Return in how many places each tensor is used."""
+        found = Counter(number for step in self.steps for number in step.inputs)
+        numbers = {name: number for number, name in self.names.items()}
+        for step in self.steps:
+            if isinstance(step, LayerCall):
+                found.update(numbers[name] for name in step.kept)
+        return found
+
+
+class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Writes down every operation that happens outside of layers.
+
+    A tensor is known by where its values lie, so that an alias is the tensor itself; all stay alive while recording,
+    hence no place is used twice.
+    """
+
+    def __init__(self, kept: Mapping[str, torch.Tensor]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.trace = Trace()
+        self._numbers: dict[Any, int] = {}
+        self._open: tuple[str, int] | None = None
+        self._used: list[str] = []
+        self.trace.names = {self.number(tensor): name for name, tensor in kept.items()}
+
+    def number(self, tensor: torch.Tensor) -> int:
+        """Return the tensor's number, a new one if it was not seen yet."""
+        place = _place(tensor)
+        if place not in self._numbers:
+            self._numbers[place] = len(self.trace.tensors)
+            self.trace.tensors.append(tensor)
+        return self._numbers[place]
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        before = [self.number(leaf) for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        names = [self.trace.names[number] for number in before if number in self.trace.names]
+        stand_ins = tree_map(self._stand_in, (tuple(args), dict(kwargs)))
+        result = func(*args, **kwargs)
+        if self._open is not None:
+            self._used += names
+            return result
+        after = tuple(self.number(leaf) for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor))
+        self.trace.steps.append(
+            Operation(function=func, args=stand_ins[0], kwargs=stand_ins[1], inputs=tuple(before), outputs=after)
+        )
+        return result
+
+    def _stand_in(self, leaf: Any) -> Any:
+        return Ref(self.number(leaf)) if isinstance(leaf, torch.Tensor) else leaf
+
+    def enter(self, layer: str, tensor: torch.Tensor) -> torch.Tensor:
+        """Note that ``layer`` begins with ``tensor``."""
+        self._open, self._used = (layer, self.number(tensor)), []
+        return tensor
+
+    def leave(self, layer: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
+        """Note what ``layer`` gave."""
+        if self._open is None or self._open[0] != layer:
+            raise TransformError(f"the layer {layer} runs inside of another layer: its graph cannot be followed")
+        given, self._open = self._open[1], None
+        used = tuple(dict.fromkeys(self._used))
+        self.trace.steps.append(LayerCall(layer=layer, input=given, output=self.number(output), kept=used))
+
+
+def _place(tensor: torch.Tensor) -> Any:
+    if not tensor.numel():
+        return id(tensor)
+    start = tensor.untyped_storage().data_ptr()
+    return start, tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype
+
+
+def record(model: Model, batch: Batch) -> Trace:
+    """Run ``model`` on ``batch`` (one sample suffices) and return what happened between its layers.
+
+    Raises CannotRunError for a weights-only model, TransformError where the model does something that cannot be
+    recorded.
+    """
+    if model.summary.cannot_run is not None:
+        raise CannotRunError(f"{model.summary.name} cannot be rewritten: {model.summary.cannot_run}")
+    kept = {tensor.name: model.kept(tensor.name).clone() for tensor in model.summary.kept}
+    kept = {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in kept.items()}
+    view = model.with_kept(kept)
+    recorder = _Recorder(kept)
+    layers = sorted(getattr(model, "tappable", frozenset(layer.name for layer in model.summary.layers)))
+    with torch.no_grad(), recorder:
+        try:
+            output = view.run(
+                batch, tap=recorder.leave, inputs={name: partial(recorder.enter, name) for name in layers}
+            )
+        except (NotImplementedError, AssertionError, AttributeError) as error:
+            raise TransformError(f"the graph of {model.summary.name} cannot be traced: {error}") from error
+    recorder.trace.output = recorder.number(output)
+    return recorder.trace
+
+
+def probe(model: Model, data: Data | None = None) -> Batch:
+    """Return a batch of one sample to record the model with: the first of ``data``, else one made up.
+
+    Raises TransformError where neither data nor what the model says of its inputs suffices.
+    """
+    if data is not None and len(data):
+        batch = next(data.batches(1))
+        return {name: tensor for name, tensor in batch.items() if name != "labels"}
+    spec = getattr(model, "inputs", None)
+    first = next(iter(model.summary.layers), None)
+    generator = torch.Generator().manual_seed(0)
+    if first is not None and first.kind is LayerKind.EMBEDDING:
+        known = getattr(spec, "vocabulary", None) or first.shape[0]
+        limit = getattr(spec, "positions", None) or TOKENS
+        length = getattr(spec, "length", None) or min(TOKENS, limit)
+        return {"input_ids": torch.randint(0, known, (1, length), generator=generator)}
+    size, channels = getattr(spec, "size", None), getattr(spec, "channels", None)
+    if size is not None:
+        return {"inputs": torch.randn(1, channels or 3, *size, generator=generator)}
+    raise TransformError(
+        f"nothing is known of what {model.summary.name} takes, so its graph cannot be followed; calibrate it first"
+    )
+
+
+def trace(model: Model, data: Data | None = None) -> Trace:
+    """Record ``model`` on a probe; see :func:`record` and :func:`probe`."""
+    try:
+        return record(model, probe(model, data))
+    except DataError as error:
+        raise TransformError(f"the graph of {model.summary.name} cannot be followed: {error}") from error
