@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from workbench.errors import PlanError
+from workbench.errors import AlgorithmError, PlanError
 from workbench.numerics.algorithms import ALGORITHMS, Algorithm, Context, Rtn, algorithm
 from workbench.numerics.formats import parse_scheme
 
@@ -18,7 +18,11 @@ CONTEXT = Context(importance=INPUTS.square().mean(0, keepdim=True), second_momen
 @pytest.mark.parametrize("name", ["int4-g32-asym", "int4-g32", "int8-channel", "fp8-e4m3-channel", "bf16"])
 def test_values_are_on_the_grid_and_the_stored_form_decodes_to_them(member: Algorithm, name: str) -> None:
     scheme = parse_scheme(name)
-    rounded = member.quantize(WEIGHT, scheme, CONTEXT)
+    try:
+        rounded = member.quantize(WEIGHT, scheme, CONTEXT)
+    except AlgorithmError as error:
+        assert scheme.name in str(error), "an algorithm that cannot serve a scheme names it"
+        return
     assert rounded.values.dtype == torch.float32
     assert torch.equal(scheme.round(rounded.values, rounded.parameters), rounded.values)
     assert torch.equal(scheme.decode(scheme.encode(rounded.values, rounded.parameters)), rounded.values)

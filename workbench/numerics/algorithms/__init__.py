@@ -9,6 +9,8 @@ from __future__ import annotations
 from workbench.errors import PlanError
 from workbench.numerics.algorithms.algorithm import Algorithm, Context, Need, Rounded
 from workbench.numerics.algorithms.gptq import Gptq
+from workbench.numerics.algorithms.hqq import Hqq
+from workbench.numerics.algorithms.learned_rounding import LearnedRounding
 from workbench.numerics.algorithms.rtn import Rtn, RtnWeighted
 from workbench.registry import Registry
 
@@ -18,6 +20,8 @@ __all__ = [
     "Algorithm",
     "Context",
     "Gptq",
+    "Hqq",
+    "LearnedRounding",
     "Need",
     "Rounded",
     "Rtn",
@@ -25,7 +29,15 @@ __all__ = [
     "algorithm",
 ]
 
-ALGORITHMS: tuple[Algorithm, ...] = (Rtn(), Rtn(clip_search=True), RtnWeighted(), Gptq(), Gptq(sequential=True))
+ALGORITHMS: tuple[Algorithm, ...] = (
+    Rtn(),
+    Rtn(clip_search=True),
+    RtnWeighted(),
+    Gptq(),
+    Gptq(sequential=True),
+    Hqq(),
+    LearnedRounding(),
+)
 
 REGISTRY: Registry[Algorithm] = Registry(
     ALGORITHMS, "workbench.algorithms", kind="algorithm", error=PlanError, member_type=Algorithm
