@@ -1,4 +1,4 @@
-"""What a search may choose from: groups of layers that share one scheme, each with its candidates.
+"""What a search may choose from: groups of layers that share one choice, each with its candidates.
 
 numpy only: the window builds the Pareto front from it on every edit.
 """
@@ -6,30 +6,64 @@ numpy only: the window builds the Pareto front from it on every edit.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from workbench.errors import PlanError, SchemeError, nearest
+from workbench.errors import PlanError, nearest
 from workbench.models.layer import Layer
 from workbench.models.summary import ModelSummary, quantizable
-from workbench.planning.plan import KEEP, Assignment, Plan, resolve
+from workbench.planning.budgets import Times
+from workbench.planning.candidates import Builder, Option, require_columns
+from workbench.planning.groups import Bond, sharing_groups
+from workbench.planning.plan import KEEP, Assignment, Plan, Rule, resolve
 from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.totals import layer_bits
+
+__all__ = ["Choices", "Constraints", "Group", "Legality", "choices", "sharing_groups"]
+
+Legality = Callable[[Layer, str, str | None], str | None]
+"""``legal(layer, weights, inputs)``: why a target cannot run that, None if it can.  It may look at the layer's kind,
+matrix and dtype only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constraints:
+    """What a person and a target leave open.
+
+    ``locked`` layers keep what the base plan gives them.  ``schemes`` limits every layer (``keep`` stays possible).
+    ``allowed`` are pairs of a pattern and the schemes that its layers may take (``keep`` only if listed); the first
+    pattern that matches a layer counts.  ``bonds`` are layers that share one choice besides what the model says.
+    ``legal`` is the target's word, ``target`` its name in messages.
+    """
+
+    locked: frozenset[str] = frozenset()
+    schemes: tuple[str, ...] | None = None
+    allowed: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    bonds: tuple[Bond, ...] = ()
+    legal: Legality | None = None
+    target: str = "the target"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Group:
-    """Layers that get one choice together: ``schemes[k]`` takes ``bits[k]`` (int64) and costs ``loss[k]`` (float64).
+    """Layers that get one choice together: ``options[k]`` takes ``bits[k]`` (int64), costs ``loss[k]`` (float64) and
+    ``microseconds[k]`` (float64, zeros without timings).
 
-    Choices are sorted by bits; every one that takes more bits than another has a smaller loss.
+    Sorted by bits.  Every option is better than each other one in some respect.
     """
 
     layers: tuple[str, ...]
-    schemes: tuple[str, ...]
+    options: tuple[Option, ...]
     bits: np.ndarray
     loss: np.ndarray
+    microseconds: np.ndarray
+
+    @property
+    def schemes(self) -> tuple[str, ...]:
+        """The weight scheme of each option."""
+        return tuple(option.weights for option in self.options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,8 +71,8 @@ class Choices:
     """Everything that a search decides and what is decided already.
 
     ``all_bits`` and ``counted_bits`` are the bits of tensors that the search leaves alone, in the whole file and in
-    what ``bits_per_weight`` counts; ``counted_weights`` the number of weights that it divides by; ``fixed_loss`` the
-    loss of the layers that are fixed.
+    what ``bits_per_weight`` counts; ``counted_weights`` the number of weights that it divides by; ``fixed_loss`` and
+    ``fixed_microseconds`` belong to the layers that are fixed; ``fixed`` says why each of them is.
     """
 
     summary: ModelSummary
@@ -48,6 +82,8 @@ class Choices:
     counted_bits: int
     counted_weights: int
     fixed_loss: float
+    fixed_microseconds: float = 0.0
+    fixed: dict[str, str] = field(default_factory=dict)
 
     def nbytes(self, bits: int) -> int:
         """Return the bytes of the whole model when the groups take ``bits``, as ``totals`` counts them."""
@@ -64,81 +100,136 @@ def choices(
     base: Plan,
     locked: Collection[str] = frozenset(),
     schemes: Sequence[str] | None = None,
+    *,
+    constraints: Constraints | None = None,
+    times: Times | None = None,
+    algorithms: Sequence[Sensitivity] = (),
+    inputs: Sensitivity | None = None,
 ) -> Choices:
     """Work out the groups and their candidates.
 
     Layers outside the search (embeddings, and what is tied to them) and locked ones keep what ``base`` gives them; a
-    group with one locked layer follows it.  Keeping a layer as it is stored is always a candidate, with loss 0.  Raises
-    PlanError for locks of one group that contradict each other or name no layer, SchemeError for a scheme that the
-    table lacks.
+    group with one locked layer follows it.  Keeping a layer as it is stored is a candidate, with loss 0, unless
+    ``allowed`` or the target refuses it.  ``algorithms`` are tables of other rounding algorithms, ``inputs`` a table of
+    activation schemes, whose losses add to the weights'.  Raises PlanError for unknown or contradictory locks and
+    patterns and for a layer that nothing is left for, SchemeError for a scheme that the table lacks.
     """
-    names = _candidates(table, schemes)
-    _require_known(locked, summary)
+    rules = _merged(constraints, locked, schemes)
+    require_columns(table, rules.schemes or ())
+    _require_known(rules.locked, summary)
+    limits = _limits(rules.allowed, table, summary)
     assignments = resolve(base, summary.layers)
+    builder = Builder(
+        table=table, names=_names(table, rules.schemes), legal=rules.legal, times=times, algorithms=tuple(algorithms),
+        inputs=inputs,
+    )  # fmt: skip
     counted = {layer.name for layer in quantizable(summary.layers)}
+    fixed = _Fixed()
     open_groups: list[Group] = []
-    all_bits = counted_bits = counted_weights = 0
-    fixed_loss: list[float] = []
-    for members in sharing_groups(summary.layers):
-        stored = [layer for layer in members if layer.tied_to is None]
-        scheme = _locked_scheme(members, locked, assignments)
+    for members in sharing_groups(summary.layers, rules.bonds):
+        scheme = _locked_scheme(members, rules.locked, assignments)
+        limit = _shared_limit(members, limits)
         if scheme is None and all(layer.name in counted for layer in members):
-            open_groups.append(_group(members, stored, table, names))
-            counted_weights += sum(layer.parameters for layer in stored)
+            found = builder.group(members, [assignments[layer.name] for layer in members], limit)
+            if not found.options:
+                raise PlanError(_nothing_left(members, builder.reasons(members, assignments, limit), rules.target))
+            open_groups.append(Group(layers=tuple(layer.name for layer in members), **found.fields()))
+            fixed.counted_weights += sum(layer.parameters for layer in members if layer.tied_to is None)
             continue
-        for layer in stored:
-            weights = scheme or assignments[layer.name].weights
-            assignments.update({layer.name: _with(assignments[layer.name], weights)})
-            bits = layer_bits(layer, weights)
-            all_bits += bits
-            if layer.name in counted or weights != KEEP:
-                counted_bits += bits
-                counted_weights += layer.parameters
-            if weights != KEEP:
-                fixed_loss.append(table.of(layer.name, weights))
+        fixed.take(members, scheme, assignments, counted, table, times)
+        _check_fixed(members, assignments, rules, limit if scheme is not None else None)
     return Choices(
-        summary=summary, base=assignments, groups=tuple(open_groups), all_bits=all_bits, counted_bits=counted_bits,
-        counted_weights=counted_weights, fixed_loss=math.fsum(loss for loss in fixed_loss if not math.isnan(loss)),
+        summary=summary, base=assignments, groups=tuple(open_groups), all_bits=fixed.all_bits,
+        counted_bits=fixed.counted_bits, counted_weights=fixed.counted_weights, fixed_loss=math.fsum(fixed.losses),
+        fixed_microseconds=math.fsum(fixed.times), fixed=fixed.why,
     )  # fmt: skip
 
 
-def sharing_groups(layers: Sequence[Layer]) -> tuple[tuple[Layer, ...], ...]:
-    """Return the layers in groups that must share a weight scheme (tied tensors, ``shares_with``), in model order."""
-    by_name = {layer.name: layer for layer in layers}
-    parent = {name: name for name in by_name}
+@dataclass(slots=True)
+class _Fixed:
+    """Adds up what the layers take that a search leaves alone."""
 
-    def root(name: str) -> str:
-        while parent[name] != name:
-            parent[name] = parent[parent[name]]
-            name = parent[name]
-        return name
+    all_bits: int = 0
+    counted_bits: int = 0
+    counted_weights: int = 0
+    losses: list[float] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    why: dict[str, str] = field(default_factory=dict)
 
-    for layer in layers:
-        for other in (*layer.shares_with, *((layer.tied_to,) if layer.tied_to else ())):
-            if other in parent:
-                parent[root(other)] = root(layer.name)
-    groups: dict[str, list[Layer]] = {}
-    for layer in layers:
-        groups.setdefault(root(layer.name), []).append(layer)
-    return tuple(tuple(group) for group in groups.values())
+    def take(
+        self, members: Sequence[Layer], scheme: str | None, assignments: dict[str, Assignment],
+        counted: Collection[str], table: Sensitivity, times: Times | None,
+    ) -> None:  # fmt: skip
+        for layer in members:
+            self.why[layer.name] = "outside the search" if scheme is None else "locked"
+            if layer.tied_to is None:
+                self._store(layer, scheme, assignments, counted, table)
+            if times is not None:
+                given = assignments[layer.name]
+                self.times += [t for t in (times.of(layer, given.weights, given.inputs),) if not math.isnan(t)]
+
+    def _store(
+        self, layer: Layer, scheme: str | None, assignments: dict[str, Assignment], counted: Collection[str],
+        table: Sensitivity,
+    ) -> None:  # fmt: skip
+        weights = scheme or assignments[layer.name].weights
+        if assignments[layer.name].weights != weights:
+            assignments[layer.name] = replace(assignments[layer.name], weights=weights)
+        bits = layer_bits(layer, weights)
+        self.all_bits += bits
+        if layer.name in counted or weights != KEEP:
+            self.counted_bits += bits
+            self.counted_weights += layer.parameters
+        if weights != KEEP:
+            loss = table.of(layer.name, weights)
+            self.losses += [] if math.isnan(loss) else [loss]
 
 
-def _candidates(table: Sensitivity, schemes: Sequence[str] | None) -> tuple[str, ...]:
-    if schemes is None:
-        return table.schemes
-    for scheme in schemes:
-        if scheme != KEEP and scheme not in table.column:
-            raise SchemeError(
-                f"the {table.metric} table has no column for {scheme!r}{nearest(scheme, table.schemes)}; "
-                "score that scheme first or leave it out of the search"
-            )
-    return tuple(dict.fromkeys(scheme for scheme in schemes if scheme != KEEP))
+def _merged(given: Constraints | None, locked: Collection[str], schemes: Sequence[str] | None) -> Constraints:
+    rules = given or Constraints()
+    return replace(
+        rules, locked=rules.locked | frozenset(locked), schemes=rules.schemes if schemes is None else tuple(schemes)
+    )
+
+
+def _names(table: Sensitivity, schemes: Sequence[str] | None) -> tuple[str, ...]:
+    wanted = table.schemes if schemes is None else dict.fromkeys(schemes)
+    return tuple(name for name in wanted if name != KEEP)
 
 
 def _require_known(locked: Iterable[str], summary: ModelSummary) -> None:
     for name in locked:
         if name not in summary.by_name:
             raise PlanError(f"the locked layer {name!r} is no layer of the model{nearest(name, summary.by_name)}")
+
+
+def _limits(
+    allowed: Sequence[tuple[str, tuple[str, ...]]], table: Sensitivity, summary: ModelSummary
+) -> dict[str, tuple[str, ...]]:
+    """Return the schemes that each layer may take, for the layers that a pattern speaks of."""
+    found: dict[str, tuple[str, ...]] = {}
+    for pattern, schemes in allowed:
+        require_columns(table, schemes)
+        rule = Rule(pattern=pattern, assignment=Assignment())
+        hits = [layer.name for layer in summary.layers if rule.matches(layer.name)]
+        if not hits:
+            raise PlanError(f"the pattern {pattern!r} matches no layer of the model{nearest(pattern, summary.by_name)}")
+        for name in hits:
+            found.setdefault(name, schemes)
+    return found
+
+
+def _shared_limit(members: Sequence[Layer], limits: dict[str, tuple[str, ...]]) -> tuple[str, ...] | None:
+    """Return the schemes that all members may take, None without a limit; PlanError that names what contradicts."""
+    given = {layer.name: limits[layer.name] for layer in members if layer.name in limits}
+    if not given:
+        return None
+    first, *rest = given.values()
+    shared = tuple(scheme for scheme in first if all(scheme in other for other in rest))
+    if not shared:
+        said = "; ".join(f"{name} may take {', '.join(schemes)}" for name, schemes in given.items())
+        raise PlanError(f"these layers must share one scheme but no scheme is allowed to all: {said}")
+    return shared
 
 
 def _locked_scheme(
@@ -151,28 +242,25 @@ def _locked_scheme(
     return next(iter(fixed.values()), None)
 
 
-def _with(assignment: Assignment, weights: str) -> Assignment:
-    from dataclasses import replace
+def _check_fixed(
+    members: Sequence[Layer], assignments: dict[str, Assignment], rules: Constraints, limit: tuple[str, ...] | None
+) -> None:
+    """Raise PlanError if what is decided contradicts ``allowed`` or cannot run on the target."""
+    for layer in members:
+        given = assignments[layer.name]
+        if limit is not None and given.weights not in limit:
+            raise PlanError(
+                f"{layer.name} is locked to {given.weights}, but its pattern allows only {', '.join(limit)}; "
+                "unlock it or allow that scheme"
+            )
+        if rules.legal is None or (given.weights == KEEP and given.inputs is None and layer.name not in rules.locked):
+            continue
+        reason = rules.legal(layer, given.weights, given.inputs)
+        if reason:
+            held = "locked to" if layer.name in rules.locked else "outside the search and has"
+            raise PlanError(f"{layer.name} is {held} {given.weights}, which {rules.target} cannot run: {reason}")
 
-    return assignment if assignment.weights == weights else replace(assignment, weights=weights)
 
-
-def _group(members: Sequence[Layer], stored: Sequence[Layer], table: Sensitivity, names: Sequence[str]) -> Group:
-    columns = [table.column[name] for name in names]
-    rows = [table.row.get(layer.name) for layer in stored]
-    loss = np.zeros(len(names) + 1)
-    for row in rows:
-        loss[:-1] += np.nan if row is None else np.maximum(table.score[row, columns], 0.0)
-    candidates = (*names, KEEP)
-    bits = np.array([sum(layer_bits(layer, name) for layer in stored) for name in candidates], np.int64)
-    order = np.lexsort((np.arange(len(candidates)), loss, bits))
-    best, kept = math.inf, []
-    for index in order:
-        if loss[index] < best:
-            best = loss[index]
-            kept.append(index)
-    return Group(
-        layers=tuple(layer.name for layer in members),
-        schemes=tuple(candidates[index] for index in kept),
-        bits=bits[kept], loss=loss[kept],
-    )  # fmt: skip
+def _nothing_left(members: Sequence[Layer], reasons: Sequence[str], target: str) -> str:
+    names = ", ".join(layer.name for layer in members)
+    return f"nothing is left to choose for {names} on {target}: {'; '.join(reasons) or 'no candidate was given'}"

@@ -1,0 +1,87 @@
+"""Layers that must get one scheme together: tied tensors, projections that a runtime runs as one, experts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from workbench.models.layer import Layer
+
+Bond = tuple[str, ...]
+"""Names of layers that share one scheme."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fusion:
+    """Layers that a runtime joins into one matrix: names that differ only in their last part, one of ``ends``."""
+
+    title: str
+    ends: tuple[str, ...]
+
+    def bonds(self, layers: Iterable[Layer]) -> tuple[Bond, ...]:
+        """Return the groups of two or more layers that the runtime joins, in model order."""
+        found: dict[str, list[str]] = {}
+        for layer in layers:
+            stem, _, end = layer.name.rpartition(".")
+            if end in self.ends:
+                found.setdefault(stem, []).append(layer.name)
+        return tuple(tuple(names) for names in found.values() if len(names) > 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedExperts:
+    """All experts of one mixture share one scheme: they run as one grouped product."""
+
+    title: str = "experts of one mixture"
+
+    def bonds(self, layers: Iterable[Layer]) -> tuple[Bond, ...]:
+        """Return the groups of layers ``<mixture>.experts.<number>...``."""
+        found: dict[str, list[str]] = {}
+        for layer in layers:
+            match = re.match(r"(.*\bexperts)\.\d+\.", layer.name)
+            if match:
+                found.setdefault(match[1], []).append(layer.name)
+        return tuple(tuple(names) for names in found.values() if len(names) > 1)
+
+
+Sharing = Fusion | SharedExperts
+
+FUSED_QKV = Fusion(title="fused query, key and value", ends=("q_proj", "k_proj", "v_proj"))
+FUSED_GATE_UP = Fusion(title="fused gate and up", ends=("gate_proj", "up_proj"))
+FUSED_W1_W3 = Fusion(title="fused gate and up", ends=("w1", "w3"))
+EXPERTS = SharedExperts()
+
+
+def bonds_of(layers: Sequence[Layer], sharing: Iterable[Sharing]) -> tuple[Bond, ...]:
+    """Return all groups that ``sharing`` finds among ``layers``."""
+    return tuple(bond for rule in sharing for bond in rule.bonds(layers))
+
+
+def sharing_groups(layers: Sequence[Layer], bonds: Iterable[Bond] = ()) -> tuple[tuple[Layer, ...], ...]:
+    """Return the layers in groups that must share a weight scheme (tied tensors, ``shares_with``, ``bonds``).
+
+    In model order; a layer that shares with none is a group of its own.
+    """
+    parent = {layer.name: layer.name for layer in layers}
+
+    def root(name: str) -> str:
+        while parent[name] != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    def join(a: str, b: str) -> None:
+        if a in parent and b in parent:
+            parent[root(b)] = root(a)
+
+    for layer in layers:
+        for other in (*layer.shares_with, *((layer.tied_to,) if layer.tied_to else ())):
+            join(layer.name, other)
+    for bond in bonds:
+        for other in bond[1:]:
+            join(bond[0], other)
+    groups: dict[str, list[Layer]] = {}
+    for layer in layers:
+        groups.setdefault(root(layer.name), []).append(layer)
+    return tuple(tuple(group) for group in groups.values())
