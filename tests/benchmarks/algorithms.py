@@ -1,6 +1,6 @@
 """What rounding algorithms reach on real models beside other tools.  Run it as a script.
 
-Prints a table for the small Llama (KL to the floating-point model, 35 linear layers, 256 evaluation windows) and one for
+Prints a table for the small Llama (KL to floating point, all 35 linear layers, 256 evaluation windows) and one for
 ResNet-20 (top-1), and one line of JSON.  The models are found through ``WORKBENCH_CASES``.
 """
 
