@@ -20,7 +20,7 @@ from workbench.models.gradients import GradientPass
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature
-from workbench.numerics.statistics import LayerStatistics, observe
+from workbench.numerics.statistics import LayerStatistics, observe, observe_channels
 from workbench.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -45,8 +45,9 @@ class Calibration:
     """What one pass found.
 
     ``statistics`` maps (layer, ``input`` | ``output``); ``curvature`` maps every layer that a tap can see, tied ones
-    under their own name too.  ``samples`` is how many were used; ``notes`` names batches left out and layers that no
-    data reached.
+    under their own name too; ``moments`` the mean square of every input channel (the diagonal of A, float64
+    ``[channels]``) wherever inputs are floating-point.  ``samples`` is how many were used; ``notes`` names batches left
+    out and layers that no data reached.
 
     The curvature of weight ``ij`` is ``rows_i * columns_j``, per unit of the model's loss (a token for token logits,
     else a sample).  ``columns`` is the diagonal of ``A = E[x x^T]`` for linear layers, and ``rows`` makes every row's
@@ -61,6 +62,7 @@ class Calibration:
     curvature: Mapping[str, Curvature]
     samples: int
     notes: tuple[str, ...]
+    moments: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 def calibrate(
@@ -84,7 +86,7 @@ def calibrate(
     total = -(-len(dataset) // batch_size)
     for number, batch in enumerate(dataset.batches(batch_size)):
         progress(number / total, f"calibrating, batch {number + 1} of {total}")
-        one = _BatchSums(batch=batch, layers=sums.layers)
+        one = _BatchSums(batch=batch, layers=sums.layers, keep_inputs=curvature)
         if gradients is not None:
             gradients.run(batch, number, seed, one.forward, one.backward, proceed=one.is_finite)
         else:
@@ -103,14 +105,17 @@ class _BatchSums:
 
     batch: Batch
     layers: Mapping[str, Layer]
+    keep_inputs: bool
     statistics: list[tuple[str, str, LayerStatistics]] = field(default_factory=list)
+    squares: list[tuple[str, np.ndarray, int]] = field(default_factory=list)
     inputs: list[tuple[str, torch.Tensor]] = field(default_factory=list)
     patches: list[tuple[str, torch.Tensor]] = field(default_factory=list)
     gradients: list[tuple[str, torch.Tensor]] = field(default_factory=list)
     columns: list[tuple[str, torch.Tensor]] = field(default_factory=list)
     geometry: dict[str, Geometry | None] = field(default_factory=dict)
     bad: str = ""
-    _last: tuple[torch.Tensor, LayerStatistics] | None = None
+    _masked: tuple[torch.Tensor, int, torch.Tensor] | None = None
+    _seen: dict[str, _Seen] = field(default_factory=dict)
 
     def forward(self, name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
         layer = self.layers[name]
@@ -119,7 +124,8 @@ class _BatchSums:
             self._observe(name, "input", self._real(tensor), axis)
         self._observe(name, "output", self._real(output), axis)
         if layer.kind is LayerKind.LINEAR:
-            self.inputs.append((name, self._real(tensor)))
+            if self.keep_inputs:
+                self.inputs.append((name, self._real(tensor)))
         elif axis == 1 and output.requires_grad:
             geometry = self.geometry[name] = Geometry.of(layer, tensor, output)
             drawn = None if geometry is None or layer.matrix[1] > FULL_COLUMNS else drawn_inputs(geometry, tensor)
@@ -146,23 +152,41 @@ class _BatchSums:
         mask = token_mask(self.batch)
         if mask is None or tensor.shape[:2] != mask.shape:
             return tensor
-        return tensor[mask]
+        if self._masked is None or self._masked[1] != tensor._version or not _same(self._masked[0], tensor):
+            self._masked = (tensor.detach(), tensor._version, tensor.detach()[mask])
+        return self._masked[2]
 
     def _observe(self, name: str, tap: str, tensor: torch.Tensor, axis: int) -> None:
-        """Observe once what several layers share (the inputs of query, key and value)."""
-        if self._last is not None and _same(self._last[0], tensor):
-            found = self._last[1]
-        else:
-            found = observe(tensor, axis)
-            if tap == "input":
-                self._last = (tensor, found)
-        if found.non_finite and not self.bad:
+        """Observe once what several layers share (the inputs of query, key and value; an output that is an input)."""
+        shared = next((seen for seen in self._seen.values() if seen.is_of(tensor, axis)), None)
+        if shared is None:
+            found, squares = observe_channels(tensor, axis)
+            shared = _Seen(tensor=tensor.detach(), version=tensor._version, axis=axis, found=found, squares=squares)
+        self._seen[tap] = shared
+        if shared.found.non_finite and not self.bad:
             self.bad = f"the {tap} of {name}"
-        self.statistics.append((name, tap, found))
+        self.statistics.append((name, tap, shared.found))
+        if tap == "input" and shared.squares.size:
+            self.squares.append((name, shared.squares, tensor.numel() // shared.squares.size))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Seen:
+    """What was found of a tensor, which is held so that its memory is not given to another one."""
+
+    tensor: torch.Tensor
+    version: int
+    axis: int
+    found: LayerStatistics
+    squares: np.ndarray
+
+    def is_of(self, other: torch.Tensor, axis: int) -> bool:
+        """Tell whether ``other`` is the very tensor, not written to since."""
+        return _same(self.tensor, other) and self.version == other._version and self.axis == axis
 
 
 def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
-    return a.data_ptr() == b.data_ptr() and a.shape == b.shape and a.stride() == b.stride()
+    return a.data_ptr() == b.data_ptr() and a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype
 
 
 def channel_axis(layer: Layer) -> int:
@@ -174,16 +198,17 @@ def channel_axis(layer: Layer) -> int:
 class _Sums:
     """Everything so far.
 
-    ``full`` and ``diagonal`` are sums over positions of the inputs' second moments, ``unfolded`` the same over drawn
-    positions of convolutions, ``[groups, columns, columns]``; ``gradients`` and ``columns`` sums over samples of
-    squared weight gradients, by row and by column.
+    ``squares`` are sums over positions (``counts``) of the inputs' squares by channel, ``full`` of the products of
+    channels, ``unfolded`` the same over drawn positions of convolutions, ``[groups, columns, columns]``; ``gradients``
+    and ``columns`` sums over samples of squared weight gradients, by row and by column.
     """
 
     layers: Mapping[str, Layer]
     statistics: dict[tuple[str, str], LayerStatistics] = field(default_factory=dict)
+    squares: dict[str, np.ndarray] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
     full: dict[str, torch.Tensor] = field(default_factory=dict)
     unfolded: dict[str, torch.Tensor] = field(default_factory=dict)
-    diagonal: dict[str, torch.Tensor] = field(default_factory=dict)
     gradients: dict[str, torch.Tensor] = field(default_factory=dict)
     columns: dict[str, torch.Tensor] = field(default_factory=dict)
     positions: dict[str, int] = field(default_factory=dict)
@@ -199,28 +224,35 @@ class _Sums:
         for name, tap, found in batch.statistics:
             old = self.statistics.get((name, tap))
             self.statistics[name, tap] = found if old is None else old.merge(found)
+        for name, each, count in batch.squares:
+            self.squares[name] = self.squares[name] + each if name in self.squares else each
+            self.counts[name] = self.counts.get(name, 0) + count
         for name, squares in batch.gradients:
             _accumulate(self.gradients, name, squares)
         for name, squares in batch.columns:
             _accumulate(self.columns, name, squares)
         if batch.gradients:
-            for name, tensor in batch.inputs:
-                self._add_input(name, tensor)
+            self._add_inputs(batch.inputs)
             for name, tensor in batch.patches:
                 self._add_patches(name, tensor)
         self.units += units
         self.samples += samples_of(batch.batch)
 
-    def _add_input(self, name: str, tensor: torch.Tensor) -> None:
-        columns = self.layers[name].matrix[1]
-        flat = tensor.reshape(-1, tensor.shape[-1]).float()
-        if name not in self.positions and columns <= FULL_COLUMNS and 4 * columns**2 <= self._room:
-            self._room -= 4 * columns**2
-            self.full[name] = torch.zeros(columns, columns)
-        if name in self.full:
-            self.full[name].addmm_(flat.T, flat)
-        _accumulate(self.diagonal, name, flat.square().sum(dim=0).double())
-        self.positions[name] = self.positions.get(name, 0) + flat.shape[0]
+    def _add_inputs(self, inputs: list[tuple[str, torch.Tensor]]) -> None:
+        """Add ``x^T x`` of every linear layer; for layers that share their input it is formed once."""
+        last: tuple[torch.Tensor, torch.Tensor] | None = None
+        for name, tensor in inputs:
+            columns = self.layers[name].matrix[1]
+            if name not in self.positions and columns <= FULL_COLUMNS and 4 * columns**2 <= self._room:
+                self._room -= 4 * columns**2
+                self.full[name] = torch.zeros(columns, columns)
+            self.positions[name] = self.positions.get(name, 0) + tensor.numel() // columns
+            if name not in self.full:
+                continue
+            if last is None or not _same(last[0], tensor):
+                flat = tensor.reshape(-1, columns).float()
+                last = (tensor, flat.T @ flat)
+            self.full[name] += last[1]
 
     def _add_patches(self, name: str, drawn: torch.Tensor) -> None:
         size = 4 * drawn.shape[0] * drawn.shape[2] ** 2
@@ -239,31 +271,34 @@ class _Sums:
             if name not in reached:
                 self.notes.append(f"the data never reached the layer {name}: nothing was observed of it")
         found = {name: self._curvature(name) for name in self.gradients}
-        return Calibration(statistics=self.statistics, curvature=found, samples=self.samples, notes=tuple(self.notes))
+        moments = {name: squares / max(self.counts[name], 1) for name, squares in self.squares.items()}
+        return Calibration(
+            statistics=self.statistics, curvature=found, samples=self.samples, notes=tuple(self.notes), moments=moments
+        )
 
     def _curvature(self, name: str) -> Curvature:
         """Return rows and columns whose product has the mean squared gradient's row sums (see Calibration)."""
         squares = self.gradients[name] / self.units
-        if name not in self.diagonal:
+        if self.layers[name].kind is not LayerKind.LINEAR:
             columns = self.columns[name] / self.units
             share = squares / squares.sum().clamp_min(torch.finfo(torch.float64).tiny)
             unfolded = self.unfolded.get(name)
             full = None if unfolded is None else unfolded.div(self.positions[name]).cpu().numpy()
             return Curvature(rows=share.cpu().numpy(), columns=columns.cpu().numpy(), full=full, count=self.units)
         count = self.positions[name]
-        inputs = self.diagonal[name] / count
-        rows = squares / inputs.sum().clamp_min(torch.finfo(torch.float64).tiny)
+        inputs = self.squares[name] / self.counts[name]
+        rows = squares / max(float(inputs.sum()), float(np.finfo(np.float64).tiny))
         full = self.full[name].div(count).cpu().numpy().astype(np.float32) if name in self.full else None
-        return Curvature(rows=rows.cpu().numpy(), columns=inputs.cpu().numpy(), full=full, count=count)
+        return Curvature(rows=rows.cpu().numpy(), columns=inputs, full=full, count=count)
 
 
 def drawn_inputs(geometry: Geometry, x: torch.Tensor) -> torch.Tensor | None:
     """Return a convolution's unfolded inputs at drawn positions, float32 ``[groups, positions, columns]``."""
-    unfolded = geometry.inputs(x.detach().float())
-    if unfolded is None or unfolded.shape[1] <= POSITIONS:
-        return unfolded
-    generator = torch.Generator().manual_seed(unfolded.shape[1])
-    return unfolded[:, torch.randint(unfolded.shape[1], (POSITIONS,), generator=generator)]
+    x = x.detach().float()
+    count = 0 if geometry.transposed else geometry.positions(x)
+    if count <= POSITIONS:
+        return geometry.inputs(x)
+    return geometry.inputs(x, torch.randint(count, (POSITIONS,), generator=torch.Generator().manual_seed(count)))
 
 
 def _accumulate(sums: dict[str, torch.Tensor], name: str, more: torch.Tensor) -> None:

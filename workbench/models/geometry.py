@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,9 @@ import torch
 import torch.nn.functional as F
 
 from workbench.models.layer import Layer
+
+PATCH_CELLS = 1 << 21
+"""Unfolded inputs are formed for some samples at a time, so many elements: what fits a core's cache."""
 
 
 def linear_gradients(x: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
@@ -52,32 +56,58 @@ class Geometry:
         walk = zip(sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True)
         return tuple((n + 2 * p - dil * (k - 1) - 1) // s + 1 for n, k, s, p, dil in walk)
 
-    def inputs(self, x: torch.Tensor) -> torch.Tensor | None:
+    def inputs(self, x: torch.Tensor, chosen: torch.Tensor | None = None) -> torch.Tensor | None:
         """Return what the layer's matrix is multiplied with, ``[groups, positions of all samples, columns]``.
 
-        ``x`` is the layer's input.  None for a transposed convolution, whose positions overlap.
+        ``x`` is the layer's input; ``chosen`` (int64) limits the positions.  None for a transposed convolution, whose
+        positions overlap.
         """
         if self.transposed:
             return None
-        patches = self._patches(x)
-        return patches.reshape(len(x), self.groups, -1, patches.shape[-1]).permute(1, 0, 3, 2).flatten(1, 2)
+        windows = self._windows(x).permute(0, 2, 3, 1, 4, 5)
+        if chosen is None:
+            chosen = torch.arange(math.prod(windows.shape[:3]), device=x.device)
+        sample, place = chosen // (windows.shape[1] * windows.shape[2]), chosen % (windows.shape[1] * windows.shape[2])
+        found = windows[sample, place // windows.shape[2], place % windows.shape[2]]
+        return found.reshape(chosen.numel(), self.groups, -1).transpose(0, 1).contiguous()
+
+    def positions(self, x: torch.Tensor) -> int:
+        """Return how many positions all samples of ``x`` have together."""
+        return x.shape[0] * math.prod(self.steps(x.shape[2:]))
+
+    def _windows(self, wide: torch.Tensor) -> torch.Tensor:
+        """Return the kernel's view of ``wide`` at every position, ``[samples, channels, down, across, *kernel]``."""
+        one = len(self.kernel) == 1
+        wide = wide.unsqueeze(2) if one else wide
+        fills = ((self.padding, 0), (self.stride, 1), (self.dilation, 1), (self.kernel, 1))
+        padding, stride, dilation, kernel = (_pair(values, fill, one) for values, fill in fills)
+        steps = _pair(self.steps(wide.shape[3 if one else 2 :]), 1, one)
+        wide = F.pad(wide, (padding[1], padding[1], padding[0], padding[0])).contiguous()
+        n, c, down, across = wide.stride()
+        return wide.as_strided(
+            (*wide.shape[:2], *steps, *kernel),
+            (n, c, down * stride[0], across * stride[1], down * dilation[0], across * dilation[1]),
+        )
 
     def _patches(self, wide: torch.Tensor) -> torch.Tensor:
-        """Return the kernel's view of ``wide`` at every position, ``[samples, channels * kernel, positions]``."""
-        one = len(self.kernel) == 1
-        return F.unfold(
-            wide.unsqueeze(2) if one else wide, *(_pair(v, fill, one) for v, fill in
-            ((self.kernel, 1), (self.dilation, 1), (self.padding, 0), (self.stride, 1))),
-        )  # fmt: skip
+        """Return the kernel's view of ``wide`` as columns, ``[samples, channels * kernel, positions]``."""
+        windows = self._windows(wide)
+        samples, channels = windows.shape[:2]
+        return windows.permute(0, 1, 4, 5, 2, 3).reshape(samples, channels * math.prod(self.kernel), -1)
 
     def weight_gradients(self, layer: Layer, x: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
         """Return each sample's gradient as the layer's matrix, ``[samples, rows, columns]``."""
         wide, narrow = (d, x) if self.transposed else (x, d)
         samples, groups = x.shape[0], self.groups
-        patches = self._patches(wide)
-        patches = patches.reshape(samples * groups, patches.shape[1] // groups, -1)
         flat = narrow.reshape(samples * groups, narrow.shape[1] // groups, -1)
-        stored = torch.bmm(flat, patches.transpose(1, 2)).reshape(samples, *layer.shape)
+        step = max(PATCH_CELLS // (flat.shape[2] * layer.parameters // flat.shape[1]), 1)
+        parts = []
+        for start in range(0, samples, step):
+            patches = self._patches(wide[start : start + step])
+            patches = patches.reshape(len(patches) * groups, patches.shape[1] // groups, -1)
+            own = flat[start * groups : (start + step) * groups]
+            parts.append(torch.bmm(own, patches.transpose(1, 2)))
+        stored = torch.cat(parts).reshape(samples, *layer.shape)
         return stored.permute(0, *(axis + 1 for axis in layer.axes)).reshape(samples, *layer.matrix)
 
 

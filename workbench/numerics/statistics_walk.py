@@ -17,7 +17,7 @@ import torch
 from workbench.numerics.statistics import BINS, LOWEST_EXPONENT, LayerStatistics
 from workbench.numerics.statistics_compiled import NOT_FINITE, observe_blocks, observe_rows
 
-PIECE = 1 << 18
+PIECE = 1 << 19
 """Elements of one piece."""
 
 LONG = 1024
