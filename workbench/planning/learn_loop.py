@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from workbench.errors import CancelledError, NonFiniteError, PlanError
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from workbench.models.model import Batch
 
 Replacement = Callable[[torch.Tensor], torch.Tensor]
+
+JUDGED_SAMPLES = 64
+"""So many samples decide whether the end of a run is better than its start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,14 +79,16 @@ class Run:
     def learn(self, checkpoint: Checkpoint | None = None) -> float:
         """Take all steps (those that ``checkpoint`` lacks) and return the last step's loss.
 
-        A cancelled run saves what it has.  Raises NonFiniteError if the loss is lost, PlanError for a checkpoint of
-        another run.
+        A cancelled run saves what it has.  Where the samples' loss is no lower in the end than it was at the start, the
+        matrices are put back to where they began.  Raises NonFiniteError if the loss is lost, PlanError for a
+        checkpoint of another run.
         """
         descent, options = self._descent(), self.options
         known = checkpoint.load() if checkpoint is not None else None
         if known is not None:
             descent.load(known)
         teacher, latest = Teacher(self.teacher, self.samples), float("nan")
+        start = [torch.zeros_like(variable) for variable in descent.variables]
         try:
             while descent.taken < options.steps:
                 step = descent.taken
@@ -96,8 +102,34 @@ class Run:
             raise
         if checkpoint is not None:
             checkpoint.save(descent.state())
+        self._keep_the_better(descent.variables, start, teacher)
         self.progress(1.0, f"{self.purpose}: done")
         return latest
+
+    def _keep_the_better(
+        self, variables: Sequence[torch.Tensor], start: Sequence[torch.Tensor], teacher: Teacher
+    ) -> None:
+        """Put the start back into ``variables`` unless the end is better on the first samples."""
+        end = [variable.detach().clone() for variable in variables]
+        learned = self._judged(teacher)
+        _put(variables, start)
+        if learned < self._judged(teacher):
+            _put(variables, end)
+
+    @torch.no_grad()
+    def _judged(self, teacher: Teacher) -> float:
+        """Return the mean loss over the first samples, of the rounded matrices."""
+        weights = {name: matrix.values() for name, matrix in self.matrices.items()}
+        view = self.student.with_weights(weights)
+        size = min(self.options.samples(self.teacher.summary.output), len(self.samples))
+        total, count = 0.0, max(1, min(len(self.samples), JUDGED_SAMPLES) // size)
+        for place in range(count):
+            chosen = np.arange(place * size, (place + 1) * size)
+            batch = self.samples.take(chosen)
+            output = view.run(batch, inputs=self.inputs or None)
+            target = teacher.outputs(chosen, batch) if self.options.loss == "kl" else None
+            total += float(self._compare(output, target, batch))
+        return total / count
 
     def _text(self, step: int, loss: float) -> str:
         shown = f", loss {loss:.4g}" if loss == loss else ""
@@ -127,10 +159,19 @@ class Run:
         return float(loss.detach())
 
     def _loss(self, batch: Batch, target: torch.Tensor | None) -> torch.Tensor:
-        kind = self.teacher.summary.output
         weights = {name: matrix.values() for name, matrix in self.matrices.items()}
         output = self.student.with_weights(weights).run(batch, inputs=self.inputs or None)
+        return self._compare(output, target, batch)
+
+    def _compare(self, output: torch.Tensor, target: torch.Tensor | None, batch: Batch) -> torch.Tensor:
+        kind = self.teacher.summary.output
         return task_loss(output, batch, kind) if target is None else divergence(target, output, batch, kind)
+
+
+@torch.no_grad()
+def _put(variables: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) -> None:
+    for variable, value in zip(variables, values, strict=True):
+        variable.copy_(value)
 
 
 def through(replace: Replacement) -> Replacement:
