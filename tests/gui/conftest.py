@@ -60,8 +60,9 @@ def qapp() -> QApplication:
 
 
 @pytest.fixture(autouse=True)
-def own_settings(tmp_path: Path) -> Iterator[None]:
-    """Settings that no other test and no person sees."""
+def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Settings and recovery copies that no other test and no person sees."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, str(tmp_path / "settings"))
     yield
 

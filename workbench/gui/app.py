@@ -17,6 +17,7 @@ from qasync import QEventLoop
 
 from workbench.gui import settings, theme
 from workbench.gui.desk import Desk
+from workbench.gui.recovery import Recovery
 from workbench.gui.window import Window, until_closed
 from workbench.runtime.engine import Engine
 from workbench.runtime.jobs import Jobs
@@ -56,16 +57,19 @@ async def _live(colours: theme.Colours, path: str | None, how: dict[str, Any]) -
     restore = install_hooks(desk)
     unsubscribe = engine.subscribe(window.engine_event)
     heartbeat = _hear_interrupts(window)
+    recovery = Recovery(window)
     try:
         closed = asyncio.ensure_future(until_closed(window))
         window.show()
         gc.freeze()
         await engine.start()
+        desk.start(recovery.offer())
         if path is not None:
             window.commands.open_path(path, **({} if path.endswith(".qwb") else how))
         await closed
     finally:
         heartbeat.stop()
+        recovery.end(wilful=window.closed)
         await desk.stop()
         unsubscribe()
         await jobs.close()

@@ -303,6 +303,7 @@ class Commands:
             )
         box = QMessageBox(QMessageBox.Icon.Information, "About", text, QMessageBox.StandardButton.Close, self.window)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialogs.framed(box)
         box.open()
 
     # ---------------------------------------------------------------- inside

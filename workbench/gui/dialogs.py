@@ -6,11 +6,46 @@ import asyncio
 from collections.abc import Sequence
 from typing import TypeVar
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFileDialog, QLabel, QMessageBox, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QFrame,
+    QLabel,
+    QMessageBox,
+    QVBoxLayout,
+    QWidget,
+)
 
 T = TypeVar("T")
 Button = QMessageBox.StandardButton
+
+
+class Frame(QFrame):
+    """A line around its parent, for displays whose window manager draws none; it lets the mouse through."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("dialog-frame")
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        parent.installEventFilter(self)
+        self._fit(parent)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the parent's size."""
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Show) and isinstance(watched, QWidget):
+            self._fit(watched)
+        return False
+
+    def _fit(self, parent: QWidget) -> None:
+        self.setGeometry(parent.rect())
+        self.raise_()
+
+
+def framed(dialog: QWidget) -> None:
+    """Draw a line around ``dialog``."""
+    Frame(dialog)
 
 
 async def finished(dialog: QDialog) -> int:
@@ -22,6 +57,7 @@ async def finished(dialog: QDialog) -> int:
             future.set_result(code)
 
     dialog.finished.connect(end)
+    framed(dialog)
     dialog.open()
     try:
         return await future
@@ -40,6 +76,7 @@ def show_error(parent: QWidget, title: str, text: str) -> QMessageBox:
     )
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setModal(False)
+    framed(box)
     box.show()
     return box
 

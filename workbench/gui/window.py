@@ -13,29 +13,26 @@ from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
 from PySide6.QtWidgets import (
     QApplication,
-    QDockWidget,
     QMainWindow,
     QMenu,
     QMessageBox,
     QStackedWidget,
     QToolBar,
-    QWidget,
 )
 
 from workbench.gui import dialogs, icons, settings, theme
 from workbench.gui.actions import ACTIONS, MENUS, Situation
 from workbench.gui.commands import Commands
 from workbench.gui.desk import Desk, Message
+from workbench.gui.docks import Docks
 from workbench.gui.panels import PANELS
-from workbench.gui.panels.panel import Panel
 from workbench.gui.start_page import StartPage
 from workbench.gui.status_bar import StatusBar
 from workbench.planning.sensitivity import Sensitivity
+from workbench.runtime import recovery
 from workbench.runtime.workspace import State
 
 POLL_MS = 33
-LEFT = Qt.DockWidgetArea.LeftDockWidgetArea
-RIGHT = Qt.DockWidgetArea.RightDockWidgetArea
 
 
 @dataclass(slots=True)
@@ -61,7 +58,8 @@ class Window(QMainWindow):
         self._errors: list[QMessageBox] = []
         self.setAcceptDrops(True)
         self.setWindowIcon(icons.icon("workbench", colours))
-        self._build_docks()
+        self.area = Docks(desk, colours)
+        self.panels, self.docks = self.area.panels, self.area.docks
         self.start_page = StartPage(colours, self.trigger, self.commands.open_path)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.start_page)
@@ -76,68 +74,6 @@ class Window(QMainWindow):
         self._redraw(force=True)
 
     # ---------------------------------------------------------------- building
-
-    def _build_docks(self) -> None:
-        self.area = QMainWindow()
-        self.area.setWindowFlags(Qt.WindowType.Widget)
-        self.area.setDockNestingEnabled(True)
-        option = QMainWindow.DockOption
-        self.area.setDockOptions(option.AllowNestedDocks | option.AllowTabbedDocks | option.GroupedDragging)
-        self.area.tabifiedDockWidgetActivated.connect(lambda _: self._show_titles())
-        self.area.setTabPosition(LEFT | RIGHT, self.area.tabPosition(LEFT).North)
-        self.panels: dict[str, Any] = {}
-        self.docks: dict[str, QDockWidget] = {}
-        for spec in PANELS:
-            panel: Panel = spec.make(self.desk, self.colours)
-            dock = QDockWidget(spec.title)
-            dock.setObjectName(spec.id)
-            dock.setWidget(panel)
-            dock.setAccessibleName(spec.title)
-            dock.setFeatures(dock.DockWidgetFeature.DockWidgetMovable | dock.DockWidgetFeature.DockWidgetFloatable)
-            dock.topLevelChanged.connect(self._show_titles)
-            dock.visibilityChanged.connect(partial(self._seen, panel))
-            self.panels[spec.id], self.docks[spec.id] = panel, dock
-        self._place_docks()
-        self._first_layout = self.area.saveState(settings.LAYOUT_VERSION)
-
-    def _seen(self, panel: Panel, seen: bool) -> None:
-        if seen:
-            panel.catch_up()
-
-    def _place_docks(self) -> None:
-        corners: dict[str, QDockWidget] = {}
-        for spec in PANELS:
-            dock = self.docks[spec.id]
-            if spec.place in corners:
-                self.area.tabifyDockWidget(corners[spec.place], dock)
-            else:
-                self.area.addDockWidget(LEFT if spec.place.startswith("left") else RIGHT, dock, Qt.Orientation.Vertical)
-                corners[spec.place] = dock
-        for dock in corners.values():
-            dock.raise_()
-        self._corners = [corners[place] for place in ("left top", "left bottom", "right top", "right bottom")]
-        self._size_docks()
-
-    def _size_docks(self) -> None:
-        """Give the layers 40 % of the width, and what is above a little more of the height."""
-        layers, plan, above, below = self._corners
-        width, height = self.area.width(), self.area.height()
-        across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
-        self.area.resizeDocks([layers, above], [round(0.4 * width), round(0.6 * width)], across)
-        self.area.resizeDocks([layers, plan], [round(0.68 * height), round(0.32 * height)], down)
-        self.area.resizeDocks([above, below], [round(0.56 * height), round(0.44 * height)], down)
-        self._show_titles()
-
-    def _show_titles(self) -> None:
-        """A tab says the panel's name already: a docked panel among tabs has no title of its own."""
-        for dock in self.docks.values():
-            bare = bool(self.area.tabifiedDockWidgets(dock)) and not dock.isFloating()
-            held = dock.titleBarWidget()
-            if bare and held is None:
-                dock.setTitleBarWidget(QWidget())
-            elif not bare and held is not None:
-                dock.setTitleBarWidget(None)  # type: ignore[arg-type]
-                held.deleteLater()
 
     def _build_actions(self) -> None:
         self.actions_by_id: dict[str, QAction] = {}
@@ -222,7 +158,7 @@ class Window(QMainWindow):
             self.start_page.show_recent(settings.recent())
             if page == 1 and not self._sized:
                 self._sized = True
-                QTimer.singleShot(0, self, self._size_docks)
+                QTimer.singleShot(0, self, self.area.size_docks)
         for panel in self.panels.values():
             panel.take(state)
         self.status.show_state(state)
@@ -257,6 +193,7 @@ class Window(QMainWindow):
         self.setWindowModified(state.dirty)
 
     def _jobs_changed(self, views: tuple[Any, ...]) -> None:
+        views = tuple(view for view in views if view.title != recovery.TITLE)
         self.status.show_jobs(views)
         self.panels["jobs"].show_jobs(views)
         self._enable_actions()
@@ -317,8 +254,7 @@ class Window(QMainWindow):
 
     def reset_layout(self) -> None:
         """Put the docks where they were at first."""
-        self.area.restoreState(self._first_layout, settings.LAYOUT_VERSION)
-        self._size_docks()
+        self.area.reset()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Take one local file or folder."""
@@ -377,7 +313,7 @@ class Window(QMainWindow):
             return False
         self.restoreGeometry(kept[0])
         restored = bool(self.area.restoreState(kept[1], settings.LAYOUT_VERSION))
-        self._show_titles()
+        self.area.show_titles()
         return restored
 
     def _fill_recent(self) -> None:

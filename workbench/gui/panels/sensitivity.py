@@ -11,8 +11,9 @@ from workbench.gui import quantities
 from workbench.gui.desk import Desk
 from workbench.gui.options import METRIC_SHORT, METRIC_TITLES
 from workbench.gui.panels.panel import Panel
+from workbench.gui.plots.cells import Cells, colour_scale
 from workbench.gui.plots.colour_bar import ColourBar
-from workbench.gui.plots.heatmap import Cells, Heatmap, colour_scale
+from workbench.gui.plots.heatmap import Heatmap
 from workbench.gui.theme import Colours
 from workbench.planning.sensitivity import METRICS, Sensitivity
 from workbench.planning.totals import layer_bits

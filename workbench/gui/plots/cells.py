@@ -1,0 +1,59 @@
+"""What a heatmap shows: scores, choices, the logarithmic colour scale.  Arrays only; no widgets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyqtgraph as pg
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cells:
+    """``score`` float64 ``[rows, columns]`` (NaN: not computed); ``chosen`` the column of each row's scheme, -1: none.
+
+    ``low`` and ``high`` are the ends of the logarithmic colour scale.
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    score: np.ndarray
+    chosen: np.ndarray
+    low: float
+    high: float
+
+
+def headings(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names without the dotted prefix that most of them share (``model.layers.``)."""
+    counts: dict[str, int] = {}
+    for name in names:
+        parts = name.split(".")
+        for end in range(1, len(parts)):
+            prefix = ".".join(parts[:end]) + "."
+            counts[prefix] = counts.get(prefix, 0) + 1
+    shared = max((prefix for prefix, held in counts.items() if held > 0.6 * len(names)), key=len, default="")
+    return tuple(name.removeprefix(shared) for name in names)
+
+
+def colour_scale(score: np.ndarray) -> tuple[float, float]:
+    """Return the ends of a log scale over the positive finite scores: at most six decades below the largest."""
+    positive = score[np.isfinite(score) & (score > 0)]
+    if not positive.size:
+        return 1e-6, 1.0
+    high = float(positive.max())
+    low = max(float(positive.min()), high * 1e-6)
+    return (low, high) if high > low * 1.0001 else (high / 10, high)
+
+
+def levels(score: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Return uint8 colour indices on the log scale; zero and negative scores (no loss at all) take the first."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        position = np.log(np.maximum(score, low) / low) / np.log(high / low)
+    indices: np.ndarray = np.nan_to_num(np.clip(position, 0, 1) * 255, nan=0).astype(np.uint8)
+    return indices
+
+
+def lookup() -> np.ndarray:
+    """Return viridis as uint8 ``[256, 4]`` RGBA."""
+    table: np.ndarray = pg.colormap.get("viridis").getLookupTable(0.0, 1.0, 256, alpha=True)
+    return table
