@@ -58,6 +58,16 @@ class ModelSummary:
         return {layer.name: layer for layer in self.layers}
 
     @cached_property
+    def position(self) -> dict[str, int]:
+        """The place of every layer in ``layers``."""
+        return {layer.name: index for index, layer in enumerate(self.layers)}
+
+    @cached_property
+    def tied(self) -> tuple[Layer, ...]:
+        """The layers that use another one's tensor."""
+        return tuple(layer for layer in self.layers if layer.tied_to is not None)
+
+    @cached_property
     def stored(self) -> tuple[Layer, ...]:
         """The layers that own their tensor: tied layers are counted once."""
         return tuple(layer for layer in self.layers if layer.tied_to is None)

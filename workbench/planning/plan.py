@@ -7,7 +7,8 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +49,13 @@ class Rule:
         return is_glob(self.pattern) and fnmatch.fnmatchcase(name, self.pattern)
 
 
+@lru_cache(maxsize=65536)
 def is_glob(pattern: str) -> bool:
     """Tell whether ``pattern`` can match more than its own spelling."""
     return pattern.startswith("re:") or any(character in pattern for character in "*?[")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """Ordered rules for one model (``fingerprint`` None: any).  Layers that no rule matches are kept as they are.
 
@@ -85,10 +87,32 @@ class Plan:
 
     def of(self, name: str) -> Assignment:
         """Return what the first matching rule gives the layer ``name``; kept as it is if none matches."""
-        for rule in self.rules:
+        rule = self.first(name)
+        return Assignment() if rule is None else rule.assignment
+
+    def first(self, name: str) -> Rule | None:
+        """Return the first rule that matches the layer ``name``."""
+        at = self._exact.get(name)
+        for position, rule in self._patterns:
+            if at is not None and position > at:
+                break
             if rule.matches(name):
-                return rule.assignment
-        return Assignment()
+                return rule
+        return None if at is None else self.rules[at]
+
+    @cached_property
+    def _exact(self) -> dict[str, int]:
+        """The place of the first rule of each name."""
+        last = len(self.rules) - 1
+        return {rule.pattern: last - back for back, rule in enumerate(reversed(self.rules))}
+
+    @cached_property
+    def _patterns(self) -> tuple[tuple[int, Rule], ...]:
+        """The rules that can match more than one name, with their places."""
+        return tuple((at, rule) for at, rule in enumerate(self.rules) if is_glob(rule.pattern))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def save(self, path: str | Path) -> None:
         """Write the plan as JSON (schema: ``resources/plan.schema.json``), atomically."""
@@ -136,6 +160,37 @@ def resolve(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
             )
         for name in hits:
             found.setdefault(name, rule.assignment)
+    return _given(found, layers)
+
+
+def resolve_some(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
+    """Return what :func:`resolve` gives some layers of a model, for which every rule is known to match a layer.
+
+    ``layers``, in model order, must hold with a layer its owner and all that are tied to it.
+    """
+    rules = {layer.name: plan.first(layer.name) for layer in layers}
+    return _given({name: rule.assignment for name, rule in rules.items() if rule is not None}, layers)
+
+
+def changed_names(old: Plan, new: Plan) -> set[str] | None:
+    """Return the names whose rules differ, None if a pattern differs or rules changed places.
+
+    Rules that both plans hold are the same objects in both, as :meth:`Plan.assign` leaves them; layers of other names
+    have the same assignment in both plans.
+    """
+    first, second = set(map(id, old.rules)), set(map(id, new.rules))
+    gone = [rule for rule in old.rules if id(rule) not in second] if first - second else []
+    come = [rule for rule in new.rules if id(rule) not in first] if second - first else []
+    if any(is_glob(rule.pattern) for rule in (*gone, *come)):
+        return None
+    left, right = set(map(id, gone)), set(map(id, come))
+    before = [id(rule) for rule in old.rules if id(rule) not in left] if left else list(map(id, old.rules))
+    after = [id(rule) for rule in new.rules if id(rule) not in right] if right else list(map(id, new.rules))
+    return {rule.pattern for rule in (*gone, *come)} if before == after else None
+
+
+def _given(found: dict[str, Assignment], layers: Sequence[Layer]) -> dict[str, Assignment]:
+    """Return every layer's assignment from what the rules say of it; tied layers follow their owner."""
     for assignment in set(found.values()):
         _check(assignment)
     result = {}

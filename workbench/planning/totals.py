@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from workbench.models.layer import DTYPE_BITS, Layer
@@ -47,7 +48,7 @@ def plan_totals(summary: ModelSummary, plan: Plan, table: Sensitivity | None = N
     return totals(summary, resolve(plan, summary.layers), None if plan.transforms else table)
 
 
-def totals(summary: ModelSummary, assignments: dict[str, Assignment], table: Sensitivity | None = None) -> Totals:
+def totals(summary: ModelSummary, assignments: Mapping[str, Assignment], table: Sensitivity | None = None) -> Totals:
     """Add up bytes, bits and predicted loss of resolved assignments."""
     counted = {layer.name for layer in quantizable(summary.layers)}
     all_bits = counted_bits = counted_weights = missing = 0
@@ -68,3 +69,86 @@ def totals(summary: ModelSummary, assignments: dict[str, Assignment], table: Sen
         predicted=None if table is None or missing else math.fsum(scores),
         missing=missing,
     )
+
+
+SMALLEST = 1074
+"""Every finite float is a whole multiple of ``2 ** -SMALLEST``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ledger:
+    """The sums behind :class:`Totals`, exact, so that an edit adds and takes away what changed and nothing else.
+
+    ``all_bits``, ``counted_bits`` and ``counted_weights`` as :func:`totals` counts them; ``score`` in units of
+    ``2 ** -SMALLEST`` over the finite cells, ``missing`` and ``infinite`` the number of other cells.
+    """
+
+    summary: ModelSummary
+    table: Sensitivity | None
+    counted: frozenset[str]
+    kept_nbytes: int
+    all_bits: int = 0
+    counted_bits: int = 0
+    counted_weights: int = 0
+    score: int = 0
+    missing: int = 0
+    infinite: int = 0
+
+    @staticmethod
+    def of(summary: ModelSummary, assignments: Mapping[str, Assignment], table: Sensitivity | None) -> Ledger:
+        """Add up everything once."""
+        empty = Ledger(
+            summary=summary, table=table, kept_nbytes=summary.kept_nbytes,
+            counted=frozenset(layer.name for layer in quantizable(summary.layers)),
+        )  # fmt: skip
+        return empty._plus((layer, assignments[layer.name].weights, 1) for layer in summary.layers)
+
+    def moved(self, old: Mapping[str, Assignment], new: Mapping[str, Assignment]) -> Ledger:
+        """Return the ledger after the layers of ``new`` went from what ``old`` gives them to what ``new`` does."""
+        steps = []
+        for name, given in new.items():
+            if old[name].weights != given.weights:
+                layer = self.summary.by_name[name]
+                steps += [(layer, old[name].weights, -1), (layer, given.weights, 1)]
+        return self._plus(steps) if steps else self
+
+    def _plus(self, steps: Iterable[tuple[Layer, str, int]]) -> Ledger:
+        """Return the ledger with layers under a scheme added (1) or taken away (-1)."""
+        all_bits, counted_bits, weights = self.all_bits, self.counted_bits, self.counted_weights
+        score, missing, infinite = self.score, self.missing, self.infinite
+        for layer, scheme, sign in steps:
+            if layer.tied_to is not None:
+                continue
+            bits = layer_bits(layer, scheme) * sign
+            all_bits += bits
+            if layer.name in self.counted or scheme != KEEP:
+                counted_bits += bits
+                weights += layer.parameters * sign
+            if scheme != KEEP and self.table is not None:
+                cell = self.table.of(layer.name, scheme)
+                missing += sign * math.isnan(cell)
+                infinite += sign * math.isinf(cell)
+                score += sign * _units(cell) if math.isfinite(cell) else 0
+        return replace(
+            self, all_bits=all_bits, counted_bits=counted_bits, counted_weights=weights, score=score, missing=missing,
+            infinite=infinite,
+        )  # fmt: skip
+
+    @property
+    def totals(self) -> Totals:
+        """The sums as a person reads them, equal to what :func:`totals` gives to the last bit."""
+        predicted = None
+        if self.table is not None and not self.missing:
+            predicted = math.inf if self.infinite else self.score / (1 << SMALLEST)
+        return Totals(
+            nbytes=self.all_bits // 8 + self.kept_nbytes,
+            bits_per_weight=self.counted_bits / self.counted_weights if self.counted_weights else 0.0,
+            predicted=predicted,
+            missing=self.missing,
+        )
+
+
+def _units(value: float) -> int:
+    """Return a finite float in units of ``2 ** -SMALLEST``, exactly."""
+    numerator, denominator = value.as_integer_ratio()
+    return (numerator << SMALLEST) // denominator

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from workbench.errors import WorkbenchError
+from workbench.models.layer import Layer
 from workbench.numerics.ranges import Range
-from workbench.planning.plan import Assignment, Plan, resolve
-from workbench.planning.totals import Totals, totals
+from workbench.planning.plan import Assignment, Plan, changed_names, resolve, resolve_some
+from workbench.planning.totals import Ledger, Totals
 from workbench.storage.session import Session
 
 MAX_UNDO = 500
@@ -41,7 +43,8 @@ class Edits:
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class State:
     """A snapshot for the view.  ``assignments`` and ``totals`` belong to ``session.plan``; ``plan_error`` says why
-    there are none.  ``metric`` is the sensitivity metric that is shown; ``dirty``: the file on disk is older."""
+    there are none.  ``metric`` is the sensitivity metric that is shown; ``dirty``: the file on disk is older.
+    ``ledger`` holds the sums behind ``totals``."""
 
     session: Session | None = None
     path: Path | None = None
@@ -52,6 +55,7 @@ class State:
     redo_name: str = ""
     assignments: Mapping[str, Assignment] = field(default_factory=dict)
     totals: Totals | None = None
+    ledger: Ledger | None = None
     plan_error: str = ""
 
 
@@ -146,20 +150,47 @@ class Workspace:
 
 
 def _resolved(old: State, new: State) -> State:
-    """Resolve the plan again if it, the model, the metric or the tables changed."""
+    """Resolve the plan again if it, the model, the metric or the tables changed: where it can be, only what differs."""
     if new.session is None:
-        return replace(new, assignments={}, totals=None, plan_error="")
-    same = old.session is not None and (
-        old.session.plan is new.session.plan
-        and old.session.model is new.session.model
+        return replace(new, assignments={}, totals=None, ledger=None, plan_error="")
+    same_facts = old.session is not None and (
+        old.session.model is new.session.model
         and old.session.sensitivities is new.session.sensitivities
         and old.metric == new.metric
     )
-    if same:
+    if same_facts and old.session is not None and old.session.plan is new.session.plan:
         return new
     try:
+        edited = _edited(old, new.session) if same_facts else None
+        if edited is not None:
+            return replace(new, **edited)
         assignments = resolve(new.session.plan, new.session.model.layers)
     except WorkbenchError as error:
-        return replace(new, assignments={}, totals=None, plan_error=str(error))
-    table = new.session.sensitivities.get(new.metric)
-    return replace(new, assignments=assignments, totals=totals(new.session.model, assignments, table), plan_error="")
+        return replace(new, assignments={}, totals=None, ledger=None, plan_error=str(error))
+    ledger = Ledger.of(new.session.model, assignments, new.session.sensitivities.get(new.metric))
+    return replace(new, assignments=assignments, totals=ledger.totals, ledger=ledger, plan_error="")
+
+
+def _edited(old: State, session: Session) -> dict[str, Any] | None:
+    """Return the fields of the state after an edit of a few exact names; None if the whole plan must be resolved."""
+    if old.session is None or old.ledger is None:
+        return None
+    names = changed_names(old.session.plan, session.plan)
+    by_name = session.model.by_name
+    if names is None or len(names) > len(by_name) // 4 or not names <= by_name.keys():
+        return None
+    changes = resolve_some(session.plan, _with_ties(session, names))
+    ledger = old.ledger.moved(old.assignments, changes)
+    return {
+        "assignments": {**old.assignments, **changes}, "ledger": ledger, "totals": ledger.totals, "plan_error": "",
+    }  # fmt: skip
+
+
+def _with_ties(session: Session, names: set[str]) -> list[Layer]:
+    """Return the layers ``names``, their owners and all that are tied to those, in model order."""
+    model = session.model
+    owners = {model.by_name[name].tied_to or name for name in names}
+    tied = [layer.name for layer in model.tied if layer.tied_to in owners]
+    return sorted(
+        (model.by_name[name] for name in {*names, *owners, *tied}), key=lambda layer: model.position[layer.name]
+    )
