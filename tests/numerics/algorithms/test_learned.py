@@ -16,7 +16,8 @@ from workbench.numerics.formats import parse_scheme
 WEIGHT = torch.randn(8, 72, generator=torch.Generator().manual_seed(0))
 NAMES = (
     "int4-g32-asym", "int3-g64-asym", "int4-g32", "int8-channel", "int4-tensor-asym", "int4-b4x16-asym",
-    "fp8-e4m3-channel", "int4-g64-asym-zfp16", "bf16", "nf4-b64", "nf4-b64-dq", "mxfp4", "nvfp4", "q4_0", "q4_k", "kmeans4-channel",
+    "fp8-e4m3-channel", "int4-g64-asym-zfp16", "bf16", "nf4-b64", "nf4-b64-dq", "mxfp4", "nvfp4", "q4_0", "q4_k",
+    "kmeans4-channel",
 )  # fmt: skip
 
 
