@@ -1,15 +1,18 @@
-"""The selected layer's histograms of weights, inputs and outputs with calibrated ranges; the input's can be dragged."""
+"""Histograms of weights, inputs and outputs with ranges to drag and formats' values; of one layer or of many."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from functools import partial
+
+import numpy as np
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QHBoxLayout,
     QLabel,
-    QLineEdit,
+    QMenu,
     QSizePolicy,
+    QStackedWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -19,20 +22,27 @@ from workbench.errors import WorkbenchError
 from workbench.gui import quantities
 from workbench.gui.desk import Desk
 from workbench.gui.panels.panel import Panel
-from workbench.gui.plots.histogram import METHOD_LABELS, Histogram
+from workbench.gui.plots.histogram import Histogram
+from workbench.gui.plots.multiples import Multiples
+from workbench.gui.range_line import RangeLine, range_of, statistics_of
+from workbench.gui.tables.layer_rows import short_name
 from workbench.gui.theme import Colours
 from workbench.numerics.formats import parse_scheme
-from workbench.numerics.range_error import RangeQuality, histogram_error
-from workbench.numerics.ranges import Range
+from workbench.numerics.statistics import LayerStatistics
+from workbench.planning.plan import KEEP
 from workbench.runtime.workspace import State
 from workbench.storage.session import TAPS, Session
 
-DEFAULT_INPUT_SCHEME = "int8-tensor"
-"""The scheme that a range is judged by while the plan keeps the layer's inputs in floating point."""
+PLANNED = "as planned"
+FORMATS = (PLANNED, "int3-tensor", "int4-tensor", "fp4-e2m1-channel", "nf4-b64", "fp6-e2m3-channel", "int8-tensor")
+"""What can be drawn on the axis: the plan's own scheme, and formats to compare it with."""
+
+ONE, OVERLAY, MANY = "One layer", "Overlay", "Side by side"
+MAX_OVERLAID = 5
 
 
 class DistributionsPanel(Panel):
-    """Three histograms side by side and one line about the input range."""
+    """Three histograms side by side, or one picture for each selected layer, and the line about the range."""
 
     def __init__(self, desk: Desk, colours: Colours) -> None:
         super().__init__(desk, colours)
@@ -40,31 +50,32 @@ class DistributionsPanel(Panel):
         self.title.setProperty("role", "heading")
         self.title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.plots = {
-            "weight": Histogram("Histogram of the weights", colours, bottom="weight"),
-            "input": Histogram("Histogram of the inputs", colours, bottom="input"),
-            "output": Histogram("Histogram of the outputs", colours, bottom="output"),
+            tap: Histogram(f"Histogram of the {tap}s", colours, bottom=tap) for tap in ("weight", "input", "output")
         }
-        self.log = QCheckBox("&Log counts")
-        self.log.setChecked(True)
-        self.log.setToolTip("Counts on a logarithmic scale, so that the tails can be seen")
+        self.multiples = Multiples("Histograms of the selected layers", colours)
+        self.multiples.chosen.connect(lambda layer: desk.workspace.select((layer,)))
         self._frames: dict[str, QWidget] = {}
-        self.toggles = {tap: self._toggle(tap) for tap in TAPS}
-        top, middle = QHBoxLayout(), QHBoxLayout()
-        top.addWidget(self.title, 1)
-        for toggle in self.toggles.values():
-            top.addWidget(toggle)
-        top.addWidget(self.log)
         self.captions = {tap: QLabel() for tap in TAPS}
+        self.line = RangeLine(desk)
+        self.low, self.high, self.figures, self.method = (
+            self.line.low, self.line.high, self.line.figures, self.line.method,
+        )  # fmt: skip
+        self._pages = QStackedWidget()
+        plots = QWidget()
+        middle = QHBoxLayout(plots)
+        middle.setContentsMargins(0, 0, 0, 0)
         for tap, plot in self.plots.items():
             middle.addWidget(self._framed(tap, plot), 3 if tap == "input" else 2)
+            plot.region_moved.connect(partial(self.line.follow, tap))
+            plot.region_set.connect(partial(self.line.take, tap))
+        self._pages.addWidget(plots)
+        self._pages.addWidget(self.multiples)
         layout = self.column()
-        layout.addLayout(top)
-        layout.addLayout(middle, 1)
-        layout.addLayout(self._range_line())
+        layout.addLayout(self._top_line())
+        layout.addWidget(self._pages, 1)
+        layout.addWidget(self.line)
         self._layer = ""
-        self.log.toggled.connect(self._log_toggled)
-        self.plots["input"].region_moved.connect(self._moved)
-        self.plots["input"].region_set.connect(self._set)
+        self.line.tap_chosen.connect(lambda _: self._show_many())
         self.setFocusProxy(self.plots["input"])
 
     def redraw(self, old: State, new: State) -> None:
@@ -86,15 +97,51 @@ class DistributionsPanel(Panel):
         self._layer = layer
         more = f"  (and {len(new.selection) - 1} more)" if len(new.selection) > 1 else ""
         self.title.setText(f"{layer}{more}")
-        self._show_range(session, layer)
+        self.line.show_layer(layer)
+        self._show_many()
+        self._show_grids()
 
     def recolour(self, colours: Colours) -> None:
         """Redraw in other colours."""
         super().recolour(colours)
         for plot in self.plots.values():
             plot.recolour(colours)
+        self.multiples.recolour(colours)
 
     # ---------------------------------------------------------------- building
+
+    def _top_line(self) -> QHBoxLayout:
+        top = QHBoxLayout()
+        top.addWidget(self.title, 1)
+        self.toggles = {tap: self._toggle(tap) for tap in TAPS}
+        for toggle in self.toggles.values():
+            top.addWidget(toggle)
+        self.view = QComboBox()
+        self.view.addItems([ONE, OVERLAY, MANY])
+        self.view.setAccessibleName("How many layers are shown")
+        self.view.setToolTip("One layer, the selected layers laid over each other, or a picture for each of them")
+        self.view.activated.connect(lambda _: self._show_many())
+        self.log = QCheckBox("&Log counts")
+        self.log.setChecked(True)
+        self.log.setToolTip("Counts on a logarithmic scale, so that the tails can be seen")
+        self.log.toggled.connect(self._log_toggled)
+        for widget in (self._formats_button(), self.view, self.log):
+            top.addWidget(widget)
+        return top
+
+    def _formats_button(self) -> QToolButton:
+        self.formats = QMenu(self)
+        for name in FORMATS:
+            action = self.formats.addAction(name)
+            action.setCheckable(True)
+            action.setChecked(name == PLANNED)
+            action.toggled.connect(lambda _: self._show_grids())
+        button = QToolButton()
+        button.setText("Formats")
+        button.setMenu(self.formats)
+        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        button.setToolTip("Whose representable values stand below the axis, spread over the range")
+        return button
 
     def _toggle(self, tap: str) -> QToolButton:
         button = QToolButton()
@@ -117,140 +164,74 @@ class DistributionsPanel(Panel):
         self._frames[tap] = frame
         return frame
 
-    def _range_line(self) -> QHBoxLayout:
-        line = QHBoxLayout()
-        self.method = QComboBox()
-        self.method.setAccessibleName("Range method of the input")
-        self.method.setToolTip("Which calibrated range of the input is in force")
-        self.method.setMinimumWidth(104)
-        self.method.activated.connect(self._method_chosen)
-        self.low, self.high = self._bound("Lowest input that is represented"), self._bound("Highest input")
-        self.figures = QLabel()
-        self.figures.setAccessibleName("Quality of the input range")
-        self.figures.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.caption = QLabel("Input range")
-        for widget in (self.caption, self.method, self.low, QLabel("to"), self.high):
-            line.addWidget(widget)
-        line.addWidget(self.figures, 1)
-        return line
-
-    def _bound(self, name: str) -> QLineEdit:
-        edit = QLineEdit()
-        edit.setFixedWidth(84)
-        edit.setAccessibleName(name)
-        edit.setToolTip(f"{name}; drag the lines in the plot, or type a number and press Enter")
-        edit.setAlignment(Qt.AlignmentFlag.AlignRight)
-        edit.editingFinished.connect(self._typed)
-        return edit
-
     # ---------------------------------------------------------------- drawing
 
     def _draw_tap(self, session: Session, layer: str, tap: str) -> None:
-        owner = session.model.by_name[layer].tied_to or layer
-        statistics = session.statistics.get((layer, tap))
-        if statistics is None and tap == "weight":
-            statistics = session.statistics.get((owner, tap))
-        ranges = {key[2]: value for key, value in session.ranges.items() if key[:2] == (layer, tap)}
-        active = session.active_ranges.get((layer, tap))
-        plot = self.plots[tap]
-        plot.show_statistics(statistics, ranges, active, movable=tap == "input")
+        statistics = statistics_of(session, layer, tap)
+        ranges = {}
+        if tap == "input":  # the methods' lines; for tensors that no range is chosen for they would be in the way
+            ranges = {key[2]: value for key, value in session.ranges.items() if key[:2] == (layer, tap)}
+        active = range_of(session, layer, tap)
+        self.plots[tap].show_statistics(statistics, ranges, active, movable=active is not None)
         self.captions[tap].setText(_caption(tap, statistics))
         self.captions[tap].setToolTip(_caption(tap, statistics))
 
-    def _show_range(self, session: Session, layer: str) -> None:
-        active = session.active_ranges.get((layer, "input"))
-        methods = sorted(key[2] for key in session.ranges if key[:2] == (layer, "input"))
-        self.method.clear()
-        for method in methods:
-            self.method.addItem(METHOD_LABELS.get(method, method), method)
-        if active is not None and active.method not in methods:
-            self.method.addItem(active.method, active.method)
-        for widget in (self.method, self.low, self.high):
-            widget.setEnabled(active is not None)
-        if active is None:
-            self.low.clear()
-            self.high.clear()
-            done = session.calibration is not None
-            self.figures.setText(
-                "No input of this layer was observed" if done else "Calibrate (F5) to see inputs, outputs and ranges"
-            )
+    def _show_many(self) -> None:
+        """Show the other selected layers beside or over the first one."""
+        state = self.desk.workspace.state
+        session, view = state.session, self.view.currentText()
+        if session is None:
             return
-        self.method.setCurrentIndex(self.method.findData(active.method))
-        self._show_numbers(active.low, active.high)
+        self._pages.setCurrentIndex(1 if view == MANY else 0)
+        if view == MANY:
+            tap = self.line.tap
+            found = ((name, statistics_of(session, name, tap)) for name in state.selection)
+            self.multiples.show_entries([(name, one) for name, one in found if one is not None])
+        for tap, plot in self.plots.items():
+            others = state.selection[1 : MAX_OVERLAID + 1] if view == OVERLAY else ()
+            held = ((_short(session, name), statistics_of(session, name, tap)) for name in others)
+            plot.show_others([(name, one) for name, one in held if one is not None and one.count])
 
-    def _show_numbers(self, low: float, high: float) -> None:
-        self.low.setText(f"{low:.5g}")
-        self.high.setText(f"{high:.5g}")
-        scheme = self._scheme()
-        quality = self._quality(low, high)
-        if quality is None:
-            self.figures.setText("")
-            return
-        self.figures.setText(
-            f"clips {quantities.share(quality.clipped)} · SQNR {quantities.number(quality.sqnr_db)} dB as {scheme}"
-        )
-        self.figures.setToolTip(
-            "Share of the inputs outside the range, and the ratio of signal to quantization noise; higher is better"
-        )
-
-    def _scheme(self) -> str:
-        held = self.desk.workspace.state.assignments.get(self._layer)
-        wanted = held.inputs if held and held.inputs else DEFAULT_INPUT_SCHEME
-        return wanted.replace("-token", "-tensor")
-
-    def _quality(self, low: float, high: float) -> RangeQuality | None:
+    def _show_grids(self) -> None:
         session = self.desk.workspace.state.session
-        statistics = session.statistics.get((self._layer, "input")) if session else None
-        if statistics is None:
-            return None
-        try:
-            return histogram_error(statistics, parse_scheme(self._scheme()), low, high)
-        except WorkbenchError:
-            return None
+        if session is None or not self._layer:
+            return
+        wanted = [action.text() for action in self.formats.actions() if action.isChecked()]
+        for tap in ("weight", "input"):
+            active = range_of(session, self._layer, tap)
+            grids: dict[str, np.ndarray] = {}
+            for name in wanted if active is not None else ():
+                scheme = self._planned(tap) if name == PLANNED else name
+                if scheme and active is not None:
+                    values = _grid(scheme, active.low, active.high)
+                    if values is not None:
+                        grids[scheme] = values
+            self.plots[tap].show_grids(grids)
 
-    # ---------------------------------------------------------------- what a person does
+    def _planned(self, tap: str) -> str:
+        held = self.desk.workspace.state.assignments.get(self._layer)
+        if held is None:
+            return ""
+        if tap == "weight":
+            return "" if held.weights == KEEP else held.weights
+        return (held.inputs or "").replace("-token", "-tensor")
 
     def _log_toggled(self, log: bool) -> None:
         for plot in self.plots.values():
             plot.show_log(log)
 
-    def _moved(self, low: float, high: float) -> None:
-        self._show_numbers(min(low, 0.0), max(high, 0.0))
 
-    def _set(self, low: float, high: float) -> None:
-        self._take(min(low, 0.0), max(high, 0.0), "manual")
+def _grid(scheme: str, low: float, high: float) -> np.ndarray | None:
+    try:
+        return np.asarray(parse_scheme(scheme).grid(low, high))
+    except WorkbenchError:
+        return None
 
-    def _typed(self) -> None:
-        session = self.desk.workspace.state.session
-        active = session.active_ranges.get((self._layer, "input")) if session else None
-        if active is None:
-            return
-        try:
-            low, high = float(self.low.text()), float(self.high.text())
-        except ValueError:
-            self._refuse("type a number", active)
-            return
-        if (f"{low:.5g}", f"{high:.5g}") == (f"{active.low:.5g}", f"{active.high:.5g}"):
-            return
-        if not low <= 0.0 <= high or low == high or not abs(low) + abs(high) < 1e30:
-            self._refuse("the range must hold zero and not be empty", active)
-            return
-        self._take(low, high, "manual")
 
-    def _refuse(self, why: str, active: Range) -> None:
-        self._show_numbers(active.low, active.high)
-        self.figures.setText(f"Not taken: {why}")
-
-    def _method_chosen(self) -> None:
-        session = self.desk.workspace.state.session
-        found = session.ranges.get((self._layer, "input", self.method.currentData())) if session else None
-        if found is not None:
-            self.desk.set_range(self._layer, "input", found)
-
-    def _take(self, low: float, high: float, method: str) -> None:
-        quality = self._quality(low, high)
-        new = Range(low=low, high=high, method=method, clipped=quality.clipped if quality else 0.0)
-        self.desk.set_range(self._layer, "input", new)
+def _short(session: Session, name: str) -> str:
+    layer = session.model.by_name[name]
+    block = layer.block.rsplit(".", 1)[-1]
+    return f"{block}.{short_name(layer)}" if block else short_name(layer)
 
 
 def _taps(session: Session, layer: str, tap: str) -> tuple[object, ...]:
@@ -258,10 +239,8 @@ def _taps(session: Session, layer: str, tap: str) -> tuple[object, ...]:
     return (id(session.statistics.get((layer, tap))), id(session.ranges), session.active_ranges.get((layer, tap)))
 
 
-def _caption(tap: str, statistics: object) -> str:
-    from workbench.numerics.statistics import LayerStatistics
-
-    if not isinstance(statistics, LayerStatistics) or not statistics.count:
+def _caption(tap: str, statistics: LayerStatistics | None) -> str:
+    if statistics is None or not statistics.count:
         return f"{tap.capitalize()}s: nothing observed yet"
     bad = f", {statistics.non_finite:,} not finite" if statistics.non_finite else ""
     spread = f"{quantities.number(statistics.minimum)} to {quantities.number(statistics.maximum)}"

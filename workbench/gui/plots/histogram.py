@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyqtgraph as pg
@@ -20,6 +20,12 @@ BINS = 512
 LABEL_PIXELS = 13
 """Height of a method's label; the labels stand above the curve."""
 
+GRID_PIXELS = 15
+"""Height of the row below the axis in which a format's values stand."""
+
+MAX_VALUES = 600
+"""Formats with more values than this are a solid line, so they are not drawn."""
+
 METHOD_LABELS = {"min-max": "min–max", "percentile": "percentile", "entropy": "entropy", "mse": "MSE"}
 
 
@@ -36,6 +42,8 @@ class Histogram(Plot):
         self._active: Range | None = None
         self._movable = False
         self._log = True
+        self._grids: Mapping[str, np.ndarray] = {}
+        self._others: Sequence[tuple[str, LayerStatistics]] = ()
         self.region: pg.LinearRegionItem | None = None
         self.item.getAxis("left").setWidth(46)
         self.item.getViewBox().setMouseEnabled(x=True, y=False)
@@ -52,6 +60,20 @@ class Histogram(Plot):
         self._statistics, self._ranges = statistics, ranges or {}
         self._active, self._movable = active, movable
         self.draw()
+
+    def show_grids(self, grids: Mapping[str, np.ndarray]) -> None:
+        """Show the representable values (float64 ``[levels]``) of every format in a row of its own below the axis."""
+        if {name: values.tobytes() for name, values in grids.items()} != {
+            name: values.tobytes() for name, values in self._grids.items()
+        }:
+            self._grids = grids
+            self.draw()
+
+    def show_others(self, others: Sequence[tuple[str, LayerStatistics]]) -> None:
+        """Lay other layers' histograms over the first one, as shares of their own count."""
+        if [id(one) for _, one in others] != [id(one) for _, one in self._others]:
+            self._others = tuple(others)
+            self.draw()
 
     def show_log(self, log: bool) -> None:
         """Show counts on a logarithmic or on a linear scale."""
@@ -75,8 +97,7 @@ class Histogram(Plot):
                 self.item.getAxis(axis).setTicks([])
             return
         self.item.getAxis("bottom").setTicks(None)
-        edges, counts = self._statistics.display(BINS)
-        heights = np.log10(counts + 1.0) if self._log else counts.astype(float)
+        edges, heights = self._bars(self._statistics, self._statistics.count)
         top = float(heights.max()) or 1.0
         self.item.addItem(
             pg.PlotCurveItem(
@@ -84,14 +105,50 @@ class Histogram(Plot):
                 pen=pen(self.colours.quantized), brush=faded(self.colours.quantized, 90),
             )
         )  # fmt: skip
-        self._draw_region(top)
         low, high = self._span(float(edges[0]), float(edges[-1]))
-        ceiling = top * 1.05 / max(1 - LABEL_PIXELS * len(self._ranges) / self._height(), 0.4)
+        for number, (name, other) in enumerate(self._others):
+            edges, heights = self._bars(other, self._statistics.count)
+            colour = self.colours.series[(number + 1) % len(self.colours.series)]
+            self.item.addItem(pg.PlotCurveItem(edges, heights, stepMode="center", pen=pen(colour), name=name))
+            top = max(top, float(heights.max()))
+            low, high = min(low, float(edges[0])), max(high, float(edges[-1]))
+        self._draw_region(top)
+        ceiling = top * 1.05 / max(1 - LABEL_PIXELS * len(self._labels_above()) / self._height(), 0.4)
         self._draw_ranges(ceiling, high)
         ticks = [(power, f"1e{power}" if power > 3 else f"{10**power}") for power in range(int(top) + 1)]
         self.item.getAxis("left").setTicks([ticks] if self._log else None)
         self.item.setXRange(low, high, padding=0)
-        self.item.setYRange(0, ceiling, padding=0)
+        self.item.setYRange(self._draw_grids(ceiling, high), ceiling, padding=0)
+
+    def _bars(self, statistics: LayerStatistics, scale: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return edges and heights, counts as if ``scale`` values had been seen."""
+        edges, counts = statistics.display(BINS)
+        shown = counts * (scale / max(statistics.count, 1))
+        heights: np.ndarray = np.log10(shown + 1.0) if self._log else shown
+        return edges, heights
+
+    def _labels_above(self) -> list[tuple[str, str]]:
+        """Return texts and colours of the labels that stand above the curve."""
+        series = self.colours.series
+        ranges = [
+            (METHOD_LABELS.get(method, method), series[(number + 2) % len(series)])
+            for number, method in enumerate(sorted(self._ranges))
+        ]
+        return ranges + [(name, series[(number + 1) % len(series)]) for number, (name, _) in enumerate(self._others)]
+
+    def _draw_grids(self, ceiling: float, right: float) -> float:
+        """Draw every format's values below the axis; returns where the y axis begins."""
+        drawn = {name: values for name, values in self._grids.items() if 0 < values.size <= MAX_VALUES}
+        row = ceiling * GRID_PIXELS / max(self._height() - GRID_PIXELS * len(drawn), 60.0)
+        for number, (name, values) in enumerate(drawn.items()):
+            bottom, colour = -row * (number + 1), self.colours.series[(number + 1) % len(self.colours.series)]
+            x = np.repeat(values, 2)
+            y = np.tile([bottom + 0.2 * row, bottom + 0.9 * row], values.size)
+            self.item.addItem(pg.PlotCurveItem(x, y, connect="pairs", pen=pen(colour)), ignoreBounds=True)
+            label = self.text_item(name, colour, anchor=(1, 0.5), fill=faded(self.colours.base, 200))
+            label.setPos(right, bottom + 0.5 * row)
+            self.item.addItem(label, ignoreBounds=True)
+        return -row * len(drawn)
 
     def _height(self) -> float:
         return max(float(self.item.getViewBox().height()), 60.0)
@@ -124,11 +181,12 @@ class Histogram(Plot):
         self.item.addItem(self.region, ignoreBounds=True)
 
     def _draw_ranges(self, ceiling: float, right: float) -> None:
-        for number, (method, found) in enumerate(sorted(self._ranges.items())):
+        for number, found in enumerate(self._ranges[method] for method in sorted(self._ranges)):
             colour = self.colours.series[(number + 2) % len(self.colours.series)]
             for value in {found.low, found.high}:
                 line = pg.InfiniteLine(value, 90, pen=pen(colour, style=Qt.PenStyle.DashLine))
                 self.item.addItem(line, ignoreBounds=True)
-            label = self.text_item(METHOD_LABELS.get(method, method), colour, anchor=(1, 1))
+        for number, (text, colour) in enumerate(self._labels_above()):
+            label = self.text_item(text, colour, anchor=(1, 1))
             label.setPos(right, ceiling * (1 - LABEL_PIXELS * (number + 1) / self._height()))
             self.item.addItem(label, ignoreBounds=True)
