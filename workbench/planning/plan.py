@@ -8,7 +8,8 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +50,9 @@ class Rule:
         return is_glob(self.pattern) and fnmatch.fnmatchcase(name, self.pattern)
 
 
-@lru_cache(maxsize=65536)
 def is_glob(pattern: str) -> bool:
     """Tell whether ``pattern`` can match more than its own spelling."""
-    return pattern.startswith("re:") or any(character in pattern for character in "*?[")
+    return "*" in pattern or "?" in pattern or "[" in pattern or pattern.startswith("re:")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,15 +101,22 @@ class Plan:
         return None if at is None else self.rules[at]
 
     @cached_property
+    def _spellings(self) -> list[str]:
+        return list(map(attrgetter("pattern"), self.rules))
+
+    @cached_property
     def _exact(self) -> dict[str, int]:
         """The place of the first rule of each name."""
-        last = len(self.rules) - 1
-        return {rule.pattern: last - back for back, rule in enumerate(reversed(self.rules))}
+        return dict(zip(reversed(self._spellings), range(len(self.rules) - 1, -1, -1), strict=True))
 
     @cached_property
     def _patterns(self) -> tuple[tuple[int, Rule], ...]:
         """The rules that can match more than one name, with their places."""
-        return tuple((at, rule) for at, rule in enumerate(self.rules) if is_glob(rule.pattern))
+        everything = "\n".join(self._spellings)
+        if not is_glob(everything) and "\nre:" not in everything:
+            return ()
+        places = [at for at, spelling in enumerate(self._spellings) if is_glob(spelling)]
+        return tuple((at, self.rules[at]) for at in places)
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -172,21 +179,58 @@ def resolve_some(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
     return _given({name: rule.assignment for name, rule in rules.items() if rule is not None}, layers)
 
 
-def changed_names(old: Plan, new: Plan) -> set[str] | None:
-    """Return the names whose rules differ, None if a pattern differs or rules changed places.
+NEAR = 64
+"""How far ahead a rule is looked for in the other plan, and how many differences are followed."""
 
-    Rules that both plans hold are the same objects in both, as :meth:`Plan.assign` leaves them; layers of other names
-    have the same assignment in both plans.
+
+def changed_names(old: Plan, new: Plan) -> set[str] | None:
+    """Return the names whose rules differ; None if a pattern does, or if the plans differ too much to tell quickly.
+
+    Without those rules both plans have the same rules in the same order, so layers of other names have the same
+    assignment in both.
     """
-    first, second = set(map(id, old.rules)), set(map(id, new.rules))
-    gone = [rule for rule in old.rules if id(rule) not in second] if first - second else []
-    come = [rule for rule in new.rules if id(rule) not in first] if second - first else []
-    if any(is_glob(rule.pattern) for rule in (*gone, *come)):
+    a, b = old.rules, new.rules
+    at_a = at_b = 0
+    differing: list[Rule] = []
+    while len(differing) <= 4 * NEAR:
+        run = _common(a, b, at_a, at_b)
+        at_a, at_b = at_a + run, at_b + run
+        if at_a == len(a) or at_b == len(b):
+            differing += (*a[at_a:], *b[at_b:])
+            break
+        gone, come = _nearest(a, b, at_a, at_b)
+        differing += (*a[at_a : at_a + gone], *b[at_b : at_b + come])
+        at_a, at_b = at_a + gone, at_b + come
+    if len(differing) > 4 * NEAR or any(is_glob(rule.pattern) for rule in differing):
         return None
-    left, right = set(map(id, gone)), set(map(id, come))
-    before = [id(rule) for rule in old.rules if id(rule) not in left] if left else list(map(id, old.rules))
-    after = [id(rule) for rule in new.rules if id(rule) not in right] if right else list(map(id, new.rules))
-    return {rule.pattern for rule in (*gone, *come)} if before == after else None
+    return {rule.pattern for rule in differing}
+
+
+def _common(a: Sequence[Rule], b: Sequence[Rule], at_a: int, at_b: int) -> int:
+    """Return how many rules from ``a[at_a]`` and ``b[at_b]`` on are the same."""
+    run, step = 0, 1
+    while step:
+        first = a[at_a + run : at_a + run + step]
+        same = first == b[at_b + run : at_b + run + step] and len(first) == step
+        run += step if same else 0
+        step = step * 2 if same else step // 2
+        if not same:
+            break
+    while step:
+        first = a[at_a + run : at_a + run + step]
+        run += step if first == b[at_b + run : at_b + run + step] and len(first) == step else 0
+        step //= 2
+    return run
+
+
+def _nearest(a: Sequence[Rule], b: Sequence[Rule], at_a: int, at_b: int) -> tuple[int, int]:
+    """Return how many rules to skip in ``a`` and in ``b`` until they are the same again; (1, 1) if that is far."""
+    for ahead in range(1, NEAR):
+        if at_b + ahead < len(b) and b[at_b + ahead] is a[at_a]:
+            return 0, ahead
+        if at_a + ahead < len(a) and a[at_a + ahead] is b[at_b]:
+            return ahead, 0
+    return 1, 1
 
 
 def _given(found: dict[str, Assignment], layers: Sequence[Layer]) -> dict[str, Assignment]:
