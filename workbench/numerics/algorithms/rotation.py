@@ -34,7 +34,8 @@ def hadamard_matrix(size: int) -> np.ndarray | None:
     ``q + 1`` (q a prime, 3 modulo 4) and ``2 (q + 1)`` (q a prime, 1 modulo 4).  Of the usual widths all powers of
     two, 768 = 12 x 64, 896 = 28 x 32, 2560 = 20 x 128, 3584 = 28 x 128 and 5120 = 20 x 256 are covered; 172 is not.
     """
-    core, doublings = size, 0
+    powers = size.bit_length() - 1
+    core, doublings = (1, powers) if size == 1 << powers else (size, 0)
     while True:
         base = _base(core)
         if base is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from workbench.errors import CannotRunError, MissingResultError, PlanError, TransformError, nearest
+from workbench.errors import CannotRunError, MissingResultError, PlanError, TransformError
 from workbench.models.batches import Data
 from workbench.models.calibrate import calibrate
 from workbench.models.model import Model
@@ -29,7 +29,7 @@ from workbench.registry import Registry
 
 __all__ = ["REGISTRY", "TOLERANCE", "TRANSFORMS", "Transformed", "find_transform", "transform"]
 
-TRANSFORMS: tuple[Transform, ...] = (Awq(), SmoothQuant(), Rotation())
+TRANSFORMS: tuple[Transform, ...] = (Awq(), SmoothQuant(), Rotation(), Rotation(heads_only=True))
 
 REGISTRY: Registry[Transform] = Registry(
     TRANSFORMS, "workbench.transforms", kind="transform", error=PlanError, member_type=Transform
@@ -60,7 +60,10 @@ class Transformed:
 
 
 def find_transform(name: str) -> Transform:
-    """Return the transform called ``name`` (``awq``, ``smoothquant``, ``rotation``, ``rotation-7``); PlanError."""
+    """Return the transform ``awq``, ``smoothquant``, ``rotation-heads``, ``rotation`` or, by its seed, ``rotation-7``.
+
+    Raises PlanError naming the closest ones.
+    """
     seed = rotation_seed(name)
     return Rotation(seed=seed) if seed is not None else REGISTRY.get(name)
 
@@ -109,13 +112,7 @@ def transform(
 
 
 def _steps(names: Iterable[str]) -> list[Transform]:
-    known = [each.name for each in TRANSFORMS]
-    steps = []
-    for name in names:
-        if name.startswith("rotation") and rotation_seed(name) is None:
-            raise PlanError(f"{name!r} is no rotation{nearest(name, known)}; write rotation, or rotation-7 for seed 7")
-        steps.append(find_transform(name))
-    return steps
+    return [find_transform(name) for name in names]
 
 
 def compare(model: Model, view: Model, data: Data | None, names: Iterable[str]) -> float | None:

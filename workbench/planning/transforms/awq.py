@@ -9,9 +9,10 @@ import torch
 
 from workbench.errors import MissingResultError
 from workbench.numerics.algorithms.awq import Consumer, choose_scale
-from workbench.numerics.curvature import Curvature, predicted_loss, predicted_loss_full
+from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import KEEP
+from workbench.planning.transforms.cost import difference_cost
 from workbench.planning.transforms.folds import Fold, find_folds
 from workbench.planning.transforms.rewrite import Draft
 from workbench.planning.transforms.transform import Change, Outcome, Setting
@@ -43,7 +44,7 @@ class Awq:
             Consumer(
                 weight=draft.weight(name), channels=fold.columns[name],
                 quantize=parse_scheme(setting.assignments[name].weights).quantize,
-                loss=partial(_loss, _curvature(draft, name)),
+                loss=partial(difference_cost, _curvature(draft, name)),
             )
             for name in wanted
         ]  # fmt: skip
@@ -66,10 +67,6 @@ def _curvature(draft: Draft, layer: str) -> Curvature:
             "first, or take awq out of the plan's transforms"
         )
     return found
-
-
-def _loss(curvature: Curvature, difference: torch.Tensor) -> float:
-    return (predicted_loss if curvature.full is None else predicted_loss_full)(difference, curvature)
 
 
 def magnitudes(draft: Draft, fold: Fold) -> torch.Tensor:

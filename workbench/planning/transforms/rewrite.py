@@ -18,10 +18,9 @@ from workbench.planning.transforms.folds import Fold
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Draft:
-    """The model so far rewritten; the only mutable object here, alive during one transform.
+    """The model so far rewritten; the only mutable object here, alive while a plan's transforms are carried out.
 
-    ``curvature`` is kept in step with the weights.  ``inputs`` collects the layers whose input is no longer what it
-    was; ``column_factors`` what the inputs' channels were divided by in all.
+    ``curvature`` is kept in step with the weights.  ``inputs`` collects the layers whose input has changed.
     """
 
     model: Model
@@ -36,6 +35,13 @@ class Draft:
     def of(model: Model, curvature: Mapping[str, Curvature]) -> Draft:
         """Begin with the model as it is."""
         return Draft(model=model, summary=model.summary, curvature=dict(curvature))
+
+    def copy(self) -> Draft:
+        """Return a draft that goes its own way from here; tensors are shared, as they are never written into."""
+        return replace(
+            self, curvature=dict(self.curvature), weights=dict(self.weights), kept=dict(self.kept),
+            inputs=set(self.inputs),
+        )  # fmt: skip
 
     def weight(self, layer: str) -> torch.Tensor:
         """Return the layer's matrix as it is by now, float32; never write into it."""

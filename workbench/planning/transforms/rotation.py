@@ -9,6 +9,7 @@ are: a rotation there would need work at run time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,34 +19,56 @@ from workbench.errors import TransformError
 from workbench.models.layer import LayerKind
 from workbench.numerics.algorithms.rotation import rotation_matrix
 from workbench.numerics.curvature import Curvature
+from workbench.planning.plan import KEEP
+from workbench.planning.transforms.cost import rounding_cost
 from workbench.planning.transforms.folds import Fold, find_folds
-from workbench.planning.transforms.names import rotation_seed
 from workbench.planning.transforms.rewrite import Draft, spread
 from workbench.planning.transforms.stream import Stream, find_stream
 from workbench.planning.transforms.trace import LayerCall, Trace
 from workbench.planning.transforms.transform import Change, Outcome, Setting
 
+HEAD_SEEDS = 16
+"""So many rotations of the heads of one attention are tried."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rotation:
-    """Written ``rotation``, or ``rotation-7`` for the signs of seed 7."""
+    """Written ``rotation``, ``rotation-7`` for the signs of seed 7, or ``rotation-heads``: the stream stays as it is.
+
+    Where there is curvature, each head's signs are those of ``HEAD_SEEDS`` that cost the rounded layers least, or the
+    head stays as it is.
+    """
 
     seed: int = 0
+    heads_only: bool = False
 
     @property
     def name(self) -> str:
         """The name with the seed unless it is 0."""
+        if self.heads_only:
+            return "rotation-heads"
         return f"rotation-{self.seed}" if self.seed else "rotation"
-
-    @staticmethod
-    def named(name: str) -> Rotation | None:
-        """Return the rotation of that name, None if it is none."""
-        seed = rotation_seed(name)
-        return None if seed is None else Rotation(seed=seed)
 
     def rewrite(self, draft: Draft, setting: Setting) -> Outcome:
         """Rotate; see the Transform contract."""
         folds = find_folds(setting.trace, draft.summary, tied=True).folds
+        done = [] if self.heads_only else [self._rotate_stream(draft, setting, folds)]
+        heads = [fold for fold in folds if fold.layer is not None and fold.heads.numel()]
+        if not heads and self.heads_only:
+            raise TransformError(
+                f"{draft.summary.name} has no attention whose values and outputs could be rotated against each other; "
+                "take rotation-heads out of the plan"
+            )
+        notes = []
+        for index, fold in enumerate(heads):
+            bad = draft.finite(fold)
+            if bad is None:
+                done.append(self._rotate_best(draft, setting, fold, index + 1))
+            else:
+                notes.append(f"{bad} holds NaN or infinite values: {self.name} left {fold.name} alone")
+        return Outcome(changes=tuple(done), notes=tuple(notes))
+
+    def _rotate_stream(self, draft: Draft, setting: Setting, folds: Sequence[Fold]) -> Change:
         norms = {fold.vectors[0]: fold for fold in folds if fold.layer is None and bool(fold.free.all())}
         stream = find_stream(setting.trace, draft.summary, norms)
         self._require_finite(draft, stream)
@@ -55,12 +78,28 @@ class Rotation:
         for name in stream.norms:
             _absorb(draft, norms[name])
         self._rotate(draft, stream, setting.trace)
-        heads = [fold for fold in folds if fold.layer is not None and fold.heads.numel()]
-        for index, fold in enumerate(heads):
-            self._rotate_heads(draft, fold, index + 1)
-        stream_change = Change(transform=self.name, source=stream.writers[0], layers=stream.readers)
-        head_changes = [Change(transform=self.name, source=fold.name, layers=fold.consumers) for fold in heads]
-        return Outcome(changes=(stream_change, *head_changes))
+        return Change(transform=self.name, source=stream.writers[0], layers=stream.readers)
+
+    def _rotate_best(self, draft: Draft, setting: Setting, fold: Fold, index: int) -> Change:
+        """Rotate the heads of one attention by the seed that is predicted to cost least."""
+        assert fold.layer is not None
+        layers = [name for name in (fold.layer, *fold.columns) if setting.assignments[name].weights != KEEP]
+        seeds: list[int | None] = [self.seed * HEAD_SEEDS + index]
+        if layers and all(name in draft.curvature for name in layers):
+            seeds = [None, *(HEAD_SEEDS * (self.seed + index) + step for step in range(HEAD_SEEDS))]
+        drafts = [draft.copy() for _ in seeds]
+        for seed, each in zip(seeds, drafts, strict=True):
+            if seed is not None:
+                self._rotate_heads(each, fold, seed)
+        costs = [rounding_cost(each, setting.assignments, layers) for each in drafts] if len(seeds) > 1 else [0.0]
+        best = int(np.argmin(costs))
+        if seeds[best] is not None:
+            self._rotate_heads(draft, fold, seeds[best] or 0)
+        known = len(seeds) > 1
+        return Change(
+            transform=self.name, source=fold.name, layers=fold.consumers, before=costs[0] if known else None,
+            after=costs[best] if known else None,
+        )  # fmt: skip
 
     def _require_finite(self, draft: Draft, stream: Stream) -> None:
         for name in (*stream.writers, *stream.readers):
@@ -92,10 +131,10 @@ class Rotation:
             if old is not None:
                 draft.curvature[name] = replace(old, rows=(q * q).T @ old.rows)
 
-    def _rotate_heads(self, draft: Draft, fold: Fold, index: int) -> None:
+    def _rotate_heads(self, draft: Draft, fold: Fold, seed: int) -> None:
         """Rotate the values of each head, and back in the columns that take them, in every copy of the head."""
         assert fold.layer is not None
-        q = rotation_matrix(fold.heads.shape[1], self.seed + index)
+        q = rotation_matrix(fold.heads.shape[1], seed)
         rows = np.eye(fold.free.numel())
         for head in fold.heads.tolist():
             rows[np.ix_(head, head)] = q
