@@ -69,6 +69,16 @@ class NetworkModel:
         return self._body.network
 
     @property
+    def body(self) -> Body:
+        """The network itself, shared by all views; never change it."""
+        return self._body
+
+    def parameter_names(self, layer: str) -> tuple[str, ...]:
+        """Return every name in the network of the parameter of ``layer``: several where weights are tied."""
+        facts = find_layer(self._summary, layer)
+        return tuple(self._names_of(facts, self._parameters[facts.parameter])) or (facts.parameter,)
+
+    @property
     def device(self) -> torch.device:
         """Where the parameters lie; batches are moved there."""
         first = next(iter(self._parameters.values()), None)

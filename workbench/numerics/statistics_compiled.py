@@ -54,7 +54,7 @@ def _exponent(absmax: float, lowest: int) -> int:
 
 
 @_compiled
-def _extremes(tile: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
+def _extremes(tile: np.ndarray, low: np.ndarray, high: np.ndarray) -> Any:
     """Lower ``low`` and raise ``high`` (``[channels]``) to ``tile`` (``[rows, channels]``); return their magnitude."""
     for r in range(tile.shape[0]):
         for c in range(tile.shape[1]):
@@ -69,7 +69,7 @@ def _extremes(tile: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
 
 
 @_compiled
-def _bins(tile: np.ndarray, scale: float, bins: np.ndarray, sums: np.ndarray, squares: np.ndarray) -> None:
+def _bins(tile: np.ndarray, scale: Any, bins: np.ndarray, sums: np.ndarray, squares: np.ndarray) -> None:
     """Write each value's bin, ``floor(value * scale) + 1024``, and add scaled values and their squares by channel.
 
     The product with a power of two is exact but where it underflows: a tiny negative value then still has bin 1023.
@@ -112,7 +112,7 @@ def _count(bins: np.ndarray, size: int, first: np.ndarray, second: np.ndarray) -
 @_compiled
 def _tile(
     tile: np.ndarray, exponent: int, low: np.ndarray, high: np.ndarray, sums: np.ndarray, squares: np.ndarray,
-    scratch: tuple[np.ndarray, np.ndarray, np.ndarray], counts: tuple[np.ndarray, np.ndarray, np.ndarray],
+    scratch: tuple[np.ndarray, ...], counts: tuple[np.ndarray, ...],
 ) -> int:  # fmt: skip
     """Take up one tile; see ``observe_rows``.  ``scratch``: bins and two zeroed float32 sums by channel."""
     largest = _extremes(tile, low, high)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import torch
@@ -61,7 +61,7 @@ def _by_channel(blocks: torch.Tensor) -> tuple[LayerStatistics, np.ndarray] | No
     outer, channels, inner = blocks.shape
     step = max(PIECE // (outer * inner), 1)
     pieces = [blocks[:, start : start + step] for start in range(0, channels, step)]
-    parts = _run([lambda piece=piece: _observe(piece, observe_blocks, piece.shape[1]) for piece in pieces])
+    parts = _run([partial(_observe, piece, observe_blocks, piece.shape[1]) for piece in pieces])
     if any(part.exponent == NOT_FINITE for part in parts):
         return None
     exponent = max(part.exponent for part in parts)
@@ -75,7 +75,7 @@ def _pieces(rows: torch.Tensor, kernel: Callable[..., int], channels: int) -> li
     """Observe runs of ``rows`` along the first axis."""
     step = max(PIECE // math.prod(rows.shape[1:]), 16)
     pieces = torch.split(rows, step)
-    return _run([lambda piece=piece: _observe(piece, kernel, channels) for piece in pieces])
+    return _run([partial(_observe, piece, kernel, channels) for piece in pieces])
 
 
 def _observe(piece: torch.Tensor, kernel: Callable[..., int], channels: int) -> _Part:

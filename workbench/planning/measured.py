@@ -4,39 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 
 from workbench.models.batches import Data, tappable, units_of
 from workbench.models.divergence import sample_divergence
 from workbench.models.model import Model
+from workbench.models.network import NetworkModel
+from workbench.models.resume import Recording, Resumable, layer_outputs
 from workbench.numerics.curvature import Curvature, output_energy
 from workbench.planning.rounding import round_weight
 
-REFERENCE_BYTES = 1 << 30
-"""Reference outputs of so many bytes are kept; a larger set is computed again for each layer."""
+if TYPE_CHECKING:
+    from workbench.models.model import Batch
+
+RECORDED_BYTES = 1 << 30
+"""Reference outputs and block inputs of so many bytes are kept; what does not fit is computed again."""
+
+ROUNDED_BYTES = 1 << 29
+"""Layers of one block are measured together while their rounded weights take at most so much."""
 
 Tick = Callable[[str], None]
 """Called before each cell; raises CancelledError when the user has cancelled."""
-
-
-class _References:
-    """The floating-point model's outputs, batch by batch."""
-
-    def __init__(self, model: Model, data: Data, batch_size: int) -> None:
-        self._model, self._data, self._batch_size = model, data, batch_size
-        self._kept: dict[int, torch.Tensor] = {}
-        self._room = REFERENCE_BYTES
-
-    def of(self, number: int, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        if number in self._kept:
-            return self._kept[number]
-        output = self._model.run(batch)
-        size = output.element_size() * output.numel()
-        if size <= self._room:
-            self._kept[number] = output
-            self._room -= size
-        return output
 
 
 def measured_rows(
@@ -45,25 +36,119 @@ def measured_rows(
 ) -> Iterator[tuple[str, dict[str, float]]]:  # fmt: skip
     """Yield (layer, scheme to KL(reference || one layer quantized)): nats per token or per sample.
 
-    Models without logits: half the squared distance of the outputs, per sample.
+    Each run begins at the changed layer, with what ran before it taken from memory.  Models without logits: half the
+    squared distance of the outputs, per sample.
     """
-    references = _References(model, data, batch_size)
-    kind = model.summary.output
-    for name, schemes in wanted.items():
-        weight = model.weight(name).float()
-        sums, units = dict.fromkeys(schemes, 0.0), 0
-        views = {
-            s: model.with_weights({name: round_weight(name, weight, s, algorithm, curvature.get(name)).values})
-            for s in schemes
-        }
+    cells = _Cells(model=model, resumable=Resumable(model) if isinstance(model, NetworkModel) else None)
+    for group in _groups(cells, wanted):
+        views = {}
+        for name in group:
+            weight = model.weight(name).float()
+            for scheme in wanted[name]:
+                rounded = round_weight(name, weight, scheme, algorithm, curvature.get(name)).values
+                views[name, scheme] = model.with_weights({name: rounded})
+        sums, units = dict.fromkeys(views, 0.0), 0
         with torch.no_grad():
             for number, batch in enumerate(data.batches(batch_size)):
-                reference = references.of(number, batch)
                 units += units_of(batch, model.summary)
-                for scheme, view in views.items():
+                cells.begin(number, batch, group)
+                for (name, scheme), view in views.items():
                     tick(f"{name} as {scheme}, batch {number + 1}")
-                    sums[scheme] += float(sample_divergence(reference, view.run(batch), batch, kind).sum())
-        yield name, {scheme: total / units for scheme, total in sums.items()}
+                    sums[name, scheme] += cells.loss(view, batch, name)
+                cells.end()
+        for name in group:
+            yield name, {scheme: sums[name, scheme] / units for scheme in wanted[name]}
+
+
+def _groups(cells: _Cells, wanted: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
+    """Yield runs of layers of one block whose rounded weights fit into memory together."""
+    group: list[str] = []
+    size = 0
+    for name, schemes in wanted.items():
+        more = 4 * cells.model.summary.by_name[name].parameters * len(schemes)
+        if group and (size + more > ROUNDED_BYTES or not cells.together(group[0], name)):
+            yield group
+            group, size = [], 0
+        group.append(name)
+        size += more
+    if group:
+        yield group
+
+
+@dataclass(slots=True, kw_only=True)
+class _Cells:
+    """Recordings of the model as it is, batch by batch, and the losses of views that differ in one layer."""
+
+    model: Model
+    resumable: Resumable | None
+    _recorded: dict[int, Recording] = field(default_factory=dict)
+    _outputs: dict[int, torch.Tensor] = field(default_factory=dict)
+    _room: int = RECORDED_BYTES
+    _now: Recording | None = None
+    _reference: torch.Tensor | None = None
+    _inside: set[str] = field(default_factory=set)
+    _trusted: dict[str, bool] = field(default_factory=dict)
+
+    def together(self, one: str, other: str) -> bool:
+        """Tell whether two layers lie in one block, so that they share what ran before it."""
+        return self.resumable is not None and self.resumable.unit_of(one) == self.resumable.unit_of(other)
+
+    def begin(self, number: int, batch: Batch, group: Sequence[str]) -> None:
+        """Make ready to measure the layers of ``group`` on a batch."""
+        if self.resumable is None:
+            self._reference = self._output(number, batch)
+            return
+        recording = self._recorded.get(number) or self.resumable.record(batch)
+        if number not in self._recorded:
+            self._recorded[number] = recording
+            self._room -= recording.nbytes
+        outer = {name for layer in group for name in self.resumable.before_unit(recording, layer)}
+        inner = {name for layer in group for name in self.resumable.before(recording, layer)} - outer
+        size = recording.nbytes
+        new = self.resumable.keep(batch, recording, outer)
+        size = recording.nbytes - size
+        if size <= self._room:
+            self._room -= size
+            new = set()
+        self._inside = new | self.resumable.keep(batch, recording, inner)
+        self._now, self._reference = recording, recording.output
+
+    def end(self) -> None:
+        """Let go of what only this group needs."""
+        if self._now is not None:
+            for name in self._inside:
+                del self._now.kept[name]
+        self._inside, self._now = set(), None
+
+    def loss(self, view: Model, batch: Batch, layer: str) -> float:
+        """Return the divergence of the view's output from the model's, summed over the batch."""
+        assert self._reference is not None
+        output = self._run(view, batch, layer)
+        return float(sample_divergence(self._reference, output, batch, self.model.summary.output).sum())
+
+    def _run(self, view: Model, batch: Batch, layer: str) -> torch.Tensor:
+        """Resume, once it was seen for the layer that resuming gives what the whole model gives."""
+        if self.resumable is None or self._now is None or self._trusted.get(layer) is False:
+            return view.run(batch)
+        assert isinstance(view, NetworkModel)
+        found = self.resumable.run(view, batch, self._now, layer)
+        if layer in self._trusted:
+            return found
+        whole = view.run(batch)
+        nearly = 1e-5 * float(whole.abs().max())
+        self._trusted[layer] = torch.allclose(found, whole, rtol=1e-5, atol=nearly, equal_nan=True)
+        return whole
+
+    def _output(self, number: int, batch: Batch) -> torch.Tensor:
+        """Return the output of the model as it is, kept while there is room."""
+        if number in self._outputs:
+            return self._outputs[number]
+        output = self.model.run(batch)
+        size = output.element_size() * output.numel()
+        if size <= self._room:
+            self._outputs[number] = output
+            self._room -= size
+        return output
 
 
 def output_rows(
@@ -73,44 +158,45 @@ def output_rows(
     """Yield (layer, scheme to ``sum |D x|**2 / sum |W x|**2``) over the layer's calibration inputs.
 
     From the second moment ``A`` of the inputs where it was collected (``tr(D A D') / tr(W A W')``), else from the
-    layer's own output with and without quantization.  A layer without either stays open (NaN).
+    layer run alone on its own inputs, which one pass catches.  A layer without either stays open (NaN).
     """
     seen = {layer.name for layer in tappable(model)}
     for name, schemes in wanted.items():
         weight = model.weight(name).float()
         moment = curvature.get(name)
-        losses = {}
+        rounded = {}
         for scheme in schemes:
             tick(f"{name} as {scheme}")
-            rounded = round_weight(name, weight, scheme, algorithm, moment).values
-            if moment is not None and moment.full is not None:
-                full = torch.from_numpy(moment.full)
-                losses[scheme] = float(
-                    output_energy(rounded - weight, full).sum() / output_energy(weight, full).sum().clamp_min(1e-300)
-                )
-            elif data is not None and name in seen:
-                losses[scheme] = _tapped_error(model, name, rounded, data, batch_size)
-            else:
-                losses[scheme] = math.nan
-        yield name, losses
+            rounded[scheme] = round_weight(name, weight, scheme, algorithm, moment).values
+        if moment is not None and moment.full is not None:
+            yield name, _errors_by_moment(weight, rounded, torch.from_numpy(moment.full))
+        elif data is not None and name in seen:
+            yield name, _tapped_errors(model, name, weight, rounded, data, batch_size)
+        else:
+            yield name, dict.fromkeys(schemes, math.nan)
 
 
-def _tapped_error(model: Model, name: str, rounded: torch.Tensor, data: Data, batch_size: int) -> float:
-    found: list[torch.Tensor] = []
+def _errors_by_moment(
+    weight: torch.Tensor, rounded: Mapping[str, torch.Tensor], full: torch.Tensor
+) -> dict[str, float]:
+    energy = output_energy(weight, full).sum().clamp_min(1e-300)
+    return {scheme: float(output_energy(matrix - weight, full).sum() / energy) for scheme, matrix in rounded.items()}
 
-    def tap(layer: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
-        found.append(output)
 
-    weight = model.weight(name).float()
-    views = [model.with_weights({name: matrix}) for matrix in (weight, rounded, torch.zeros_like(weight))]
-    error = energy = 0.0
+def _tapped_errors(
+    model: Model, name: str, weight: torch.Tensor, rounded: Mapping[str, torch.Tensor], data: Data, batch_size: int
+) -> dict[str, float]:
+    """Return each scheme's error at the layer's output, its input being that of the model as it is."""
+    matrices = [weight, torch.zeros_like(weight), *rounded.values()]
+    energy, errors = 0.0, [0.0] * len(rounded)
     with torch.no_grad():
         for batch in data.batches(batch_size):
-            found.clear()
-            for view in views:
-                view.run(batch, tap=tap, layers=(name,))
-            calls = len(found) // 3
-            for exact, other, bias in zip(found[:calls], found[calls : 2 * calls], found[2 * calls :], strict=True):
-                error += float((other.double() - exact.double()).square().sum())
-                energy += float((exact.double() - bias.double()).square().sum())
-    return error / energy if energy else math.nan
+            exact, bias, *others = layer_outputs(model, batch, name, matrices)
+            energy += _distance(exact, bias)
+            for index, other in enumerate(others):
+                errors[index] += _distance(other, exact)
+    return {s: error / energy if energy else math.nan for s, error in zip(rounded, errors, strict=True)}
+
+
+def _distance(some: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> float:
+    return sum(float((a.double() - b.double()).square().sum()) for a, b in zip(some, others, strict=True))

@@ -1,0 +1,229 @@
+"""A network run again from the first module that changed: what ran before it answers from memory.
+
+A module that has ended before the first changed one begins got the same inputs and holds the same weights, so its
+output is that of the reference run.  Only modules that run once in a pass are answered for; whatever happens between
+modules runs as always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+from torch.func import functional_call
+from torch.utils import _pytree as pytree
+
+from workbench.models.model import Model
+from workbench.models.network import NetworkModel, tensor_of
+
+if TYPE_CHECKING:
+    from workbench.models.model import Batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """When a module began and ended, counted in begins and ends of modules, and how often it ran."""
+
+    begin: int
+    end: int
+    times: int = 1
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Recording:
+    """One batch through the model as it is: the order of the modules, the output, and outputs of some modules.
+
+    ``written`` names the modules whose output something later writes into, so that only copies are handed out.
+    """
+
+    calls: dict[str, Call]
+    output: torch.Tensor
+    kept: dict[str, Any] = field(default_factory=dict)
+    written: set[str] = field(default_factory=set)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of everything that is kept."""
+        return _nbytes((self.output, list(self.kept.values())))
+
+
+class Resumable:
+    """Runs views of one model from the first changed module on."""
+
+    def __init__(self, model: NetworkModel) -> None:
+        self._model = model
+        self._network = model.body.network
+        self._modules = dict(self._network.named_modules())
+
+    def unit_of(self, layer: str) -> str:
+        """Return the block that holds ``layer``: an entry of the outermost list of modules, else its own module."""
+        words = self._owners(layer)[0].split(".")
+        for depth in range(1, len(words)):
+            if isinstance(self._modules.get(".".join(words[:depth])), nn.ModuleList | nn.Sequential | nn.ModuleDict):
+                return ".".join(words[: depth + 1])
+        return ".".join(words)
+
+    def record(self, batch: Batch) -> Recording:
+        """Run ``batch`` through the model as it is and note the order of its modules."""
+        calls: dict[str, Call] = {}
+        with self._traced(calls):
+            output = self._model.run(batch)
+        return Recording(calls=calls, output=output)
+
+    def keep(self, batch: Batch, recording: Recording, wanted: set[str]) -> set[str]:
+        """Keep the outputs of the modules ``wanted`` too, resuming from what is kept; return the names of new ones."""
+        missing = {name for name in wanted if name in recording.calls} - set(recording.kept)
+        if not missing:
+            return set()
+        begin = min(recording.calls[name].begin for name in missing)
+        given = [name for name in self._before(recording, begin) if name in recording.kept]
+        originals: dict[str, list[tuple[torch.Tensor, int]]] = {}
+        with self._answering(recording, given), self._capturing(missing, recording, originals):
+            self._model.run(batch)
+        recording.written |= {
+            name for name, tensors in originals.items() if any(t._version != version for t, version in tensors)
+        }
+        return missing
+
+    def before_unit(self, recording: Recording, layer: str) -> set[str]:
+        """Return the modules, the largest ones, that end before the block of ``layer`` begins."""
+        begin = min(self._begin(recording, (self.unit_of(layer),)), self._begin(recording, self._owners(layer)))
+        return self._before(recording, begin)
+
+    def before(self, recording: Recording, layer: str) -> set[str]:
+        """Return the modules, the largest ones, that end before the first one that uses the weight of ``layer``."""
+        return self._before(recording, self._begin(recording, self._owners(layer)))
+
+    def run(self, view: NetworkModel, batch: Batch, recording: Recording, layer: str) -> torch.Tensor:
+        """Run a view in which the weight of ``layer`` alone differs from the recorded model."""
+        given = [name for name in self.before(recording, layer) if name in recording.kept]
+        with self._answering(recording, given):
+            return view.run(batch)
+
+    def _owners(self, layer: str) -> list[str]:
+        """Return the modules that hold the layer's parameter, under each of its names."""
+        return [name.rpartition(".")[0] for name in self._model.parameter_names(layer)]
+
+    def _begin(self, recording: Recording, modules: Sequence[str]) -> int:
+        """Return when the first of ``modules`` begins; one that never runs itself is used by the module around it."""
+        begins = []
+        for name in modules:
+            while name not in recording.calls and name:
+                name = name.rpartition(".")[0]
+            begins.append(recording.calls[name].begin if name in recording.calls else 0)
+        return min(begins)
+
+    def _before(self, recording: Recording, begin: int) -> set[str]:
+        ended = {name for name, call in recording.calls.items() if call.times == 1 and call.end < begin}
+        return {name for name in ended if not any(outer in ended for outer in _around(name))}
+
+    @contextmanager
+    def _traced(self, calls: dict[str, Call]) -> Iterator[None]:
+        clock = count()
+        begun: dict[str, int] = {}
+
+        def begin(name: str) -> None:
+            now = next(clock)
+            begun.setdefault(name, now)
+
+        def end(name: str) -> None:
+            times = calls[name].times + 1 if name in calls else 1
+            calls[name] = Call(begin=begun[name], end=next(clock), times=times)
+
+        with self._model.body.lock, ExitStack() as stack:
+            for name, module in self._modules.items():
+                before = module.register_forward_pre_hook(lambda module, args, name=name: begin(name))
+                after = module.register_forward_hook(lambda module, args, output, name=name: end(name))
+                stack.callback(before.remove)
+                stack.callback(after.remove)
+            yield
+
+    @contextmanager
+    def _answering(self, recording: Recording, given: Sequence[str]) -> Iterator[None]:
+        """Let the modules ``given`` answer with what is kept of them instead of running."""
+        with self._model.body.lock, ExitStack() as stack:
+            for name in given:
+                module, output = self._modules[name], recording.kept[name]
+                own = "forward" in module.__dict__
+                before = module.forward
+                module.forward = _answer(output, copied=name in recording.written)
+                if own:
+                    stack.callback(setattr, module, "forward", before)
+                else:
+                    stack.callback(module.__dict__.pop, "forward")
+            yield
+
+    @contextmanager
+    def _capturing(
+        self, wanted: set[str], recording: Recording, originals: dict[str, list[tuple[torch.Tensor, int]]]
+    ) -> Iterator[None]:
+        def keep(name: str, output: Any) -> None:
+            recording.kept[name] = _copied(output)
+            tensors = [leaf for leaf in pytree.tree_leaves(output) if isinstance(leaf, torch.Tensor)]
+            originals[name] = [(tensor, tensor._version) for tensor in tensors]
+
+        with self._model.body.lock, ExitStack() as stack:
+            for name in wanted:
+                hook = self._modules[name].register_forward_hook(
+                    lambda module, args, output, name=name: keep(name, output)
+                )
+                stack.callback(hook.remove)
+            yield
+
+
+def _answer(output: Any, *, copied: bool) -> Callable[..., Any]:
+    return lambda *args, **kwargs: _copied(output) if copied else output
+
+
+def _around(name: str) -> Iterator[str]:
+    """Yield the names of the modules that hold the module ``name``."""
+    while name:
+        name = name.rpartition(".")[0]
+        yield name
+
+
+def _copied(output: Any) -> Any:
+    """Return ``output`` with copied tensors, so that nothing that is written into them reaches the original."""
+    return pytree.tree_map_only(torch.Tensor, torch.clone, output)
+
+
+def _nbytes(output: Any) -> int:
+    leaves = pytree.tree_leaves(output)
+    return sum(leaf.element_size() * leaf.numel() for leaf in leaves if isinstance(leaf, torch.Tensor))
+
+
+def layer_outputs(model: Model, batch: Batch, layer: str, matrices: Sequence[torch.Tensor]) -> list[list[torch.Tensor]]:
+    """Return, for each of ``matrices`` as its weight, what ``layer`` makes of its inputs in the model as it is.
+
+    One output for each time that the layer runs.  The network runs once, the layer alone for each matrix.
+    """
+    if not isinstance(model, NetworkModel):
+        return [_tapped(model.with_weights({layer: matrix}), batch, layer) for matrix in matrices]
+    facts, body = model.summary.by_name[layer], model.body
+    module = body.network.get_submodule(body.hooks[layer])
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+
+    def catch(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        calls.append(_copied((args, kwargs)))
+
+    with body.lock:
+        handle = module.register_forward_pre_hook(catch, with_kwargs=True)
+        try:
+            model.run(batch)
+        finally:
+            handle.remove()
+        name = facts.parameter.rpartition(".")[2]
+        stored = module.get_parameter(name)
+        tensors = [tensor_of(facts, matrix).to(stored.device, stored.dtype) for matrix in matrices]
+        return [[functional_call(module, {name: each}, *call) for call in calls] for each in tensors]
+
+
+def _tapped(model: Model, batch: Batch, layer: str) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+    model.run(batch, tap=lambda name, tensor, output: found.append(output), layers=(layer,))
+    return found
