@@ -40,6 +40,7 @@ class RangeLine(QWidget):
         self.taps.setToolTip("Whose range the numbers are: dragging a line in a plot chooses it too")
         for tap in TAPS:
             self.taps.addItem(f"{tap.capitalize()} range", tap)
+        self.taps.setCurrentIndex(self.taps.findData(self.tap))
         self.taps.activated.connect(lambda _: self.show_tap(self.taps.currentData()))
         self.method = QComboBox()
         self.method.setAccessibleName("Range method")

@@ -98,6 +98,17 @@ class Workspace:
         self._redo.clear()
         self._set(replace(self.state, session=after, dirty=True))
 
+    def amend(self, name: str, change: Callable[[Session], Session]) -> None:
+        """Go on with the last edit under another name, so that a drag is one step; an edit where there is none."""
+        session = self._session()
+        after = change(session)
+        if after is session:
+            return
+        before = self._undo.pop()[1] if self._undo else Edits.of(session)
+        self._undo.append((name, before))
+        self._redo.clear()
+        self._set(replace(self.state, session=after, dirty=True))
+
     def update(self, change: Callable[[Session], Session]) -> None:
         """Take up a result (not undoable)."""
         self._set(replace(self.state, session=change(self._session()), dirty=True))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy
+from dataclasses import replace
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QSlider
 
 from workbench.errors import WorkbenchError
 from workbench.gui import quantities
@@ -10,6 +13,7 @@ from workbench.gui.desk import Desk
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.front import FrontPlot, Measured, Picture
 from workbench.gui.theme import Colours
+from workbench.gui.why import why
 from workbench.models.summary import quantizable
 from workbench.planning.plan import Plan
 from workbench.planning.search import Front, pareto
@@ -33,6 +37,17 @@ class ParetoPanel(Panel):
         layout = self.column()
         layout.addLayout(top)
         layout.addWidget(self.plot, 1)
+        layout.addLayout(self._slider_line())
+        self.why = QLabel()
+        self.why.setAccessibleName("Why the selected layer has its scheme")
+        self.why.setWordWrap(True)
+        self.why.setProperty("role", "muted")
+        layout.addWidget(self.why)
+        self._held: Front | None = None  # the front that is slid along
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(0)
+        self._soon.timeout.connect(self._slide)
         self.front: Front | None = None
         self._uniform: tuple[tuple[str, float, float], ...] = ()
         self._of: tuple[object, ...] = ()
@@ -57,11 +72,64 @@ class ParetoPanel(Panel):
             return
         self.say_empty("")
         self._show(new, session, table)
+        self._show_slider(new)
+        self.why.setText(why(self.front, new))
 
     def recolour(self, colours: Colours) -> None:
         """Redraw in other colours."""
         super().recolour(colours)
         self.plot.recolour(colours)
+
+    # ---------------------------------------------------------------- the slider
+
+    def _slider_line(self) -> QHBoxLayout:
+        line = QHBoxLayout()
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setAccessibleName("Size of the plan")
+        self.slider.setToolTip("Slide along the front: the plan follows; letting go is one step to undo")
+        self.slider.setPageStep(20)
+        self.slider.valueChanged.connect(lambda _: self._soon.start())
+        self.slider.sliderReleased.connect(self._let_go)
+        smaller, larger = QLabel("smaller"), QLabel("more accurate")
+        for label in (smaller, larger):
+            label.setProperty("role", "muted")
+        line.addWidget(smaller)
+        line.addWidget(self.slider, 1)
+        line.addWidget(larger)
+        return line
+
+    def _show_slider(self, state: State) -> None:
+        """Put the handle where the present plan is, unless a person holds it."""
+        front, totals = self.front, state.totals
+        if front is None or totals is None or self._held is not None:
+            return
+        self.slider.blockSignals(True)
+        self.slider.setRange(0, max(len(front) - 1, 0))
+        self.slider.setValue(front.index_within(totals.nbytes))
+        self.slider.blockSignals(False)
+
+    def _slide(self) -> None:
+        """Make the plan under the handle the current one; a whole drag is one undoable step."""
+        state = self.desk.workspace.state
+        if state.session is None or self.front is None:
+            return
+        first = self._held is None
+        if self._held is None:
+            table = state.session.sensitivities[state.metric]
+            self._held = pareto(state.session.model, table, state.session.plan, state.session.locked)
+        index = min(self.slider.value(), len(self._held) - 1)
+        plan = self._held.plan(index)
+        title = f"Slide to {self._held.bits_per_weight[index]:.3f} bits per weight"
+        step = self.desk.workspace.edit if first else self.desk.workspace.amend
+        step(title, lambda session: replace(session, plan=plan))
+        if not self.slider.isSliderDown():
+            self._held = None
+
+    def _let_go(self) -> None:
+        if self._soon.isActive():
+            self._soon.stop()
+            self._slide()
+        self._held = None
 
     # ---------------------------------------------------------------- inside
 

@@ -133,6 +133,7 @@ class Histogram(Plot):
         ranges = [
             (METHOD_LABELS.get(method, method), series[(number + 2) % len(series)])
             for number, method in enumerate(sorted(self._ranges))
+            if not self._others
         ]
         return ranges + [(name, series[(number + 1) % len(series)]) for number, (name, _) in enumerate(self._others)]
 

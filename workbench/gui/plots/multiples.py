@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from workbench.gui import quantities
+from workbench.gui.plots.cells import headings
 from workbench.gui.theme import Colours
 from workbench.numerics.statistics import LayerStatistics
 
@@ -33,12 +34,15 @@ class Multiples(QWidget):
         self.setAccessibleName(name)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self._entries: tuple[Entry, ...] = ()
+        self._shown: dict[str, str] = {}
         self._colours = colours
         self._span = (-1.0, 1.0)
 
     def show_entries(self, entries: Sequence[Entry]) -> None:
         """Show other histograms; the first sixty are drawn."""
         self._entries = tuple(entries[:MAX_SHOWN])
+        names = tuple(name for name, _ in self._entries)
+        self._shown = dict(zip(names, headings(names), strict=True))
         ends = [edge for _, one in self._entries for edge in (one.minimum, one.maximum) if one.count]
         self._span = (min(ends), max(ends)) if ends and min(ends) < max(ends) else (-1.0, 1.0)
         low, high = (quantities.number(end) for end in self._span)
@@ -80,7 +84,7 @@ class Multiples(QWidget):
         metrics = painter.fontMetrics()
         title = QRect(rect.x(), rect.y(), rect.width(), metrics.height())
         painter.setPen(QColor(self._colours.text))
-        elided = metrics.elidedText(name, Qt.TextElideMode.ElideLeft, rect.width())
+        elided = metrics.elidedText(self._shown.get(name, name), Qt.TextElideMode.ElideLeft, rect.width())
         painter.drawText(title, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, elided)
         area = rect.adjusted(0, metrics.height(), 0, 0)
         painter.setPen(QColor(self._colours.border))
