@@ -1,8 +1,24 @@
-"""Every kernel there is."""
+"""Every kernel there is: linear layers on the CPU, and CUDA kernels with their contracts."""
 
 from __future__ import annotations
 
-from . import linear
+from . import decode_attention, gemm8, gguf_blocks, group_quantize, linear, statistics, w4a16
+from .device import unavailable
+from .launch import CudaOp
 from .op import Op
+from .source import CudaSource
 
 OPS: tuple[Op, ...] = (linear.FP32, linear.BF16, linear.INT8, *linear.INT4.values())
+
+CUDA_OPS: tuple[CudaOp, ...] = (
+    statistics.OP, *group_quantize.OPS, *gguf_blocks.OPS, w4a16.OP, gemm8.INT8_OP, gemm8.FP8_OP, gemm8.WGMMA_OP,
+    decode_attention.OP,
+)  # fmt: skip
+
+SOURCES: tuple[CudaSource, ...] = tuple(dict.fromkeys(op.source for op in CUDA_OPS))
+"""Every ``.cu`` file."""
+
+
+def cuda_reason() -> str | None:
+    """Return why no CUDA kernel runs here, None if they do."""
+    return unavailable()

@@ -1,0 +1,159 @@
+"""Products of one-byte operands with the scales, the bias and the conversion fused: W8A8 INT8 and FP8 (E4M3).
+
+``out[m, n] = left[m] * right[n] * sum_k a[m, k] b[n, k] + bias[n]``: ``left`` per token, ``right`` per channel.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+
+from .errors import ArgumentError
+from .launch import (
+    FLOATS,
+    CudaOp,
+    Executor,
+    Int,
+    Launch,
+    Problem,
+    ceil_div,
+    check_choice,
+    check_multiple,
+    check_tensor,
+    drawn,
+    nbytes,
+)
+from .source import CudaSource
+
+SIDES = (64, 128)
+STAGES = 3
+OUTPUTS = (torch.float16, torch.bfloat16)
+
+
+def _entries(prefix: str) -> tuple[str, ...]:
+    return tuple(f"{prefix}_{side}_{FLOATS[dtype]}" for side in SIDES for dtype in OUTPUTS)
+
+
+INT8 = CudaSource(file="gemm_int8.cu", entries=_entries("gemm_int8"))
+FP8 = CudaSource(
+    file="gemm_fp8.cu", entries=_entries("gemm_fp8"), architectures=("sm_89", "sm_90", "sm_100", "sm_120")
+)
+WGMMA = CudaSource(file="gemm_fp8_wgmma.cu", entries=("gemm_fp8_wgmma_bf16",), architectures=("sm_90a",))
+WGMMA_SIDE, WGMMA_STAGES = 128, 4
+_KINDS = {torch.int8: (INT8, "gemm_int8"), torch.float8_e4m3fn: (FP8, "gemm_fp8")}
+
+
+def check_operands(
+    a: torch.Tensor, b: torch.Tensor, left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None, on: Executor
+) -> tuple[int, int, int]:
+    """Return M, N and K; raises ArgumentError."""
+    check_tensor("a", a, on, tuple(_KINDS), (None, None))
+    m, k = a.shape
+    check_multiple("K, the columns of a,", k, 16)
+    check_tensor("b", b, on, (a.dtype,), (None, k))
+    n = b.shape[0]
+    check_tensor("left", left, on, (torch.float32,), (m,))
+    check_tensor("right", right, on, (torch.float32,), (n,))
+    if bias is not None:
+        check_tensor("bias", bias, on, (torch.float32,), (n,))
+    if m * n > 2**31 - 1:
+        raise ArgumentError(f"the result has {m} x {n} elements; at most {2**31 - 1}: split M")
+    return m, n, k
+
+
+def gemm(
+    a: torch.Tensor, b: torch.Tensor, left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None = None, *,
+    out: torch.dtype = torch.float16, side: int | None = None, on: Executor,
+) -> torch.Tensor:  # fmt: skip
+    """Return the product ``[M, N]`` of ``a`` ``[M, K]`` and ``b`` ``[N, K]``, both int8 or both float8_e4m3fn.
+
+    ``left`` ``[M]``, ``right`` and ``bias`` ``[N]`` are float32; ``side`` overrides the choice of
+    tile.  Raises ArgumentError.
+    """
+    m, n, k = check_operands(a, b, left, right, bias, on)
+    check_choice("out", out, OUTPUTS)
+    blocks = ceil_div(m, 128) * ceil_div(n, 128)
+    tile = side if side is not None else SIDES[blocks >= on.processors]
+    check_choice("side", tile, SIDES)
+    source, prefix = _KINDS[a.dtype]
+    made = on.empty((m, n), out)
+    on.run(source, Launch(
+        entry=f"{prefix}_{tile}_{FLOATS[out]}", grid=(ceil_div(n, tile), ceil_div(m, tile), 1), block=2 * tile,
+        shared=STAGES * 2 * tile * 64, arguments=(a, b, left, right, bias, made, Int(m), Int(n), Int(k)),
+    ))  # fmt: skip
+    return made
+
+
+def gemm_wgmma(
+    a: torch.Tensor, b: torch.Tensor, left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None = None, *,
+    on: Executor,
+) -> torch.Tensor:  # fmt: skip
+    """Return the same in bfloat16 for FP8 operands through Hopper's own instructions (sm_90a); K a multiple of 128."""
+    m, n, k = check_operands(a, b, left, right, bias, on)
+    check_choice("the dtype of a", a.dtype, (torch.float8_e4m3fn,))
+    check_multiple("K, the columns of a,", k, 128)
+    made = on.empty((m, n), torch.bfloat16)
+    on.run(WGMMA, Launch(
+        entry=WGMMA.entries[0], grid=(ceil_div(n, WGMMA_SIDE), ceil_div(m, WGMMA_SIDE), 1), block=256,
+        shared=WGMMA_STAGES * 2 * WGMMA_SIDE * 128,
+        arguments=(a, b, left, right, bias, made, Int(m), Int(n), Int(k)),
+    ))  # fmt: skip
+    return made
+
+
+def reference(
+    a: torch.Tensor, b: torch.Tensor, left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None
+) -> torch.Tensor:
+    """Compute the same in float64, in which integer sums are exact."""
+    product = (a.double() @ b.double().T) * left.double()[:, None] * right.double()
+    return product if bias is None else product + bias.double()
+
+
+def prepare(
+    on: Executor, seed: int, *, m: int, n: int, k: int, dtype: torch.dtype, out: torch.dtype = torch.float16,
+    bias: bool = False, side: int | None = None, wgmma: bool = False,
+) -> Problem:  # fmt: skip
+    """Draw operands over the whole range of their codes."""
+    if dtype == torch.int8:
+        generator = torch.Generator().manual_seed(seed)
+        a, b = (torch.randint(-128, 128, (r, k), generator=generator, dtype=dtype).to(on.device) for r in (m, n))
+    else:
+        a, b = (drawn(on, seed + i, r, k).to(dtype) for i, r in enumerate((m, n)))
+    left, right = (drawn(on, seed + 2 + i, r).abs() / 100 + 0.001 for i, r in enumerate((m, n)))
+    added = drawn(on, seed + 4, n) if bias else None
+    launch = (
+        functools.partial(gemm_wgmma, a, b, left, right, added, on=on) if wgmma
+        else functools.partial(gemm, a, b, left, right, added, out=out, side=side, on=on)
+    )  # fmt: skip
+    return Problem(
+        launch=lambda: (launch(),), reference=lambda: (reference(a, b, left, right, added),),
+        read=nbytes(a, b, left, right, added), written=2 * m * n, operations=2 * m * n * k,
+    )  # fmt: skip
+
+
+def _op(name: str, source: CudaSource, dtype: torch.dtype, note: str) -> CudaOp:
+    return CudaOp(
+        name=name, note=note, source=source, tolerance=4e-3, prepare=prepare,
+        variants=(
+            {"m": 1, "n": 1, "k": 16, "dtype": dtype, "side": 64},
+            {"m": 33, "n": 70, "k": 208, "dtype": dtype, "side": 64, "bias": True},
+            {"m": 64, "n": 65, "k": 448, "dtype": dtype, "side": 64, "out": torch.bfloat16},
+            {"m": 100, "n": 131, "k": 336, "dtype": dtype, "side": 128, "bias": True, "out": torch.bfloat16},
+            {"m": 130, "n": 40, "k": 64, "dtype": dtype, "side": 128},
+        ),
+        sizes=tuple(
+            {"m": m, "n": 8192, "k": 8192, "dtype": dtype, "out": torch.bfloat16} for m in (1, 16, 128, 1024, 8192)
+        ),
+    )  # fmt: skip
+
+
+INT8_OP = _op("w8a8 int8 gemm", INT8, torch.int8, "INT8 x INT8, 32-bit sums, scales per token and channel, bias")
+FP8_OP = _op("fp8 gemm", FP8, torch.float8_e4m3fn, "E4M3 x E4M3 by mma.sync, scales per token and channel, bias")
+WGMMA_OP = CudaOp(
+    name="fp8 gemm wgmma", note="E4M3 x E4M3 by wgmma, Hopper only", source=WGMMA, tolerance=1e-2, prepare=prepare,
+    variants=(),
+    sizes=tuple(
+        {"m": m, "n": 8192, "k": 8192, "dtype": torch.float8_e4m3fn, "wgmma": True} for m in (1, 128, 1000, 8192)
+    ),
+)  # fmt: skip

@@ -1,0 +1,68 @@
+"""Every kernel (but wgmma) on the CPU against its reference: odd shapes, four lane orders, and under sanitizers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from workbench_kernels.catalog import CUDA_OPS
+from workbench_kernels.cuda_bench import check_results
+
+from .shim.emulator import ORDERS, Emulator, missing
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+CASES = [
+    pytest.param(op, shape, id=f"{op.name}-{'-'.join(map(str, shape.values()))}")
+    for op in CUDA_OPS
+    for shape in op.variants
+]
+QUICK = ("statistics.cu", "gemm_int8.cu")
+"""Sources that the main run checks under sanitizers; -m slow checks all."""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("op", "shape"), CASES)
+def test_a_kernel_agrees_with_its_reference(op, shape, order):
+    problem = op.prepare(Emulator(order=order, seed=5), 11, **shape)
+    results = problem.launch()
+    assert all(tensor.dtype == torch.float64 or tensor.numel() for tensor in results)
+    check_results(op, results, problem.reference())
+    assert problem.read > 0 and problem.written > 0 and problem.operations > 0
+
+
+def test_only_wgmma_is_not_emulated():
+    assert [op.name for op in CUDA_OPS if not op.variants] == ["fp8 gemm wgmma"]
+
+
+def libraries() -> str:
+    found = [
+        subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+        for name in ("libasan.so", "libubsan.so")
+    ]
+    return " ".join(found) if all(os.path.isabs(name) for name in found) else ""
+
+
+def run_sanitized(*arguments: str) -> subprocess.CompletedProcess[str]:
+    if not libraries():
+        pytest.skip("g++ has no AddressSanitizer library here")
+    environment = {
+        **os.environ, "QW_SANITIZE": "1", "LD_PRELOAD": libraries(), "ASAN_OPTIONS": "detect_leaks=0",
+        "OMP_NUM_THREADS": "1",
+    }  # fmt: skip
+    command = [sys.executable, "-m", "tests.kernels.shim.sanitized", *arguments]
+    root = Path(__file__).parent.parent.parent
+    return subprocess.run(command, env=environment, capture_output=True, text=True, cwd=root)
+
+
+FILES = sorted({op.source.file for op in CUDA_OPS if op.variants})
+
+
+@pytest.mark.parametrize("file", [pytest.param(f, marks=() if f in QUICK else pytest.mark.slow) for f in FILES])
+def test_no_sanitizer_complains(file):
+    done = run_sanitized(file)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    assert "checked" in done.stdout
