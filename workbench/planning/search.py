@@ -53,7 +53,7 @@ class Front:
         return max(int(np.searchsorted(self.nbytes, nbytes, side="right")) - 1, 0)
 
     def price(self, nbytes: int) -> float:
-        """Return the shadow price at that size, the loss that the next byte avoids; 0.0 where nothing is left to buy."""
+        """Return the shadow price at that size, the loss that the next byte avoids; 0.0 if nothing is left to buy."""
         index = self.index_within(nbytes)
         return float(self.moves.price[index]) * 8 if index < len(self.moves.price) else 0.0
 

@@ -190,7 +190,9 @@ def _programme(
     found = milp(
         value * unit,
         constraints=[LinearConstraint(one_each, 1, 1), LinearConstraint(matrix, -np.inf, room)],
-        integrality=np.ones(value.size), bounds=Bounds(0, 1), options={"mip_rel_gap": 0.0, "time_limit": SECONDS, "presolve": False},
+        integrality=np.ones(value.size), bounds=Bounds(0, 1),
+        # Without presolve HiGHS prints nothing; the problem was reduced before.
+        options={"mip_rel_gap": 0.0, "time_limit": SECONDS, "presolve": False},
     )  # fmt: skip
     if found.x is None:
         return None

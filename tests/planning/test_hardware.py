@@ -1,0 +1,148 @@
+"""Profiles follow their schema and say what public documents say; rooflines by hand; reasons are told."""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+from dataclasses import replace
+
+import jsonschema
+import pytest
+
+from tests.planning.synthetic import decoder, linear, summary_of, table_of
+from workbench.deployment.targets import RUNTIMES, legal, target, target_names
+from workbench.errors import PlanError
+from workbench.models.layer import LayerKind
+from workbench.numerics.formats import all_schemes
+from workbench.planning.constraints import Constraints
+from workbench.planning.hardware import EstimatedTimes, estimate, hardware, profiles
+from workbench.planning.plan import KEEP, Plan, resolve
+from workbench.planning.search import search
+
+BIG = linear("big", 4096, 4096, dtype="float16")
+
+
+def test_every_profile_follows_the_published_schema():
+    folder = importlib.resources.files("workbench_resources")
+    schema = json.loads(folder.joinpath("hardware.schema.json").read_text())
+    files = [file for file in folder.joinpath("hardware").iterdir() if file.name.endswith(".json")]
+    for file in files:
+        document = json.loads(file.read_text())
+        jsonschema.validate(document, schema)
+        assert file.name == f"{document['name']}.json"
+    assert len(profiles()) == len(files) >= 11
+    rates = {peak for profile in profiles().values() for device in profile.devices for peak in device.peaks}
+    assert {way.rate for profile in profiles().values() for way in profile.accepts} <= rates
+
+
+@pytest.mark.parametrize(
+    ("scheme", "inputs", "where", "reason"),
+    [
+        ("int8-channel", "int8-token", "nvidia-7.5", None),
+        ("int8-channel", "int8-token", "nvidia-8.0", None),
+        ("fp8-e4m3-channel", "fp8-e4m3-token", "nvidia-8.0", "activations must be"),
+        ("fp8-e4m3-channel", "fp8-e4m3-token", "nvidia-8.9", None),
+        ("int4-channel", "int4-token", "nvidia-8.0", None),
+        ("int4-channel", "int4-token", "nvidia-9.0", "activations must be"),
+        ("nvfp4", "nvfp4", "nvidia-9.0", "activations must be"),
+        ("nvfp4", "nvfp4", "nvidia-10.0", None),
+        ("int8-channel", "int8-tensor-asym", "edge-tpu", None),
+        ("int8-channel", "int8-token", "edge-tpu", "per tensor is needed for activations, not per token"),
+        ("int8-channel-asym", "int8-tensor", "edge-tpu", "symmetric"),
+        ("int4-g32", None, "edge-tpu", "weights must be int8"),
+        (KEEP, None, "edge-tpu", "no floating point"),
+        ("int4-g128-asym", None, "vllm", None),
+        ("int4-g16-asym", None, "vllm", "groups of 32 or 64 or 128 are needed, not of 16"),
+        ("int3-g32-asym", None, "vllm", "weights must be"),
+        ("fp8-e4m3-channel", "fp8-e4m3-token", "vllm@nvidia-8.0", "activations must be"),
+        ("fp8-e4m3-channel", "fp8-e4m3-token", "vllm@nvidia-9.0", None),
+        ("q4_k", None, "gguf", None),
+        ("int4-g32", None, "gguf", "weights must be"),
+        ("int4-g32", "int8-token", "torchao", None),
+        ("int8-channel", "int8-tensor", "onnxruntime", None),
+        ("int8-channel", "int8-token", "onnxruntime", "per tensor"),
+    ],
+)
+def test_what_targets_accept_and_why_not(scheme: str, inputs: str | None, where: str, reason: str | None):
+    said = legal(scheme, BIG, where, inputs)
+    assert said is None if reason is None else said is not None and reason in said
+
+
+def test_shapes_and_kinds_are_refused_with_the_figure():
+    assert "multiple of 128, the layer has 96" in (legal("int4-g32", linear("l", 64, 96), "vllm") or "")
+    assert "multiple of 256, the layer has 4096" not in (legal("q4_k", BIG, "gguf") or "")
+    assert "multiple of 256, the layer has 288" in (legal("q4_k", linear("l", 64, 288), "gguf") or "")
+    convolution = replace(BIG, kind=LayerKind.CONV2D)
+    assert "conv2d" in (legal("int8-channel", convolution, "vllm") or "")
+    assert "bfloat16" in (legal(KEEP, replace(BIG, dtype="bfloat16"), "nvidia-7.5") or "")
+
+
+def test_every_target_answers_for_every_scheme():
+    for name in target_names():
+        for scheme in all_schemes():
+            answer = target(name).legal(BIG, scheme.name, None)
+            assert answer is None or answer
+    assert all(any(legal(s.name, BIG, r.name) is None for s in all_schemes()) for r in RUNTIMES)
+
+
+def test_an_unknown_target_is_named_with_the_closest():
+    with pytest.raises(PlanError, match="vllm"):
+        target("vlm")
+    with pytest.raises(PlanError, match="nvidia-9.0"):
+        target("vllm@nvidia-9")
+
+
+def test_the_roofline_is_bytes_over_bandwidth_or_operations_over_peak():
+    chip = hardware("nvidia-9.0")
+    device = chip.devices[0]
+    one = estimate(BIG, "int8-channel", None, chip, batch=1)
+    weights = 4096 * 4096 + 4096 * 4
+    assert one is not None and one.bound == "memory"
+    assert one.microseconds == pytest.approx((weights + 2 * 8192) / device.bandwidth / 1e3, rel=1e-2)
+    assert one.speedup == pytest.approx(2, rel=0.02)
+    many = estimate(BIG, "int8-channel", "int8-token", chip, batch=65536)
+    assert many is not None and many.bound == "compute"
+    assert many.microseconds == pytest.approx(2 * 65536 * 4096**2 / (device.peaks["int8"] * 1e12) * 1e6)
+    assert many.speedup == pytest.approx(2, rel=1e-3)
+    assert estimate(BIG, "int4-g32", None, hardware("edge-tpu")) is None
+
+
+def test_a_search_takes_only_what_the_target_runs_and_fused_layers_share():
+    names = [f"model.layers.{n}.self_attn.{p}_proj" for n in range(3) for p in "qkvo"]
+    summary = summary_of(*(linear(name, 128, 128) for name in names))
+    schemes = ("int3-g32-asym", "int4-g32-asym", "int4-g16-asym", "int8-channel")
+    where = target("vllm")
+    rules = Constraints(legal=where.legal, bonds=where.bonds(summary.layers), target=where.title)
+    for seed in range(4):
+        plan = search(summary, table_of(summary, schemes, seed), bits_per_weight=6.1, base=Plan(), constraints=rules)
+        given = resolve(plan, summary.layers)
+        assert {a.weights for a in given.values()} <= {"int4-g32-asym", "int8-channel", KEEP} - {"int8-channel-asym"}
+        for block in range(3):
+            fused = {given[f"model.layers.{block}.self_attn.{p}_proj"].weights for p in "qkv"}
+            assert len(fused) == 1
+
+
+def test_a_locked_layer_that_the_target_cannot_run_is_named():
+    summary = decoder(1)
+    name = summary.layers[1].name
+    base = Plan().assign([name], weights="int2-g32-asym")
+    where = target("vllm")
+    rules = Constraints(legal=where.legal, target=where.title, locked=frozenset({name}))
+    with pytest.raises(PlanError, match=f"{name} is locked to int2-g32-asym, which vLLM"):
+        search(summary, table_of(summary), bits_per_weight=8, base=base, constraints=rules)
+
+
+def test_a_target_that_can_run_nothing_of_a_layer_is_told():
+    summary = decoder(1)
+    where = target("edge-tpu")
+    rules = Constraints(legal=where.legal, target=where.title)
+    with pytest.raises(PlanError, match="nothing is left to choose for .* on Google Coral"):
+        search(summary, table_of(summary), bits_per_weight=8, base=Plan(), constraints=rules)
+
+
+def test_estimated_times_serve_a_search():
+    summary = summary_of(*(linear(f"l{n}", 512, 512, dtype="float16") for n in range(6)))
+    chip = hardware("nvidia-8.0")
+    times = EstimatedTimes(profile=chip, device=chip.devices[0])
+    plan = search(summary, table_of(summary), bits_per_weight=9.0, minimise="microseconds", base=Plan(), times=times)
+    assert {a.weights for a in resolve(plan, summary.layers).values()} == {"int2-g32-asym"}

@@ -1,0 +1,137 @@
+"""What a runtime or a chip runs: weight and activation formats, granularity, symmetry, alignment, as data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from workbench.models.layer import Layer
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.granularity import PerBlock, PerChannel, PerGroup, PerTensor
+from workbench.numerics.scheme import Scheme
+from workbench.planning.plan import KEEP
+
+Refusal = tuple[int, str]
+"""How many checks passed before the one that failed, and why it failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acceptance:
+    """One way to run a layer; empty or None does not limit.
+
+    ``weights`` and ``inputs`` are element formats (``int8``) or scheme names (``q4_k``), with shell patterns; ``inputs``
+    None is floating point.  Outputs must be a multiple of ``rows``, inputs of ``columns``, and of the group's size where
+    ``whole_groups``.  ``rate`` names the peak that holds; ``native`` is False where weights are decoded first.
+    """
+
+    title: str
+    weights: tuple[str, ...]
+    rate: str = "fp16"
+    native: bool = True
+    granularity: tuple[str, ...] = ()
+    group_sizes: tuple[int, ...] = ()
+    symmetric: bool | None = None
+    inputs: tuple[str, ...] | None = None
+    input_granularity: tuple[str, ...] = ()
+    input_symmetric: bool | None = None
+    rows: int = 1
+    columns: int = 1
+    whole_groups: bool = False
+
+    def refuses(self, layer: Layer, weights: Scheme, inputs: Scheme | None) -> Refusal | None:
+        """Return why this way cannot run the layer, None if it can."""
+        checks = (*self._formats(weights, inputs), *self._details(weights, inputs), *self._shape(layer, weights))
+        for passed, reason in enumerate(checks):
+            if reason:
+                return passed, f"{self.title}: {reason}"
+        return None
+
+    def _formats(self, weights: Scheme, inputs: Scheme | None) -> tuple[str, ...]:
+        stored, given = element_of(weights), "floating-point" if inputs is None else element_of(inputs)
+        wanted = "floating-point" if self.inputs is None else " or ".join(self.inputs)
+        same = inputs is None if self.inputs is None else inputs is not None and _matches(inputs, self.inputs)
+        return (
+            "" if _matches(weights, self.weights) else f"weights must be {' or '.join(self.weights)}, not {stored}",
+            "" if same else f"activations must be {wanted}, not {given}",
+        )
+
+    def _details(self, weights: Scheme, inputs: Scheme | None) -> tuple[str, ...]:
+        found = [
+            _one_of(granularity_of(weights), self.granularity, "one scale per {} is needed for weights, not per {}"),
+            _symmetry(weights, self.symmetric, "weights"),
+        ]
+        if isinstance(weights.granularity, PerGroup) and self.group_sizes:
+            sizes = tuple(map(str, self.group_sizes))
+            found.append(_one_of(str(weights.granularity.size), sizes, "groups of {} are needed, not of {}"))
+        if inputs is not None:
+            given = granularity_of(inputs)
+            found.append(_one_of(given, self.input_granularity, "one scale per {} is needed for activations, not per {}"))
+            found.append(_symmetry(inputs, self.input_symmetric, "activations"))
+        return tuple(found)
+
+    def _shape(self, layer: Layer, weights: Scheme) -> tuple[str, ...]:
+        rows, columns = layer.matrix
+        multiple = self.columns
+        if self.whole_groups and isinstance(weights.granularity, PerGroup):
+            multiple = math.lcm(multiple, weights.granularity.size)
+        return (
+            f"outputs must be a multiple of {self.rows}, the layer has {rows}" if rows % self.rows else "",
+            f"inputs must be a multiple of {multiple}, the layer has {columns}" if columns % multiple else "",
+        )
+
+
+def refusal(
+    accepts: Iterable[Acceptance], keeps: Iterable[str], layer: Layer, weights: str, inputs: str | None
+) -> str | None:
+    """Return why none of ``accepts`` runs the layer, by the one that came closest; None if one does.
+
+    A layer that is kept runs where ``keeps`` names its stored dtype and its inputs are floating point.
+    """
+    if weights == KEEP:
+        known = tuple(keeps)
+        if layer.dtype not in known:
+            there = f"only {', '.join(known)}" if known else "no floating point"
+            return f"the layer is stored as {layer.dtype}, and there is {there}"
+        return None if inputs is None else "its activations are quantized but its weights are not"
+    stored, given = parse_scheme(weights), None if inputs is None else parse_scheme(inputs)
+    found = [each.refuses(layer, stored, given) for each in accepts]
+    if any(each is None for each in found):
+        return None
+    return max((each for each in found if each is not None), key=lambda each: each[0], default=(0, "nothing runs"))[1]
+
+
+def accepted(accepts: Iterable[Acceptance], layer: Layer, weights: str, inputs: str | None) -> Acceptance | None:
+    """Return the first of ``accepts`` that runs the layer, native ones first."""
+    stored, given = parse_scheme(weights), None if inputs is None else parse_scheme(inputs)
+    ordered = sorted(accepts, key=lambda each: not each.native)
+    return next((each for each in ordered if each.refuses(layer, stored, given) is None), None)
+
+
+def element_of(scheme: Scheme) -> str:
+    """Return the element format of integers and floats, the whole name of any other scheme."""
+    if scheme.family in ("integer", "floating"):
+        return str(getattr(scheme, "element").name)  # noqa: B009
+    return scheme.name
+
+
+def granularity_of(scheme: Scheme) -> str:
+    """Return what shares one scale, in a word."""
+    words = {PerTensor: "tensor", PerChannel: "channel", PerGroup: "group", PerBlock: "block"}
+    return words.get(type(scheme.granularity), "token")
+
+
+def _matches(scheme: Scheme, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(element_of(scheme), pattern) for pattern in patterns)
+
+
+def _one_of(given: str, wanted: tuple[str, ...], sentence: str) -> str:
+    return "" if not wanted or given in wanted else sentence.format(" or ".join(wanted), given)
+
+
+def _symmetry(scheme: Scheme, wanted: bool | None, what: str) -> str:
+    symmetric = bool(getattr(scheme, "symmetric", True))
+    if wanted is None or symmetric == wanted:
+        return ""
+    return f"{what} must be {'symmetric' if wanted else 'asymmetric'}"

@@ -1,0 +1,155 @@
+"""Hardware profiles: what chips compute with and how fast they are by their data sheets, and the roofline from that.
+
+A roofline (Williams, Waterman and Patterson, 2009) is an estimate from peak rates: real kernels reach a part of them.
+It is shown as an estimate, beside what was measured.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from workbench.errors import PlanError, nearest
+from workbench.models.layer import Layer
+from workbench.planning.acceptance import Acceptance, accepted, refusal
+from workbench.planning.plan import KEEP
+from workbench.planning.totals import layer_bits
+
+DTYPE_RATES = {"float64": "fp32", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Device:
+    """An example: ``bandwidth`` in GB/s, ``peaks`` in 1e12 operations a second by arithmetic, dense."""
+
+    name: str
+    bandwidth: float
+    peaks: Mapping[str, float]
+    source: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Hardware:
+    """A kind of hardware; ``keeps`` are the dtypes in which unquantized layers run."""
+
+    name: str
+    title: str
+    kind: str
+    keeps: tuple[str, ...]
+    accepts: tuple[Acceptance, ...]
+    devices: tuple[Device, ...]
+    sources: tuple[str, ...]
+    note: str = ""
+
+    def refuses(self, layer: Layer, weights: str, inputs: str | None) -> str | None:
+        """Return why this hardware cannot run the layer so, None if it can."""
+        return refusal(self.accepts, self.keeps, layer, weights, inputs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A roofline's microseconds; ``bound`` is ``memory`` or ``compute``; ``speedup`` over the layer as it is stored."""
+
+    microseconds: float
+    bound: str
+    speedup: float
+    how: str
+
+
+@lru_cache(maxsize=1)
+def profiles() -> dict[str, Hardware]:
+    """Return every bundled profile by name."""
+    folder = importlib.resources.files("workbench_resources").joinpath("hardware")
+    files = sorted((file for file in folder.iterdir() if file.name.endswith(".json")), key=lambda file: file.name)
+    found = [hardware_from(json.loads(file.read_text(encoding="utf-8"))) for file in files]
+    return {profile.name: profile for profile in found}
+
+
+def hardware(name: str) -> Hardware:
+    """Return the profile called ``name``; PlanError that names the closest ones."""
+    known = profiles()
+    if name not in known:
+        raise PlanError(f"there is no hardware profile {name!r}{nearest(name, known)}; there are {', '.join(known)}")
+    return known[name]
+
+
+def hardware_from(document: Mapping[str, Any]) -> Hardware:
+    """Return the profile that a parsed JSON document (schema: ``resources/hardware.schema.json``) describes."""
+    return Hardware(
+        name=document["name"], title=document["title"], kind=document["kind"], keeps=tuple(document["keeps"]),
+        accepts=tuple(_acceptance(entry) for entry in document["accepts"]),
+        devices=tuple(Device(**entry) for entry in document["devices"]),
+        sources=tuple(document["sources"]), note=document.get("note", ""),
+    )  # fmt: skip
+
+
+def _acceptance(entry: Mapping[str, Any]) -> Acceptance:
+    return Acceptance(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})
+
+
+def estimate(
+    layer: Layer, weights: str, inputs: str | None, profile: Hardware, device: Device | None = None, batch: int = 1
+) -> Estimate | None:
+    """Return the roofline of one layer for ``batch`` rows of inputs (samples, for convolutions); None if refused.
+
+    Time is the longer of moving weights, inputs and outputs once and of computing at the peak of the arithmetic used.
+    """
+    chip = device or profile.devices[0]
+    took = _roofline(layer, weights, inputs, profile, chip, batch)
+    if took is None:
+        return None
+    stored = _roofline(layer, KEEP, None, profile, chip, batch)
+    return Estimate(
+        microseconds=took[0], bound=took[1], how=took[2], speedup=math.nan if stored is None else stored[0] / took[0]
+    )
+
+
+def _roofline(
+    layer: Layer, weights: str, inputs: str | None, profile: Hardware, device: Device, batch: int
+) -> tuple[float, str, str] | None:
+    if weights == KEEP:
+        rate, how = DTYPE_RATES.get(layer.dtype, "fp32"), f"{layer.dtype} as stored"
+    else:
+        way = accepted(profile.accepts, layer, weights, inputs)
+        if way is None:
+            return None
+        rate, how = way.rate, way.title
+    peak = device.peaks.get(rate, device.peaks.get("fp32"))
+    if peak is None:
+        return None
+    operations, read, written = _work(layer, batch)
+    wide = 4 if rate == "fp32" else 2
+    moved = layer_bits(layer, weights) / 8 + read * (1 if inputs else wide) + written * wide
+    memory, compute = moved / device.bandwidth * 1e-3, operations / peak * 1e-6
+    return max(memory, compute), "memory" if memory >= compute else "compute", how
+
+
+def _work(layer: Layer, batch: int) -> tuple[float, float, float]:
+    """Return operations (a multiply-add is two), and elements of inputs and outputs."""
+    rows, columns = layer.matrix
+    positions = 1.0
+    if layer.kind.value.startswith("conv") and layer.macs:
+        positions = layer.macs / (rows * columns)
+    kernel = math.prod(layer.shape[2:]) if layer.kind.value.startswith("conv") else 1
+    return 2.0 * batch * positions * rows * columns, batch * positions * columns / kernel, batch * positions * rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EstimatedTimes:
+    """Roofline times in place of measured ones (:class:`workbench.planning.budgets.Times`): estimates, to be shown as
+    such."""
+
+    profile: Hardware
+    device: Device
+    batch: int = 1
+
+    def of(self, layer: Layer, weights: str, inputs: str | None) -> float:
+        """Return the estimated microseconds, NaN where the hardware cannot run that."""
+        found = _roofline(layer, weights, inputs, self.profile, self.device, self.batch)
+        return math.nan if found is None else found[0]
