@@ -115,7 +115,7 @@ class Window(QMainWindow):
         menu.addSeparator()
         for number, spec in enumerate(PANELS, 1):
             action = QAction(spec.title, self)
-            action.setShortcut(QKeySequence(f"Alt+{number}"))
+            action.setShortcut(QKeySequence(f"Alt+{number % 10}" if number < 11 else f"Alt+Shift+{number % 10}"))
             action.setToolTip(f"Go to the panel {spec.title}")
             action.triggered.connect(lambda _=False, panel=spec.id: self.show_panel(panel))
             menu.addAction(action)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from workbench.gui.desk import Desk
 from workbench.gui.panels.accuracy import AccuracyPanel
+from workbench.gui.panels.agreement import AgreementPanel
+from workbench.gui.panels.channels import ChannelsPanel
 from workbench.gui.panels.distributions import DistributionsPanel
 from workbench.gui.panels.jobs import JobsPanel
 from workbench.gui.panels.layers import LayersPanel
@@ -34,7 +36,9 @@ PANELS = (
     PanelSpec("sensitivity", "Sensitivity", "right top", SensitivityPanel),
     PanelSpec("pareto", "Pareto front", "right top", ParetoPanel),
     PanelSpec("accuracy", "Accuracy", "right top", AccuracyPanel),
+    PanelSpec("agreement", "Agreement", "right top", AgreementPanel),
     PanelSpec("distributions", "Distributions", "right bottom", DistributionsPanel),
+    PanelSpec("channels", "Channels", "right bottom", ChannelsPanel),
     PanelSpec("timing", "Timing", "right bottom", TimingPanel),
     PanelSpec("jobs", "Jobs", "right bottom", JobsPanel),
 )

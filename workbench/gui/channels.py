@@ -1,0 +1,56 @@
+"""Which channels of a tensor stick out: arrays in, records out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from workbench.numerics.statistics import LayerStatistics
+
+FACTOR = 4.0
+"""A channel whose largest magnitude is this many times the median channel's is an outlier."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channel:
+    """One channel's extremes, and its largest magnitude over the median channel's."""
+
+    number: int
+    low: float
+    high: float
+    times: float
+
+
+def typical(statistics: LayerStatistics) -> float:
+    """Return the median of the channels' largest magnitudes; 0 where there is no channel."""
+    held = statistics.channel_absmax[np.isfinite(statistics.channel_absmax)]
+    return float(np.median(held)) if held.size else 0.0
+
+
+def outliers(statistics: LayerStatistics, factor: float = FACTOR) -> tuple[Channel, ...]:
+    """Return the channels of at least ``factor`` times the median magnitude, largest first."""
+    middle = typical(statistics)
+    if middle <= 0:
+        return ()
+    times = statistics.channel_absmax.astype(np.float64) / middle
+    found = np.flatnonzero(times >= factor)
+    return tuple(channel(statistics, int(number)) for number in found[np.argsort(-times[found], kind="stable")])
+
+
+def channel(statistics: LayerStatistics, number: int) -> Channel:
+    """Return one channel's record."""
+    middle = typical(statistics)
+    return Channel(
+        number=number, low=float(statistics.channel_minimum[number]), high=float(statistics.channel_maximum[number]),
+        times=float(statistics.channel_absmax[number]) / middle if middle else float("nan"),
+    )  # fmt: skip
+
+
+def pooled(low: np.ndarray, high: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``(first channel, low, high)`` of at most ``most`` runs of neighbouring channels, for drawing."""
+    step = max(-(-low.size // max(most, 1)), 1)
+    starts = np.arange(0, low.size, step)
+    if not low.size:
+        return starts, low.astype(np.float64), high.astype(np.float64)
+    return starts, np.minimum.reduceat(low, starts).astype(float), np.maximum.reduceat(high, starts).astype(float)

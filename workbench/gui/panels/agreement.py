@@ -1,0 +1,130 @@
+"""Do two metrics rank the cells alike: predicted against measured, or any other pair."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy
+
+from workbench.gui import quantities, schemes
+from workbench.gui.desk import Desk
+from workbench.gui.options import METRIC_TITLES
+from workbench.gui.panels.panel import Panel
+from workbench.gui.plots.agreement import Agreement, rank_agreement
+from workbench.gui.tables.records import Field, RecordsView
+from workbench.gui.theme import Colours
+from workbench.planning.sensitivity import METRICS, Sensitivity
+from workbench.runtime.workspace import State
+
+FIELDS = (
+    Field(title="Scheme", text=lambda row: row[0]),
+    Field(title="Rank", text=lambda row: quantities.number(row[1], 2), numeric=True, key=lambda row: row[1],
+          tip="Spearman's rank agreement over the layers; 1 is the same order"),
+    Field(title="Ratio", text=lambda row: quantities.number(row[2], 2), numeric=True, key=lambda row: row[2],
+          tip="Median of x over y; 1 is the same size"),
+)  # fmt: skip
+
+
+class AgreementPanel(Panel):
+    """Two metrics to choose, the scatter, the agreement of each scheme."""
+
+    def __init__(self, desk: Desk, colours: Colours) -> None:
+        super().__init__(desk, colours)
+        self.across, self.up = self._metrics("Metric of the x axis"), self._metrics("Metric of the y axis")
+        self.up.setCurrentIndex(self.up.findData("measured_kl"))
+        self.figure = QLabel()
+        self.figure.setProperty("role", "muted")
+        self.figure.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.plot = Agreement(colours)
+        self.table = RecordsView("Agreement by scheme", FIELDS)
+        self.table.setMinimumWidth(110)
+        self.table.setMaximumWidth(240)
+        top, middle = QHBoxLayout(), QHBoxLayout()
+        for widget in (self.across, QLabel("against"), self.up):
+            top.addWidget(widget)
+        top.addWidget(self.figure, 1)
+        middle.addWidget(self.plot, 1)
+        middle.addWidget(self.table)
+        layout = self.column()
+        layout.addLayout(top)
+        layout.addLayout(middle, 1)
+        self.setFocusProxy(self.plot)
+
+    def redraw(self, old: State, new: State) -> None:
+        """Show the tables where they changed."""
+        if new.session is None or len(new.session.sensitivities) < 2:
+            self.say_empty("Score by two metrics (F6), such as predicted and measured KL, to see whether they agree.")
+            return
+        same = old.session is not None and (
+            old.session.sensitivities is new.session.sensitivities
+            and old.session.evaluations is new.session.evaluations
+        )
+        if not same:
+            self._choose_present(new)
+            self._show()
+
+    def recolour(self, colours: Colours) -> None:
+        """Redraw in other colours."""
+        super().recolour(colours)
+        self.plot.recolour(colours)
+
+    def _metrics(self, name: str) -> QComboBox:
+        box = QComboBox()
+        box.setAccessibleName(name)
+        box.setToolTip(name)
+        for metric in METRICS:
+            box.addItem(METRIC_TITLES.get(metric, metric), metric)
+        box.activated.connect(lambda _: self._show())
+        return box
+
+    def _choose_present(self, state: State) -> None:
+        """Choose metrics that are there, the predicted KL across."""
+        assert state.session is not None
+        there = [metric for metric in METRICS if metric in state.session.sensitivities]
+        if self.across.currentData() not in there:
+            self.across.setCurrentIndex(self.across.findData(there[0]))
+        if self.up.currentData() not in there:
+            rest = [metric for metric in there if metric != self.across.currentData()]
+            self.up.setCurrentIndex(self.up.findData(rest[0] if rest else there[0]))
+
+    def _show(self) -> None:
+        session = self.desk.workspace.state.session
+        if session is None:
+            return
+        first, second = (session.sensitivities.get(box.currentData()) for box in (self.across, self.up))
+        if first is None or second is None:
+            self.say_empty(f"{(self.across if first is None else self.up).currentText()} is not scored yet (F6).")
+            return
+        self.say_empty("")
+        names, x, y = common(first, second)
+        columns = np.broadcast_to(np.arange(len(names)), x.shape)
+        both = (first.metric, second.metric) == ("predicted_kl", "measured_kl")
+        plans = tuple(
+            (run.predicted_kl, run.metrics["kl"].value)
+            for run in session.evaluations
+            if both and run.predicted_kl is not None and "kl" in run.metrics
+        )
+        for axis, table in (("bottom", first), ("left", second)):
+            self.plot.label(axis, f"{METRIC_TITLES.get(table.metric, table.metric)} ({table.unit})")
+        self.plot.show_points(x.ravel(), y.ravel(), columns.ravel(), plans)
+        rows = [(name, rank_agreement(x[:, n], y[:, n]), _ratio(x[:, n], y[:, n])) for n, name in enumerate(names)]
+        self.table.show_records(sorted(rows, key=lambda row: schemes.reference_bits(row[0])))
+        self.figure.setText(
+            f"rank agreement {quantities.number(rank_agreement(x.ravel(), y.ravel()), 2)} over "
+            f"{quantities.plural(int((np.isfinite(x) & np.isfinite(y)).sum()), 'cell')}"
+            + ("; ◆ evaluated plans" if plans else "")
+        )
+
+
+def common(first: Sensitivity, second: Sensitivity) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+    """Return the schemes that both tables hold, and both scores float64 ``[layers, schemes]`` in one order."""
+    names = tuple(name for name in first.schemes if name in second.column)
+    layers = [name for name in first.layers if name in second.row]
+    return names, *(
+        table.score[np.ix_([table.row[name] for name in layers], [table.column[name] for name in names])]
+        for table in (first, second)
+    )
+
+
+def _ratio(x: np.ndarray, y: np.ndarray) -> float:
+    known = np.isfinite(x) & np.isfinite(y) & (y > 0)
+    return float(np.median(x[known] / y[known])) if known.any() else float("nan")

@@ -1,0 +1,78 @@
+"""Two scores of the same cells against each other, both on log scales: do they rank alike?"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import Qt
+
+from workbench.gui.plots.plot import AXES, Plot, faded, pen
+from workbench.gui.theme import Colours
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """Return average ranks, float64, equal values sharing theirs."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    found: np.ndarray = (ends - (counts - 1) / 2.0)[inverse]
+    return found
+
+
+def rank_agreement(x: np.ndarray, y: np.ndarray) -> float:
+    """Return Spearman's rank correlation of two float64 ``[n]``; NaN for fewer than three pairs or equal values."""
+    known = np.isfinite(x) & np.isfinite(y)
+    if known.sum() < 3:
+        return math.nan
+    a, b = ranks(x[known]), ranks(y[known])
+    a, b = a - a.mean(), b - b.mean()
+    norm = math.sqrt(float((a * a).sum() * (b * b).sum()))
+    return float((a * b).sum()) / norm if norm else math.nan
+
+
+class Agreement(Plot):
+    """Points in one colour for each scheme's group, the diagonal, and evaluated plans as diamonds."""
+
+    def __init__(self, colours: Colours) -> None:
+        super().__init__("Two metrics of the same cells against each other", colours, left="y", bottom="x")
+        self._x = self._y = np.zeros(0)
+        self._group = np.zeros(0, np.int64)
+        self._plans: tuple[tuple[float, float], ...] = ()
+        for axis in AXES:
+            self.item.getAxis(axis).setLogMode(axis == "bottom", axis == "left")
+        self.item.getAxis("left").setWidth(58)
+        self.item.showGrid(x=True, y=True, alpha=0.12)
+
+    def show_points(
+        self, x: np.ndarray, y: np.ndarray, group: np.ndarray, plans: tuple[tuple[float, float], ...] = ()
+    ) -> None:
+        """Show float64 ``[n]`` pairs; those that are not positive and finite have no place on a log scale."""
+        known = np.isfinite(x) & np.isfinite(y) & (x > 0) & (y > 0)
+        self._x, self._y, self._group = np.log10(x[known]), np.log10(y[known]), group[known]
+        self._plans = tuple(pair for pair in plans if all(math.isfinite(value) and value > 0 for value in pair))
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw everything anew."""
+        self.item.clear()
+        for axis in AXES:
+            self.item.getAxis(axis).setLogMode(axis == "bottom", axis == "left")
+        if not self._x.size and not self._plans:
+            return
+        plans = np.log10(np.array(self._plans)).reshape(-1, 2)
+        every = np.concatenate([self._x, self._y, plans.ravel()])
+        ends = [float(every.min()), float(every.max())]
+        self.item.addItem(pg.PlotCurveItem(ends, ends, pen=pen(self.colours.muted, style=Qt.PenStyle.DashLine)))
+        for number in np.unique(self._group):
+            chosen = self._group == number
+            brush = faded(self.colours.series[int(number) % len(self.colours.series)], 150)
+            points = pg.ScatterPlotItem(self._x[chosen], self._y[chosen], size=5, pen=None, brush=brush)
+            self.item.addItem(points)
+        if plans.size:
+            points = pg.ScatterPlotItem(
+                plans[:, 0], plans[:, 1], symbol="d", size=12, pen=pen(self.colours.base),
+                brush=faded(self.colours.error, 255),
+            )  # fmt: skip
+            self.item.addItem(points)
+        self.item.autoRange()
