@@ -13,11 +13,17 @@ from PySide6.QtWidgets import (
     QLabel,
     QPushButton,
     QSizePolicy,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
 )
 
 from workbench.gui import quantities, schemes
 from workbench.gui.desk import Desk
 from workbench.gui.panels.panel import Panel
+from workbench.gui.plan_history import PlanHistory
+from workbench.gui.plan_rules import PlanRules
+from workbench.gui.plan_text import PlanText
 from workbench.gui.plots.histogram import METHOD_LABELS
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
@@ -93,10 +99,22 @@ class PlanPanel(Panel):
         middle = QHBoxLayout()
         middle.addLayout(form, 3)
         middle.addWidget(self.parts, 7)
-        layout = self.column()
-        layout.addWidget(self.whom)
-        layout.addLayout(middle, 1)
-        layout.addLayout(self._search_line())
+        first = QWidget()
+        column = QVBoxLayout(first)
+        column.setContentsMargins(0, 4, 0, 0)
+        column.addWidget(self.whom)
+        column.addLayout(middle, 1)
+        column.addLayout(self._search_line())
+        self.rules, self.text, self.history = PlanRules(desk), PlanText(desk), PlanHistory(desk)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.setAccessibleName("Views of the plan")
+        for title, page in (
+            ("Layers", first), ("Rules", self.rules), ("Text", self.text), ("Plans", self.history),
+        ):  # fmt: skip
+            self.tabs.addTab(page, title)
+        self.tabs.currentChanged.connect(lambda _: self._show_page())
+        self.column().addWidget(self.tabs)
         self.setFocusProxy(self.weights)
 
     def redraw(self, old: State, new: State) -> None:
@@ -104,7 +122,9 @@ class PlanPanel(Panel):
         session = new.session
         self.say_empty("" if session else "Open a model to plan its layers.")
         if session is None:
+            self.text.take(new)
             return
+        self._show_page()
         count = len(new.selection)
         what = new.selection[0] if count == 1 else f"{count:,} layers" if count else "No layer selected"
         self.whom.setText(what)
@@ -135,6 +155,12 @@ class PlanPanel(Panel):
         self.desk.submit(request, f"Search within {value:g} {'bits per weight' if by_bits else 'MB'}")
 
     # ---------------------------------------------------------------- inside
+
+    def _show_page(self) -> None:
+        """Give the page in front the newest state."""
+        page = self.tabs.currentWidget()
+        if isinstance(page, PlanRules | PlanText | PlanHistory):
+            page.take(self.desk.workspace.state)
 
     def _combo(self, name: str, field: str) -> QComboBox:
         combo = QComboBox()

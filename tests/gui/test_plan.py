@@ -1,0 +1,140 @@
+"""The plan's rules, its text and its history: every change is one step, nonsense keeps the last good plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QTextCursor
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.gui.plan_history import PRESENT, differences, held_plan
+from workbench.gui.plan_rules import rule_rows
+from workbench.gui.plan_text import error_line
+from workbench.planning.plan import Assignment, Plan, Rule
+from workbench.storage.session import Session
+
+MLP, ALL = "model.layers.*.mlp.*", "re:model\\.layers\\..*"
+
+
+def _ruled() -> Session:
+    session = sessions.full(2)
+    rules = tuple(
+        Rule(pattern=pattern, assignment=Assignment(weights=scheme))
+        for pattern, scheme in ((MLP, "int4-g32-asym"), (ALL, "int8-channel"))
+    )
+    return replace(session, plan=replace(session.plan, rules=rules))
+
+
+def test_a_rule_says_what_it_matches_and_what_it_decides() -> None:
+    session = _ruled()
+    first, second = rule_rows(session.plan, session.model.layers)
+    assert (first.decided, len(first.matched)) == (6, 6)
+    assert (second.decided, len(second.matched)) == (8, 14)
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [("no JSON: at line 3, column 4", 2), ("the text, /rules/1/weights: no", 5), ("the rule 'b' matches no layer", 5)],
+)
+def test_an_error_points_at_its_line(error: str, line: int) -> None:
+    text = '{\n  "type": "x",\n  "version": 1,\n  "rules": [\n    {"pattern": "a"},\n    {"pattern": "b"}\n  ]\n}\n'
+    assert error_line(text, error) == line
+
+
+def test_rules_are_moved_and_removed(live: Callable[..., None]) -> None:
+    session = _ruled()
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        panel = person.window.panels["plan"]
+        await person.act(lambda: panel.tabs.setCurrentWidget(panel.rules))
+        await person.act(lambda: panel.rules.table.selectRow(1))
+        await person.click(panel.rules.pick)
+        assert len(person.state.selection) == 14
+        await person.click(panel.rules.up)
+        assert [rule.pattern for rule in person.state.session.plan.rules] == [ALL, MLP]
+        assert {person.state.assignments[name].weights for name in person.state.selection} == {"int8-channel"}
+        assert panel.rules.table.records.record(1).decided == 0
+        person.picture("rules")
+        await person.click(panel.rules.remove)
+        assert [rule.pattern for rule in person.state.session.plan.rules] == [MLP]
+        await person.press(Qt.Key.Key_Z, control=True)
+        await person.press(Qt.Key.Key_Z, control=True)
+        assert person.state.session.plan == session.plan
+
+    live(story)
+
+
+def test_the_plan_is_edited_as_text(live: Callable[..., None]) -> None:
+    session = _ruled()
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        panel = person.window.panels["plan"]
+        await person.act(lambda: panel.tabs.setCurrentWidget(panel.text))
+        text, edit = panel.text, panel.text.edit
+        good = edit.toPlainText()
+
+        def put(content: str) -> None:
+            cursor = edit.textCursor()
+            cursor.select(QTextCursor.SelectionType.Document)
+            cursor.insertText(content)
+
+        for wrong, word in (
+            (good[:-4], "JSON"), (good.replace("int8-channel", "int8-chanel"), "int8-channel"),
+            (good.replace("mlp", "mpl"), "matches no layer"), (good.replace('"rules"', '"ruels"'), "rules"),
+        ):  # fmt: skip
+            await person.act(lambda wrong=wrong: put(wrong))
+            await person.until(lambda word=word: word in text.error.text(), 5)
+            assert not text.apply_button.isEnabled() and text.revert_button.isEnabled()
+            assert edit.extraSelections()
+            assert person.state.session.plan == session.plan
+        person.picture("text")
+        await person.act(lambda: put(good.replace("int8-channel", "int6-g32-asym")))
+        await person.until(lambda: not text.error.text(), 5)
+        await person.click(text.apply_button)
+        assert person.state.undo_name == "Edit the plan as text"
+        assert person.state.assignments["model.layers.0.self_attn.q_proj"].weights == "int6-g32-asym"
+        await person.press(Qt.Key.Key_Z, person.window, control=True)
+        assert person.state.session.plan == session.plan
+
+    live(story)
+
+
+def test_plans_are_kept_compared_and_taken_back(live: Callable[..., None]) -> None:
+    session = _ruled()
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        panel = person.window.panels["plan"]
+        history = panel.history
+        await person.act(lambda: panel.tabs.setCurrentWidget(history))
+        await person.type(history.name, "before")
+        await person.press(Qt.Key.Key_Return, history.name)
+        assert list(person.state.session.plans) == ["before"]
+        await person.act(lambda: person.desk.assign(["model.layers.1.mlp.up_proj"], weights="int3-g32-asym"))
+        assert [one.name for one in history.plans.records.records] == [PRESENT, "before"]
+        await person.act(lambda: history.plans.selectRow(1))
+        (change,) = history.changes.records.records
+        assert change.layer == "model.layers.1.mlp.up_proj"
+        assert change.schemes == ("int3-g32-asym", "int4-g32-asym") and change.nbytes[0] < change.nbytes[1]
+        person.picture("plans")
+        await person.click(history.take_button)
+        assert person.state.assignments["model.layers.1.mlp.up_proj"].weights == "int4-g32-asym"
+        await person.act(lambda: history.plans.selectRow(1))
+        await person.click(history.delete_button)
+        assert not person.state.session.plans
+
+    live(story)
+
+
+def test_a_plan_that_does_not_fit_is_listed_as_such() -> None:
+    session = _ruled()
+    other = Plan(rules=(Rule(pattern="no.such.layer", assignment=Assignment(weights="int8-channel")),))
+    held = held_plan(session, "other", other, "predicted_kl")
+    assert held.totals is None
+    assert differences(session, held, held_plan(session, "own", session.plan, "predicted_kl"), "predicted_kl") == ()

@@ -1,0 +1,133 @@
+"""The plan's ordered rules: what each matches, what it decides, and buttons that move or remove it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from workbench.gui.desk import Desk
+from workbench.gui.tables.records import Field, RecordsView
+from workbench.models.layer import Layer
+from workbench.planning.plan import Plan, Rule, is_glob
+from workbench.runtime.workspace import State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleRow:
+    """A rule, its place, the layers that it matches, and how many of them no earlier rule took."""
+
+    place: int
+    rule: Rule
+    matched: tuple[str, ...]
+    decided: int
+
+
+def rule_rows(plan: Plan, layers: Sequence[Layer]) -> tuple[RuleRow, ...]:
+    """Return every rule with what it matches; a broken expression matches nothing."""
+    names = [layer.name for layer in layers]
+    known, taken = set(names), set[str]()
+    rows = []
+    for place, rule in enumerate(plan.rules):
+        matched = _matched(rule, names, known)
+        new = [name for name in matched if name not in taken]
+        taken.update(new)
+        rows.append(RuleRow(place=place, rule=rule, matched=matched, decided=len(new)))
+    return tuple(rows)
+
+
+def _matched(rule: Rule, names: Sequence[str], known: set[str]) -> tuple[str, ...]:
+    if not is_glob(rule.pattern):
+        return (rule.pattern,) if rule.pattern in known else ()
+    try:
+        return tuple(name for name in names if rule.matches(name))
+    except ValueError:  # re.error is one
+        return ()
+
+
+def _says(row: RuleRow) -> str:
+    held = row.rule.assignment
+    more = [held.weights, f"inputs {held.inputs}" if held.inputs else "", held.algorithm]
+    return ", ".join(part for part in more if part)
+
+
+FIELDS = (
+    Field(title="#", text=lambda row: f"{row.place + 1}", numeric=True, key=lambda row: row.place,
+          tip="Rules are tried in this order; the first that matches a layer decides"),
+    Field(title="Pattern", text=lambda row: row.rule.pattern),
+    Field(title="Gives", text=_says),
+    Field(title="Decides", text=lambda row: f"{row.decided:,} of {len(row.matched):,}" if row.matched else "⚠ nothing",
+          numeric=True, key=lambda row: row.decided, tip="Layers that no earlier rule took, of those it matches"),
+)  # fmt: skip
+
+
+class PlanRules(QWidget):
+    """Every button is one undoable step."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self._desk = desk
+        self._of: tuple[object, object] = (None, None)
+        self.table = RecordsView("Rules of the plan", FIELDS)
+        self.table.setSortingEnabled(False)
+        self.error = QLabel()
+        self.error.setProperty("role", "error")
+        self.error.setWordWrap(True)
+        self.up = self._button("Move &Up", "Try the rule earlier", lambda: self._move(-1))
+        self.down = self._button("Move &Down", "Try the rule later", lambda: self._move(1))
+        self.remove = self._button("&Remove", "Remove the rule", self._remove)
+        self.pick = self._button("Select &Layers", "Select the layers that the rule matches", self._select)
+        buttons = QHBoxLayout()
+        for button in (self.up, self.down, self.remove, self.pick):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 4, 0, 0)
+        layout.addWidget(self.error)
+        layout.addWidget(self.table, 1)
+        layout.addLayout(buttons)
+        self.setFocusProxy(self.table)
+
+    def take(self, state: State) -> None:
+        """Show the rules of the state's plan."""
+        session = state.session
+        self.error.setText(state.plan_error)
+        self.error.setVisible(bool(state.plan_error))
+        if session is None or self._of == (session.plan, session.model):
+            return
+        self._of = (session.plan, session.model)
+        self.table.show_records(rule_rows(session.plan, session.model.layers))
+        self.table.horizontalHeader().resizeSection(1, max(140, self.table.width() // 3))
+
+    def _button(self, text: str, tip: str, clicked: object) -> QPushButton:
+        button = QPushButton(text)
+        button.setToolTip(tip)
+        button.clicked.connect(lambda: clicked())  # type: ignore[operator]
+        return button
+
+    def _chosen(self) -> RuleRow | None:
+        rows = self.table.selectionModel().selectedRows()
+        found = [self.table.records.record(row.row()) for row in rows]
+        return found[0] if found else None
+
+    def _move(self, step: int) -> None:
+        row, session = self._chosen(), self._desk.workspace.state.session
+        if row is None or session is None or not 0 <= row.place + step < len(session.plan.rules):
+            return
+        rules = list(session.plan.rules)
+        rules.insert(row.place + step, rules.pop(row.place))
+        self._desk.take_plan(f"Move the rule {row.rule.pattern}", replace(session.plan, rules=tuple(rules)))
+        self.take(self._desk.workspace.state)
+        self.table.selectRow(row.place + step)
+
+    def _remove(self) -> None:
+        row, session = self._chosen(), self._desk.workspace.state.session
+        if row is not None and session is not None:
+            rules = session.plan.rules[: row.place] + session.plan.rules[row.place + 1 :]
+            self._desk.take_plan(f"Remove the rule {row.rule.pattern}", replace(session.plan, rules=rules))
+
+    def _select(self) -> None:
+        row = self._chosen()
+        if row is not None and row.matched:
+            self._desk.workspace.select(row.matched)

@@ -1,0 +1,145 @@
+"""The plan as JSON to edit: what is wrong is said beside the text and underlined, and the last good plan stays."""
+
+from __future__ import annotations
+
+import re
+
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QColor, QFontDatabase, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QTextEdit, QVBoxLayout, QWidget
+
+from workbench.deployment.plan_json import plan_from_json, plan_to_json
+from workbench.errors import WorkbenchError
+from workbench.gui.desk import Desk
+from workbench.planning.plan import Plan, resolve
+from workbench.runtime.workspace import State
+
+PAUSE_MS = 250
+"""How long after the last key the text is checked."""
+
+LIVE_LIMIT = 200_000
+"""Characters up to which the text is checked while a person types; beyond, it is checked when it is applied."""
+
+
+class PlanText(QWidget):
+    """``Apply`` makes the text the plan, as one undoable step; ``Revert`` shows the plan again."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self._desk = desk
+        self._of: Plan | None = None
+        self.edit = QPlainTextEdit()
+        self.edit.setAccessibleName("Plan as JSON")
+        self.edit.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.edit.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.edit.setTabChangesFocus(True)
+        self.error = QLabel()
+        self.error.setAccessibleName("What is wrong with the text")
+        self.error.setWordWrap(True)
+        self.apply_button, self.revert_button = QPushButton("&Apply"), QPushButton("Re&vert")
+        self.apply_button.setToolTip("Make the text the plan")
+        self.revert_button.setToolTip("Show the plan as it is")
+        self.apply_button.clicked.connect(self.apply)
+        self.revert_button.clicked.connect(self.revert)
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(PAUSE_MS)
+        self._pause.timeout.connect(self.check)
+        self.edit.textChanged.connect(self._typed)
+        bottom, layout = QHBoxLayout(), QVBoxLayout(self)
+        bottom.addWidget(self.error, 1)
+        bottom.addWidget(self.revert_button)
+        bottom.addWidget(self.apply_button)
+        layout.setContentsMargins(0, 4, 0, 0)
+        layout.addWidget(self.edit, 1)
+        layout.addLayout(bottom)
+        self.setFocusProxy(self.edit)
+        self._enable(False)
+
+    def take(self, state: State) -> None:
+        """Show the state's plan, unless a person has begun to change the text."""
+        plan = state.session.plan if state.session else None
+        if plan is self._of or (self.edit.document().isModified() and plan is not None):
+            return
+        self._of = plan
+        self.edit.setPlainText(plan_to_json(plan) if plan is not None else "")
+        self.edit.document().setModified(False)
+        self._say("")
+        self._enable(False)
+
+    def revert(self) -> None:
+        """Show the plan as it is."""
+        self.edit.document().setModified(False)
+        self._of = None
+        self.take(self._desk.workspace.state)
+
+    def check(self) -> Plan | None:
+        """Return the plan that the text describes; where it describes none, say why and underline the place."""
+        session = self._desk.workspace.state.session
+        if session is None:
+            return None
+        try:
+            plan = plan_from_json(self.edit.toPlainText(), "the text")
+            resolve(plan, session.model.layers)
+        except WorkbenchError as error:
+            self._say(str(error))
+            return None
+        self._say("")
+        self._enable(True)
+        return plan
+
+    def apply(self) -> None:
+        """Make the text the plan."""
+        plan = self.check()
+        if plan is None:
+            return
+        self.edit.document().setModified(False)
+        self._of = plan
+        self._desk.take_plan("Edit the plan as text", plan)
+        self._enable(False)
+
+    def _typed(self) -> None:
+        if not self.edit.document().isModified():
+            return
+        self._enable(True)
+        if self.edit.document().characterCount() <= LIVE_LIMIT:
+            self._pause.start()
+
+    def _enable(self, changed: bool) -> None:
+        self.apply_button.setEnabled(changed and not self.error.text())
+        self.revert_button.setEnabled(changed or bool(self.error.text()))
+
+    def _say(self, error: str) -> None:
+        """Show an error beside the text and underline its line; an empty one takes both away."""
+        self.error.setText(error)
+        self.error.setProperty("role", "error")
+        self.error.style().polish(self.error)
+        line = error_line(self.edit.toPlainText(), error) if error else None
+        marks = []
+        if line is not None:
+            mark = QTextEdit.ExtraSelection()
+            cursor = QTextCursor(self.edit.document().findBlockByNumber(line))
+            cursor.select(QTextCursor.SelectionType.LineUnderCursor)
+            shape = QTextCharFormat()
+            shape.setUnderlineStyle(QTextCharFormat.UnderlineStyle.WaveUnderline)
+            shape.setUnderlineColor(QColor("#d81b1b"))
+            mark.cursor, mark.format = cursor, shape  # type: ignore[attr-defined]
+            marks.append(mark)
+        self.edit.setExtraSelections(marks)
+        self._enable(self.edit.document().isModified())
+
+
+def error_line(text: str, error: str) -> int | None:
+    """Return the line (from 0) that an error speaks of: by number, by ``/rules/3``, or by a rule's pattern."""
+    at = re.search(r"line (\d+)", error)
+    if at:
+        return int(at[1]) - 1
+    lines = text.split("\n")
+    place = re.search(r"/rules/(\d+)", error)
+    if place:
+        rules = [number for number, line in enumerate(lines) if '"pattern"' in line]
+        return rules[int(place[1])] if int(place[1]) < len(rules) else None
+    rule = re.search(r"the rule '([^']*)'", error)
+    member = re.search(r"the member '([^']*)'", error)
+    wanted = f'"{rule[1]}"' if rule else f'"{member[1]}"' if member else None
+    return next((number for number, line in enumerate(lines) if wanted and wanted in line), None)
