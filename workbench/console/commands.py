@@ -107,6 +107,10 @@ def _search_arguments(entry: argparse.ArgumentParser) -> None:
     budget.add_argument("--uniform", metavar="SCHEME", help="one scheme everywhere, such as int4-g32-asym")
     entry.add_argument("--metric", choices=METRICS, help="what to minimise (default: the best table in the session)")
     entry.add_argument("--schemes", type=_names, metavar="A,B,...", help="allow only these schemes")
+    entry.add_argument(
+        "--transforms", type=_names, metavar="A,B,...",
+        help="rewrite the model first: awq, smoothquant, rotation-heads, rotation (default: as the session's plan)",
+    )  # fmt: skip
     entry.add_argument("--out", metavar="PLAN.json", help="write the plan here")
 
 
@@ -150,7 +154,7 @@ def _train_arguments(entry: argparse.ArgumentParser) -> None:
     entry.add_argument("--plan", metavar="PLAN.json", help="the plan (default: the session's current plan)")
     entry.add_argument("--data", metavar="DATA", help="what to train on (default: the calibration data)")
     entry.add_argument("--steps", type=_positive, default=1000, metavar="N", help="batches to train on (default 1000)")
-    entry.add_argument("--learning-rate", type=float, default=0.02, metavar="R", help="in steps of the grid (0.02)")
+    entry.add_argument("--learning-rate", type=float, default=0.01, metavar="R", help="in steps of the grid (0.01)")
     entry.add_argument(
         "--loss", choices=("kl", "task"), default="kl", help="kl to the original model (default), or task"
     )
@@ -268,6 +272,8 @@ def _plan(options: argparse.Namespace, progress: Progress) -> Result:
             session, bits_per_weight=options.bits_per_weight, size=options.size, metric=options.metric,
             schemes=options.schemes,
         )  # fmt: skip
+    if options.transforms is not None:
+        plan = replace(plan, transforms=tuple(options.transforms))
     replace(session, plan=plan).save(options.session)
     if options.out:
         plan.save(options.out)

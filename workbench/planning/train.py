@@ -34,7 +34,7 @@ def train(
     dataset: Data,
     *,
     steps: int = 1000,
-    learning_rate: float = 0.02,
+    learning_rate: float = 0.01,
     batch_size: int | None = None,
     loss: Loss = "kl",
     seed: int = 0,

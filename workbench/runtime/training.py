@@ -23,7 +23,7 @@ def train(
     model: Model | None = None,
     data: str | Path | None = None,
     steps: int = 1000,
-    learning_rate: float = 0.02,
+    learning_rate: float = 0.01,
     batch_size: int | None = None,
     loss: Literal["kl", "task"] = "kl",
     samples: int | None = None,
