@@ -21,9 +21,10 @@ Refusal = tuple[int, str]
 class Acceptance:
     """One way to run a layer; empty or None does not limit.
 
-    ``weights`` and ``inputs`` are element formats (``int8``) or scheme names (``q4_k``), with shell patterns; ``inputs``
-    None is floating point.  Outputs must be a multiple of ``rows``, inputs of ``columns``, and of the group's size where
-    ``whole_groups``.  ``rate`` names the peak that holds; ``native`` is False where weights are decoded first.
+    ``weights`` and ``inputs`` are element formats (``int8``) or scheme names (``q4_k``), with shell patterns;
+    ``inputs`` None is floating point.  Outputs must be a multiple of ``rows``, inputs of ``columns``, and of the
+    group's size where ``whole_groups``.  ``rate`` names the peak that holds; ``native`` is False where weights are
+    decoded first.
     """
 
     title: str
@@ -66,8 +67,8 @@ class Acceptance:
             sizes = tuple(map(str, self.group_sizes))
             found.append(_one_of(str(weights.granularity.size), sizes, "groups of {} are needed, not of {}"))
         if inputs is not None:
-            given = granularity_of(inputs)
-            found.append(_one_of(given, self.input_granularity, "one scale per {} is needed for activations, not per {}"))
+            sentence = "one scale per {} is needed for activations, not per {}"
+            found.append(_one_of(granularity_of(inputs), self.input_granularity, sentence))
             found.append(_symmetry(inputs, self.input_symmetric, "activations"))
         return tuple(found)
 

@@ -1,0 +1,112 @@
+"""Explanations against the tables they speak of; simple rules against the search."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.planning.synthetic import decoder, linear, summary_of, table_of
+from workbench.errors import BudgetError, PlanError
+from workbench.planning.budgets import Budgets
+from workbench.planning.constraints import Constraints
+from workbench.planning.explain import explain, next_purchase
+from workbench.planning.plan import KEEP, Plan, resolve
+from workbench.planning.search import pareto, search
+from workbench.planning.strategies import Optimal, Threshold, TopK, strategy
+from workbench.planning.totals import layer_bits, plan_totals
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_choice_of_the_front_is_justified_by_the_price(seed: int):
+    summary = decoder(3, seed)
+    table = table_of(summary, seed=seed)
+    front = pareto(summary, table, Plan())
+    index = len(front) // 2
+    given = resolve(front.plan(index), summary.layers)
+    price = front.price(int(front.nbytes[index]))
+    for layer in summary.layers[1:-1]:
+        why = explain(front, given, layer.name)
+        scheme = given[layer.name].weights
+        assert why.saved == (layer_bits(layer, KEEP) - layer_bits(layer, scheme)) / 8
+        assert why.added == (0.0 if scheme == KEEP else table.of(layer.name, scheme))
+        assert why.price == price
+        if why.bigger:
+            assert why.bigger.nbytes > 0 and why.bigger.price <= price * (1 + 1e-9)
+        if why.smaller:
+            assert why.smaller.nbytes < 0 and why.smaller.price >= price * (1 - 1e-9)
+        assert f"{why.saved:,.0f} bytes" in why.sentence
+
+
+def test_the_next_purchase_is_the_next_plan_of_the_front():
+    summary = decoder(2, 4)
+    front = pareto(summary, table_of(summary, seed=4), Plan())
+    for index in range(len(front) - 1):
+        bought = next_purchase(front, int(front.nbytes[index]))
+        assert bought is not None
+        before, after = front.choices(index), front.choices(index + 1)
+        assert {n for n in before if before[n] != after[n]} == set(bought.layers)
+        assert bought.loss == pytest.approx(front.loss[index] - front.loss[index + 1], rel=1e-6, abs=1e-15)
+        assert bought.loss / bought.nbytes == pytest.approx(front.price(int(front.nbytes[index])))
+    assert next_purchase(front, int(front.nbytes[-1])) is None and front.price(int(front.nbytes[-1])) == 0.0
+
+
+def test_layers_outside_the_search_say_so_and_unknown_ones_are_named():
+    summary = decoder(1)
+    locked = summary.layers[2].name
+    base = Plan().assign([locked], weights="int8-channel")
+    front = pareto(summary, table_of(summary), base, {locked})
+    given = resolve(front.plan(0), summary.layers)
+    assert explain(front, given, locked).fixed == "locked"
+    assert "outside the search" in explain(front, given, "model.embed_tokens").sentence
+    with pytest.raises(PlanError, match="up_proj"):
+        explain(front, given, "model.layers.0.mlp.up_prj")
+
+
+def test_thresholds_are_the_rule_that_they_say():
+    summary = summary_of(*(linear(f"l{n}") for n in range(4)))
+    table = table_of(summary)
+    table.score[:] = np.array([0.01, 0.15, 0.5, 1.0])[:, None] * np.array([9, 3, 1, 0.1, 0.01])
+    rule = Threshold(steps=((0.1, "int4-g32-asym"), (0.3, "int8-channel")))
+    given = resolve(rule.plan(summary, table, Plan(), Budgets(), Constraints()), summary.layers)
+    assert [given[f"l{n}"].weights for n in range(4)] == ["int4-g32-asym", "int8-channel", KEEP, KEEP]
+    absolute = Threshold(steps=((0.6, "int4-g32-asym"),), relative=False)
+    given = resolve(absolute.plan(summary, table, Plan(), Budgets(), Constraints()), summary.layers)
+    assert [given[f"l{n}"].weights for n in range(4)] == ["int4-g32-asym"] * 3 + [KEEP]
+
+
+def test_top_k_gives_the_most_sensitive_layers_more():
+    summary = summary_of(*(linear(f"l{n}") for n in range(5)))
+    table = table_of(summary)
+    table.score[:] = np.array([0.2, 0.9, 0.1, 0.8, 0.3])[:, None] * np.array([9, 3, 1, 0.1, 0.01])
+    given = resolve(TopK(count=2).plan(summary, table, Plan(), Budgets(), Constraints()), summary.layers)
+    assert [name for name, a in given.items() if a.weights == "int8-channel"] == ["l1", "l3"]
+    assert {a.weights for a in given.values()} == {"int8-channel", "int4-g32-asym"}
+
+
+@pytest.mark.parametrize("name", ["threshold", "top-k"])
+def test_within_a_budget_no_simple_rule_beats_the_search(name: str):
+    summary = decoder(4, 1)
+    table = table_of(summary, seed=1)
+    locked = summary.layers[3].name
+    base = Plan().assign([locked], weights="int6-g32-asym")
+    rules = Constraints(locked=frozenset({locked}))
+    for bits in (6.0, 7.0, 8.5):
+        budget = Budgets(bits_per_weight=bits)
+        simple = strategy(name).plan(summary, table, base, budget, rules)
+        best = Optimal().plan(summary, table, base, budget, rules)
+        assert resolve(simple, summary.layers)[locked].weights == "int6-g32-asym"
+        one, other = plan_totals(summary, simple, table), plan_totals(summary, best, table)
+        assert one.bits_per_weight <= bits
+        assert one.predicted is not None and other.predicted is not None and other.predicted <= one.predicted
+    with pytest.raises(BudgetError, match="smallest takes"):
+        strategy(name).plan(summary, table, base, Budgets(bits_per_weight=1.0), rules)
+    with pytest.raises(PlanError, match="optimal, threshold, top-k"):
+        strategy("magic")
+
+
+def test_the_search_itself_is_a_strategy():
+    summary = decoder(1)
+    table = table_of(summary)
+    budget = Budgets(bits_per_weight=5.0)
+    found = strategy("optimal").plan(summary, table, Plan(), budget, Constraints())
+    assert found.rules == search(summary, table, bits_per_weight=5.0, base=Plan()).rules

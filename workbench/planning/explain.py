@@ -1,0 +1,151 @@
+"""Why a layer has the scheme that it has: bytes saved, loss added, the price of a byte, and what the next would buy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from workbench.errors import PlanError, nearest
+from workbench.planning.constraints import Group
+from workbench.planning.hull import padded, walk
+from workbench.planning.plan import KEEP, Assignment
+from workbench.planning.search import Front
+from workbench.planning.totals import Ledger, layer_bits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Another choice for the same layers: ``nbytes`` more (less if negative) and ``loss`` avoided (added if negative).
+
+    ``price`` is the loss for each byte of the exchange.
+    """
+
+    scheme: str
+    nbytes: float
+    loss: float
+
+    @property
+    def price(self) -> float:
+        """Loss for each byte."""
+        return self.loss / self.nbytes if self.nbytes else math.inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What one choice does, in bytes and in the unit of the loss.
+
+    ``layers`` share the choice; ``saved`` bytes and ``added`` loss against keeping them as stored; ``price`` what a
+    byte is worth at the plan's size (0.0 if nothing is left to buy); ``bigger`` and ``smaller`` are the neighbours on
+    the hull, None at its ends.  ``fixed`` says why the layer is no part of the search, or is empty.
+    """
+
+    layer: str
+    layers: tuple[str, ...]
+    scheme: str
+    saved: float
+    added: float
+    price: float
+    bigger: Step | None = None
+    smaller: Step | None = None
+    fixed: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The whole in words."""
+        shared = f", shared by {len(self.layers)} layers," if len(self.layers) > 1 else ""
+        parts = [f"{self.scheme}{shared} saves {self.saved:,.0f} bytes and adds a loss of {self.added:.3g}"]
+        if self.fixed:
+            return f"{parts[0]}; {self.fixed}"
+        if self.bigger:
+            verdict = "less than" if self.bigger.price <= self.price else "more than"
+            parts.append(
+                f"{self.bigger.scheme} would take {self.bigger.nbytes:,.0f} bytes more and avoid {self.bigger.loss:.3g}: "
+                f"{self.bigger.price:.3g} a byte, {verdict} the {self.price:.3g} that a byte buys elsewhere"
+            )
+        if self.smaller:
+            parts.append(
+                f"{self.smaller.scheme} would save {-self.smaller.nbytes:,.0f} bytes more and add "
+                f"{-self.smaller.loss:.3g}: {self.smaller.price:.3g} a byte"
+            )
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purchase:
+    """What the next bytes buy: these layers go from one scheme to another."""
+
+    layers: tuple[str, ...]
+    before: str
+    after: str
+    nbytes: float
+    loss: float
+
+
+def explain(front: Front, assignments: Mapping[str, Assignment], layer: str) -> Explanation:
+    """Explain what ``assignments`` give ``layer`` among the choices of ``front``.
+
+    A scheme that is no candidate (worse than another in every respect, or not scored) is explained by its own bytes,
+    with an added loss of NaN where it was not scored.  Raises PlanError for an unknown layer.
+    """
+    summary = front.space.summary
+    if layer not in summary.by_name:
+        raise PlanError(f"{layer!r} is no layer of the model{nearest(layer, summary.by_name)}")
+    weights = assignments[layer].weights
+    group = next((group for group in front.space.groups if layer in group.layers), None)
+    nbytes = Ledger.of(summary, assignments, None).totals.nbytes
+    names = (layer,) if group is None else group.layers
+    stored = [summary.by_name[name] for name in names if summary.by_name[name].tied_to is None]
+    bits = sum(layer_bits(each, weights) for each in stored)
+    saved = (sum(layer_bits(each, KEEP) for each in stored) - bits) / 8
+    if group is None:
+        return Explanation(
+            layer=layer, layers=names, scheme=weights, saved=saved, added=0.0 if weights == KEEP else math.nan,
+            price=front.price(nbytes), fixed=front.space.fixed.get(layer, "outside the search"),
+        )  # fmt: skip
+    added = _loss(group, weights)
+    smaller, bigger = _neighbours(group, bits, added)
+    return Explanation(
+        layer=layer, layers=names, scheme=weights, saved=saved, added=added, price=front.price(nbytes),
+        bigger=bigger, smaller=smaller,
+    )  # fmt: skip
+
+
+def next_purchase(front: Front, nbytes: int) -> Purchase | None:
+    """Return the move that the next bytes pay for at that size of the whole model, None where nothing is left."""
+    index = front.index_within(nbytes)
+    if index >= len(front) - 1:
+        return None
+    moves = front.moves
+    group = front.space.groups[int(moves.group[index])]
+    return Purchase(
+        layers=group.layers, before=str(group.options[int(moves.origin[index])]),
+        after=str(group.options[int(moves.choice[index])]), nbytes=float(moves.more[index]) / 8,
+        loss=float(moves.less[index]),
+    )  # fmt: skip
+
+
+def _loss(group: Group, weights: str) -> float:
+    found = [loss for option, loss in zip(group.options, group.loss, strict=True) if option.weights == weights]
+    return float(min(found, default=math.nan))
+
+
+def _neighbours(group: Group, bits: int, loss: float) -> tuple[Step | None, Step | None]:
+    """Return the next smaller and the next larger choice on the hull of the group."""
+    moves = walk(padded([group.bits]), padded([group.loss]))
+    places = [int(moves.start[0]), *moves.choice.tolist()]
+    sizes = np.array([group.bits[place] for place in places])
+    below, above = int(np.searchsorted(sizes, bits, "left")) - 1, int(np.searchsorted(sizes, bits, "right"))
+
+    def step(at: int) -> Step | None:
+        if not 0 <= at < len(places):
+            return None
+        place = places[at]
+        return Step(
+            scheme=str(group.options[place]), nbytes=float(group.bits[place] - bits) / 8,
+            loss=loss - float(group.loss[place]),
+        )  # fmt: skip
+
+    return step(below), step(above)
