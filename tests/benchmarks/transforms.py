@@ -1,4 +1,4 @@
-"""What transforms gain on a real model: KL to floating point, before and after, and the proof that the model is the same.
+"""What transforms gain on a real model: KL to floating point before and after, and how equal the models are.
 
     python tests/benchmarks/transforms.py [MODEL CALIBRATION EVALUATION] [--samples N] [--evaluate N]
 

@@ -260,6 +260,7 @@ def _plan(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.console import reports
     from workbench.models.summary import quantizable
     from workbench.planning.plan import Plan
+    from workbench.planning.transforms.names import check_names
     from workbench.runtime import tasks
 
     session = _load(options.session)
@@ -273,6 +274,7 @@ def _plan(options: argparse.Namespace, progress: Progress) -> Result:
             schemes=options.schemes,
         )  # fmt: skip
     if options.transforms is not None:
+        check_names(options.transforms)
         plan = replace(plan, transforms=tuple(options.transforms))
     replace(session, plan=plan).save(options.session)
     if options.out:

@@ -53,6 +53,11 @@ def train(
     """
     if plan.fingerprint is not None:
         model.summary.require_fingerprint(plan.fingerprint, f"the plan {plan.name!r}")
+    if plan.transforms:
+        raise PlanError(
+            f"the plan transforms the model ({', '.join(plan.transforms)}), training starts from the model as it is; "
+            "take the transforms out of the plan to train on it"
+        )
     require_data(model, dataset, "training")
     assignments = resolve(plan, model.summary.layers)
     schemes, notes = _trainable(model, assignments)

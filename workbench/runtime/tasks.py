@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.errors import CannotRunError, MissingResultError, PlanError
+from workbench.errors import CannotRunError, DataError, MissingResultError, PlanError
 from workbench.models.dataset import DataRecord
 from workbench.models.evaluation import Evaluation, Timing
 from workbench.models.layer import Layer, LayerKind
@@ -83,7 +83,8 @@ def calibrate(
     ``data`` is a text file, a folder of images, an array file or ``demo:...``; a bundled model has its own by default,
     any other needs it (MissingResultError).  ``samples`` limits how many are used.  A weights-only model gets the
     statistics and ranges of its weights, or CannotRunError if ``data`` was given.  Results that belong to other data
-    (tables, evaluations) are kept; ranges set by hand stay in force.
+    (tables, evaluations) are kept; ranges set by hand stay in force.  Where weights with NaN or infinity spoil every
+    batch, the weights' part of the session is there and a note says so.
     """
     from workbench.models.calibrate import calibrate as observe
 
@@ -91,15 +92,20 @@ def calibrate(
     statistics = dict(session.statistics)
     if model.summary.cannot_run is None:
         dataset = session_data.for_calibration(model, data, samples=samples, seed=seed)
-        found = observe(model, dataset, batch_size=batch_size, seed=seed, progress=part_of(progress, 0.1, 0.85))
-        statistics = {key: value for key, value in statistics.items() if key[1] == "weight"} | dict(found.statistics)
-        session = replace(
-            session,
-            calibration=dataset.record,
-            evaluation=session_data.evaluation_record(model, dataset.record),
-            curvature=found.curvature,
-            notes=tuple(dict.fromkeys((*session.notes, *dataset.notes, *found.notes))),
-        )
+        try:
+            found = observe(model, dataset, batch_size=batch_size, seed=seed, progress=part_of(progress, 0.1, 0.85))
+        except DataError as error:
+            session = _without_activations(session, error)
+        else:
+            weights = {key: value for key, value in statistics.items() if key[1] == "weight"}
+            statistics = weights | dict(found.statistics)
+            session = replace(
+                session,
+                calibration=dataset.record,
+                evaluation=session_data.evaluation_record(model, dataset.record),
+                curvature=found.curvature,
+                notes=tuple(dict.fromkeys((*session.notes, *dataset.notes, *found.notes))),
+            )
     elif data is not None:
         raise CannotRunError(f"{model.summary.name} cannot be calibrated on data: {model.summary.cannot_run}")
     ranges = all_ranges(statistics, part_of(progress, 0.85, 1.0))
@@ -347,6 +353,14 @@ def export(
     resolve(plan, session.model.layers)
     bare = QuantizedModel(summary=session.model, plan=plan, tensors={}, ranges=session.active_ranges)
     return chosen.export(bare, None, Path(out), progress)
+
+
+def _without_activations(session: Session, error: DataError) -> Session:
+    """Go on with the weights alone if it is weights with NaN that spoil every batch; else raise ``error``."""
+    if not session.model.non_finite:
+        raise error
+    note = f"{error}; no activations could be observed because of weights with NaN or infinity; what needs weights works"
+    return replace(session, notes=tuple(dict.fromkeys((*session.notes, note))))
 
 
 def _session_for(model: Model, session: Session | None, progress: Progress) -> Session:

@@ -18,7 +18,8 @@ from workbench.models.weights_only import WeightsOnlyModel
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import quantize
 from workbench.planning.totals import plan_totals
-from workbench.planning.transforms import apply
+from workbench.planning.train import train
+from workbench.planning.transforms import apply, names
 from workbench.planning.transforms.apply import TRANSFORMS, transform
 
 ALL = ("awq", "smoothquant", "rotation", "rotation-3", "rotation-heads")
@@ -185,3 +186,13 @@ def test_a_change_of_the_outputs_does_not_pass(monkeypatch):
 def test_every_transform_has_a_name_that_finds_it():
     assert [apply.find_transform(each.name) for each in TRANSFORMS] == list(TRANSFORMS)
     assert apply.find_transform("rotation-7").seed == 7
+    assert tuple(each.name for each in TRANSFORMS) == names.KNOWN
+    names.check_names([*names.KNOWN, "rotation-7"])
+    with pytest.raises(PlanError, match="no transform 'rotatoin'; the closest are rotation"):
+        names.check_names(["rotatoin"])
+
+
+def test_training_refuses_a_plan_with_transforms():
+    model, data = language_model(Gated), sentences()
+    with pytest.raises(PlanError, match="the plan transforms the model .awq."):
+        train(model, plan_for(model, "awq", weights="int4-g8"), data, steps=1)

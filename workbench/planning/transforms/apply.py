@@ -18,7 +18,7 @@ from workbench.numerics.ranges import Range, range_method
 from workbench.planning.plan import Assignment, Plan, resolve
 from workbench.planning.transforms.awq import Awq
 from workbench.planning.transforms.changes import Changes
-from workbench.planning.transforms.names import planned_summary, rotation_seed
+from workbench.planning.transforms.names import GROUP, planned_summary, rotation_seed
 from workbench.planning.transforms.rewrite import Draft
 from workbench.planning.transforms.rotation import Rotation
 from workbench.planning.transforms.smoothquant import SmoothQuant
@@ -31,9 +31,7 @@ __all__ = ["REGISTRY", "TOLERANCE", "TRANSFORMS", "Transformed", "find_transform
 
 TRANSFORMS: tuple[Transform, ...] = (Awq(), SmoothQuant(), Rotation(), Rotation(heads_only=True))
 
-REGISTRY: Registry[Transform] = Registry(
-    TRANSFORMS, "workbench.transforms", kind="transform", error=PlanError, member_type=Transform
-)
+REGISTRY: Registry[Transform] = Registry(TRANSFORMS, GROUP, kind="transform", error=PlanError, member_type=Transform)
 
 TOLERANCE = 1e-4
 """The largest change of an output, relative to the largest output, that passes for rounding in float32."""

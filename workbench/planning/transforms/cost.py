@@ -20,7 +20,7 @@ def difference_cost(curvature: Curvature, difference: torch.Tensor) -> float:
 
 
 def rounding_cost(draft: Draft, assignments: Mapping[str, Assignment], layers: Iterable[str]) -> float:
-    """Return the predicted loss of rounding ``layers`` to nearest by the plan; without curvature a layer counts nothing."""
+    """Return the predicted loss of rounding ``layers`` to nearest by the plan; a layer without curvature counts 0."""
     total = 0.0
     for name in layers:
         curvature, scheme = draft.curvature.get(name), assignments[name].weights

@@ -5,8 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from importlib.metadata import entry_points
 
+from workbench.errors import PlanError, nearest
 from workbench.models.summary import ModelSummary
+
+KNOWN = ("awq", "smoothquant", "rotation", "rotation-heads")
+GROUP = "workbench.transforms"
+"""The entry points of third parties."""
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raise PlanError, naming the closest ones, for a name that is no transform; third parties' count by their name."""
+    known = (*KNOWN, *(entry.name for entry in entry_points(group=GROUP)))
+    for name in names:
+        if name not in known and rotation_seed(name) is None:
+            raise PlanError(f"there is no transform {name!r}{nearest(name, known)}; there are {', '.join(known)}")
 
 
 def rotation_seed(name: str) -> int | None:
