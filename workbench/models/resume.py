@@ -68,6 +68,11 @@ class Resumable:
                 return ".".join(words[: depth + 1])
         return ".".join(words)
 
+    def place_of(self, layer: str) -> tuple[str, str]:
+        """Return the class of the layer's block and the layer's place in it: alike for blocks that repeat."""
+        unit = self.unit_of(layer)
+        return type(self._modules[unit]).__qualname__, self._owners(layer)[0].removeprefix(unit)
+
     def record(self, batch: Batch) -> Recording:
         """Run ``batch`` through the model as it is and note the order of its modules."""
         calls: dict[str, Call] = {}

@@ -26,6 +26,9 @@ RECORDED_BYTES = 1 << 30
 ROUNDED_BYTES = 1 << 29
 """Layers of one block are measured together while their rounded weights take at most so much."""
 
+CHECKS = 2
+"""So many layers at the same place of blocks of one class are compared with a run of the whole model."""
+
 Tick = Callable[[str], None]
 """Called before each cell; raises CancelledError when the user has cancelled."""
 
@@ -87,7 +90,8 @@ class _Cells:
     _now: Recording | None = None
     _reference: torch.Tensor | None = None
     _inside: set[str] = field(default_factory=set)
-    _trusted: dict[str, bool] = field(default_factory=dict)
+    _checks: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    _refused: set[str] = field(default_factory=set)
 
     def together(self, one: str, other: str) -> bool:
         """Tell whether two layers lie in one block, so that they share what ran before it."""
@@ -127,17 +131,26 @@ class _Cells:
         return float(sample_divergence(self._reference, output, batch, self.model.summary.output).sum())
 
     def _run(self, view: Model, batch: Batch, layer: str) -> torch.Tensor:
-        """Resume, once it was seen for the layer that resuming gives what the whole model gives."""
-        if self.resumable is None or self._now is None or self._trusted.get(layer) is False:
+        """Resume; the first layers of each kind of block are also run whole, and must give the same."""
+        if self.resumable is None or self._now is None or layer in self._refused:
             return view.run(batch)
         assert isinstance(view, NetworkModel)
         found = self.resumable.run(view, batch, self._now, layer)
-        if layer in self._trusted:
+        checked = self._checks.setdefault(self.resumable.place_of(layer), set())
+        if layer in checked or len(checked) >= CHECKS:
             return found
+        checked.add(layer)
         whole = view.run(batch)
         nearly = 1e-5 * float(whole.abs().max())
-        self._trusted[layer] = torch.allclose(found, whole, rtol=1e-5, atol=nearly, equal_nan=True)
+        if not torch.allclose(found, whole, rtol=1e-5, atol=nearly, equal_nan=True):
+            self._refused |= {name for name in self._layers() if self._alike(name, layer)}
         return whole
+
+    def _layers(self) -> Iterator[str]:
+        return (layer.name for layer in self.model.summary.layers)
+
+    def _alike(self, one: str, other: str) -> bool:
+        return self.resumable is not None and self.resumable.place_of(one) == self.resumable.place_of(other)
 
     def _output(self, number: int, batch: Batch) -> torch.Tensor:
         """Return the output of the model as it is, kept while there is room."""
