@@ -221,7 +221,7 @@ def quantize(
 
 
 def _learning_data(model: Model, plan: Plan, session: Session | None) -> Dataset | None:
-    """Open the calibration's data again if the plan learns on them or transforms by them; else, or without any, None."""
+    """Open the calibration's data again if the plan learns on them or transforms by them; else None."""
     from workbench.planning.rounding import needs_sequence
 
     used = {a.algorithm for a in resolve(plan, model.summary.layers).values() if a.weights != KEEP}
@@ -359,7 +359,7 @@ def _without_activations(session: Session, error: DataError) -> Session:
     """Go on with the weights alone if it is weights with NaN that spoil every batch; else raise ``error``."""
     if not session.model.non_finite:
         raise error
-    note = f"{error}; no activations could be observed because of weights with NaN or infinity; what needs weights works"
+    note = f"{error}; weights with NaN or infinity kept activations from being observed; what needs weights works"
     return replace(session, notes=tuple(dict.fromkeys((*session.notes, note))))
 
 

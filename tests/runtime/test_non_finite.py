@@ -1,0 +1,44 @@
+"""A model with NaN in one layer: the layer is named, and everything that can goes on."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.torch import load_file, save_file
+
+from workbench.runtime import tasks
+from workbench.storage.session import Session
+
+BROKEN = "model.layers.1.mlp.up_proj"
+
+
+@pytest.fixture
+def session(llama: Path, tokens: Path, tmp_path: Path) -> Session:
+    folder = tmp_path / "broken"
+    shutil.copytree(llama, folder)
+    weights = load_file(folder / "model.safetensors")
+    weights[f"{BROKEN}.weight"][0, 0] = float("nan")
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return tasks.calibrate(tasks.open(folder), tokens, batch_size=4)
+
+
+def test_the_layer_is_named_and_the_weights_are_seen(session: Session) -> None:
+    assert any(BROKEN in note for note in session.notes)
+    assert session.calibration is None
+    assert session.statistics[BROKEN, "weight"].non_finite == 1
+    assert {layer.name for layer in session.model.layers} == {layer for layer, _ in session.statistics}
+
+
+def test_the_rest_is_scored_planned_and_exported(session: Session, tmp_path: Path) -> None:
+    scored = tasks.sensitivity(session, "weight_error", schemes=("int4-g32-asym",))
+    table = scored.sensitivities["weight_error"]
+    assert np.isnan(table.of(BROKEN, "int4-g32-asym"))
+    others = [name for name in table.layers if name != BROKEN]
+    assert np.isfinite([table.of(name, "int4-g32-asym") for name in others]).all()
+    plan = tasks.search(scored, bits_per_weight=12.0)
+    assert plan.of(BROKEN).weights == "keep"
+    written = tasks.export(scored, "safetensors", tmp_path / "out.safetensors", plan=plan)
+    assert written[0].exists()
