@@ -19,7 +19,7 @@ from workbench.planning.candidates import Builder, Option, require_columns
 from workbench.planning.groups import Bond, sharing_groups
 from workbench.planning.plan import KEEP, Assignment, Plan, Rule, resolve
 from workbench.planning.sensitivity import Sensitivity
-from workbench.planning.totals import layer_bits
+from workbench.planning.totals import layer_bits, untied_bits
 
 __all__ = ["Choices", "Constraints", "Group", "Legality", "choices", "sharing_groups"]
 
@@ -73,6 +73,7 @@ class Choices:
     ``all_bits`` and ``counted_bits`` are the bits of tensors that the search leaves alone, in the whole file and in
     what ``bits_per_weight`` counts; ``counted_weights`` the number of weights that it divides by; ``fixed_loss`` and
     ``fixed_microseconds`` belong to the layers that are fixed; ``fixed`` says why each of them is.
+    ``transforms`` are the plan's.
     """
 
     summary: ModelSummary
@@ -84,6 +85,7 @@ class Choices:
     fixed_loss: float
     fixed_microseconds: float = 0.0
     fixed: dict[str, str] = field(default_factory=dict)
+    transforms: tuple[str, ...] = ()
 
     def nbytes(self, bits: int) -> int:
         """Return the bytes of the whole model when the groups take ``bits``, as ``totals`` counts them."""
@@ -139,7 +141,8 @@ def choices(
         fixed.take(members, scheme, assignments, counted, table, times)
         _check_fixed(members, assignments, rules, limit if scheme is not None else None)
     return Choices(
-        summary=summary, base=assignments, groups=tuple(open_groups), all_bits=fixed.all_bits,
+        summary=summary, base=assignments, groups=tuple(open_groups), transforms=base.transforms,
+        all_bits=fixed.all_bits + untied_bits(summary, base.transforms),
         counted_bits=fixed.counted_bits, counted_weights=fixed.counted_weights, fixed_loss=math.fsum(fixed.losses),
         fixed_microseconds=math.fsum(fixed.times), fixed=fixed.why,
     )  # fmt: skip

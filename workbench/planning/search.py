@@ -163,10 +163,11 @@ def search(
 
 def plan_of(space: Choices, picks: np.ndarray, name: str) -> Plan:
     """Return the options ``picks`` (int64, one for each group) as rules."""
-    return compact_plan(
+    plan = compact_plan(
         assignments_of(space, picks), space.summary.layers, name=name, model=space.summary.name,
         fingerprint=space.summary.fingerprint,
     )  # fmt: skip
+    return replace(plan, transforms=space.transforms)
 
 
 def assignments_of(space: Choices, picks: np.ndarray) -> dict[str, Assignment]:

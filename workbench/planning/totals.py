@@ -42,10 +42,21 @@ def layer_bits(layer: Layer, weights: str) -> int:
 def plan_totals(summary: ModelSummary, plan: Plan, table: Sensitivity | None = None) -> Totals:
     """Resolve the plan and add up; raises what :func:`workbench.planning.plan.resolve` raises.
 
-    Scores are of the model as it is, so a plan with transforms has no prediction.
+    Scores are of the model as it is, so a plan with transforms has no prediction.  A head that a rotation unties counts
+    in the bytes; ``bits_per_weight`` is over the same layers with and without.
     """
-    summary = planned_summary(summary, plan.transforms)
-    return totals(summary, resolve(plan, summary.layers), None if plan.transforms else table)
+    whole = planned_summary(summary, plan.transforms)
+    found = totals(whole, resolve(plan, whole.layers), None if plan.transforms else table)
+    if whole is summary:
+        return found
+    return replace(found, bits_per_weight=totals(summary, resolve(plan, summary.layers)).bits_per_weight)
+
+
+def untied_bits(summary: ModelSummary, transforms: Iterable[str]) -> int:
+    """Return the bits of the weights of their own that ``transforms`` give tied layers, stored as they are."""
+    known = {layer.name for layer in summary.stored}
+    more = [layer for layer in planned_summary(summary, transforms).stored if layer.name not in known]
+    return sum(layer_bits(layer, KEEP) for layer in more)
 
 
 def totals(summary: ModelSummary, assignments: Mapping[str, Assignment], table: Sensitivity | None = None) -> Totals:

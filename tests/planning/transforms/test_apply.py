@@ -17,6 +17,8 @@ from workbench.models.summary import quantizable
 from workbench.models.weights_only import WeightsOnlyModel
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import quantize
+from workbench.planning.score import score
+from workbench.planning.search import search
 from workbench.planning.totals import plan_totals
 from workbench.planning.train import train
 from workbench.planning.transforms import apply, names
@@ -116,9 +118,22 @@ def test_a_rotation_unties_the_head_and_counts_it():
     assert set(found.changes.weights) == {"ids", "out"}
     extra = plan_totals(model.summary, plan).nbytes - plan_totals(model.summary, replace(plan, transforms=())).nbytes
     assert extra == model.summary.by_name["ids"].nbytes
+    bits = [plan_totals(model.summary, replace(plan, transforms=t)).bits_per_weight for t in ((), ("rotation",))]
+    assert bits[0] == bits[1]
     assert plan_totals(model.summary, replace(plan, transforms=("awq",))).nbytes + extra == (
         plan_totals(model.summary, plan).nbytes
     )
+
+
+def test_a_search_keeps_the_plans_transforms_and_counts_their_bytes():
+    model = language_model(Gated)
+    table = score(model, "weight_error", ["int4-g8", "int8-channel"])
+    summary = model.summary
+    base, budget = Plan(transforms=("rotation", "awq")), 9000
+    plan = search(summary, table, nbytes=budget, base=base)
+    assert plan.transforms == base.transforms and plan_totals(summary, plan).nbytes <= budget
+    plain = search(summary, table, nbytes=budget, base=Plan())
+    assert plan_totals(summary, plan).nbytes - 4 * 24 * 16 < plan_totals(summary, plain).nbytes <= budget
 
 
 def test_one_seed_gives_the_same_bits_and_another_others():
