@@ -1,0 +1,241 @@
+"""Where the error enters and where it grows: signal-to-noise at every block's output, predicted and measured.
+
+Noise of different layers is independent to first order, so the noise at a block's output is the sum of what each layer
+before it sends there.  ``noise_gains`` measures how much, once for a model: it perturbs one layer's weights at a time
+by a little white noise and compares every block's output.  From then on the budget of any plan is a matrix product, numpy
+only: ``noise / signal at block b = sum over layers of gain[layer, b] * relative squared weight error of the layer``.
+``measured_budget`` runs the model as it is and as quantized, and compares.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.errors import CannotRunError, MissingResultError
+from workbench.models.model import Model
+from workbench.models.summary import ModelSummary
+from workbench.planning.plan import KEEP, Assignment
+from workbench.planning.sensitivity import Sensitivity
+from workbench.progress import Progress, silent
+
+if TYPE_CHECKING:
+    import torch
+
+    from workbench.models.batches import Data
+    from workbench.models.model import Batch
+
+Watch = Callable[[str, "torch.Tensor"], None]
+
+OUTPUT = "output"
+"""The name of the last row: the model's output."""
+
+PROBE = 1e-4
+"""Relative squared size of the noise with which gains are measured: small enough to be linear, far above rounding."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NoiseGains:
+    """``gain[layer, block]`` (float64, at least 0): noise over signal at the block's output for each unit of relative
+    squared error of the layer's weights.  The last of ``blocks`` is the model's output."""
+
+    layers: tuple[str, ...]
+    blocks: tuple[str, ...]
+    gain: np.ndarray
+    samples: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ErrorBudget:
+    """Noise over signal (float64) at each block's output along the depth; ``share[layer, block]`` is what each layer
+    contributes, where it was predicted."""
+
+    blocks: tuple[str, ...]
+    noise: np.ndarray
+    layers: tuple[str, ...] = ()
+    share: np.ndarray | None = None
+
+    @property
+    def decibels(self) -> np.ndarray:
+        """Signal-to-noise ratio in dB; infinite where there is no noise."""
+        with np.errstate(divide="ignore"):
+            ratio: np.ndarray = -10 * np.log10(self.noise)
+        return ratio
+
+    def worst(self, block: str, count: int = 5) -> tuple[tuple[str, float], ...]:
+        """Return the layers that send the most noise to a block's output, with their part of all of it."""
+        if self.share is None:
+            return ()
+        column = self.share[:, self.blocks.index(block)]
+        total = float(column.sum())
+        order = np.argsort(-column, kind="stable")[:count]
+        return tuple((self.layers[n], float(column[n]) / total) for n in order if column[n] > 0)
+
+
+def blocks_of(summary: ModelSummary) -> tuple[str, ...]:
+    """Return the model's blocks in order, without those that only hold other blocks, and OUTPUT behind them."""
+    names = tuple(dict.fromkeys(layer.block for layer in summary.layers if layer.block))
+    inner = [name for name in names if not any(other.startswith(f"{name}.") for other in names)]
+    return (*inner, OUTPUT)
+
+
+def predicted_budget(gains: NoiseGains, assignments: Mapping[str, Assignment], errors: Sensitivity) -> ErrorBudget:
+    """Return the budget that a plan's weights will have; ``errors`` is the ``weight_error`` table.  numpy only.
+
+    Activation schemes are not part of it.  Raises MissingResultError naming a cell that the table lacks.
+    """
+    error = np.array([_error(errors, name, assignments[name].weights) for name in gains.layers])
+    share = gains.gain * error[:, None]
+    return ErrorBudget(blocks=gains.blocks, noise=share.sum(axis=0), layers=gains.layers, share=share)
+
+
+def _error(errors: Sensitivity, layer: str, weights: str) -> float:
+    if weights == KEEP:
+        return 0.0
+    found = errors.of(layer, weights)
+    if math.isnan(found):
+        raise MissingResultError(
+            f"the {errors.metric} table has no score for {layer} in {weights}; score that scheme first "
+            "(workbench sensitivity S.qwb --metric weight_error)"
+        )
+    return found
+
+
+def noise_gains(
+    model: Model, data: Data, *, batch_size: int = 8, seed: int = 0, progress: Progress = silent
+) -> NoiseGains:
+    """Measure the gains on ``data`` (a few samples are enough): one forward pass for each layer and one for the model.
+
+    Raises CannotRunError for a weights-only model.
+    """
+    import torch
+
+    from workbench.models.batches import require_data
+
+    require_data(model, data, "noise gains")
+    names = tuple(layer.name for layer in model.summary.stored)
+    blocks = blocks_of(model.summary)
+    gain = np.zeros((len(names), len(blocks)))
+    batches = list(data.batches(batch_size))
+    with torch.no_grad():
+        reference = [_outputs(model, batch, blocks) for batch in batches]
+        for number, name in enumerate(names):
+            progress(number / len(names), f"noise from {name}")
+            generator = torch.Generator().manual_seed(seed + number)
+            view = model.with_weights({name: _disturbed(model.weight(name), generator)})
+            total = _Sums(blocks)
+            for batch, exact in zip(batches, reference, strict=True):
+                total.add(batch, exact, _outputs(view, batch, blocks, model))
+            gain[number] = total.noise / PROBE
+    progress(1.0, "gains measured")
+    return NoiseGains(layers=names, blocks=blocks, gain=gain, samples=len(data), seed=seed)
+
+
+def measured_budget(
+    reference: Model, candidate: Model, data: Data, *, batch_size: int = 8, progress: Progress = silent
+) -> ErrorBudget:
+    """Run both models on ``data`` and return noise over signal at every block's output.
+
+    ``candidate`` is a view of ``reference`` with other weights or quantized inputs.  Raises CannotRunError for a
+    weights-only model and for a candidate that is no view of the reference.
+    """
+    import torch
+
+    from workbench.models.batches import require_data, samples_of
+
+    require_data(reference, data, "an error budget")
+    blocks = blocks_of(reference.summary)
+    total, done = _Sums(blocks), 0
+    with torch.no_grad():
+        for batch in data.batches(batch_size):
+            exact = _outputs(reference, batch, blocks)
+            total.add(batch, exact, _outputs(candidate, batch, blocks, reference))
+            done += samples_of(batch)
+            progress(done / len(data), "comparing block outputs")
+    return ErrorBudget(blocks=blocks, noise=total.noise)
+
+
+class _Sums:
+    """Sums of squares of outputs and of differences, by block, float64."""
+
+    def __init__(self, blocks: Sequence[str]) -> None:
+        self.blocks = tuple(blocks)
+        self.signal, self.difference = np.zeros(len(blocks)), np.zeros(len(blocks))
+
+    def add(self, batch: Batch, exact: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor]) -> None:
+        """Add one batch; tokens that are padding do not count."""
+        from workbench.models.batches import token_mask
+
+        mask = token_mask(batch)
+        for index, block in enumerate(self.blocks):
+            if block not in exact or block not in other:
+                continue
+            x, y = exact[block].double(), other[block].double()
+            if mask is not None and x.shape[:2] == mask.shape:
+                x, y = x[mask], y[mask]
+            self.signal[index] += float(x.square().sum())
+            self.difference[index] += float((y - x).square().sum())
+
+    @property
+    def noise(self) -> np.ndarray:
+        """Noise over signal; 0.0 for a block that nothing reached."""
+        empty = self.signal == 0
+        ratio: np.ndarray = np.where(empty, 0.0, self.difference / np.where(empty, 1.0, self.signal))
+        return ratio
+
+
+def _disturbed(weight: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return the weight with white noise of PROBE times its mean square."""
+    import torch
+
+    exact = weight.detach().float()
+    size = math.sqrt(PROBE * float(exact.double().square().mean()))
+    return exact + size * torch.randn(exact.shape, generator=generator).to(exact.device)
+
+
+def _outputs(model: Model, batch: Batch, blocks: Sequence[str], owner: Model | None = None) -> dict[str, torch.Tensor]:
+    """Run one batch and return what comes out of every block, and of the model under OUTPUT.
+
+    ``owner`` is the model whose network runs, where ``model`` is a view of it.
+    """
+    found: dict[str, torch.Tensor] = {}
+    with _watching(owner or model, blocks, found.__setitem__) as tap:
+        final = model.run(batch, tap=tap)
+    found[OUTPUT] = final
+    missing = [block for block in blocks if block not in found]
+    if len(missing) == len(blocks) - 1 and missing:
+        raise CannotRunError(f"no output of a block was seen ({', '.join(missing[:3])}); is this a view of the model?")
+    return found
+
+
+@contextmanager
+def _watching(model: Model, blocks: Sequence[str], watch: Watch) -> Iterator[Callable[..., None] | None]:
+    """Watch the modules that blocks are named after; where there are none, the last layer of each block."""
+    network = getattr(model, "network", None)
+    modules = dict(network.named_modules()) if network is not None else {}
+    if not all(block in modules for block in blocks if block != OUTPUT):
+        block_of = {layer.name: layer.block for layer in model.summary.layers}
+        yield lambda layer, _, output: watch(block_of[layer], output.detach())
+        return
+    handles = [
+        modules[block].register_forward_hook(lambda _, __, output, block=block: watch(block, _tensor(output)))
+        for block in blocks if block != OUTPUT
+    ]  # fmt: skip
+    try:
+        yield None
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _tensor(output: object) -> torch.Tensor:
+    """Return the first tensor of what a module returned."""
+    while isinstance(output, (tuple, list)):
+        output = output[0]
+    return output.detach()  # type: ignore[attr-defined,no-any-return]
