@@ -184,6 +184,15 @@ class Commands:
         """Select every layer."""
         self.desk.workspace.select(layer.name for layer in self._session.model.layers)
 
+    def select_similar(self) -> None:
+        """Select the layers that are like the first selected one."""
+        self.window.panels["layers"].select_similar(self.desk.workspace.state.selection[0])
+
+    def columns(self) -> None:
+        """Open the menu of the layers' columns."""
+        self.window.show_panel("layers")
+        self.window.panels["layers"].choose_columns()
+
     def find(self) -> None:
         """Go to the filter."""
         self.window.show_panel("layers")

@@ -59,3 +59,16 @@ def keep_layout(geometry: QByteArray, docks: QByteArray) -> None:
     store.setValue("layout/version", LAYOUT_VERSION)
     store.setValue("layout/geometry", geometry)
     store.setValue("layout/docks", docks)
+
+
+def hidden_columns() -> tuple[str, ...] | None:
+    """Return the titles of the layer columns that a person hides; None where nobody has chosen yet."""
+    value = _store().value("layers/hidden", None)
+    if value is None:
+        return None
+    return (value,) if isinstance(value, str) else tuple(str(title) for title in value or ())
+
+
+def hide_columns(titles: list[str]) -> None:
+    """Keep the choice of columns."""
+    _store().setValue("layers/hidden", [*titles, ""])

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QItemSelection, QItemSelectionModel, QPoint, Qt
-from PySide6.QtGui import QFontMetrics, QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QHeaderView, QLabel, QLineEdit, QMenu, QTreeView
+from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QObject, QPoint, Qt
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QTreeView,
+)
 
-from workbench.gui import quantities, schemes
+from workbench.gui import quantities, schemes, settings
 from workbench.gui.desk import Desk
 from workbench.gui.panels.panel import Panel
 from workbench.gui.tables.delegates import HistogramDelegate, RowDelegate, SchemeDelegate
+from workbench.gui.tables.layer_filter import HINT
 from workbench.gui.tables.layers import COLUMNS, HISTOGRAM, NAME, SCHEME, LayersModel
 from workbench.gui.theme import Colours
 from workbench.runtime.workspace import State
 
 EXPAND_LIMIT = 400
 """Models with more rows open with their blocks closed, but for the first."""
+
+HIDDEN = ("Measured", "Time", "Algorithm")
+"""Columns that a person must ask for, with the menu of the heading."""
 
 NAME_NEIGHBOURS = 5
 """The columns before this one are seen without scrolling where there is room."""
@@ -26,8 +39,9 @@ class LayersPanel(Panel):
 
     def __init__(self, desk: Desk, colours: Colours) -> None:
         super().__init__(desk, colours)
-        self.filter = QLineEdit(placeholderText="Filter by name, kind or scheme")
+        self.filter = QLineEdit(placeholderText="Filter: words, kind:linear, scheme:int4, re:…, worst 10")
         self.filter.setAccessibleName("Filter layers")
+        self.filter.setToolTip(HINT)
         self.filter.setClearButtonEnabled(True)
         self._count = QLabel()
         self._count.setProperty("role", "muted")
@@ -85,7 +99,42 @@ class LayersPanel(Panel):
         spot = where or self.view.visualRect(self.view.currentIndex()).bottomLeft()
         menu.popup(self.view.viewport().mapToGlobal(spot))
 
+    def choose_columns(self, where: QPoint | None = None) -> None:
+        """Open the menu of columns; the name always stays."""
+        header = self.view.header()
+        menu = QMenu(self)
+        menu.setObjectName("columns")
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for position, column in enumerate(COLUMNS[1:], 1):
+            action = menu.addAction(column.title)
+            action.setToolTip(column.tip)
+            action.setCheckable(True)
+            action.setChecked(not header.isSectionHidden(position))
+            action.toggled.connect(lambda shown, position=position: self._show_column(position, shown))
+        menu.popup(where or header.mapToGlobal(header.rect().bottomLeft()))
+
+    def copy(self) -> None:
+        """Copy the selected layers (all that are shown, if none is) with the shown columns as a table."""
+        header = self.view.header()
+        columns = [at for at in range(len(COLUMNS)) if at != HISTOGRAM and not header.isSectionHidden(at)]
+        names = self.selected() or self.model.shown()
+        QApplication.clipboard().setText(self.model.table_text(names, columns))
+        self.desk.say(f"Copied {quantities.plural(len(names), 'layer')} as a table")
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Copy the rows with Ctrl+C."""
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and _copies(event):
+            self.copy()
+            return True
+        return super().eventFilter(watched, event)
+
     # ---------------------------------------------------------------- inside
+
+    def _show_column(self, position: int, shown: bool) -> None:
+        header = self.view.header()
+        header.setSectionHidden(position, not shown)
+        settings.hide_columns([column.title for at, column in enumerate(COLUMNS) if header.isSectionHidden(at)])
+        self._fit_names()
 
     def _prepare_view(self, colours: Colours) -> None:
         view, metrics = self.view, QFontMetrics(self.font())
@@ -111,8 +160,13 @@ class LayersPanel(Panel):
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setStretchLastSection(False)
         header.setAccessibleName("Layer columns")
+        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        header.customContextMenuRequested.connect(lambda where: self.choose_columns(header.mapToGlobal(where)))
+        hidden = settings.hidden_columns()
         for position, column in enumerate(COLUMNS):
             header.resizeSection(position, metrics.averageCharWidth() * column.width + 12)
+            header.setSectionHidden(position, column.title in (HIDDEN if hidden is None else hidden))
+        view.installEventFilter(self)
 
     def _shown(self) -> int:
         return self.model.layer_count
@@ -120,6 +174,9 @@ class LayersPanel(Panel):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Give the names what the other important columns leave."""
         super().resizeEvent(event)
+        self._fit_names()
+
+    def _fit_names(self) -> None:
         header, metrics = self.view.header(), QFontMetrics(self.font())
         least = metrics.averageCharWidth() * COLUMNS[NAME].width + 12
         room = self.view.viewport().width()
@@ -134,7 +191,14 @@ class LayersPanel(Panel):
         self._count.setText(text if self._shown() == total else f"{self._shown():,} of {text}")
 
     def _filter_changed(self, text: str) -> None:
-        self.model.show_only(text)
+        wrong = self.model.show_only(text)
+        self._count.setProperty("role", "error" if wrong else "muted")
+        self._count.style().polish(self._count)
+        session = self.desk.workspace.state.session
+        if wrong:
+            self._count.setText(wrong)
+        elif session is not None:
+            self._show_count(len(session.model.layers))
 
     def _reset(self) -> None:
         if self.model.rowCount() and self._small():
@@ -186,10 +250,12 @@ class LayersPanel(Panel):
         locked = state.session is not None and set(names) <= state.session.locked
         verb = "Un&lock" if locked else "&Lock against searches"
         menu.addAction(verb, lambda: self.desk.lock(names, not locked))
-        menu.addAction("&Select similar layers", lambda: self._select_similar(names[0]))
+        menu.addAction("&Select similar layers", lambda: self.select_similar(names[0]))
+        menu.addAction("&Copy as a table\tCtrl+C", self.copy)
         return menu
 
-    def _select_similar(self, name: str) -> None:
+    def select_similar(self, name: str) -> None:
+        """Select the layers of the same kind, shape and last name."""
         session = self.desk.workspace.state.session
         if session is None:
             return
@@ -200,3 +266,7 @@ class LayersPanel(Panel):
             for layer in session.model.layers
             if layer.kind is like.kind and layer.shape == like.shape and layer.name.rsplit(".", 1)[-1] == last
         )
+
+
+def _copies(event: QKeyEvent) -> bool:
+    return bool(event.matches(QKeySequence.StandardKey.Copy))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,10 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 from PySide6.QtGui import QColor, QFont
 
 from workbench.gui import quantities
+from workbench.gui.tables.layer_filter import Filter, FilterError, parse
 from workbench.gui.tables.layer_rows import KEPT_TITLE, ROOT, Row, Rows, flat, tree
 from workbench.gui.theme import Colours
+from workbench.models.evaluation import Timing
 from workbench.models.layer import Layer
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits
@@ -24,7 +26,7 @@ LAYER_ROLE = Qt.ItemDataRole.UserRole + 1
 STATISTICS_ROLE = Qt.ItemDataRole.UserRole + 2
 """The LayerStatistics of the row's weight, None for others."""
 
-NAME, SCHEME, HISTOGRAM, LOSS, SIZE, BITS, SHAPE, WEIGHTS, KIND, INPUTS = range(10)
+NAME, SCHEME, HISTOGRAM, LOSS, SIZE, BITS, SHAPE, WEIGHTS, KIND, INPUTS, MEASURED, TIME, ALGORITHM = range(13)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,9 @@ COLUMNS = (
     Column("Count", "Number of weights", True, 8),
     Column("Kind", "What the weight does", False, 10),
     Column("Inputs", "How the plan stores the layer's inputs", False, 14),
+    Column("Measured", "Measured KL of the chosen scheme in this layer alone, nats; lower is better", True, 10),
+    Column("Time", "Median kernel time of the layer under the plan, where it was timed", True, 9),
+    Column("Algorithm", "How the weight is rounded", False, 12),
 )
 
 
@@ -63,8 +68,10 @@ class LayersModel(QAbstractItemModel):
         super().__init__(parent)
         self._state = State()
         self._rows = Rows()
-        self._filter = ""
+        self._filter = Filter()
         self._order: tuple[int, Qt.SortOrder] | None = None
+        self._timed: tuple[Timing, ...] = ()
+        self._times: dict[tuple[tuple[int, int], str], float] = {}
         self.recolour(colours)
         self._bold = QFont()
         self._bold.setWeight(QFont.Weight.DemiBold)
@@ -80,14 +87,24 @@ class LayersModel(QAbstractItemModel):
         old, self._state = self._state, state
         model = state.session.model if state.session else None
         before = old.session.model if old.session else None
-        if model is not before or (self._order is not None and self._order[0] in (SCHEME, BITS, SIZE, LOSS, INPUTS)):
+        if model is not before or self._depends_on_plan():
             self.rebuild()
 
-    def show_only(self, text: str) -> None:
-        """Show the layers whose name, kind or scheme holds ``text``."""
-        if text.strip().lower() != self._filter:
-            self._filter = text.strip().lower()
+    def _depends_on_plan(self) -> bool:
+        """Tell whether an edit of the plan can change which rows there are, or their order."""
+        ordered = self._order is not None and self._order[0] not in (NAME, SHAPE, WEIGHTS, KIND, HISTOGRAM)
+        return ordered or self._filter.of_plan
+
+    def show_only(self, text: str) -> str:
+        """Show the layers that a filter wants; returns what is wrong with it (the last good one stays), or nothing."""
+        try:
+            wanted = parse(text)
+        except FilterError as error:
+            return str(error)
+        if wanted != self._filter:
+            self._filter = wanted
             self.rebuild()
+        return ""
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Sort by ``column`` as a flat list; column 0 ascending is the tree in the order of the network."""
@@ -109,15 +126,14 @@ class LayersModel(QAbstractItemModel):
         session = self._state.session
         if session is None:
             return Rows()
-        wanted = [layer for layer in session.model.layers if self._filter in self._haystack(layer)]
+        wanted = self._filter.of(session.model.layers, self._scheme, self._loss)
         if self._order is not None:
             column, order = self._order
             wanted.sort(key=lambda layer: self._key(layer, column), reverse=order == Qt.SortOrder.DescendingOrder)
             return flat(wanted)
-        return tree(session.model, {layer.name for layer in wanted} if self._filter else None)
-
-    def _haystack(self, layer: Layer) -> str:
-        return f"{layer.name} {layer.kind} {self._scheme(layer)}".lower() if self._filter else ""
+        if self._filter.ranked:
+            return flat(wanted)
+        return tree(session.model, {layer.name for layer in wanted} if self._filter.narrows else None)
 
     # ---------------------------------------------------------------- cells
 
@@ -135,15 +151,28 @@ class LayersModel(QAbstractItemModel):
             return 0.0
         return math.nan if table is None else table.of(layer.tied_to or layer.name, scheme)
 
+    def _measured(self, layer: Layer) -> float:
+        session, scheme = self._state.session, self._scheme(layer)
+        table = session.sensitivities.get("measured_kl") if session else None
+        return math.nan if table is None or scheme == KEEP else table.of(layer.tied_to or layer.name, scheme)
+
+    def _time(self, layer: Layer) -> float:
+        """Return the median microseconds of the layer's shape under its scheme, NaN where that was not timed."""
+        timings = self._state.session.timings if self._state.session else ()
+        if timings is not self._timed:
+            self._timed, self._times = timings, {(one.shape, one.scheme): one.median for one in timings}
+        return self._times.get((layer.matrix, self._scheme(layer)), math.nan)
+
     def _key(self, layer: Layer, column: int) -> Any:
-        if column == LOSS:
-            loss = self._loss(layer)
-            return -1.0 if math.isnan(loss) else loss
+        if column in (LOSS, MEASURED, TIME):
+            value = {LOSS: self._loss, MEASURED: self._measured, TIME: self._time}[column](layer)
+            return -1.0 if math.isnan(value) else value
         keys: dict[int, Callable[[], Any]] = {
             NAME: lambda: layer.name, SCHEME: lambda: self._scheme(layer), SHAPE: lambda: layer.parameters,
             BITS: lambda: self._bits(layer) / max(layer.parameters, 1), SIZE: lambda: self._bits(layer),
             WEIGHTS: lambda: layer.parameters, KIND: lambda: str(layer.kind),
             INPUTS: lambda: self._state.assignments[layer.name].inputs or "" if self._state.assignments else "",
+            ALGORITHM: lambda: self._layer_text(layer, ALGORITHM),
         }  # fmt: skip
         return keys.get(column, lambda: 0)()
 
@@ -189,6 +218,14 @@ class LayersModel(QAbstractItemModel):
             return quantities.data_size(self._bits(layer) / 8)
         if column == LOSS:
             return quantities.number(self._loss(layer))
+        if column == MEASURED:
+            return quantities.number(self._measured(layer))
+        if column == TIME:
+            time = self._time(layer)
+            return quantities.NONE if math.isnan(time) else quantities.microseconds(time)
+        if column == ALGORITHM:
+            assignment = self._state.assignments.get(layer.name)
+            return assignment.algorithm if assignment and assignment.weights != KEEP else ""
         if column == SHAPE:
             return quantities.shape(layer.shape)
         if column == WEIGHTS:
@@ -231,6 +268,10 @@ class LayersModel(QAbstractItemModel):
     def row_total(self) -> int:
         """How many rows there are, at every depth."""
         return len(self._rows.rows)
+
+    def shown(self) -> tuple[str, ...]:
+        """Return the names of the layers that are shown."""
+        return tuple(self._rows.of)
 
     def kept_index(self) -> QModelIndex:
         """Return the row above the kept tensors; invalid where there is none."""
@@ -313,7 +354,7 @@ class LayersModel(QAbstractItemModel):
             return self._muted if row.kept is not None else None
         if column == SCHEME:
             return self._muted if self._scheme(row.layer) == KEEP else self._accent
-        return self._muted if column in (SHAPE, WEIGHTS, KIND, INPUTS) else None
+        return self._muted if column in (SHAPE, WEIGHTS, KIND, INPUTS, ALGORITHM) else None
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         if role != Qt.ItemDataRole.EditRole or not index.isValid() or not value:
@@ -323,6 +364,18 @@ class LayersModel(QAbstractItemModel):
             return False
         self.assigned.emit(layer.name, str(value))
         return True
+
+
+    def table_text(self, layers: Iterable[str], columns: Iterable[int]) -> str:
+        """Return rows as text with tabs and a heading, for the clipboard."""
+        chosen = tuple(columns)
+        lines = ["\t".join(COLUMNS[column].title for column in chosen)]
+        for name in layers:
+            layer = self._state.session.model.by_name[name] if self._state.session else None
+            if layer is not None:
+                texts = (layer.name if column == NAME else self._layer_text(layer, column) for column in chosen)
+                lines.append("\t".join(texts))
+        return "\n".join(lines)
 
 
 def _stored(layer: Layer) -> str:

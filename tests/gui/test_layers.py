@@ -1,0 +1,97 @@
+"""The tree of layers: filters, columns that a person chooses, a table for the clipboard, layers that are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QMenu
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.gui import settings
+from workbench.gui.tables.layer_filter import Filter, FilterError, parse
+from workbench.gui.tables.layers import MEASURED, TIME
+
+UP = "model.layers.1.mlp.up_proj"
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("", Filter()),
+        ("  MLP up ", Filter(words=("mlp", "up"))),
+        ("kind:linear scheme:int4", Filter(kinds=("linear",), schemes=("int4",))),
+        ("attn re:layers\\.[01]\\.", Filter(words=("attn",), expression="layers\\.[01]\\.")),
+        ("worst 10 mlp", Filter(words=("mlp",), worst=10)),
+    ],
+)
+def test_what_a_filter_means(text: str, meant: Filter) -> None:
+    assert parse(text) == meant
+
+
+def test_a_broken_expression_is_refused() -> None:
+    with pytest.raises(FilterError, match="regular expression"):
+        parse("re:layers[")
+
+
+def test_the_filter_narrows_the_tree(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(3))
+        panel = person.window.panels["layers"]
+        await person.type(panel.filter, "re:layers\\.[12]\\..*k_proj")
+        assert panel.model.shown() == ("model.layers.1.self_attn.k_proj", "model.layers.2.self_attn.k_proj")
+        await person.type(panel.filter, "kind:embedding")
+        assert panel.model.shown() == ("model.embed_tokens",)
+        await person.type(panel.filter, "worst 4")
+        losses = [panel.model._loss(person.state.session.model.by_name[name]) for name in panel.model.shown()]
+        every = [panel.model._loss(layer) for layer in person.state.session.model.layers]
+        assert losses == sorted(every, reverse=True)[:4]
+        person.picture("worst")
+        await person.type(panel.filter, "re:[")
+        assert "regular expression" in panel._count.text() and panel.model.layer_count == 23  # "re:" was good
+
+    live(story)
+
+
+def test_columns_are_chosen_and_remembered(live: Callable[..., None]) -> None:
+    session = sessions.full(2)
+    predicted = session.sensitivities["predicted_kl"]
+    measured = replace(predicted, metric="measured_kl", score=np.full_like(predicted.score, 0.125))
+    session = replace(session, sensitivities={**session.sensitivities, "measured_kl": measured})
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        view = person.window.panels["layers"].view
+        assert view.isColumnHidden(MEASURED) and view.isColumnHidden(TIME)
+        await person.press(Qt.Key.Key_C, control=True, shift=True)
+        menu = next(one for one in person.window.findChildren(QMenu) if one.objectName() == "columns")
+        action = next(one for one in menu.actions() if one.text() == "Measured")
+        await person.click(menu, menu.actionGeometry(action).center())
+        assert not view.isColumnHidden(MEASURED)
+        hidden = settings.hidden_columns()
+        assert hidden is not None and "Measured" not in hidden and "Time" in hidden
+        index = person.window.panels["layers"].model.index_of(UP, MEASURED)
+        assert index.data() == "0.125"
+
+    live(story)
+
+
+def test_rows_are_copied_and_alike_layers_selected(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(3))
+        panel = person.window.panels["layers"]
+        await person.act(lambda: person.desk.workspace.select([UP]))
+        await person.press(Qt.Key.Key_M, control=True, shift=True)
+        assert set(person.state.selection) == {f"model.layers.{block}.mlp.up_proj" for block in range(3)}
+        await person.press(Qt.Key.Key_C, panel.view, control=True)
+        lines = QApplication.clipboard().text().split("\n")
+        assert lines[0].split("\t")[:3] == ["Layer", "Scheme", "Loss"] and len(lines) == 4
+        assert {line.split("\t")[0] for line in lines[1:]} == set(person.state.selection)
+        shown = person.state.assignments[UP].weights
+        assert next(line for line in lines if line.startswith(UP)).split("\t")[1].startswith(shown)
+
+    live(story)
