@@ -42,14 +42,23 @@ def measured_rows(
     Each run begins at the changed layer, with what ran before it taken from memory.  Models without logits: half the
     squared distance of the outputs, per sample.
     """
+
+    def rounded(name: str, scheme: str) -> torch.Tensor:
+        return round_weight(name, model.weight(name).float(), scheme, algorithm, curvature.get(name)).values
+
+    return replaced_rows(model, wanted, rounded, data, batch_size=batch_size, tick=tick)
+
+
+def replaced_rows(
+    model: Model, wanted: Mapping[str, Sequence[str]], matrix_of: Callable[[str, str], torch.Tensor], data: Data, *,
+    batch_size: int, tick: Tick,
+) -> Iterator[tuple[str, dict[str, float]]]:  # fmt: skip
+    """Yield the same for any replacement: ``matrix_of(layer, key)`` for the keys wanted of each layer."""
     cells = _Cells(model=model, resumable=Resumable(model) if isinstance(model, NetworkModel) else None)
     for group in _groups(cells, wanted):
-        views = {}
-        for name in group:
-            weight = model.weight(name).float()
-            for scheme in wanted[name]:
-                rounded = round_weight(name, weight, scheme, algorithm, curvature.get(name)).values
-                views[name, scheme] = model.with_weights({name: rounded})
+        views = {
+            (name, key): model.with_weights({name: matrix_of(name, key)}) for name in group for key in wanted[name]
+        }
         sums, units = dict.fromkeys(views, 0.0), 0
         with torch.no_grad():
             for number, batch in enumerate(data.batches(batch_size)):

@@ -1,0 +1,51 @@
+"""The audit against runs of the whole model; what it says of losses that add up and of such that do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tests.models.networks import decoder, tokens
+from workbench.errors import PlanError
+from workbench.numerics.formats import parse_scheme
+from workbench.planning.audit import Audit, audit
+
+
+def quantized(model, scheme="int3-channel"):
+    return {layer.name: parse_scheme(scheme).quantize(model.weight(layer.name)) for layer in model.summary.stored}
+
+
+def kl(model, weights, data):
+    with torch.no_grad():
+        p = model.run(data.tensors).double().log_softmax(-1)
+        q = model.with_weights(weights).run(data.tensors).double().log_softmax(-1)
+    return float((p.exp() * (p - q)).sum(-1).mean())
+
+
+def test_every_figure_is_that_of_whole_runs() -> None:
+    model, data = decoder(), tokens()
+    weights = quantized(model)
+    found = audit(model, weights, data, predicted={"up": 0.5}, batch_size=4)
+    assert found.whole == pytest.approx(kl(model, weights, data), rel=1e-4)
+    for index, name in enumerate(found.layers):
+        assert found.alone[index] == pytest.approx(kl(model, {name: weights[name]}, data), rel=1e-4)
+        rest = {other: matrix for other, matrix in weights.items() if other != name}
+        assert found.joined[index] == pytest.approx(found.whole - kl(model, rest, data), rel=1e-3, abs=1e-9)
+    assert found.predicted[found.layers.index("up")] == 0.5 and np.isnan(found.predicted_sum)
+    assert np.isnan(found.correction)
+
+
+def test_the_largest_interactions_come_first_and_the_sentence_judges() -> None:
+    found = Audit(
+        layers=("a", "b", "c"), predicted=np.array([1.0, 1.0, 2.0]), alone=np.array([1.0, 1.0, 1.0]),
+        joined=np.array([1.1, 3.0, 0.0]), whole=6.0, samples=4,
+    )  # fmt: skip
+    assert found.most_interacting(2) == ("b", "c")
+    assert found.correction == 1.5
+    assert "do not add up" in found.sentence() and "4 samples" in found.sentence()
+
+
+def test_a_plan_that_keeps_everything_has_nothing_to_audit() -> None:
+    with pytest.raises(PlanError, match="no layer"):
+        audit(decoder(), {}, tokens())
