@@ -53,6 +53,7 @@ async def _live(colours: theme.Colours, path: str | None, how: dict[str, Any]) -
     engine = Engine()
     jobs = Jobs(engine)
     desk = Desk(Workspace(), jobs)
+    desk.engine_pid = lambda: engine.pid
     window = Window(desk, colours)
     restore = install_hooks(desk)
     unsubscribe = engine.subscribe(window.engine_event)

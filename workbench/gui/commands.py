@@ -290,7 +290,15 @@ class Commands:
                 self.desk.retry(view.id)
                 return
 
+    def copy_python(self) -> None:
+        """Copy the selected or last job as Python."""
+        self.window.panels["jobs"].copy_python()
+
     # ---------------------------------------------------------------- view and help
+
+    def palette(self) -> None:
+        """Open the list of all commands."""
+        self.window.show_palette()
 
     def switch_colours(self) -> None:
         """Switch between light and dark."""

@@ -66,7 +66,7 @@ class Message:
 class Desk:
     """The document and the jobs, and what every panel may ask for.
 
-    ``ask_trust(file)`` and ``show_error(title, text)`` are given by the window.
+    ``ask_trust(file)`` and ``show_error(title, text)`` are given by the window, ``engine_pid()`` by the application.
     """
 
     def __init__(self, workspace: Workspace, jobs: JobsFace) -> None:
@@ -77,6 +77,7 @@ class Desk:
         self.ask_trust: Callable[[str], Awaitable[bool]] = _refuse
         self.show_error: Callable[[str, str], None] = lambda title, text: None
         self.on_message: Callable[[Message], None] = lambda message: None
+        self.engine_pid: Callable[[], int | None] = lambda: None
         self._trusted: set[str] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -203,6 +204,10 @@ class Desk:
         """Start a failed or cancelled job's work anew."""
         if job_id in self._held:
             self._held[job_id][1]()
+
+    def request_of(self, job_id: int) -> Any:
+        """Return what a job was asked to do, None where that is not known any more."""
+        return self._held[job_id][0].request if job_id in self._held else None
 
     def _post(self, request: Any, again: Callable[[], None]) -> Any:
         job = self.jobs.submit(request)

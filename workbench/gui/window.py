@@ -25,6 +25,8 @@ from workbench.gui.actions import ACTIONS, MENUS, Situation
 from workbench.gui.commands import Commands
 from workbench.gui.desk import Desk, Message
 from workbench.gui.docks import Docks
+from workbench.gui.notices import Notices
+from workbench.gui.palette import Palette
 from workbench.gui.panels import PANELS
 from workbench.gui.start_page import StartPage
 from workbench.gui.status_bar import StatusBar
@@ -68,6 +70,7 @@ class Window(QMainWindow):
         self._build_actions()
         self.status = StatusBar(desk.cancel, desk.retry, self)
         self.setStatusBar(self.status)
+        self.notices = Notices(desk, self)
         self._connect()
         self.resize(1440, 900)
         self._sized = keep_layout and self._restore_layout()
@@ -113,6 +116,7 @@ class Window(QMainWindow):
     def _add_panel_actions(self) -> None:
         menu = self.menus["&View"]
         menu.addSeparator()
+        self.panel_actions: list[QAction] = []
         for number, spec in enumerate(PANELS, 1):
             action = QAction(spec.title, self)
             action.setShortcut(QKeySequence(f"Alt+{number % 10}" if number < 11 else f"Alt+Shift+{number % 10}"))
@@ -120,6 +124,7 @@ class Window(QMainWindow):
             action.triggered.connect(lambda _=False, panel=spec.id: self.show_panel(panel))
             menu.addAction(action)
             self.addAction(action)
+            self.panel_actions.append(action)
 
     def _connect(self) -> None:
         desk = self.desk
@@ -196,6 +201,7 @@ class Window(QMainWindow):
         views = tuple(view for view in views if view.title != recovery.TITLE)
         self.status.show_jobs(views)
         self.panels["jobs"].show_jobs(views)
+        self.notices.look(views)
         self._enable_actions()
         for view in views:
             if view.status == "running":
@@ -224,6 +230,12 @@ class Window(QMainWindow):
     def trigger(self, action: str) -> None:
         """Do an action by its id."""
         self.actions_by_id[action].trigger()
+
+    def show_palette(self) -> None:
+        """Open the list of all commands and panels."""
+        titles = [(f"{spec.menu.replace('&', '')}: {plain(spec.text)}", self.actions_by_id[spec.id])
+                  for spec in ACTIONS if spec.id != "palette"]  # fmt: skip
+        Palette(self, [*titles, *((f"Go to {action.text()}", action) for action in self.panel_actions)]).open()
 
     def show_panel(self, name: str) -> None:
         """Bring a panel to the front and give it the keyboard."""
@@ -326,6 +338,11 @@ class Window(QMainWindow):
             return
         self.recent_menu.addSeparator()
         self.recent_menu.addAction("&Clear", settings.forget_recent)
+
+
+def plain(text: str) -> str:
+    """Return an action's text without its mnemonic and dots."""
+    return text.replace("&", "").rstrip("…")
 
 
 async def until_closed(window: Window) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -10,6 +11,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QApplication,
     QHBoxLayout,
+    QLabel,
     QPushButton,
     QSplitter,
     QStyle,
@@ -20,7 +22,9 @@ from PySide6.QtWidgets import (
 )
 
 from workbench.gui import quantities
+from workbench.gui.as_python import as_python
 from workbench.gui.desk import Desk, Message
+from workbench.gui.memory import resident
 from workbench.gui.panels.panel import Panel
 from workbench.gui.tables.records import Field, Index, RecordsView
 from workbench.gui.theme import Colours
@@ -93,12 +97,19 @@ class JobsPanel(Panel):
         self.retry = QPushButton("Re&try")
         self.cancel.setToolTip("Cancel the selected job, or the running one")
         self.retry.setToolTip("Start the selected failed or cancelled job anew")
+        self.python = QPushButton("Copy as &Python")
+        self.python.setToolTip("Copy a script that does what the selected job does")
+        self.python.clicked.connect(self.copy_python)
+        self.memory = QLabel()
+        self.memory.setProperty("role", "muted")
+        self.memory.setToolTip("Resident memory of the engine process, which holds the model, and of this window")
         self.cancel.clicked.connect(self._cancel)
         self.retry.clicked.connect(self._retry)
         buttons = QVBoxLayout()
-        for button in (self.cancel, self.retry):
+        for button in (self.cancel, self.retry, self.python):
             buttons.addWidget(button)
         buttons.addStretch(1)
+        buttons.addWidget(self.memory)
         row = QHBoxLayout()
         splitter = QSplitter(Qt.Orientation.Vertical)
         splitter.addWidget(self.jobs)
@@ -123,6 +134,22 @@ class JobsPanel(Panel):
         self._views = tuple(reversed(views))
         self.jobs.records.show_records(self._views)
         self._enable()
+        self._show_memory()
+
+    def _show_memory(self) -> None:
+        engine, own = resident(self.desk.engine_pid()), resident(os.getpid())
+        lines = [f"{name} {quantities.data_size(held)}" for name, held in (("Engine", engine), ("Window", own)) if held]
+        self.memory.setText("\n".join(lines))
+
+    def copy_python(self) -> None:
+        """Copy the selected job, or the newest one, as Python."""
+        selected = [self.jobs.records.record(index.row()) for index in self.jobs.selectionModel().selectedRows()]
+        for view in (*selected, *self._views):
+            request = self.desk.request_of(view.id)
+            if request is not None:
+                QApplication.clipboard().setText(as_python(request))
+                self.desk.say(f"Copied {view.title} as Python")
+                return
 
     def show_messages(self) -> None:
         """Show the message log."""
@@ -134,6 +161,7 @@ class JobsPanel(Panel):
         return fitting[0] if fitting else None
 
     def _enable(self) -> None:
+        self.python.setEnabled(bool(self._views))
         self.cancel.setEnabled(self._target(("running", "queued")) is not None)
         self.retry.setEnabled(self._target(("failed", "cancelled")) is not None)
 

@@ -1,0 +1,33 @@
+"""A word to the person who looks elsewhere: a long job has ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtWidgets import QApplication, QWidget
+
+from workbench.gui import quantities
+from workbench.gui.desk import Desk
+
+LONG_SECONDS = 10.0
+
+
+class Notices:
+    """Follows the jobs; ``told`` are the ids that were spoken of."""
+
+    def __init__(self, desk: Desk, window: QWidget, seconds: float = LONG_SECONDS) -> None:
+        self._desk, self._window, self.seconds = desk, window, seconds
+        self.told: set[int] = set()
+
+    def look(self, views: tuple[Any, ...]) -> None:
+        """Tell once of every long job that is over: in the task bar, and in the message line where it was done."""
+        for view in views:
+            if view.status not in ("done", "failed") or view.started is None or view.id in self.told:
+                continue
+            took = view.finished - view.started
+            if took < self.seconds:
+                continue
+            self.told.add(view.id)
+            QApplication.alert(self._window)
+            if view.status == "done":
+                self._desk.say(f"{view.title} ended", f"it took {quantities.duration(took)}")
