@@ -148,7 +148,7 @@ def test_errors_are_one_clear_line(scored: Path, tmp_path: Path, capsys: pytest.
     assert "foreign.qwb" in fails(capsys, "info", str(foreign))
     assert "int4" in fails(capsys, "plan", str(scored), "--uniform", "int4-q32")
     assert "smallest" in fails(capsys, "plan", str(scored), "--bits-per-weight", "0.5")
-    assert "kind" in fails(capsys, "export", str(scored), "--to", "gguff", "--out", str(tmp_path / "x")).lower()
+    assert "gguff" in fails(capsys, "export", str(scored), "--to", "gguff", "--out", str(tmp_path / "x"))
     broken = tmp_path / "plan.json"
     broken.write_text('{"rules": [')
     assert "plan.json" in fails(capsys, "evaluate", str(scored), "--plan", str(broken))
