@@ -8,7 +8,6 @@ import sys
 
 import workbench.numerics
 
-
 COMPUTING = ("algorithms.descent", "algorithms.lsq", "statistics_walk", "statistics_compiled")
 """The insides of observing and learning, which nothing loads before it computes on tensors."""
 
