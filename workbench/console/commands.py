@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from workbench.console import search_options
 from workbench.console.terminal import parse_size
 from workbench.errors import DataError, WorkbenchError
 from workbench.planning.sensitivity import METRICS
@@ -101,7 +102,7 @@ def _shape(text: str) -> tuple[int, int]:
 
 def _search_arguments(entry: argparse.ArgumentParser) -> None:
     _session(entry)
-    budget = entry.add_mutually_exclusive_group(required=True)
+    budget = entry.add_mutually_exclusive_group()
     budget.add_argument("--bits-per-weight", type=_bits, metavar="B", help="mean bits of the quantizable weights")
     budget.add_argument("--size", type=_size, metavar="SIZE", help="bytes of all tensors, such as 120MB or 1.5GiB")
     budget.add_argument("--uniform", metavar="SCHEME", help="one scheme everywhere, such as int4-g32-asym")
@@ -111,6 +112,7 @@ def _search_arguments(entry: argparse.ArgumentParser) -> None:
         "--transforms", type=_names, metavar="A,B,...",
         help="rewrite the model first: awq, smoothquant, rotation-heads, rotation (default: as the session's plan)",
     )  # fmt: skip
+    search_options.add_search_options(entry)
     entry.add_argument("--out", metavar="PLAN.json", help="write the plan here")
 
 
@@ -263,16 +265,14 @@ def _plan(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.planning.transforms.names import check_names
     from workbench.runtime import tasks
 
+    search_options.check(options)
     session = _load(options.session)
     if options.uniform:
         plan = Plan.uniform(quantizable(session.model.layers), options.uniform)
         plan = replace(plan, model=session.model.name, fingerprint=session.model.fingerprint)
         session = tasks.complete_table(session, plan, options.metric, trust=options.trust, progress=progress)
     else:
-        plan = tasks.search(
-            session, bits_per_weight=options.bits_per_weight, size=options.size, metric=options.metric,
-            schemes=options.schemes,
-        )  # fmt: skip
+        plan = search_options.find(session, options, progress)
     if options.transforms is not None:
         check_names(options.transforms)
         plan = replace(plan, transforms=tuple(options.transforms))

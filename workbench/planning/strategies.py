@@ -2,7 +2,8 @@
 
 ``threshold``: a layer whose sensitivity is below 0.1 gets INT4, below 0.3 INT8, any other stays in floating point.
 ``top-k``: the k most sensitive layers get the better scheme, all others the smaller one.
-With a budget in bytes or bits per weight the rule's one free number is set so that the plan fits.
+With a budget in bytes or bits per weight the rule's one free number is set so that the plan fits.  A scheme that the
+table lacks stands for the first one there of as many levels.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from workbench.errors import BudgetError, PlanError, SchemeError, nearest
 from workbench.models.summary import ModelSummary
+from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import Budgets, Times
 from workbench.planning.candidates import Option
 from workbench.planning.constraints import Choices, Constraints, Group, choices
@@ -78,15 +80,16 @@ class Threshold:
     ) -> Plan:  # fmt: skip
         """Return the plan of this rule; BudgetError if even the first step everywhere is too large."""
         space = choices(summary, table, base, constraints=constraints)
-        scores = _scores(space, table, self.probe or self.steps[0][1], self.relative)
-        limits = sorted({limit for limit, _ in self.steps})
+        steps = [(limit, _scored(table, scheme)) for limit, scheme in self.steps]
+        scores = _scores(space, table, self.probe or steps[0][1], self.relative)
+        limits = sorted({limit for limit, _ in steps})
         factors = [1.0] if not budgets else sorted(
             {1.0, *(float(score) / limit * (1 + 1e-9) for score in scores for limit in limits if score > 0)}
         )  # fmt: skip
 
         def picks(factor: float) -> np.ndarray:
             wanted = [
-                next((scheme for limit, scheme in self.steps if score < limit * factor), self.otherwise)
+                next((scheme for limit, scheme in steps if score < limit * factor), self.otherwise)
                 for score in scores
             ]
             return _picks(space, wanted)
@@ -112,11 +115,12 @@ class TopK:
     ) -> Plan:  # fmt: skip
         """Return the plan of this rule; BudgetError if even ``smaller`` everywhere is too large."""
         space = choices(summary, table, base, constraints=constraints)
-        order = np.argsort(-_scores(space, table, self.smaller, False), kind="stable")
+        better, smaller = _scored(table, self.better), _scored(table, self.smaller)
+        order = np.argsort(-_scores(space, table, smaller, False), kind="stable")
 
         def picks(count: int) -> np.ndarray:
             chosen = set(order[:count].tolist())
-            return _picks(space, [self.better if n in chosen else self.smaller for n in range(len(space.groups))])
+            return _picks(space, [better if n in chosen else smaller for n in range(len(space.groups))])
 
         counts = [self.count] if not budgets else range(len(space.groups), -1, -1)
         return _first_that_fits(space, table, [lambda c=c: picks(c) for c in counts], budgets, self.name)
@@ -148,6 +152,19 @@ def _scores(space: Choices, table: Sensitivity, probe: str, relative: bool) -> n
     return scores / largest if relative and largest > 0 else scores
 
 
+def _scored(table: Sensitivity, scheme: str) -> str:
+    """Return ``scheme``, or the first of the table that has as many levels; SchemeError if there is none."""
+    if scheme == KEEP or scheme in table.column:
+        return scheme
+    levels = parse_scheme(scheme).values().size
+    for name in table.schemes:
+        if parse_scheme(name).values().size == levels:
+            return name
+    raise SchemeError(
+        f"the {table.metric} table has no scheme of {levels} levels, as {scheme} has; score {scheme} first"
+    )
+
+
 def _picks(space: Choices, wanted: Sequence[str]) -> np.ndarray:
     """Return every group's option for a scheme; the next larger one that is left where that is none of its options."""
     return np.array([_pick(group, scheme) for group, scheme in zip(space.groups, wanted, strict=True)], np.int64)
@@ -162,8 +179,6 @@ def _pick(group: Group, scheme: str) -> int:
 
 def _closest(options: Sequence[Option], scheme: str) -> int:
     """Return the smallest option of at least as many levels as ``scheme``, the largest if there is none."""
-    from workbench.numerics.formats import parse_scheme
-
     def levels(name: str) -> float:
         return math.inf if name == KEEP else float(parse_scheme(name).values().size)
 

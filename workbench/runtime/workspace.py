@@ -15,7 +15,7 @@ from workbench.errors import WorkbenchError
 from workbench.models.layer import Layer
 from workbench.numerics.ranges import Range
 from workbench.planning.plan import Assignment, Plan, changed_names, resolve, resolve_some
-from workbench.planning.totals import Ledger, Totals
+from workbench.planning.totals import Ledger, Totals, plan_totals
 from workbench.storage.session import Session
 
 MAX_UNDO = 500
@@ -178,13 +178,17 @@ def _resolved(old: State, new: State) -> State:
         assignments = resolve(new.session.plan, new.session.model.layers)
     except WorkbenchError as error:
         return replace(new, assignments={}, totals=None, ledger=None, plan_error=str(error))
-    ledger = Ledger.of(new.session.model, assignments, new.session.sensitivities.get(new.metric))
+    table = new.session.sensitivities.get(new.metric)
+    if new.session.plan.transforms:
+        sums = plan_totals(new.session.model, new.session.plan, table)
+        return replace(new, assignments=assignments, totals=sums, ledger=None, plan_error="")
+    ledger = Ledger.of(new.session.model, assignments, table)
     return replace(new, assignments=assignments, totals=ledger.totals, ledger=ledger, plan_error="")
 
 
 def _edited(old: State, session: Session) -> dict[str, Any] | None:
     """Return the fields of the state after an edit of a few exact names; None if the whole plan must be resolved."""
-    if old.session is None or old.ledger is None:
+    if old.session is None or old.ledger is None or session.plan.transforms:
         return None
     names = changed_names(old.session.plan, session.plan)
     by_name = session.model.by_name

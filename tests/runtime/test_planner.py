@@ -1,0 +1,85 @@
+"""Searches with targets, locks, times and strategies on a tiny Llama, and its error budget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from workbench.errors import MissingResultError, PlanError
+from workbench.models.model import Model
+from workbench.models.summary import quantizable
+from workbench.planning.budgets import Budgets, MeasuredTimes, plan_microseconds
+from workbench.planning.plan import KEEP, Plan, resolve
+from workbench.planning.totals import plan_totals
+from workbench.runtime import planner, tasks
+from workbench.runtime.model_cache import ModelCache
+from workbench.storage.session import Session
+
+SCHEMES = ("int3-g32-asym", "int4-g32", "int8-channel")
+
+
+@pytest.fixture(scope="module")
+def model(llama: Path) -> Model:
+    return tasks.open(llama)
+
+
+@pytest.fixture(scope="module")
+def scored(model: Model, tokens: Path) -> Session:
+    session = tasks.calibrate(model, tokens, batch_size=4)
+    session = tasks.sensitivity(session, "weight_error", model=model, schemes=SCHEMES)
+    return tasks.sensitivity(session, model=model, schemes=SCHEMES)
+
+
+def test_locks_and_targets_hold(scored: Session) -> None:
+    plan = planner.find_plan(scored, Budgets(bits_per_weight=30.0), target="torchao", lock=["*.mlp.*"])
+    given = {name: a.weights for name, a in resolve(plan, scored.model.layers).items()}
+    assert {scheme for name, scheme in given.items() if ".mlp." in name} == {KEEP}
+    assert set(given.values()) <= {"int4-g32", "int8-channel", KEEP} and len(set(given.values())) > 1
+    with pytest.raises(PlanError, match=r"the lock '\*.nope' matches no layer"):
+        planner.find_plan(scored, Budgets(bits_per_weight=8.0), lock=["*.nope"])
+    with pytest.raises(PlanError, match="no target 'vlm'; the closest are vllm"):
+        planner.find_plan(scored, Budgets(bits_per_weight=8.0), target="vlm")
+
+
+def test_microseconds_are_measured_at_the_batch_and_kept(scored: Session) -> None:
+    timings = planner.candidate_timings(scored, SCHEMES, batch=4, repeats=3)
+    session = replace(scored, timings=timings)
+    times = MeasuredTimes.from_timings(timings, 4)
+    fast = planner.find_plan(session, Budgets(loss=1e9), minimise="microseconds", batch=4)
+    kept = resolve(Plan(), scored.model.layers)
+    found = resolve(fast, scored.model.layers)
+    assert plan_microseconds(scored.model, found, times) <= plan_microseconds(scored.model, kept, times)
+    assert planner.candidate_timings(session, SCHEMES, batch=4) == timings
+
+
+def test_strategies_are_compared_at_one_size(scored: Session) -> None:
+    budget, losses = Budgets(bits_per_weight=9.0), {}
+    for name in ("optimal", "threshold", "top-k"):
+        sums = plan_totals(
+            scored.model, planner.find_plan(scored, budget, strategy_name=name), scored.sensitivities["predicted_kl"]
+        )
+        assert sums.bits_per_weight <= 9.0 and sums.predicted is not None
+        losses[name] = sums.predicted
+    assert losses["optimal"] == min(losses.values())
+    with pytest.raises(PlanError, match="minimises nothing"):
+        planner.find_plan(scored, budget, strategy_name="top-k", minimise="nbytes")
+
+
+def test_the_error_budget_predicts_what_is_measured(model: Model, scored: Session) -> None:
+    plan = Plan.uniform(quantizable(scored.model.layers), "int8-channel")
+    session = replace(scored, plan=plan)
+    models = ModelCache()
+    models.put(model)
+    request = planner.MeasureErrorBudget(session=session, samples=4)
+    assert plan.name in request.title
+    found = request.run(models, lambda *_: None)
+    assert found.predicted is not None
+    assert np.allclose(found.predicted.decibels, found.measured.decibels, atol=1.5)
+    assert found.measured.blocks[-1] == "output" and (found.measured.decibels > 20).all()
+    again = planner.error_budget(session, model=model, gains=found.gains, samples=4)
+    assert (again.measured.noise == found.measured.noise).all()
+    with pytest.raises(MissingResultError, match="calibrate first"):
+        planner.error_budget(replace(session, calibration=None), model=model)

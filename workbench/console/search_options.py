@@ -1,0 +1,71 @@
+"""What ``workbench plan`` asks beyond a size: targets, locks, time, loss, what to minimise, simple strategies."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from workbench.progress import Progress
+
+if TYPE_CHECKING:
+    from workbench.planning.plan import Plan
+    from workbench.storage.session import Session
+
+BUDGETS = ("bits_per_weight", "size", "uniform", "microseconds", "loss")
+
+
+def add_search_options(entry: argparse.ArgumentParser) -> None:
+    """Add the options; one budget at least is needed, which ``find`` checks."""
+    from workbench.planning.budgets import GOALS
+    from workbench.planning.strategies import STRATEGIES
+
+    entry.add_argument("--microseconds", type=_above_zero, metavar="US", help="kernel time of all timed layers")
+    entry.add_argument("--loss", type=_above_zero, metavar="L", help="predicted loss, in the unit of the table")
+    entry.add_argument("--batch", type=int, default=1, metavar="N", help="input rows that kernels are timed at (1)")
+    entry.add_argument("--minimise", choices=GOALS, default="loss", help="what the budgets leave open (default loss)")
+    entry.add_argument(
+        "--strategy", choices=[member.name for member in STRATEGIES], default="optimal",
+        help="a simple rule to compare with, instead of the search (default optimal)",
+    )  # fmt: skip
+    entry.add_argument("--target", metavar="NAME", help="only what this runs: vllm, gguf, nvidia-9.0, vllm@nvidia-9.0")
+    entry.add_argument(
+        "--lock", action="append", default=[], metavar="PATTERN",
+        help="layers that keep what the session's plan gives them; may be repeated",
+    )  # fmt: skip
+    entry.set_defaults(refuse=entry.error)
+
+
+def find(session: Session, options: argparse.Namespace, progress: Progress) -> Plan:
+    """Search as the options say; a usage error without any budget."""
+    from workbench.planning.budgets import Budgets
+    from workbench.runtime.planner import find_plan
+
+    check(options)
+    budgets = Budgets(
+        nbytes=options.size, bits_per_weight=options.bits_per_weight, microseconds=options.microseconds,
+        loss=options.loss,
+    )  # fmt: skip
+    return find_plan(
+        session, budgets, minimise=options.minimise, strategy_name=options.strategy, metric=options.metric,
+        schemes=options.schemes, target=options.target, lock=options.lock, batch=options.batch, progress=progress,
+    )  # fmt: skip
+
+
+def check(options: argparse.Namespace) -> None:
+    """End with a usage error if there is no budget, or if ``--uniform`` meets options that it takes no notice of."""
+    given = [name for name in BUDGETS if getattr(options, name) is not None]
+    if not given and options.strategy == "optimal":
+        options.refuse("one of --bits-per-weight, --size, --microseconds, --loss or --uniform is needed")
+    others = len(given) > 1 or options.target or options.lock or options.strategy != "optimal"
+    if options.uniform and (others or options.minimise != "loss"):
+        options.refuse("--uniform searches nothing, so it goes with no budget, target, lock or strategy")
+
+
+def _above_zero(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not above zero")
+    return value
