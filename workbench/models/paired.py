@@ -1,0 +1,100 @@
+"""Differences between two candidates on the same samples, and whether the samples resolve them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from workbench.errors import DataError
+from workbench.models.bootstrap import RESAMPLES, weighted_mean
+from workbench.models.evaluation import Metric
+
+_CELLS = 1 << 22
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """``value = first - second`` of one metric, with the 95 % bootstrap interval over ``samples`` paired samples.
+
+    ``needed`` estimates how many samples like these would resolve a difference of this size: the interval narrows with
+    the square root of their number.  Infinite where there is no difference at all.
+    """
+
+    name: str
+    unit: str
+    value: float
+    low: float
+    high: float
+    samples: int
+    needed: float
+
+    @property
+    def resolved(self) -> bool:
+        """Whether the interval excludes 0."""
+        return self.low > 0.0 or self.high < 0.0
+
+    def sentence(self) -> str:
+        """Return the finding in words."""
+        unit = f" {self.unit}" if self.unit else ""
+        figures = f"{self.name}: {self.value:+.4g}{unit} (95 % between {self.low:+.4g} and {self.high:+.4g}); "
+        if self.resolved:
+            return f"{figures}this difference is resolved with {self.samples} samples"
+        found = f"{figures}this difference is not resolved with {self.samples} samples"
+        if math.isfinite(self.needed) and self.needed > self.samples:
+            return f"{found}; about {math.ceil(self.needed)} would be needed"
+        return found
+
+
+def paired_difference(
+    first: np.ndarray,
+    second: np.ndarray,
+    *,
+    name: str,
+    unit: str = "",
+    weights: np.ndarray | None = None,
+    seed: int = 0,
+    transform: Callable[[np.ndarray], np.ndarray] = lambda mean: mean,
+) -> Difference:
+    """Return ``transform(mean of first) - transform(mean of second)``, both drawn with the same samples.
+
+    ``first`` and ``second`` float64 ``[samples]``, one value for each sample; ``weights`` what each counts (tokens).
+    Raises DataError where the samples do not pair.
+    """
+    if first.shape != second.shape or first.ndim != 1 or not first.size:
+        raise DataError(f"{name}: the samples do not pair; got {first.shape} and {second.shape}")
+    weights = np.ones(first.size) if weights is None else weights.astype(np.float64)
+    value = _change(transform, weighted_mean(first, weights), weighted_mean(second, weights))
+    drawn = np.concatenate([
+        transform(draws @ (first * weights) / (draws @ weights))
+        - transform(draws @ (second * weights) / (draws @ weights))
+        for draws in _draws(first.size, seed)
+    ])  # fmt: skip
+    low, high = (float(bound) for bound in np.quantile(drawn, [0.025, 0.975]))
+    half = (high - low) / 2.0
+    needed = first.size * (half / abs(value)) ** 2 if value else math.inf
+    return Difference(name=name, unit=unit, value=value, low=low, high=high, samples=first.size, needed=needed)
+
+
+def between(first: Metric, second: Metric, seed: int = 0) -> Difference:
+    """Return the difference of one metric between two evaluations on the same samples; DataError for other metrics."""
+    if first.name != second.name:
+        raise DataError(f"{first.name} and {second.name} are different metrics")
+    transform = np.exp if first.name == "perplexity" else lambda mean: mean
+    return paired_difference(
+        first.per_sample, second.per_sample, name=first.name, unit=first.unit, seed=seed, transform=transform
+    )
+
+
+def _change(transform: Callable[[np.ndarray], np.ndarray], first: float, second: float) -> float:
+    return float(transform(np.array(first))) - float(transform(np.array(second)))
+
+
+def _draws(count: int, seed: int) -> list[np.ndarray]:
+    """Return how often each sample is drawn, float64 ``[resamples, count]`` in pieces."""
+    rng = np.random.default_rng(seed)
+    step = max(_CELLS // count, 1)
+    sizes = [min(step, RESAMPLES - start) for start in range(0, RESAMPLES, step)]
+    return [rng.multinomial(count, np.full(count, 1.0 / count), size=size).astype(np.float64) for size in sizes]
