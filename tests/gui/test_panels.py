@@ -279,6 +279,6 @@ def test_a_locked_out_action_says_why(live: Callable[..., None]) -> None:
         action = person.window.actions_by_id["calibrate"]
         assert not action.isEnabled() and "weights only" in action.toolTip()
         await person.act(lambda: person.window.show_panel("timing"))
-        assert "No CUDA device is present" in person.window.panels["timing"].empty_text
+        assert "No CUDA device is present" in person.window.panels["timing"].device.text()
 
     live(story)

@@ -1,4 +1,4 @@
-"""The whole job with mouse and keyboard, on the bundled classifier: open to export, and what reopening keeps."""
+"""The whole job with mouse and keyboard, on the bundled models: open to export, and what reopening keeps."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit
 
 from tests.gui.conftest import Person
+from workbench.runtime.engine import Engine
 
-MODEL = "demo:digits-classifier"
-SAMPLES = "24"
+SAMPLES = "6"
 
 
 async def _start(person: Person, samples: bool = True) -> None:
@@ -24,10 +25,10 @@ async def _start(person: Person, samples: bool = True) -> None:
     await person.click(dialog.start_button)
 
 
-async def _open(person: Person) -> None:
-    await person.act(lambda: person.window.commands.open_path(MODEL))
+async def _open(person: Person, model: str) -> None:
+    await person.act(lambda: person.window.commands.open_path(model))
     await person.until(lambda: person.state.session is not None)
-    assert "digits" in person.window.windowTitle()
+    assert model.removeprefix("demo:") in person.window.windowTitle()
     person.picture("opened")
 
 
@@ -127,10 +128,11 @@ async def _export(person: Person, folder: Path) -> None:
     person.picture("exported")
 
 
-def test_the_whole_thread(live: Callable[..., None], tmp_path: Path) -> None:
+@pytest.mark.parametrize("model", ["demo:digits-classifier", "demo:language-model"])
+def test_the_whole_thread(live: Callable[..., None], tmp_path: Path, model: str) -> None:
     async def story(person: Person) -> None:
         person.picture("started")
-        await _open(person)
+        await _open(person, model)
         await _calibrate(person)
         await _score(person)
         await _edit(person)
@@ -141,4 +143,4 @@ def test_the_whole_thread(live: Callable[..., None], tmp_path: Path) -> None:
         await _export(person, tmp_path)
         assert not [message for message in person.desk.messages if message.level == "error"]
 
-    live(story)
+    live(story, engine=Engine() if model == "demo:language-model" else None)

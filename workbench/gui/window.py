@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from workbench.gui import dialogs, icons, settings, theme
-from workbench.gui.actions import ACTIONS, MENUS, Situation
+from workbench.gui.actions import ACTIONS, MENUS, Action, Situation
 from workbench.gui.commands import Commands
 from workbench.gui.desk import Desk, Message
 from workbench.gui.docks import Docks
@@ -91,7 +91,7 @@ class Window(QMainWindow):
             action.setObjectName(spec.id)
             action.setShortcut(QKeySequence(spec.shortcut))
             action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
-            action.triggered.connect(lambda _=False, spec=spec: spec.task(self.commands))
+            action.triggered.connect(partial(self._do, spec))
             self.addAction(action)
             self.actions_by_id[spec.id] = action
             if spec.separated:
@@ -171,13 +171,24 @@ class Window(QMainWindow):
         self._show_title(state)
         self._shown.state = state
 
-    def _enable_actions(self) -> None:
+    def _situation(self) -> Situation:
         views = self.desk.jobs.views
-        now = Situation(
+        return Situation(
             state=self.desk.workspace.state,
             running=any(view.status in ("running", "queued") for view in views),
             failed=any(view.status in ("failed", "cancelled") for view in views),
         )
+
+    def _do(self, spec: Action, _checked: bool = False) -> None:
+        """Do what an action says; it may have become impossible since the window was last drawn."""
+        reason = spec.enabled_when(self._situation())
+        if reason is None:
+            spec.task(self.commands)
+        else:
+            self.desk.say(f"{plain(spec.text)}: not now", reason)
+
+    def _enable_actions(self) -> None:
+        now = self._situation()
         for spec in ACTIONS:
             action, reason = self.actions_by_id[spec.id], spec.enabled_when(now)
             action.setEnabled(reason is None)

@@ -167,8 +167,11 @@ class ParetoPanel(Panel):
         if self.front is None or session is None:
             return
         table = session.sensitivities[self.desk.workspace.state.metric]
-        plan = pareto(session.model, table, session.plan, session.locked).plan(index)
-        self.desk.take_plan(f"Take the plan of {self.front.bits_per_weight[index]:.3f} bits per weight", plan)
+        if index >= len(self.front):
+            return
+        fresh = pareto(session.model, table, session.plan, session.locked)  # locks may be newer than what is drawn
+        index = fresh.index_within(int(self.front.nbytes[index]))
+        self.desk.take_plan(f"Take the plan of {fresh.bits_per_weight[index]:.3f} bits per weight", fresh.plan(index))
 
 
 def _uniform(session: Session, table: Sensitivity) -> tuple[tuple[str, float, float], ...]:

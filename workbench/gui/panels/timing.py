@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QSplitter
+from PySide6.QtWidgets import QLabel, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
-from workbench.gui import quantities
+from workbench.gui import quantities, transitions
 from workbench.gui.desk import Desk
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.kernel_times import KernelTimes
@@ -56,26 +56,48 @@ class TimingPanel(Panel):
         splitter.setStretchFactor(0, 1)
         splitter.setStretchFactor(1, 1)
         splitter.setSizes([400, 400])
-        layout = self.column()
-        layout.addWidget(self.device)
-        layout.addWidget(splitter, 1)
+        times = QWidget()
+        column = QVBoxLayout(times)
+        column.setContentsMargins(0, 4, 0, 0)
+        column.addWidget(self.device)
+        column.addWidget(splitter, 1)
+        self.moves = RecordsView("Precision transitions", transitions.FIELDS)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.setAccessibleName("Views of the plan's cost")
+        self.tabs.addTab(times, "Kernels")
+        self.tabs.addTab(self.moves, "Precision")
+        self.tabs.setTabToolTip(1, "How many layers and bytes go from what to what")
+        self.column().addWidget(self.tabs)
+        self._splitter = splitter
         self.setFocusProxy(self.table)
 
     def redraw(self, old: State, new: State) -> None:
         """Show the timings."""
-        timings = new.session.timings if new.session else ()
-        if not timings:
+        if new.session is None:
             self.say_empty("Time the plan's kernels (F9) to compare them with floating point.\n\n" + _no_cuda(new))
-            self.plot.show_timings(())
             return
         self.say_empty("")
-        if old.session is not None and new.session is not None and old.session.timings is timings:
-            return
-        devices = ", ".join(sorted({one.device for one in timings}))
-        self._devices = f"Measured on {devices}. {_no_cuda(new, timings)}".strip()
-        self._show_devices()
+        if old.session is None or old.assignments is not new.assignments:
+            self.moves.show_records(transitions.transitions(new.session.model, new.assignments))
+        if old.session is None or old.session.timings is not new.session.timings:
+            self._show_timings(new)
+
+    def _show_timings(self, state: State) -> None:
+        assert state.session is not None
+        timings = state.session.timings
+        self._splitter.setVisible(bool(timings))
         self.table.show_records(timings)
         self.plot.show_timings(timings)
+        if not timings:
+            self._devices = ""
+            self.device.setText(
+                "Time the plan's kernels (F9) to compare them with floating point. " + _no_cuda(state)
+            )
+            return
+        devices = ", ".join(sorted({one.device for one in timings}))
+        self._devices = f"Measured on {devices}. {_no_cuda(state, timings)}".strip()
+        self._show_devices()
 
     def _show_devices(self) -> None:
         keys = ((self.colours.baseline, "floating point"), (self.colours.quantized, "quantized"))
@@ -86,7 +108,8 @@ class TimingPanel(Panel):
         """Redraw in other colours."""
         super().recolour(colours)
         self.plot.recolour(colours)
-        self._show_devices()
+        if self._devices:
+            self._show_devices()
 
 
 def _no_cuda(state: State, timings: tuple[Timing, ...] = ()) -> str:

@@ -1,0 +1,98 @@
+"""Anybody can use it: text stands out from its ground, everything to act on has a name, tab order reaches it all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSlider,
+    QAbstractSpinBox,
+    QComboBox,
+    QLineEdit,
+    QPlainTextEdit,
+    QScrollBar,
+    QWidget,
+)
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.gui import theme
+from workbench.gui.dialogs import FormDialog
+from workbench.gui.forms import Form
+from workbench.gui.options import CalibrateOptions, EvaluateOptions, ExportOptions, ScoreOptions, TimeOptions
+from workbench.gui.panels import PANELS
+from workbench.gui.plots.plot import Plot
+
+GROUNDS = ("window", "base", "alternate", "raised", "selection")
+ACTIVE = (
+    QAbstractButton, QAbstractItemView, QAbstractSlider, QAbstractSpinBox, QComboBox, QLineEdit, QPlainTextEdit, Plot,
+)  # fmt: skip
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of WCAG 2.1."""
+    made = QColor(colour)
+    parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+             for part in (made.redF(), made.greenF(), made.blueF())]  # fmt: skip
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+def contrast(a: str, b: str) -> float:
+    """Return the contrast ratio of WCAG 2.1, 1 to 21."""
+    high, low = sorted((luminance(a), luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_the_contrast_of_known_pairs() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21.0)
+    assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
+
+
+@pytest.mark.parametrize("colours", [theme.LIGHT, theme.DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("ground", GROUNDS)
+def test_text_stands_out(colours: theme.Colours, ground: str) -> None:
+    roles = ["text", "muted"]
+    if ground in ("window", "base", "alternate"):
+        roles += ["error", "warning", "good", "accent"]
+    for role in roles:
+        assert contrast(getattr(colours, role), getattr(colours, ground)) >= 4.5, (role, ground)
+    assert contrast(colours.on_accent, colours.accent) >= 4.5
+
+
+@pytest.mark.parametrize("colours", [theme.LIGHT, theme.DARK], ids=["light", "dark"])
+def test_labels_in_plots_stand_out(colours: theme.Colours) -> None:
+    for colour in (*colours.series, colours.baseline, colours.quantized, colours.predicted):
+        assert contrast(colour, colours.base) >= 4.5, colour
+
+
+def _unnamed(root: QWidget) -> list[QWidget]:
+    found = []
+    for kind in ACTIVE:
+        for widget in root.findChildren(kind):
+            inner = isinstance(widget.parent(), QAbstractSpinBox | QLineEdit | QComboBox)
+            inner = inner or isinstance(widget, QScrollBar) or widget.objectName().startswith("qt_") or type(widget).__name__ in (
+                "QTableCornerButton", "QComboBoxListView", "QHeaderView",
+            )  # fmt: skip
+            popup = widget.window() is not root.window()
+            text = widget.text() if isinstance(widget, QAbstractButton) else ""
+            if not (inner or popup or widget.accessibleName() or text):
+                found.append(widget)
+    return found
+
+
+def test_every_widget_to_act_on_has_a_name(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        for spec in PANELS:
+            await person.act(lambda name=spec.id: person.window.show_panel(name))
+        assert not _unnamed(person.window)
+        for options in (CalibrateOptions(), EvaluateOptions(), ExportOptions(), ScoreOptions(), TimeOptions()):
+            form = FormDialog(person.window, "t", "t", Form(options), "Start")
+            assert not _unnamed(form), type(options)
+            form.deleteLater()
+
+    live(story)
