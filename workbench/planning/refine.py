@@ -1,0 +1,151 @@
+"""Measured losses where a decision is close: the predicted table first, then one cell after another.
+
+Which cells are measured, and in which order, follows from the prediction alone.  So a cancelled refinement, resumed
+with what it had, ends with the very bits of one that was never interrupted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from workbench.errors import PlanError
+from workbench.models.batches import Data, require_data
+from workbench.models.model import Model
+from workbench.models.summary import ModelSummary
+from workbench.numerics.curvature import Curvature
+from workbench.numerics.formats import parse_scheme
+from workbench.planning.measured import measured_rows
+from workbench.planning.sensitivity import METRICS, Sensitivity
+from workbench.progress import Progress, silent
+
+ROUND = 16
+"""So many cells are measured between two reports of the table."""
+
+
+def close_cells(
+    summary: ModelSummary, table: Sensitivity, bits_per_weight: float, *, tolerance: float = 0.3
+) -> list[tuple[str, str]]:
+    """Return the (layer, scheme) cells whose error could change the plan of this size, the closest decision first.
+
+    At the size's shadow price each layer takes the scheme of least ``loss + price * bits``.  A rival is close when
+    prediction errors of ``tolerance`` times both losses could reverse that order; then both cells are listed.  A layer
+    with an unknown cell is left out of the decision but for its known cells.
+    """
+    bits = _bits(summary, table)
+    price = _price(table.score, bits, bits_per_weight * sum(_weights(summary, table)))
+    total = np.where(np.isnan(table.score), np.inf, table.score) + price * bits
+    found: dict[tuple[str, str], float] = {}
+    for row, layer in enumerate(table.layers):
+        best = int(total[row].argmin())
+        if not np.isfinite(total[row, best]):
+            continue
+        for column, scheme in enumerate(table.schemes):
+            doubt = tolerance * (table.score[row, best] + table.score[row, column])
+            margin = total[row, column] - total[row, best]
+            if column == best or not margin < doubt:
+                continue
+            for cell in ((layer, table.schemes[best]), (layer, scheme)):
+                found[cell] = min(found.get(cell, np.inf), float(margin / doubt))
+    return sorted(found, key=lambda cell: (found[cell], table.row[cell[0]], table.column[cell[1]]))
+
+
+def refine(
+    model: Model,
+    table: Sensitivity,
+    data: Data,
+    cells: Sequence[tuple[str, str]],
+    *,
+    batch_size: int = 8,
+    algorithm: str = "rtn-clip",
+    curvature: Mapping[str, Curvature] | None = None,
+    previous: Sensitivity | None = None,
+    progress: Progress = silent,
+) -> Sensitivity:
+    """Measure ``cells`` in their order and return a table of measured losses, NaN elsewhere.
+
+    ``table`` gives layers and schemes.  ``progress`` is given the table so far; a cancelled call leaves it as the last
+    report had it, to be handed back as ``previous``.  Raises CannotRunError and DataError, PlanError for a ``previous``
+    of other data.
+    """
+    require_data(model, data, "a measured loss")
+    found = Sensitivity(
+        metric="measured_kl", unit=METRICS["measured_kl"], layers=table.layers, schemes=table.schemes,
+        score=np.full(table.score.shape, np.nan), samples=len(data), seed=table.seed, algorithm=algorithm,
+        data_hash=data.record.content_hash,
+    )  # fmt: skip
+    if previous is not None:
+        _take(found, previous)
+    open_ = [cell for cell in cells if np.isnan(found.of(*cell))]
+    for start in range(0, len(open_), ROUND):
+        wanted: dict[str, list[str]] = {}
+        for layer, scheme in open_[start : start + ROUND]:
+            wanted.setdefault(layer, []).append(scheme)
+        ordered = {name: wanted[name] for name in table.layers if name in wanted}
+
+        def tick(text: str, done: int = start) -> None:
+            progress(done / len(open_), text)
+
+        rows = measured_rows(
+            model, ordered, data, batch_size=batch_size, algorithm=algorithm, curvature=curvature or {}, tick=tick
+        )
+        for name, losses in rows:
+            for scheme, loss in losses.items():
+                found.score[found.row[name], found.column[scheme]] = loss
+            progress(start / len(open_), f"measured {name}", replace(found, score=found.score.copy()))
+    progress(1.0, "refined", replace(found, score=found.score.copy()))
+    return found
+
+
+def combined(table: Sensitivity, measured: Sensitivity) -> Sensitivity:
+    """Return measured losses where there are any, elsewhere the prediction times its scheme's median ratio to them.
+
+    The ratio is that of the scheme's own measured cells, or of all where the scheme has none: a calibrated prediction,
+    to be shown as such.
+    """
+    score = table.score.copy()
+    known = np.array([[measured.of(layer, scheme) for scheme in table.schemes] for layer in table.layers])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(table.score > 0, known / table.score, np.nan)
+    if not np.isfinite(ratios).any():
+        return replace(table, score=np.where(np.isnan(known), score, known))
+    everywhere = float(np.nanmedian(ratios))
+    for column in range(len(table.schemes)):
+        own = ratios[np.isfinite(ratios[:, column]), column]
+        score[:, column] *= float(np.median(own)) if own.size else everywhere
+    return replace(table, score=np.where(np.isnan(known), score, known))
+
+
+def _take(found: Sensitivity, previous: Sensitivity) -> None:
+    same = ("metric", "algorithm", "samples", "seed", "data_hash")
+    if any(getattr(previous, name) != getattr(found, name) for name in same):
+        raise PlanError("the measured table to go on with was made with other data or options; start a new one")
+    for row, layer in enumerate(found.layers):
+        found.score[row] = [previous.of(layer, scheme) for scheme in found.schemes]
+
+
+def _weights(summary: ModelSummary, table: Sensitivity) -> list[int]:
+    return [summary.by_name[name].parameters for name in table.layers]
+
+
+def _bits(summary: ModelSummary, table: Sensitivity) -> np.ndarray:
+    """Return the size of every cell in bits, float64 ``[layers, schemes]``."""
+    matrices = [summary.by_name[name].matrix for name in table.layers]
+    return np.array([[float(parse_scheme(scheme).bits(shape)) for scheme in table.schemes] for shape in matrices])
+
+
+def _price(score: np.ndarray, bits: np.ndarray, budget: float) -> float:
+    """Return the loss for each bit at which the layers' choices just fit into ``budget`` bits."""
+    loss = np.where(np.isnan(score), np.inf, score)
+    rows = np.flatnonzero(np.isfinite(loss).any(axis=1))
+    low, high = 0.0, float(np.nanmax(np.where(np.isfinite(loss), loss, 0.0))) + 1e-300
+    for _ in range(100):
+        price = (low + high) / 2
+        picks = (loss[rows] + price * bits[rows]).argmin(axis=1)
+        if bits[rows, picks].sum() > budget:
+            low = price
+        else:
+            high = price
+    return high
