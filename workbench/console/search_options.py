@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from workbench.progress import Progress
@@ -45,10 +49,29 @@ def find(session: Session, options: argparse.Namespace, progress: Progress) -> P
         nbytes=options.size, bits_per_weight=options.bits_per_weight, microseconds=options.microseconds,
         loss=options.loss,
     )  # fmt: skip
-    return find_plan(
-        session, budgets, minimise=options.minimise, strategy_name=options.strategy, metric=options.metric,
-        schemes=options.schemes, target=options.target, lock=options.lock, batch=options.batch, progress=progress,
-    )  # fmt: skip
+    with _output_of_libraries_as_errors():
+        return find_plan(
+            session, budgets, minimise=options.minimise, strategy_name=options.strategy, metric=options.metric,
+            schemes=options.schemes, target=options.target, lock=options.lock, batch=options.batch, progress=progress,
+        )  # fmt: skip
+
+
+@contextmanager
+def _output_of_libraries_as_errors() -> Iterator[None]:
+    """Send what compiled code prints to standard error: HiGHS says now and then how it is getting on, and standard
+    output belongs to the result."""
+    sys.stdout.flush()
+    try:
+        kept = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # no such streams, as under a window
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def check(options: argparse.Namespace) -> None:

@@ -3,7 +3,7 @@
 Noise of different layers is independent to first order, so the noise at a block's output is the sum of what each layer
 before it sends there.  ``noise_gains`` measures how much, once for a model: it perturbs one layer's weights at a time
 by a little white noise and compares every block's output.  From then on the budget of any plan is a matrix product,
-numpy only: ``noise / signal at block b = sum over layers of gain[layer, b] * relative squared weight error of the layer``.
+numpy only: ``noise / signal at block b = sum over layers of gain[layer, b] * relative squared error of its weights``.
 ``measured_budget`` runs the model as it is and as quantized, and compares.
 """
 

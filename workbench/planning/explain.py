@@ -63,7 +63,8 @@ class Explanation:
             verdict = "less than" if self.bigger.price <= self.price else "more than"
             parts.append(
                 f"{self.bigger.scheme} would take {self.bigger.nbytes:,.0f} bytes more and avoid "
-                f"{self.bigger.loss:.3g}: {self.bigger.price:.3g} a byte, {verdict} the {self.price:.3g} that a byte buys elsewhere"
+                f"{self.bigger.loss:.3g}: {self.bigger.price:.3g} a byte, {verdict} the {self.price:.3g} that a byte "
+                "buys elsewhere"
             )
         if self.smaller:
             parts.append(

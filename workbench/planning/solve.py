@@ -1,7 +1,8 @@
-"""The multiple-choice knapsack with one or more limits, exactly: bound, reduce, and let HiGHS settle the rest.
+"""The multiple-choice knapsack with one or more limits, exactly: bound, reduce, settle the rest.
 
 Multipliers of the relaxation price the limits.  With a feasible plan at hand they prove of most choices that they are
-no part of any better one (Dyer, Kayal and Walker, 1984); what is left is a small integer programme.
+no part of any better one (Dyer, Kayal and Walker, 1984).  What is left is settled by dynamic programming where there is
+one limit, by HiGHS where there are several.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from workbench.planning.hull import walk
+from workbench.planning.states import settle
 
 SECONDS = 30.0
 """The longest that HiGHS may take; what it has found by then stands."""
@@ -153,6 +155,10 @@ def _settle(problem: Problem, picks: np.ndarray | None, prices: np.ndarray, gap:
     kept = real & (reduced - least <= gap * (1 + 1e-9) + 1e-300 + 1e-12 * np.abs(top))
     result = kept.argmax(axis=1).astype(np.int64)
     open_groups = np.flatnonzero(kept.sum(axis=1) > 1)
+    if len(problem.limits) == 1 and picks is not None:
+        found = _by_states(problem, kept, result, open_groups, picks, float(prices[0]))
+        if found is not None:
+            return found
     limits = np.array(problem.limits)
     for _ in range(3):  # again only if the solver's tolerance let something slip over a limit
         settled = _programme(problem, kept, result, open_groups, limits)
@@ -162,6 +168,26 @@ def _settle(problem: Problem, picks: np.ndarray | None, prices: np.ndarray, gap:
         if (over <= 0).all():
             return settled if picks is None or problem.total(settled) < problem.total(picks) else picks
         limits = limits - np.maximum(over, 0.0) * (1 + 1e-6)
+    return picks
+
+
+def _by_states(
+    problem: Problem, kept: np.ndarray, result: np.ndarray, open_groups: np.ndarray, picks: np.ndarray, price: float
+) -> np.ndarray | None:
+    """Settle the open groups by dynamic programming; None if that would be too much."""
+    closed = np.setdiff1d(np.arange(len(result)), open_groups)
+    cost, value = problem.costs[0], problem.value
+    rest = math.fsum(cost[closed, result[closed]])
+    best = problem.total(picks) - math.fsum(value[closed, result[closed]])
+    by_doubt = open_groups[np.argsort(-kept[open_groups].sum(axis=1), kind="stable")]
+    found = settle(value[by_doubt], cost[by_doubt], kept[by_doubt], price, problem.limits[0] - rest, best)
+    if found is None:
+        return None
+    for choice in found:
+        settled = result.copy()
+        settled[by_doubt] = choice
+        if problem.fits(settled):
+            return settled if problem.total(settled) < problem.total(picks) else picks
     return picks
 
 
