@@ -126,6 +126,12 @@ QW_INLINE Pack<float, 4> four_values(const float* x, long long thread, bool live
     return live ? load<float, 4>(x + 4 * thread) : Pack<float, 4>{{0, 0, 0, 0}};
 }
 
+// Below 2^-128 there is no inverse; such a scale is zero as a half anyway.
+QW_INLINE float inverse_of(float scale) {
+    const float inverse = 1.f / scale;
+    return is_finite(inverse) ? inverse : 0.f;
+}
+
 // Eight lanes a block, four values each.  The scale is the value of largest magnitude, the first of equals, over -8.
 QW_INLINE void quantize_q4_0_block(const float* x, uint8_t* out, long long count) {
     const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x, block = thread / 8;
@@ -140,7 +146,7 @@ QW_INLINE void quantize_q4_0_block(const float* x, uint8_t* out, long long count
         const float other = __shfl_xor_sync(ALL_LANES, largest, offset), signed_other = __shfl_xor_sync(ALL_LANES, peak, offset);
         if (other > largest || (other == largest && (lane & offset))) largest = other, peak = signed_other;
     }
-    const float scale = peak / -8.f, inverse = scale != 0.f ? 1.f / scale : 0.f;
+    const float scale = peak / -8.f, inverse = inverse_of(scale);
     uint32_t codes = 0;
 #pragma unroll
     for (int i = 0; i < 4; ++i)
@@ -168,7 +174,7 @@ QW_INLINE void quantize_q8_0_block(const float* x, uint8_t* out, long long count
     for (int i = 0; i < 4; ++i) largest = fmaxf(largest, fabsf(v.at[i]));
     largest = reduce_lanes<Max>(largest, 8);
     if (block >= count) return;
-    const float scale = largest / 127.f, inverse = scale != 0.f ? 1.f / scale : 0.f;
+    const float scale = largest / 127.f, inverse = inverse_of(scale);
     uint8_t* to = out + block * Q8_0::BYTES;
     if (lane == 0) *reinterpret_cast<__half*>(to) = __float2half_rn(scale);
     uint32_t word = 0;

@@ -149,7 +149,7 @@ def reference_quantize(x: torch.Tensor, name: str) -> torch.Tensor:
     blocks = x.reshape(-1, 32)
     if name == "q4_0":
         peak = blocks.gather(1, blocks.abs().argmax(1, keepdim=True))
-        scale = peak / -8
+        scale = torch.where(peak == 0, 0, peak) / -8  # of a block of zeros: minus zero, whatever their signs
         codes = (blocks * _inverse(scale) + 8.5).to(torch.int8).clamp_max(15).to(torch.uint8)
         codes = codes[:, :16] | codes[:, 16:] << 4
     else:
@@ -160,7 +160,8 @@ def reference_quantize(x: torch.Tensor, name: str) -> torch.Tensor:
 
 
 def _inverse(scale: torch.Tensor) -> torch.Tensor:
-    return torch.where(scale != 0, 1 / scale, 0)
+    inverse = 1 / scale
+    return torch.where(inverse.isfinite(), inverse, 0)
 
 
 def random_blocks(seed: int, rows: int, columns: int, name: str) -> torch.Tensor:
@@ -186,11 +187,13 @@ def prepare_dequantize(
 
 
 def prepare_quantize(on: Executor, seed: int, *, rows: int, columns: int, name: str) -> Problem:
-    """Draw values; the first block is zero, the second has its largest magnitude twice, with both signs."""
+    """Draw values; the first block is zero, the second has its largest magnitude twice, the last has halves."""
     x = drawn(on, seed, rows, columns)
     x[0, :32] = 0
     if columns > 32:
         x[0, 40], x[0, 63] = 9.0, -9.0
+        x[-1, -32:] = torch.arange(32) - 15.5
+        x[-1, -1] = 127
     written = rows * columns // 32 * FORMATS[name].size
     return Problem(
         launch=lambda: (quantize(x, name, on=on),), reference=lambda: (reference_quantize(x, name),),

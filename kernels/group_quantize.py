@@ -217,9 +217,10 @@ def prepare_quantize(
     on: Executor, seed: int, *, rows: int, columns: int, group: int, code: str, dtype: torch.dtype = torch.float32,
     static: bool = False,
 ) -> Problem:  # fmt: skip
-    """Draw a matrix whose first group is all zero, and whose last value is large."""
+    """Draw a matrix whose first group is too small for a scale, its first half zero, and whose last value is large."""
     x = drawn(on, seed, rows, columns, dtype=dtype)
-    x[0, :group], x[-1, -1] = 0, 50
+    x[0, :group], x[-1, -1] = 1e-39, 50
+    x[0, : group // 2] = 0
     scale = torch.full((1,), 3.0 / CODES[code].high, device=on.device)
     expected = reference_quantize(x, code, columns if static else group, scale if static else None)
 

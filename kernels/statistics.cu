@@ -75,8 +75,7 @@ QW_INLINE void summarize(const T* x, long long columns, int packed, double* out,
     for (long long i = packs * COUNT + first; i < columns; i += step)
         add<1, HISTOGRAM>(moments, Pack<T, 1>{{row[i]}}, own);
     write_block(moments, out + ((long long)blockIdx.y * gridDim.x + blockIdx.x) * RESULTS);
-    if (!HISTOGRAM) return;
-    __syncthreads();
+    if (!HISTOGRAM) return;  // write_block has waited for all threads' counts
     for (int i = threadIdx.x; i < BINS; i += blockDim.x) {
         unsigned all = 0;
         for (int copy = 0; copy < COPIES; ++copy) all += counts[copy * BINS + i];

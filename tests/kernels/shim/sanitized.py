@@ -6,11 +6,15 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import torch
 from workbench_kernels.catalog import CUDA_OPS
 from workbench_kernels.cuda_bench import check_results
+from workbench_kernels.launch import Launch
+from workbench_kernels.source import CudaSource
 
+from . import emulator
 from .emulator import Emulator
 
 
@@ -26,5 +30,13 @@ def main(file: str) -> None:
     print(f"checked {count} problems of {file}")
 
 
+def faulty() -> None:
+    """Write beyond the end of a tensor: the sanitizer must complain."""
+    emulator.FOLDER = Path(__file__).parent
+    source = CudaSource(file="faulty.cu", entries=("beyond_the_end",))
+    launch = Launch(entry="beyond_the_end", grid=(1, 1, 1), block=1024, arguments=(torch.zeros(1024),))
+    Emulator().run(source, launch)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1])
+    faulty() if sys.argv[1] == "--faulty" else main(sys.argv[1])

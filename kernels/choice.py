@@ -1,0 +1,46 @@
+"""The fastest of several kernels for one shape, by measurement, with the figures of all: the choice can be shown."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+
+from .bench import measure
+from .errors import BackendUnavailable
+from .linear import FP32
+from .op import Op
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Choice:
+    """``op`` was the fastest: median ``microseconds`` by name of kernel, and ``refused``, the reasons of the others."""
+
+    op: Op
+    microseconds: dict[str, float]
+    refused: dict[str, str]
+
+    def text(self) -> str:
+        """Return the choice in words."""
+        others = [f"{name} {time:.0f} us" for name, time in self.microseconds.items() if name != self.op.name]
+        refused = [f"{name}: {reason}" for name, reason in self.refused.items()]
+        own = f"{self.op.name} {self.microseconds[self.op.name]:.0f} us"
+        return "; ".join([own + (f" (slower: {', '.join(others)})" if others else ""), *refused])
+
+
+@functools.cache
+def fastest(candidates: tuple[Op, ...], rows: int, columns: int, batch: int, repeats: int = 7) -> Choice:
+    """Check and time every kernel that takes the shape; raises BackendUnavailable with all reasons if none does.
+
+    Measured once in a process for each shape: the machine does not change under it.
+    """
+    reasons = {op.name: op.available() or op.refuses(rows, columns) for op in candidates}
+    refused = {name: reason for name, reason in reasons.items() if reason}
+    able = [op for op in candidates if op.name not in refused]
+    if not able:
+        raise BackendUnavailable(f"no kernel takes {rows} x {columns}: " + "; ".join(map(": ".join, refused.items())))
+    times = {
+        op.name: float(np.median(measure(rows, columns, batch, op, FP32, repeats=repeats).kernel)) for op in able
+    }
+    return Choice(op=min(able, key=lambda op: times[op.name]), microseconds=times, refused=refused)

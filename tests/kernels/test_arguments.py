@@ -1,0 +1,192 @@
+"""Bad arguments: a named error that says what came and what was expected, before anything is launched."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from workbench_kernels import decode_attention, fp4_blocks, gemm8, gguf_blocks, group_quantize, statistics, w4a16
+from workbench_kernels.errors import ArgumentError
+
+
+class Nowhere:
+    """An executor that must not be reached."""
+
+    device = torch.device("cpu")
+    processors = 4
+
+    def empty(self, shape, dtype):
+        return torch.empty(*shape, dtype=dtype)
+
+    def run(self, source, launch):
+        raise AssertionError(f"{launch.entry} was launched")
+
+
+ON = Nowhere()
+X = torch.zeros(4, 64)
+MISALIGNED = torch.zeros(4 * 64 + 1)[1:].view(4, 64)
+HUGE = torch.empty(2**31, dtype=torch.int8, device="meta")
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (X.double(), "x is float64; expected float32 or float16 or bfloat16"),
+        (X.flatten(), r"x has shape \(256,\); expected \(any, any\)"),
+        (X.to("meta"), "x is on meta; the kernel runs on cpu"),
+        (torch.zeros(0, 64), r"x is empty \(shape \(0, 64\)\)"),
+        (X.T, "x is not contiguous"),
+        (MISALIGNED, "no multiple of 16 bytes"),
+        ([1.0, 2.0], "x is a list; expected a tensor"),
+    ],
+)
+def test_a_tensor_that_does_not_fit_is_named(x, message):
+    with pytest.raises(ArgumentError, match=message):
+        statistics.statistics(x, on=ON)
+    with pytest.raises(ArgumentError, match=message):
+        group_quantize.quantize(x, "int8", 64, on=ON)
+
+
+def test_more_than_two_to_the_thirty_first_elements_are_refused():
+    class Meta(Nowhere):
+        device = torch.device("meta")
+
+    with pytest.raises(ArgumentError, match="2147483648 elements; at most 2147483647"):
+        gguf_blocks.dequantize(HUGE.view(torch.uint8).view(-1, 2**11), "q4_0", torch.float32, on=Meta())
+
+
+@pytest.mark.parametrize(
+    ("code", "group", "message"),
+    [("int5", 64, "code is 'int5'; expected one of 'int8'"),
+     ("int8", 0, "group is 0; expected a positive multiple of 8"),
+     ("int8", 12, "group is 12; expected a positive multiple of 8"),
+     ("int4", 24, "group is 24, which does not divide the 64 columns")],
+)  # fmt: skip
+def test_groups_that_do_not_fit(code, group, message):
+    for action in (group_quantize.quantize, group_quantize.fake_quantize):
+        with pytest.raises(ArgumentError, match=message):
+            action(X, code, group, on=ON)
+
+
+def test_codes_scales_and_zeros_must_fit_each_other():
+    good = group_quantize.reference_quantize(X, "int4_asym", 32)
+    bad = [
+        ({"scales": good.scales[:, :1].contiguous()}, r"scales has shape \(4, 1\); expected \(4, 2\)"),
+        ({"zeros": None}, "int4_asym needs zeros"),
+        ({"codes": good.codes.view(torch.int8)}, "codes is int8; expected uint8"),
+        ({"group": 48}, "group is 48, which does not divide the 64 columns"),
+        ({"code": "int3"}, "code is 'int3'"),
+    ]
+    for change, message in bad:
+        fields = {name: getattr(good, name) for name in ("codes", "scales", "zeros", "code", "group")} | change
+        with pytest.raises(ArgumentError, match=message):
+            group_quantize.dequantize(group_quantize.Quantized(**fields), torch.float32, on=ON)
+    with pytest.raises(ArgumentError, match="dtype is torch.int32"):
+        group_quantize.dequantize(good, torch.int32, on=ON)
+
+
+def test_a_static_scale_is_one_float_on_the_device():
+    for scale, message in ((torch.ones(2), r"scale has shape \(2,\)"), (torch.ones(1).half(), "scale is float16")):
+        with pytest.raises(ArgumentError, match=message):
+            group_quantize.quantize_static(X, "e4m3", scale, on=ON)
+    with pytest.raises(ArgumentError, match="code is 'int4'"):
+        group_quantize.quantize_static(X, "int4", torch.ones(1), on=ON)
+
+
+def test_gguf_rows_are_whole_blocks():
+    with pytest.raises(ArgumentError, match="bytes of a row of q4_k is 145; expected a positive multiple of 144"):
+        gguf_blocks.dequantize(torch.zeros(2, 145, dtype=torch.uint8), "q4_k", torch.float32, on=ON)
+    with pytest.raises(ArgumentError, match="columns is 48; expected a positive multiple of 32"):
+        gguf_blocks.quantize(torch.zeros(2, 48), "q8_0", on=ON)
+    with pytest.raises(ArgumentError, match="format is 'q4_k'; expected one of 'q4_0', 'q8_0'"):
+        gguf_blocks.quantize(torch.zeros(2, 256), "q4_k", on=ON)
+
+
+def test_fp4_blocks_have_the_scales_of_their_format():
+    one = torch.ones(1)
+    bad = [
+        ((X, "fp4", None), "name is 'fp4'; expected one of 'mxfp4', 'nvfp4'"),
+        ((torch.zeros(2, 48), "mxfp4", None), "columns is 48; expected a positive multiple of 32"),
+        ((X, "mxfp4", one), "mxfp4 takes no tensor_scale"),
+        ((X, "nvfp4", None), "nvfp4 takes a tensor_scale"),
+        ((X, "nvfp4", torch.ones(2)), r"tensor_scale has shape \(2,\)"),
+    ]
+    for arguments, message in bad:
+        with pytest.raises(ArgumentError, match=message):
+            fp4_blocks.quantize(*arguments, on=ON)
+    q = fp4_blocks.reference_quantize(X, "mxfp4", None)
+    short = fp4_blocks.Fp4(name="mxfp4", codes=q.codes, scales=q.scales[:, :1].contiguous(), tensor_scale=None)
+    with pytest.raises(ArgumentError, match=r"scales has shape \(4, 1\); expected \(4, 2\)"):
+        fp4_blocks.dequantize(short, torch.float32, on=ON)
+
+
+CODES = torch.zeros(128, 128, dtype=torch.uint8)
+SCALES = torch.ones(128, 1).half()
+
+
+@pytest.mark.parametrize(
+    ("codes", "scales", "message"),
+    [
+        (CODES[:64], SCALES[:64], "rows is 64; expected a positive multiple of 128"),
+        (CODES.int(), SCALES, "codes are torch.int32"),
+        (CODES, torch.ones(128, 4).half(), "group is 32; expected one of 64, 128, 256"),
+        (CODES + 16, SCALES, "codes go to 16; 4 bits hold 0 to 15"),
+        (CODES, SCALES.float(), "scales torch.float32"),
+        (CODES, SCALES[:1], r"scales \(1, 1\) or zeros do not fit 128 rows"),
+    ],
+)
+def test_weights_that_cannot_be_packed(codes, scales, message):
+    with pytest.raises(ArgumentError, match=message):
+        w4a16.pack(codes, scales, None)
+
+
+def test_activations_must_fit_the_packed_weights():
+    packed = w4a16.pack(CODES, SCALES, None)
+    x = torch.zeros(2, 128).half()
+    short = x[:, :64].contiguous()
+    for wrong, message in ((x.float(), "x is float32; expected float16"), (short, r"expected \(any, 128\)")):
+        with pytest.raises(ArgumentError, match=message):
+            w4a16.linear(wrong, packed, on=ON)
+    with pytest.raises(ArgumentError, match=r"bias has shape \(3,\); expected \(128\)"):
+        w4a16.linear(x, packed, torch.zeros(3).half(), on=ON)
+    with pytest.raises(ArgumentError, match="kernel is 'few'; expected one of 'tile16'"):
+        w4a16.linear(torch.zeros(9, 128).half(), packed, on=ON, kernel="few")
+
+
+def test_operands_of_a_product_must_fit():
+    a, b = torch.zeros(4, 32, dtype=torch.int8), torch.zeros(6, 32, dtype=torch.int8)
+    left, right = torch.ones(4), torch.ones(6)
+    bad = [
+        ((a.float(), b, left, right), "a is float32; expected int8 or float8_e4m3fn"),
+        ((a, b.to(torch.float8_e4m3fn), left, right), "b is float8_e4m3fn; expected int8"),
+        ((a[:, :24].contiguous(), b, left, right), "K, the columns of a, is 24; expected a positive multiple of 16"),
+        ((a, b[:, :16].contiguous(), left, right), r"b has shape \(6, 16\); expected \(any, 32\)"),
+        ((a, b, right, right), r"left has shape \(6,\); expected \(4\)"),
+        ((a, b, left, right, right.half()), "bias is float16; expected float32"),
+    ]
+    for arguments, message in bad:
+        with pytest.raises(ArgumentError, match=message):
+            gemm8.gemm(*arguments, on=ON)
+    with pytest.raises(ArgumentError, match="side is 96"):
+        gemm8.gemm(a, b, left, right, side=96, on=ON)
+    with pytest.raises(ArgumentError, match="out is torch.float32"):
+        gemm8.gemm(a, b, left, right, out=torch.float32, on=ON)
+    with pytest.raises(ArgumentError, match="the dtype of a is torch.int8"):
+        gemm8.gemm_wgmma(a, b, left, right, on=ON)
+
+
+def test_query_and_cache_must_fit():
+    keys, scales = torch.zeros(5, 2, 64, dtype=torch.int8), torch.ones(5, 2)
+    query = torch.zeros(4, 64).half()
+    good = decode_attention.Cache(keys=keys, values=keys, key_scales=scales, value_scales=scales)
+    for wrong, message in (
+        (torch.zeros(3, 64).half(), "the heads of query is 3; expected a positive multiple of 2"),
+        (torch.zeros(4, 80).half(), "D, the columns of query, is 80; expected one of 64, 128"),
+        (query.float(), "query is float32"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            decode_attention.attend(wrong, good, on=ON)
+    mixed = decode_attention.Cache(
+        keys=keys, values=keys.to(torch.float8_e4m3fn), key_scales=scales, value_scales=scales[:4]
+    )
+    with pytest.raises(ArgumentError, match="values is float8_e4m3fn; expected int8"):
+        decode_attention.attend(query, mixed, on=ON)

@@ -1,0 +1,44 @@
+"""Bugs seeded into the kernels are noticed by the emulated checks: the checks can fail."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .shim.emulator import missing
+from .shim.mutants import MUTANTS
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+
+QUICK = (
+    "statistics: a barrier is missing before warps are joined", "int4: nibbles exchanged",
+    "gemm: waits for one copy too few", "attention: sums are not rescaled",
+)  # fmt: skip
+
+
+def run(names: list[str]) -> dict[str, str | None]:
+    command = [sys.executable, "-m", "tests.kernels.shim.mutants", *names]
+    root = Path(__file__).parent.parent.parent
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=True)
+    found: dict[str, str | None] = json.loads(done.stdout)
+    return found
+
+
+def test_some_seeded_bugs_are_noticed():
+    found = run(list(QUICK))
+    assert set(found) == set(QUICK)
+    assert all(found.values()) and not any(str(what).startswith("ERROR") for what in found.values()), found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_every_seeded_bug_is_noticed_or_explained():
+    found = run([mutant.name for mutant in MUTANTS])
+    assert len(found) == len(MUTANTS) >= 20
+    assert not [name for name, what in found.items() if str(what).startswith("ERROR")], found
+    unnoticed = {name for name, what in found.items() if what is None}
+    assert unnoticed == {mutant.name for mutant in MUTANTS if mutant.explained}
