@@ -28,7 +28,7 @@ def random_problem(groups: int, choices: int, seed: int, correlated: bool = Fals
 @pytest.mark.parametrize("correlated", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_dynamic_programming_and_highs_agree(seed: int, correlated: bool, monkeypatch: pytest.MonkeyPatch):
-    value, cost = random_problem(12 if correlated else 40, 6, seed, correlated)
+    value, cost = random_problem(7 if correlated else 40, 5, seed, correlated)
     limit = math.floor(0.4 * cost.max(axis=1).sum() + 0.6 * cost.min(axis=1).sum())
     problem = Problem(value=value, costs=(cost,), limits=(limit,))
     ours = solve(problem)

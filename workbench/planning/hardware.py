@@ -90,7 +90,8 @@ def hardware_from(document: Mapping[str, Any]) -> Hardware:
 
 
 def _acceptance(entry: Mapping[str, Any]) -> Acceptance:
-    return Acceptance(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})
+    fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    return Acceptance(**fields)
 
 
 def estimate(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -94,7 +95,7 @@ class Threshold:
             ]
             return _picks(space, wanted)
 
-        return _first_that_fits(space, table, [lambda f=f: picks(f) for f in factors], budgets, self.name)
+        return _first_that_fits(space, table, [partial(picks, factor) for factor in factors], budgets, self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +124,7 @@ class TopK:
             return _picks(space, [better if n in chosen else smaller for n in range(len(space.groups))])
 
         counts = [self.count] if not budgets else range(len(space.groups), -1, -1)
-        return _first_that_fits(space, table, [lambda c=c: picks(c) for c in counts], budgets, self.name)
+        return _first_that_fits(space, table, [partial(picks, count) for count in counts], budgets, self.name)
 
 
 STRATEGIES: tuple[Strategy, ...] = (Optimal(), Threshold(), TopK())
