@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
-from workbench.models.batches import samples_of, token_mask
 from workbench.numerics.statistics import BINS, LayerStatistics
 
 if TYPE_CHECKING:
+    import torch
+
     from workbench.models.model import Batch
 
 SETTLED = 0.05
@@ -85,8 +85,34 @@ class Saturation:
         return f"{found} by more than {SETTLED:.0%}: {verdict}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CalibrationQuality:
+    """What calibration data hold, how much of the evaluation data they cover, and whether they are enough.
+
+    ``distances`` maps (layer, tap) to the earth mover's distance of its values between calibration and evaluation, in
+    standard deviations, farthest first.
+    """
+
+    calibration: Contents
+    evaluation: Contents
+    coverage: Coverage
+    saturation: Saturation
+    distances: Mapping[tuple[str, str], float]
+
+    def sentence(self) -> str:
+        """Return the verdict in words, with the tensor that the data stand for least."""
+        key, distance = next(iter(self.distances.items()), (("", ""), float("nan")))
+        farthest = f"the {key[1]} of {key[0]} by {distance:.2f} standard deviations"
+        more = f"; farthest from the evaluation data: {farthest}" if self.distances else ""
+        return self.saturation.sentence() + more
+
+
 def contents(batches: Iterable[Batch], vocabulary: int = 0) -> Contents:
     """Count tokens, lengths and labels; padding is left out.  Ids from ``vocabulary`` on make the count longer."""
+    import torch
+
+    from workbench.models.batches import samples_of, token_mask
+
     tokens = torch.zeros(vocabulary, dtype=torch.int64)
     lengths: list[torch.Tensor] = []
     classes: dict[int, int] = {}
@@ -109,7 +135,9 @@ def contents(batches: Iterable[Batch], vocabulary: int = 0) -> Contents:
 def _labels(batch: Batch) -> tuple[list[int], list[int]]:
     if "labels" not in batch:
         return [], []
-    labels, counts = torch.unique(batch["labels"].reshape(-1), return_counts=True)  # type: ignore[no-untyped-call]
+    import torch
+
+    labels, counts = torch.unique(batch["labels"].reshape(-1), return_counts=True)
     return labels.tolist(), counts.tolist()
 
 

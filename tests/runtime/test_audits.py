@@ -1,0 +1,50 @@
+"""The checks on the bundled classifier, end to end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from workbench.errors import MissingResultError
+from workbench.planning.plan import Plan
+from workbench.runtime import audits, tasks
+
+
+@pytest.fixture(scope="module")
+def judged():
+    model = tasks.open("demo:digits-classifier")
+    session = tasks.calibrate(model, samples=64, batch_size=16)
+    return model, tasks.sensitivity(session, model=model, schemes=("int3-channel", "int8-channel"), batch_size=16)
+
+
+def test_an_audit_stands_beside_the_prediction(judged) -> None:
+    model, session = judged
+    plan = Plan.uniform(session.model.layers, "int3-channel")
+    found = audits.audit_plan(session, plan, model=model, samples=48, batch_size=16)
+    assert found.samples == 48 and np.isfinite(found.predicted_sum)
+    assert 0.2 < found.correction < 5.0
+    assert found.whole > 0 and (found.alone > 0).all()
+
+
+def test_calibration_data_are_judged(judged) -> None:
+    model, session = judged
+    found = audits.calibration_quality(session, model=model, samples=64, batch_size=8)
+    assert found.saturation.samples == (8, 16, 32, 64)
+    assert found.coverage.classes == 1.0 and sum(found.calibration.classes.values()) == 64
+    assert 0 <= next(iter(found.distances.values())) < 1.0
+    assert "samples" in found.sentence() and "standard deviations" in found.sentence()
+
+
+def test_close_cells_are_measured_and_kept(judged) -> None:
+    model, session = judged
+    first = audits.refine_table(session, 5.0, model=model, samples=32, batch_size=16, tolerance=3.0)
+    table = first.sensitivities["measured_kl"]
+    assert np.isfinite(table.score).any()
+    again = audits.refine_table(first, 5.0, model=model, samples=32, batch_size=16, tolerance=3.0)
+    assert again.sensitivities["measured_kl"].score.tobytes() == table.score.tobytes()
+
+
+def test_what_is_missing_is_named(judged) -> None:
+    model, _ = judged
+    with pytest.raises(MissingResultError, match="calibrate first"):
+        audits.calibration_quality(tasks.start(model), model=model)

@@ -1,0 +1,70 @@
+"""The measurements of an audit: every layer alone, all together, and all but one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from workbench.errors import PlanError
+from workbench.models.batches import Data, require_data, units_of
+from workbench.models.divergence import sample_divergence
+from workbench.models.model import Model
+from workbench.planning.audit import Audit
+from workbench.planning.measured import Tick, replaced_rows
+from workbench.progress import Progress, silent
+
+
+def audit(
+    model: Model,
+    weights: Mapping[str, torch.Tensor],
+    data: Data,
+    *,
+    predicted: Mapping[str, float] | None = None,
+    batch_size: int = 8,
+    progress: Progress = silent,
+) -> Audit:
+    """Measure ``weights`` (layer to its quantized matrix) one by one, all together, and all but one.
+
+    ``predicted`` maps layers to the loss that a table gives them.  Raises PlanError if nothing is quantized,
+    CannotRunError and DataError.
+    """
+    require_data(model, data, "an audit of the plan")
+    layers = tuple(weights)
+    if not layers:
+        raise PlanError("the plan quantizes no layer, so there is nothing to audit")
+    done = 0
+    total = (2 * len(layers) + 1) * -(-len(data) // batch_size)
+
+    def tick(text: str) -> None:
+        nonlocal done
+        progress(min(done / total, 1.0), text)
+        done += 1
+
+    wanted = dict.fromkeys(layers, ("",))
+    rows = replaced_rows(model, wanted, lambda name, key: weights[name], data, batch_size=batch_size, tick=tick)
+    alone = {name: losses[""] for name, losses in rows}
+    views = [model.with_weights(weights)]
+    views += [model.with_weights({name: weights[name] for name in layers if name != left}) for left in layers]
+    whole, *without = _losses(model, views, data, batch_size, tick)
+    found = predicted or {}
+    return Audit(
+        layers=layers, predicted=np.array([found.get(name, np.nan) for name in layers]),
+        alone=np.array([alone[name] for name in layers]), joined=whole - np.array(without), whole=whole,
+        samples=len(data),
+    )  # fmt: skip
+
+
+def _losses(model: Model, views: list[Model], data: Data, batch_size: int, tick: Tick) -> list[float]:
+    """Return each view's divergence from the model, in nats per unit."""
+    sums, units = [0.0] * len(views), 0
+    with torch.no_grad():
+        for number, batch in enumerate(data.batches(batch_size)):
+            reference = model.run(batch)
+            units += units_of(batch, model.summary)
+            for index, view in enumerate(views):
+                tick(f"the plan as a whole, batch {number + 1}")
+                output = view.run(batch)
+                sums[index] += float(sample_divergence(reference, output, batch, model.summary.output).sum())
+    return [total / units for total in sums]

@@ -1,0 +1,114 @@
+"""Checks that a person may ask for: does a plan's loss add up, are the data enough, which cells decide."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.errors import CannotRunError, MissingResultError
+from workbench.models.data_quality import CalibrationQuality, contents, coverage, distances, saturation
+from workbench.numerics.formats import parse_scheme
+from workbench.planning.plan import Plan
+from workbench.progress import Progress, part_of, silent
+from workbench.runtime import session_data, tasks
+from workbench.storage.session import Session
+
+if TYPE_CHECKING:
+    from workbench.models.model import Model
+    from workbench.planning.audit import Audit
+
+
+def audit_plan(
+    session: Session,
+    plan: Plan | None = None,
+    *,
+    model: Model | None = None,
+    data: str | Path | None = None,
+    samples: int | None = None,
+    batch_size: int = 8,
+    trust: bool = False,
+    progress: Progress = silent,
+) -> Audit:
+    """Measure the plan's weights one by one, all together and all but one, beside the predicted losses.
+
+    Raises PlanError if the plan quantizes nothing, CannotRunError, DataError and what quantizing raises.
+    """
+    from workbench.planning.auditing import audit
+
+    plan, model = plan or session.plan, model or tasks.reopen(session.model, trust=trust)
+    if model.summary.cannot_run is not None:
+        raise CannotRunError(f"{model.summary.name} cannot be audited: {model.summary.cannot_run}")
+    dataset = session_data.for_evaluation(model, session, data, samples=samples, seed=0)
+    quantized = tasks.quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.2))
+    weights = {name: parse_scheme(stored.scheme).decode(stored) for name, stored in quantized.tensors.items()}
+    table = session.sensitivities.get("predicted_kl")
+    predicted = {} if table is None else {name: table.of(name, t.scheme) for name, t in quantized.tensors.items()}
+    return audit(
+        quantized.rewritten(model), weights, dataset, predicted=predicted, batch_size=batch_size,
+        progress=part_of(progress, 0.2, 1.0),
+    )  # fmt: skip
+
+
+def calibration_quality(
+    session: Session,
+    *,
+    model: Model | None = None,
+    samples: int | None = None,
+    batch_size: int = 8,
+    trust: bool = False,
+    progress: Progress = silent,
+) -> CalibrationQuality:
+    """Judge the session's calibration data against its evaluation data; MissingResultError before a calibration."""
+    from workbench.models.calibrate import calibrate
+    from workbench.models.growing import statistics_by_step
+
+    if session.calibration is None:
+        raise MissingResultError("the calibration data are judged after a calibration; calibrate first")
+    model = model or tasks.reopen(session.model, trust=trust)
+    mine = session_data.recorded(model, session.calibration, samples=samples)
+    other = session_data.for_evaluation(model, session, None, samples=samples, seed=0)
+    steps = statistics_by_step(model, mine, batch_size=batch_size, progress=part_of(progress, 0.0, 0.6))
+    seen = calibrate(
+        model, other, batch_size=batch_size, curvature=False, progress=part_of(progress, 0.6, 1.0)
+    ).statistics
+    held, wanted = (contents(each.batches(batch_size)) for each in (mine, other))
+    return CalibrationQuality(
+        calibration=held, evaluation=wanted, coverage=coverage(held, wanted), saturation=saturation(steps),
+        distances=distances(steps[-1][1], seen),
+    )  # fmt: skip
+
+
+def refine_table(
+    session: Session,
+    bits_per_weight: float,
+    *,
+    model: Model | None = None,
+    samples: int | None = None,
+    batch_size: int = 8,
+    tolerance: float = 0.3,
+    trust: bool = False,
+    progress: Progress = silent,
+) -> Session:
+    """Measure the cells whose decision is close at ``bits_per_weight`` and return the session with them.
+
+    The table of ``measured_kl`` grows; a cancelled call's last report is such a table, and goes on from there.  Raises
+    MissingResultError without a predicted table.
+    """
+    from workbench.planning.refine import close_cells, refine
+
+    table = session.require_table("predicted_kl")
+    model = model or tasks.reopen(session.model, trust=trust)
+    if session.calibration is None:
+        raise MissingResultError("measured losses need calibration data; calibrate first")
+    dataset = session_data.recorded(model, session.calibration, samples=samples)
+    previous = session.sensitivities.get("measured_kl")
+    same = previous is not None and (previous.samples, previous.data_hash, previous.seed, previous.algorithm) == (
+        len(dataset), dataset.record.content_hash, table.seed, table.algorithm,
+    )  # fmt: skip
+    found = refine(
+        model, table, dataset, close_cells(model.summary, table, bits_per_weight, tolerance=tolerance),
+        batch_size=batch_size, algorithm=table.algorithm, curvature=session.curvature,
+        previous=previous if same else None, progress=progress,
+    )  # fmt: skip
+    return replace(session, sensitivities={**session.sensitivities, "measured_kl": found})
