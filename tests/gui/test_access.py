@@ -74,9 +74,8 @@ def _unnamed(root: QWidget) -> list[QWidget]:
     for kind in ACTIVE:
         for widget in root.findChildren(kind):
             inner = isinstance(widget.parent(), QAbstractSpinBox | QLineEdit | QComboBox)
-            inner = inner or isinstance(widget, QScrollBar) or widget.objectName().startswith("qt_") or type(widget).__name__ in (
-                "QTableCornerButton", "QComboBoxListView", "QHeaderView",
-            )  # fmt: skip
+            inner = inner or isinstance(widget, QScrollBar) or widget.objectName().startswith("qt_")
+            inner = inner or type(widget).__name__ in ("QTableCornerButton", "QComboBoxListView", "QHeaderView")
             popup = widget.window() is not root.window()
             text = widget.text() if isinstance(widget, QAbstractButton) else ""
             if not (inner or popup or widget.accessibleName() or text):

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from types import TracebackType
@@ -65,6 +66,7 @@ async def _live(colours: theme.Colours, path: str | None, how: dict[str, Any]) -
         gc.freeze()
         await engine.start()
         desk.start(recovery.offer())
+        threading.Thread(target=_warm, name="warm", daemon=True).start()
         if path is not None:
             window.commands.open_path(path, **({} if path.endswith(".qwb") else how))
         await closed
@@ -101,6 +103,12 @@ def install_hooks(desk: Desk) -> Callable[[], None]:
         loop.set_exception_handler(None)
 
     return restore
+
+
+def _warm() -> None:
+    """Import what numpy, and checking a plan's text, would import in the middle of a click."""
+    import jsonschema  # noqa: F401
+    import numpy.ma  # noqa: F401
 
 
 def _hear_interrupts(window: Window) -> QTimer:

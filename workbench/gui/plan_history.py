@@ -50,7 +50,7 @@ PLANS = (
 )  # fmt: skip
 
 DIFFERENCES = (
-    Field(title="Layer", text=lambda one: one.layer),
+    Field(title="Layer", text=lambda one: ".".join(one.layer.split(".")[-3:]), key=lambda one: one.layer),
     Field(title="First", text=lambda one: one.schemes[0]),
     Field(title="Second", text=lambda one: one.schemes[1]),
     Field(title="Δ size", text=lambda one: signed(one.nbytes[1] - one.nbytes[0], quantities.data_size), numeric=True,
@@ -192,4 +192,7 @@ class PlanHistory(QWidget):
             return
         found = differences(state.session, chosen[0], chosen[1], state.metric)
         self.changes.show_records(found)
-        self.figure.setText(f"{chosen[0].name} → {chosen[1].name}: {quantities.plural(len(found), 'layer')} differ")
+        self.figure.setText(
+            f"{chosen[0].name} → {chosen[1].name}: {quantities.plural(len(found), 'layer')} "
+            f"{'differs' if len(found) == 1 else 'differ'}"
+        )

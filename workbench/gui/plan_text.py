@@ -123,7 +123,7 @@ class PlanText(QWidget):
             shape = QTextCharFormat()
             shape.setUnderlineStyle(QTextCharFormat.UnderlineStyle.WaveUnderline)
             shape.setUnderlineColor(QColor("#d81b1b"))
-            mark.cursor, mark.format = cursor, shape  # type: ignore[attr-defined]
+            mark.cursor, mark.format = cursor, shape
             marks.append(mark)
         self.edit.setExtraSelections(marks)
         self._enable(self.edit.document().isModified())

@@ -73,7 +73,10 @@ class Recovery:
     async def take(self, entry: Recoverable) -> bool:
         """Open a copy as the unsaved state of the file that it belongs to; returns whether that was possible."""
         request = requests.OpenSession(path=str(entry.file))
-        session = await self._desk.run(request, lambda: self._desk.start(self.take(entry)))
+        def again() -> None:
+            self._desk.start(self.take(entry))
+
+        session = await self._desk.run(request, again)
         if session is None:
             return False
         self._desk.workspace.open(session, entry.original)

@@ -66,7 +66,7 @@ def hidden_columns() -> tuple[str, ...] | None:
     value = _store().value("layers/hidden", None)
     if value is None:
         return None
-    return (value,) if isinstance(value, str) else tuple(str(title) for title in value or ())
+    return (value,) if isinstance(value, str) else tuple(map(str, value)) if isinstance(value, list) else ()
 
 
 def hide_columns(titles: list[str]) -> None:

@@ -119,10 +119,11 @@ def common(first: Sensitivity, second: Sensitivity) -> tuple[tuple[str, ...], np
     """Return the schemes that both tables hold, and both scores float64 ``[layers, schemes]`` in one order."""
     names = tuple(name for name in first.schemes if name in second.column)
     layers = [name for name in first.layers if name in second.row]
-    return names, *(
+    scores = [
         table.score[np.ix_([table.row[name] for name in layers], [table.column[name] for name in names])]
         for table in (first, second)
-    )
+    ]
+    return names, scores[0], scores[1]
 
 
 def _ratio(x: np.ndarray, y: np.ndarray) -> float:

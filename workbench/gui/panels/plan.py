@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from PySide6.QtWidgets import (
@@ -95,6 +96,7 @@ class PlanPanel(Panel):
         form.setRowStretch(5, 1)
         form.setColumnStretch(1, 1)
         self.search_button = QPushButton("&Search")
+        self._sums = Parts()
         self.parts = RecordsView("What the plan is made of", PARTS)
         middle = QHBoxLayout()
         middle.addLayout(form, 3)
@@ -136,7 +138,7 @@ class PlanPanel(Panel):
         self.lock.setEnabled(bool(count))
         self.lock.setChecked(bool(count) and set(new.selection) <= session.locked)
         if old.assignments is not new.assignments or old.session is None or old.totals is not new.totals:
-            self.parts.show_records(_parts(new))
+            self.parts.show_records(self._sums.of(new))
         reason = None if new.metric in session.sensitivities else "Compute the sensitivity first (F6)"
         self.search_button.setEnabled(reason is None)
         self.search_button.setToolTip(reason or "Find the plan of the least predicted loss within the budget (F7)")
@@ -233,26 +235,33 @@ def _label(name: str) -> str:
     return METHOD_LABELS.get(name, name)
 
 
-def _parts(state: State) -> tuple[Part, ...]:
-    """Add up the stored layers by scheme."""
-    session = state.session
-    assert session is not None
-    table = session.sensitivities.get(state.metric)
-    sums: dict[str, list[float]] = {}
-    for layer in session.model.stored if state.assignments else ():
-        scheme = state.assignments[layer.name].weights
-        loss = 0.0 if scheme == KEEP else table.of(layer.name, scheme) if table is not None else float("nan")
-        held = sums.setdefault(scheme, [0, 0, 0, 0.0])
-        for place, more in enumerate((1, layer.parameters, layer_bits(layer, scheme), loss)):
-            held[place] += more
-    order = sorted(sums, key=schemes.reference_bits)
-    return tuple(
-        Part(
-            scheme=name,
-            layers=int(sums[name][0]),
-            weights=int(sums[name][1]),
-            bits=int(sums[name][2]),
-            loss=sums[name][3],
-        )
-        for name in order
-    )
+class Parts:
+    """Adds up the stored layers by scheme; what one layer costs under one scheme is worked out once."""
+
+    def __init__(self) -> None:
+        self._of: tuple[object, object] = (None, None)
+        self._known: dict[tuple[str, str], tuple[int, int, float]] = {}
+
+    def of(self, state: State) -> tuple[Part, ...]:
+        """Return the parts of the state's plan, fewest bits first."""
+        session = state.session
+        assert session is not None
+        table = session.sensitivities.get(state.metric)
+        if self._of != (session.model, table):
+            self._of, self._known = (session.model, table), {}
+        groups: dict[str, list[tuple[int, int, float]]] = {}
+        known, held = self._known, state.assignments
+        for layer in session.model.stored if held else ():
+            scheme = held[layer.name].weights
+            cost = known.get((layer.name, scheme))
+            if cost is None:
+                loss = 0.0 if scheme == KEEP else table.of(layer.name, scheme) if table is not None else float("nan")
+                cost = known[layer.name, scheme] = layer.parameters, layer_bits(layer, scheme), loss
+            groups.setdefault(scheme, []).append(cost)
+        return tuple(
+            Part(
+                scheme=name, layers=len(groups[name]), weights=sum(cost[0] for cost in groups[name]),
+                bits=sum(cost[1] for cost in groups[name]), loss=math.fsum(cost[2] for cost in groups[name]),
+            )
+            for name in sorted(groups, key=schemes.reference_bits)
+        )  # fmt: skip

@@ -91,7 +91,7 @@ class SensitivityPanel(Panel):
         if table is None:
             self._table = None
             return
-        chosen = np.array([table.column.get(_scheme(state, name), -1) for name in table.layers], np.int64)
+        chosen = _chosen(table, state)
         if table is self._table and self.heatmap.cells is not None:
             self.heatmap.show_chosen(replace(self.heatmap.cells, chosen=chosen))
         else:
@@ -140,6 +140,8 @@ class SensitivityPanel(Panel):
             self.desk.workspace.select((self._table.layers[row],))
 
 
-def _scheme(state: State, layer: str) -> str:
-    held = state.assignments.get(layer)
-    return held.weights if held else ""
+def _chosen(table: Sensitivity, state: State) -> np.ndarray:
+    """Return the column of every row's scheme, int64 ``[rows]``, -1 where the table has none."""
+    held, column = state.assignments, table.column
+    columns = [column.get(held[name].weights, -1) if name in held else -1 for name in table.layers]
+    return np.array(columns, np.int64)

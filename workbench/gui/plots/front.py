@@ -82,6 +82,7 @@ class FrontPlot(Plot):
         same = before is not None and picture is not None and picture.same_but_present(before)
         if same and self._star is not None and picture is not None:
             self._place_star(picture)
+            self._keep_star_in_view(picture)
             return
         self._cursor = -1
         self.draw()
@@ -113,7 +114,8 @@ class FrontPlot(Plot):
         self._draw_uniform(picture)
         self._draw_measured(picture)
         self._draw_present(picture)
-        self.item.enableAutoRange()
+        self.item.autoRange()
+        self.item.disableAutoRange()  # so that a star that moves has only itself painted anew
 
     def _log(self, values: Any) -> Any:
         """Return exponents of ten within what is drawn: Qt crashes on coordinates that are not finite."""
@@ -185,6 +187,13 @@ class FrontPlot(Plot):
         size, loss = picture.present or (0.0, 0.0)
         shown = picture.present is not None
         self._star.setData([size] if shown else [], self._log(np.array([loss] if shown else [])))
+
+    def _keep_star_in_view(self, picture: Picture) -> None:
+        if picture.present is None:
+            return
+        spot = picture.present[0], float(self._log(picture.present[1]))
+        if any(not low <= at <= high for at, (low, high) in zip(spot, self.item.viewRange(), strict=True)):
+            self.item.autoRange()
 
     def _tip(self, x: float, y: float, data: Any) -> str:
         return self.describe(int(data))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPixmap
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QImage, QPainter, QPixmap
 from PySide6.QtWidgets import QComboBox, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from workbench.gui.tables.layers import STATISTICS_ROLE
@@ -64,21 +64,18 @@ class HistogramDelegate(RowDelegate):
 
 def small_histogram(statistics: LayerStatistics, size: QSize, colour: QColor, ratio: float) -> QPixmap:
     """Return a bar picture of the statistics' occupied bins, counts on a square-root scale."""
-    pixmap = QPixmap(size * ratio)
+    width, height = max(round(size.width() * ratio), 1), max(round(size.height() * ratio), 1)
+    step = max(round(2 * ratio), 1)
+    _, counts = statistics.display(max(width // step, 4))
+    pixels = np.zeros((height, width), np.uint32)
+    if counts.size:
+        bars = np.maximum(np.round(np.sqrt(counts / counts.max()) * height), counts > 0)
+        place = np.minimum(np.arange(width) * counts.size // width, counts.size - 1)
+        filled = np.arange(height, 0, -1)[:, None] <= bars[place][None, :]
+        pixels[filled] = colour.rgba()
+    image = QImage(pixels.tobytes(), width, height, width * 4, QImage.Format.Format_ARGB32)
+    pixmap = QPixmap.fromImage(image)
     pixmap.setDevicePixelRatio(ratio)
-    pixmap.fill(Qt.GlobalColor.transparent)
-    width, height = size.width(), size.height()
-    _, counts = statistics.display(max(width // 2, 4))
-    if not counts.size:
-        return pixmap
-    bars = np.sqrt(counts / counts.max()) * height
-    step = width / counts.size
-    with QPainter(pixmap) as painter:
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(colour)
-        for position, bar in enumerate(bars):
-            if bar > 0:
-                painter.drawRect(QRectF(position * step, height - max(bar, 1.0), max(step - 0.3, 0.7), max(bar, 1.0)))
     return pixmap
 
 

@@ -193,7 +193,7 @@ class LayersModel(QAbstractItemModel):
         session = self._state.session
         if row.layer is None or session is None:
             return row.label
-        locked = " 🔒" if row.layer.name in session.locked else ""
+        locked = " (locked)" if row.layer.name in session.locked else ""
         tied = " (tied)" if row.layer.tied_to else ""
         return f"{row.label}{tied}{locked}"
 

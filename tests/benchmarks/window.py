@@ -1,0 +1,318 @@
+"""How fast the window is: ``python -m tests.benchmarks.window`` (under Xvfb, or offscreen without a display).
+
+Start-up beside a bare PySide6 and pyqtgraph window; the event loop's delay, by a 4 ms heartbeat with a live plot, while
+jobs run in the engine; clicks at 5,000 layers, a step of the slider at 300, frames while scrolling 10,000 rows; memory.
+Prints a table and one line of JSON.  Figures are wall-clock: on a busy machine they tell of the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+if not os.environ.get("DISPLAY"):
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+HEARTBEAT_MS = 4
+IDLE_SECONDS = 3.0
+
+BARE = """
+import sys, time
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication, QMainWindow
+import pyqtgraph as pg
+app = QApplication(sys.argv)
+window = QMainWindow()
+plot = pg.PlotWidget()
+plot.plot([1, 3, 2])
+window.setCentralWidget(plot)
+window.show()
+QTimer.singleShot(0, lambda: (window.grab(), print(time.time(), flush=True), app.quit()))
+app.exec()
+"""
+
+OURS = """
+import sys, time, dataclasses
+from PySide6.QtCore import QSettings, QTimer
+QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, sys.argv[1])
+from workbench.gui import app, window
+from workbench.gui.memory import resident
+import os
+qapp = app.application()
+told = []
+def look():
+    shown = [w for w in qapp.topLevelWidgets() if isinstance(w, window.Window)]
+    if not shown or not shown[0].isVisible():
+        return
+    if not told:
+        shown[0].grab()
+        told.append(time.time())
+    state = shown[0].desk.workspace.state
+    if state.session is not None:
+        timer.stop()
+        shown[0].grab()
+        print(told[0], time.time(), resident(os.getpid()), resident(shown[0].desk.engine_pid()), flush=True)
+        shown[0].desk.workspace.state = dataclasses.replace(state, dirty=False)
+        QTimer.singleShot(0, shown[0].close)
+timer = QTimer()
+timer.timeout.connect(look)
+timer.start(5)
+app.run("demo:language-model")
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One figure beside what is to be reached, or a peer's; None where there is neither."""
+
+    what: str
+    value: float
+    unit: str
+    limit: float | None = None
+
+
+# -------------------------------------------------------------------- start-up
+
+
+def start_up() -> list[Row]:
+    """Return the seconds to a window, to the demo model in it, and to a bare window; and the memory."""
+    bare = _started([sys.executable, "-c", BARE])
+    with tempfile.TemporaryDirectory() as folder:
+        ours = _started([sys.executable, "-c", OURS, folder], XDG_STATE_HOME=folder)
+    rows = [
+        Row(what="cold start, a bare PySide6 and pyqtgraph window", value=bare[0], unit="s"),
+        Row(what="cold start to the window", value=ours[0], unit="s", limit=1.2),
+        Row(what="cold start to the demo model shown", value=ours[1], unit="s", limit=3.0),
+        Row(what="memory of the window's process", value=ours[2] / 1e6, unit="MB"),
+        Row(what="memory of the engine's process", value=ours[3] / 1e6, unit="MB"),
+    ]
+    return rows
+
+
+def _started(command: list[str], **environment: str) -> list[float]:
+    """Run twice (the first fills the caches) and return what the second printed; times since its start."""
+    for _ in range(2):
+        began = time.time()
+        done = subprocess.run(
+            command, env={**os.environ, **environment}, capture_output=True, text=True, check=True, timeout=300
+        )
+    found = [float(part) for part in done.stdout.split()[-4:]]
+    return [value - began if value > 1e9 and value < 4e9 and abs(value - began) < 300 else value for value in found]
+
+
+# -------------------------------------------------------------------- the event loop
+
+
+class Heart:
+    """Notes how late a 4 ms timer is, while a plot is drawn anew 30 times a second."""
+
+    def __init__(self) -> None:
+        import pyqtgraph as pg
+        from PySide6.QtCore import Qt, QTimer
+
+        self.gaps: list[float] = []
+        self._last = time.perf_counter()
+        self._plot = pg.PlotWidget()
+        self._curve = self._plot.plot()
+        self._plot.show()
+        self._rng = np.random.default_rng(0)
+        self._beat, self._draw = QTimer(), QTimer()
+        self._beat.setTimerType(Qt.TimerType.PreciseTimer)
+        self._beat.timeout.connect(self._tick)
+        self._draw.timeout.connect(lambda: self._curve.setData(self._rng.normal(size=500)))
+        self._beat.start(HEARTBEAT_MS)
+        self._draw.start(33)
+
+    def _tick(self) -> None:
+        now = time.perf_counter()
+        self.gaps.append((now - self._last) * 1e3)
+        self._last = now
+
+    async def during(self, what: str, work: Awaitable[Any]) -> list[Row]:
+        """Return the delay's 99th percentile and maximum while ``work`` runs."""
+        self.gaps, self._last = [], time.perf_counter()
+        await work
+        gaps = np.array(self.gaps or [0.0])
+        return [
+            Row(what=f"event loop, {what}, p99", value=float(np.percentile(gaps, 99)), unit="ms", limit=16.7),
+            Row(what=f"event loop, {what}, max", value=float(gaps.max()), unit="ms", limit=50.0),
+        ]
+
+    def stop(self) -> None:
+        """End timers and plot."""
+        self._beat.stop()
+        self._draw.stop()
+        self._plot.close()
+
+
+async def event_loop(window: Any, engine: Any, folder: Path) -> list[Row]:
+    """Return the delays while the jobs of the bundled language model run, and a session of 10,000 layers is saved."""
+    from workbench.runtime import requests
+
+    desk, heart = window.desk, Heart()
+    await asyncio.sleep(1.0)
+    rows = await heart.during("idle", asyncio.sleep(IDLE_SECONDS))
+    rows += await heart.during("engine starts, torch is imported", engine.ready())
+    rows += await heart.during("open a model", window.commands.opening("demo:language-model"))
+
+    def session() -> Any:
+        return desk.workspace.state.session
+
+    data = "demo:language-model"
+    rows += await heart.during("calibrate", desk.work(requests.Calibrate(session=session(), data=data, samples=16)))
+    names = ("int4-g32-asym", "int3-g32-asym", "int8-channel")
+    score = requests.Score(session=session(), schemes=names, samples=8)
+    rows += await heart.during("predicted loss", desk.work(score))
+    measured = replace(score, session=session(), metric="measured_kl", schemes=names[:1], samples=2)
+    rows += await heart.during("measured KL", desk.work(measured))
+    rows += await heart.during("search", desk.work(requests.SearchPlan(session=session(), bits_per_weight=4.5)))
+    large = _many(10_000)
+    path = str(folder / "large.qwb")
+    save = requests.SaveSession(session=large, path=path)
+    rows += await heart.during("save 10,000 layers", desk.run(save, lambda: None))
+    rows += await heart.during("open 10,000 layers", desk.run(requests.OpenSession(path=path), lambda: None))
+    heart.stop()
+    return rows
+
+
+# -------------------------------------------------------------------- clicks and frames
+
+
+def _many(layers: int) -> Any:
+    from tests.gui import sessions
+
+    session = sessions.opened(replace(sessions.summary(layers // 7), kept=()))
+    return replace(session, sensitivities={"predicted_kl": sessions.table(session.model)})
+
+
+def _milliseconds(app: Any, act: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    act()
+    for _ in range(3):
+        app.processEvents()
+    return (time.perf_counter() - began) * 1e3
+
+
+def clicks(window: Any, app: Any) -> list[Row]:
+    """Return the time from a click to what it draws, at 5,000 layers, and a step of the slider at 300."""
+    workspace = window.desk.workspace
+    workspace.open(_many(5000), None)
+    _milliseconds(app, lambda: window.show_panel("distributions"))
+    names = [layer.name for layer in workspace.state.session.model.layers]
+    select = [_milliseconds(app, lambda n=n: workspace.select([names[n]])) for n in range(50, 4950, 350)]
+    panel = window.panels["sensitivity"]
+    assign = [_milliseconds(app, lambda n=n: panel._click(n, 4 + n % 3)) for n in range(60, 4900, 350)]
+    workspace.open(_many(300), None)
+    _milliseconds(app, lambda: window.show_panel("pareto"))
+    slider = window.panels["pareto"].slider
+    steps = range(0, slider.maximum(), max(slider.maximum() // 30, 1))
+    slider.setSliderDown(True)
+    slide = [_milliseconds(app, lambda at=at: slider.setValue(at)) for at in steps][1:]
+    slider.setSliderDown(False)
+    app.processEvents()
+    window.show_panel("sensitivity")
+    return [
+        Row(what="click on a layer to histograms, 5,000 layers", value=_median(select), unit="ms", limit=50),
+        Row(what="click on a cell to totals and colours, 5,000 layers", value=_median(assign), unit="ms", limit=50),
+        Row(what="slider to plan, totals and plots, 300 layers", value=_median(slide), unit="ms", limit=33),
+    ]  # fmt: skip
+
+
+def frames(window: Any, app: Any) -> list[Row]:
+    """Return the 95th percentile of a frame's time while scrolling 10,000 rows and a heatmap of 5,000."""
+    rows = []
+    for title, layers, panel, widget in (
+        ("tree of 10,000 rows", 10_000, "layers", lambda: window.panels["layers"].view),
+        ("heatmap of 5,000 layers", 5000, "sensitivity", lambda: window.panels["sensitivity"].heatmap),
+    ):
+        window.desk.workspace.open(_many(layers), None)
+        _milliseconds(app, lambda panel=panel: window.show_panel(panel))
+        view = widget()
+        if panel == "layers":
+            view.expandAll()
+        bar, times = view.verticalScrollBar(), []
+        for at in np.linspace(0, bar.maximum(), 200).astype(int):
+            began = time.perf_counter()
+            bar.setValue(int(at))
+            view.viewport().repaint()
+            times.append((time.perf_counter() - began) * 1e3)
+        rows.append(
+            Row(what=f"scroll frame, {title}, p95", value=float(np.percentile(times, 95)), unit="ms", limit=16.7)
+        )
+    return rows
+
+
+def _median(values: list[float]) -> float:
+    return float(np.median(values))
+
+
+# -------------------------------------------------------------------- all of it
+
+
+def in_the_window() -> list[Row]:
+    """Return everything that is measured in a window of this process."""
+    from PySide6.QtCore import QSettings
+    from qasync import QEventLoop
+
+    from workbench.gui import theme
+    from workbench.gui.app import application
+    from workbench.gui.desk import Desk
+    from workbench.gui.window import Window
+    from workbench.runtime.engine import Engine
+    from workbench.runtime.jobs import Jobs
+    from workbench.runtime.workspace import Workspace
+
+    app = application()
+    theme.apply(app, theme.LIGHT)
+
+    async def live(folder: Path) -> list[Row]:
+        QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, str(folder))
+        engine = Engine()
+        jobs = Jobs(engine)
+        desk = Desk(Workspace(), jobs)
+        window = Window(desk, theme.LIGHT, keep_layout=False)
+        window.resize(1600, 1000)
+        window.show()
+        gc.freeze()
+        rows = await event_loop(window, engine, folder)
+        done: asyncio.Future[list[Row]] = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_later(0.1, lambda: done.set_result(clicks(window, app) + frames(window, app)))
+        rows += await done
+        await desk.stop()
+        await jobs.close()
+        window.dispose()
+        return rows
+
+    with tempfile.TemporaryDirectory() as folder, asyncio.Runner(loop_factory=lambda: QEventLoop(app)) as runner:
+        return runner.run(live(Path(folder)))
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="How fast the window is.")
+    parser.add_argument("--no-start", action="store_true", help="leave out the start-up times")
+    options = parser.parse_args()
+    rows = ([] if options.no_start else start_up()) + in_the_window()
+    for row in rows:
+        limit = "" if row.limit is None else f"{row.limit:>8.1f}  {'ok' if row.value <= row.limit else 'over'}"
+        print(f"{row.what:<64}{row.value:>9.2f} {row.unit:<3}{limit}")
+    load = os.getloadavg()[0]
+    print(f"load average {load:.1f} on {os.cpu_count()} cores, {os.environ.get('QT_QPA_PLATFORM') or 'xcb'}")
+    print(json.dumps({"benchmark": "window", "load": load, **{row.what: round(row.value, 3) for row in rows}}))
+
+
+if __name__ == "__main__":
+    main()
