@@ -110,7 +110,8 @@ def _search_arguments(entry: argparse.ArgumentParser) -> None:
     entry.add_argument("--schemes", type=_names, metavar="A,B,...", help="allow only these schemes")
     entry.add_argument(
         "--transforms", type=_names, metavar="A,B,...",
-        help="rewrite the model first: awq, smoothquant, rotation-heads, rotation (default: as the session's plan)",
+        help="rewrite the model first: fold-norms, equalize, awq, smoothquant, rotation-heads, rotation; or correct it "
+        "after rounding: bias-correction, norm-reestimation (default: as the session's plan)",
     )  # fmt: skip
     search_options.add_search_options(entry)
     entry.add_argument("--out", metavar="PLAN.json", help="write the plan here")

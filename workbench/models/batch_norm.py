@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -24,17 +24,20 @@ class _Sums:
     squares: torch.Tensor | float = 0.0
 
 
-def measured_norms(network: nn.Module, view: Model, data: Data, batch_size: int = 128) -> dict[str, torch.Tensor]:
+def measured_norms(
+    network: nn.Module, view: Model, data: Data, batch_size: int = 128, skip: Collection[str] = ()
+) -> dict[str, torch.Tensor]:
     """Return new running means and variances by the name of their buffer, as training on ``data`` would leave them.
 
     ``view`` is a model that runs ``network`` with other weights.  Each norm normalises by its own batch meanwhile, so
-    take large batches.  Only norms that ``data`` reach and that keep running statistics are returned.
+    take large batches.  Only norms that ``data`` reach and that keep running statistics are returned; those in ``skip``
+    run as they are.
     """
     require_data(view, data, "measuring batch norms")
     sums: dict[str, _Sums] = {}
     with ExitStack() as stack, torch.no_grad():
         for name, module in network.named_modules():
-            if isinstance(module, _BatchNorm) and module.running_mean is not None:
+            if isinstance(module, _BatchNorm) and module.running_mean is not None and name not in skip:
                 sums[name] = _Sums()
                 stack.callback(module.register_forward_hook(_measuring(sums[name])).remove)
         for batch in data.batches(batch_size):

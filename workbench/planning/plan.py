@@ -59,8 +59,9 @@ def is_glob(pattern: str) -> bool:
 class Plan:
     """Ordered rules for one model (``fingerprint`` None: any).  Layers that no rule matches are kept as they are.
 
-    ``transforms`` (``awq``, ``smoothquant``, ``rotation``) rewrite the floating-point model without changing its
-    outputs, in this order, before the rules are carried out.
+    ``transforms`` rewrite the floating-point model without changing its outputs, in this order, before the rules are
+    carried out (``fold-norms``, ``equalize``, ``awq``, ``smoothquant``, ``rotation``), or correct what is kept after it
+    (``bias-correction``, ``norm-reestimation``).
     """
 
     rules: tuple[Rule, ...] = ()

@@ -18,7 +18,9 @@ from workbench.numerics.ranges import Range, range_method
 from workbench.planning.plan import Assignment, Plan, resolve
 from workbench.planning.transforms.awq import Awq
 from workbench.planning.transforms.changes import Changes
-from workbench.planning.transforms.names import GROUP, planned_summary, rotation_seed
+from workbench.planning.transforms.equalize import Equalize
+from workbench.planning.transforms.fold_norms import FoldNorms
+from workbench.planning.transforms.names import CORRECTIONS, GROUP, planned_summary, rotation_seed
 from workbench.planning.transforms.rewrite import Draft
 from workbench.planning.transforms.rotation import Rotation
 from workbench.planning.transforms.smoothquant import SmoothQuant
@@ -29,7 +31,9 @@ from workbench.registry import Registry
 
 __all__ = ["REGISTRY", "TOLERANCE", "TRANSFORMS", "Transformed", "find_transform", "transform"]
 
-TRANSFORMS: tuple[Transform, ...] = (Awq(), SmoothQuant(), Rotation(), Rotation(heads_only=True))
+TRANSFORMS: tuple[Transform, ...] = (
+    FoldNorms(), Equalize(), Awq(), SmoothQuant(), Rotation(), Rotation(heads_only=True),
+)  # fmt: skip
 
 REGISTRY: Registry[Transform] = Registry(TRANSFORMS, GROUP, kind="transform", error=PlanError, member_type=Transform)
 
@@ -45,7 +49,8 @@ class Transformed:
 
     ``model`` is a view whose outputs are the original's but for ``deviation``: the largest difference of an output on a
     few samples, relative to the largest output.  ``changes`` makes the view from the original, ``curvature`` and
-    ``ranges`` are the view's.  ``report`` says what was done where.
+    ``ranges`` are the view's.  ``report`` says what was done where, ``folded`` names batch norms that change nothing any
+    more.
     """
 
     model: Model
@@ -55,10 +60,12 @@ class Transformed:
     report: tuple[Change, ...]
     deviation: float
     notes: tuple[str, ...]
+    folded: tuple[str, ...] = ()
 
 
 def find_transform(name: str) -> Transform:
-    """Return the transform ``awq``, ``smoothquant``, ``rotation-heads``, ``rotation`` or, by its seed, ``rotation-7``.
+    """Return the transform ``fold-norms``, ``equalize``, ``awq``, ``smoothquant``, ``rotation-heads``, ``rotation`` or,
+    by its seed, ``rotation-7``.
 
     Raises PlanError naming the closest ones.
     """
@@ -78,15 +85,21 @@ def transform(
 ) -> Transformed:
     """Rewrite ``model`` by ``plan.transforms`` in their order, and prove that its outputs are the same.
 
+    Corrections, which take place after rounding, are passed over.
     ``curvature`` of a calibration for awq; ``data`` of the calibration for smoothquant and for static input schemes,
     whose ranges are taken anew where inputs changed.  Raises CannotRunError for a weights-only model, PlanError for an
     unknown transform, TransformError where the graph allows none or the outputs changed, MissingResultError.
     """
-    steps = _steps(plan.transforms)
+    steps = [find_transform(name) for name in plan.transforms if name not in CORRECTIONS]
     if model.summary.cannot_run is not None:
         raise CannotRunError(
             f"{model.summary.name} cannot be transformed ({', '.join(plan.transforms)}): {model.summary.cannot_run}"
         )
+    if not steps:
+        return Transformed(
+            model=model, changes=Changes(), curvature=curvature or {}, ranges=ranges or {}, report=(), deviation=0.0,
+            notes=(),
+        )  # fmt: skip
     assignments = resolve(plan, planned_summary(model.summary, plan.transforms).layers)
     setting = Setting(trace=trace(model, data), assignments=assignments, data=data, batch_size=batch_size)
     draft = Draft.of(model, curvature or {})
@@ -99,18 +112,15 @@ def transform(
         notes += outcome.notes
     progress(len(steps) / (len(steps) + 1), "comparing the rewritten model with the original")
     view = draft.changes().apply(model)
-    deviation = compare(model, view, data, plan.transforms)
+    deviation = compare(model, view, data, [step.name for step in steps])
     if deviation is None:
         notes.append("the model's outputs are NaN or infinite, so the transforms could not be checked")
     return Transformed(
         model=view, changes=draft.changes(), curvature=draft.curvature, report=tuple(report), notes=tuple(notes),
+        folded=tuple(sorted(draft.folded)),
         deviation=float("nan") if deviation is None else deviation,
         ranges=_ranges(view, assignments, draft.inputs, ranges or {}, data, batch_size),
     )  # fmt: skip
-
-
-def _steps(names: Iterable[str]) -> list[Transform]:
-    return [find_transform(name) for name in names]
 
 
 def compare(model: Model, view: Model, data: Data | None, names: Iterable[str]) -> float | None:

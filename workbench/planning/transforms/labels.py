@@ -8,7 +8,7 @@ own; for the few that compute, the rule is written here; at any other the channe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ MOVING = frozenset({
 })  # fmt: skip
 """Operations that copy elements from one tensor to another place."""
 
-SAME = frozenset({"_to_copy", "to", "neg", "relu", "relu_", "abs", "dropout", "leaky_relu"})
+SAME = frozenset({"_to_copy", "to", "neg", "relu", "relu_", "abs", "dropout", "leaky_relu", "leaky_relu_"})
 """Operations of one tensor, element by element, with ``f(s x) = s f(x)`` for ``s > 0``."""
 
 ATTENTION = frozenset({
@@ -32,6 +32,13 @@ ATTENTION = frozenset({
     "_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention", "scaled_dot_product_attention",
     "_scaled_dot_product_attention_math",
 })  # fmt: skip
+
+POOLS = frozenset({
+    *(f"{kind}_pool{n}d" for kind in ("avg", "adaptive_avg", "_adaptive_avg", "adaptive_max") for n in (1, 2, 3)),
+    "max_pool1d", "max_pool2d", "max_pool3d", "max_pool2d_with_indices", "max_pool3d_with_indices", "upsample_nearest1d", "upsample_nearest2d",
+    "upsample_bilinear2d",
+})  # fmt: skip
+"""Operations that put a mean, a maximum or a copy of some positions into one; ``f(s x) = s f(x)`` for ``s > 0``."""
 
 PRODUCTS = frozenset({"mm", "bmm", "matmul"})
 
@@ -61,10 +68,14 @@ class Flow:
                 self.obstacles.append(what)
 
 
-def follow(trace: Trace, start: int, tensor: int, labels: torch.Tensor, linear: Collection[str]) -> Flow:
+def follow(
+    trace: Trace, start: int, tensor: int, labels: torch.Tensor, linear: Collection[str],
+    spatial: Mapping[str, int] | None = None,
+) -> Flow:  # fmt: skip
     """Follow ``labels`` (int64, of the shape of tensor number ``tensor``) from step ``start`` to the end of the trace.
 
-    ``linear`` are the layers that may take a factor into their columns; any other blocks what reaches it.
+    ``linear`` are the layers that may take a factor into their columns; any other blocks what reaches it.  ``spatial``
+    says how many axes follow that of the channels in a layer's input: none, but for convolutions.
     """
     flow, at = Flow(), {tensor: labels}
     calls = trace.calls()
@@ -72,7 +83,9 @@ def follow(trace: Trace, start: int, tensor: int, labels: torch.Tensor, linear: 
         if not any(number in at for number in step.inputs):
             continue
         if isinstance(step, LayerCall):
-            _arrive(flow, step, at[step.input], step.layer in linear and calls[step.layer] == 1)
+            labels = at[step.input]
+            last = labels.movedim(labels.ndim - 1 - (spatial or {}).get(step.layer, 0), -1)
+            _arrive(flow, step, last, step.layer in linear and calls[step.layer] == 1)
         else:
             at |= dict(zip(step.outputs, _through(flow, trace, step, at), strict=True))
     if trace.output in at:
@@ -134,6 +147,45 @@ def _moving(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tenso
 
 def _same(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
     return [at[step.args[0].number]]
+
+
+def _pooled(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
+    """A pool or an enlargement: passes where every position that it looks at has one label."""
+    labels, shape = at[step.args[0].number], trace.tensors[step.outputs[0]].shape
+    flow.elementwise |= "max" in step.name
+    for axis in range(len(shape) - (1 if "1d" in step.name else 3 if "3d" in step.name else 2), len(shape)):
+        if not _constant(labels, axis):
+            return None
+        labels = labels.narrow(axis, 0, 1)
+    return [labels.expand(shape)]
+
+
+def _mean(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
+    """A mean over axes along which the labels stay."""
+    labels = at[step.args[0].number]
+    axes = step.args[1] if len(step.args) > 1 and step.args[1] else None
+    if axes is None or not all(_constant(labels, axis) for axis in axes):
+        return None
+    keep = bool(step.args[2]) if len(step.args) > 2 else bool(step.kwargs.get("keepdim"))
+    return [labels.amax(dim=list(axes), keepdim=keep)]
+
+
+def _padded(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
+    """Zeros at the borders, which any factor leaves zero."""
+    labels, pads = at[step.args[0].number], step.args[1]
+    if len(step.args) > 2 and step.args[2] != 0:
+        return None
+    for axis in range(len(pads) // 2):
+        place = labels.ndim - 1 - axis
+        before, after = pads[2 * axis : 2 * axis + 2]
+        if _constant(labels, place):
+            shape = list(labels.shape)
+            shape[place] += before + after
+            labels = labels.narrow(place, 0, 1).expand(shape)
+        else:
+            ends = [0, 0] * axis + [before, after]
+            labels = torch.nn.functional.pad(labels, ends, value=-1)
+    return [labels]
 
 
 def _joined(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
@@ -218,6 +270,7 @@ def _constant(labels: torch.Tensor, axis: int) -> bool:
 RULES: dict[str, Rule] = {
     **dict.fromkeys(MOVING, _moving), **dict.fromkeys(SAME, _same), **dict.fromkeys(PRODUCTS, _matrix_product),
     **dict.fromkeys(ATTENTION, _attention),
+    **dict.fromkeys(POOLS, _pooled), "mean": _mean, "constant_pad_nd": _padded,
     "cat": _joined, "mul": _product, "div": _quotient, "add": _sum, "sub": _sum,
 }  # fmt: skip
 """What each operation does with labels; any other blocks them."""

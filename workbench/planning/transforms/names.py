@@ -10,7 +10,13 @@ from importlib.metadata import entry_points
 from workbench.errors import PlanError, nearest
 from workbench.models.summary import ModelSummary
 
-KNOWN = ("awq", "smoothquant", "rotation", "rotation-heads")
+REWRITES = ("fold-norms", "equalize", "awq", "smoothquant", "rotation", "rotation-heads")
+"""Rewrites of the floating-point model, in the order in which a plan names them."""
+
+CORRECTIONS = ("bias-correction", "norm-reestimation")
+"""What is done with the kept tensors after rounding, likewise, wherever in the plan they stand."""
+
+KNOWN = (*REWRITES, *CORRECTIONS)
 GROUP = "workbench.transforms"
 """The entry points of third parties."""
 

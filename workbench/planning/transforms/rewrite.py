@@ -20,7 +20,8 @@ from workbench.planning.transforms.folds import Fold
 class Draft:
     """The model so far rewritten; the only mutable object here, alive while a plan's transforms are carried out.
 
-    ``curvature`` is kept in step with the weights.  ``inputs`` collects the layers whose input has changed.
+    ``curvature`` is kept in step with the weights.  ``inputs`` collects the layers whose input has changed, ``folded``
+    the batch norms that change nothing any more.
     """
 
     model: Model
@@ -30,6 +31,7 @@ class Draft:
     kept: dict[str, torch.Tensor] = field(default_factory=dict)
     untied: tuple[str, ...] = ()
     inputs: set[str] = field(default_factory=set)
+    folded: set[str] = field(default_factory=set)
 
     @staticmethod
     def of(model: Model, curvature: Mapping[str, Curvature]) -> Draft:
@@ -40,7 +42,7 @@ class Draft:
         """Return a draft that goes its own way from here; tensors are shared, as they are never written into."""
         return replace(
             self, curvature=dict(self.curvature), weights=dict(self.weights), kept=dict(self.kept),
-            inputs=set(self.inputs),
+            inputs=set(self.inputs), folded=set(self.folded),
         )  # fmt: skip
 
     def weight(self, layer: str) -> torch.Tensor:
@@ -76,7 +78,7 @@ class Draft:
             factor = self._scale_norm(fold, factor)
         else:
             self.weights[fold.layer] = self.weight(fold.layer) / factor[:, None]
-            self._scale_rows(fold.layer, factor)
+            self.scale_rows(fold.layer, factor)
             for name in fold.vectors:
                 self.kept[name] = self.vector(name) / factor
         for name, channels in fold.columns.items():
@@ -96,16 +98,26 @@ class Draft:
         return factor
 
     def multiply_columns(self, layer: str, factor: torch.Tensor) -> None:
-        """Multiply a layer's columns by ``factor`` ``[columns]``, because its inputs were divided by it."""
-        self.weights[layer] = self.weight(layer) * factor[None]
-        self.inputs.add(layer)
-        old = self.curvature.get(layer)
-        if old is not None:
-            inverse = torch.where(factor == 0, 0.0, 1 / factor).double().numpy()
-            full = None if old.full is None else (old.full * np.outer(inverse, inverse)).astype(np.float32)
-            self.curvature[layer] = replace(old, columns=old.columns * inverse**2, full=full)
+        """Multiply a layer's columns by ``factor``, because its inputs were divided by it.
 
-    def _scale_rows(self, layer: str, factor: torch.Tensor) -> None:
+        ``factor`` is ``[columns]``, or ``[groups, columns]`` for a grouped convolution, whose rows fall into as many
+        equal runs.
+        """
+        groups = factor.reshape(-1, factor.shape[-1])
+        old = self.weight(layer)
+        self.weights[layer] = (old.reshape(len(groups), -1, old.shape[1]) * groups[:, None]).reshape(old.shape)
+        self.inputs.add(layer)
+        known = self.curvature.get(layer)
+        if known is not None:
+            inverse = torch.where(groups == 0, 0.0, 1 / groups).double().numpy()
+            full = known.full
+            if full is not None:
+                scaled = full.reshape(-1, *full.shape[-2:]) * (inverse[:, :, None] * inverse[:, None])
+                full = scaled.astype(np.float32).reshape(full.shape)
+            self.curvature[layer] = replace(known, columns=known.columns * (inverse**2).mean(axis=0), full=full)
+
+    def scale_rows(self, layer: str, factor: torch.Tensor) -> None:
+        """Note in the curvature that a layer's outputs were divided by ``factor`` ``[rows]``."""
         old = self.curvature.get(layer)
         if old is not None:
             self.curvature[layer] = replace(old, rows=old.rows * factor.double().numpy() ** 2)

@@ -1,0 +1,99 @@
+"""The batch norms of a recorded graph, and which layer's output each of them normalises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from workbench.models.summary import ModelSummary
+from workbench.planning.transforms.trace import LayerCall, Operation, Ref, Trace
+
+_PLACES = {
+    "native_batch_norm": (1, 2, 3, 4, 5, 7), "batch_norm": (1, 2, 3, 4, 5, 7), "cudnn_batch_norm": (1, 2, 3, 4, 5, 7),
+    "_native_batch_norm_legit": (1, 2, 3, 4, 5, 7), "_native_batch_norm_legit_no_training": (1, 2, 3, 4, None, 6),
+}  # fmt: skip
+"""Where an operation has gamma, beta, mean, variance, whether it normalises by the batch, and epsilon."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NormCall:
+    """One run of a batch norm by fixed statistics; names of kept tensors ``[channels]``, None for 1 and 0.
+
+    ``name`` is the norm's path; ``step``, ``input`` and ``output`` are of the trace.
+    """
+
+    name: str
+    step: int
+    input: int
+    output: int
+    gamma: str | None
+    beta: str | None
+    mean: str
+    variance: str
+    epsilon: float
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """The kept tensors that it has."""
+        return tuple(name for name in (self.gamma, self.beta, self.mean, self.variance) if name is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Norms:
+    """``behind`` maps a layer to the norm that alone takes its output; ``obstacles`` tells of every other norm why."""
+
+    behind: Mapping[str, NormCall]
+    obstacles: Mapping[str, str]
+
+
+def find_norms(trace: Trace, summary: ModelSummary) -> Norms:
+    """Return the batch norms that directly follow a layer: one run of each, on one output row for each channel."""
+    calls, uses = trace.calls(), trace.uses()
+    numbers = {name: number for number, name in trace.names.items()}
+    shared = {name for layer in summary.tied for name in (layer.name, layer.tied_to)}
+    producers = {step.output: step for step in trace.steps if isinstance(step, LayerCall)}
+    behind: dict[str, NormCall] = {}
+    obstacles: dict[str, str] = {}
+    for index, step in enumerate(trace.steps):
+        if not isinstance(step, Operation) or step.name not in _PLACES:
+            continue
+        norm = _norm(trace, index, step)
+        if isinstance(norm, str):
+            obstacles[norm] = "normalises by the statistics of each batch"
+            continue
+        layer = producers.get(norm.input)
+        if layer is None:
+            obstacles[norm.name] = "follows no convolution or linear layer directly"
+        elif uses[norm.input] > 1 or norm.input == trace.output:
+            obstacles[norm.name] = f"shares the output of {layer.layer} with other operations"
+        elif calls[layer.layer] > 1 or layer.layer in shared or any(uses[numbers[n]] > 1 for n in norm.tensors):
+            obstacles[norm.name] = f"or {layer.layer} before it is used several times"
+        elif not _one_row_each(trace, summary, layer):
+            obstacles[norm.name] = f"does not normalise the outputs of {layer.layer} one by one"
+        else:
+            behind[layer.layer] = norm
+    return Norms(behind=behind, obstacles=obstacles)
+
+
+def _norm(trace: Trace, index: int, step: Operation) -> NormCall | str:
+    """Return the norm of an operation, or a name for it where it has no fixed statistics."""
+    *places, training, epsilon = _PLACES[step.name]
+    given = [step.args[place] if place is not None and place < len(step.args) else None for place in places]
+    names = [trace.names.get(each.number) if isinstance(each, Ref) else None for each in given]
+    known = next((name for name in names if name is not None), "a batch norm")
+    fixed = training is None or not step.args[training]
+    gamma, beta, mean, variance = names
+    first = step.args[0]
+    unknown = any(isinstance(each, Ref) and name is None for each, name in zip(given, names, strict=True))
+    if not fixed or unknown or mean is None or variance is None or not isinstance(first, Ref) or epsilon is None:
+        return known.rpartition(".")[0] or known
+    return NormCall(
+        name=mean.rpartition(".")[0] or mean, step=index, input=first.number, output=step.outputs[0], gamma=gamma,
+        beta=beta, mean=mean, variance=variance, epsilon=float(step.args[epsilon]),
+    )  # fmt: skip
+
+
+def _one_row_each(trace: Trace, summary: ModelSummary, call: LayerCall) -> bool:
+    layer, output = summary.by_name[call.layer], trace.tensors[call.output]
+    spatial = len(layer.shape) - 2
+    return layer.row_axes == 1 and output.ndim == 2 + spatial and output.shape[1] == layer.matrix[0]
