@@ -126,10 +126,12 @@ def sequences(samples: int = 10, seed: int = 1) -> Rows:
     return Rows(inputs=torch.randn(samples, 5, 3, generator=torch.Generator().manual_seed(seed)))
 
 
-def sample_gradients(model: NetworkModel, data: Rows, name: str, batch_size: int, seed: int) -> torch.Tensor:
-    """Return each sample's gradient at a weight's matrix by plain autograd on the weight itself, float32.
+def sample_gradients(
+    model: NetworkModel, data: Rows, name: str, batch_size: int, seed: int, draws: int = 1
+) -> torch.Tensor:
+    """Return each sample's gradients at a weight's matrix by plain autograd on the weight itself, float32.
 
-    The labels are those that the workbench draws for the batch.
+    The ``draws`` random gradients at the output are those that the workbench draws for the batch.
     """
     from workbench.models.gradients import batch_generator, drawn_gradient
 
@@ -137,9 +139,11 @@ def sample_gradients(model: NetworkModel, data: Rows, name: str, batch_size: int
     view, found = model.with_weights({name: leaf}), []
     for number, batch in enumerate(data.batches(batch_size)):
         output = view.run(batch)
-        drawn = drawn_gradient(output, batch, model.summary.output, batch_generator(seed, number))
-        for sample in range(output.shape[0]):
-            only = torch.zeros_like(drawn)
-            only[sample] = drawn[sample]
-            found.append(torch.autograd.grad(output, leaf, only, retain_graph=True)[0])
+        generator = batch_generator(seed, number)
+        for _ in range(draws):
+            drawn = drawn_gradient(output, batch, model.summary.output, generator)
+            for sample in range(output.shape[0]):
+                only = torch.zeros_like(drawn)
+                only[sample] = drawn[sample]
+                found.append(torch.autograd.grad(output, leaf, only, retain_graph=True)[0])
     return torch.stack(found)

@@ -19,6 +19,7 @@ from tests.models.networks import (
 from workbench.errors import CancelledError, MissingResultError, ModelError, PlanError, SchemeError
 from workbench.models.calibrate import calibrate
 from workbench.numerics.formats import parse_scheme
+from workbench.planning.directional import DRAWS
 from workbench.planning.predicted import Form, form_of
 from workbench.planning.score import score
 
@@ -66,10 +67,11 @@ def test_the_directional_form_is_the_squared_product_with_each_samples_gradient(
         if name == "unused":
             assert np.isnan(table.score[table.row[name]]).all()
             continue
-        gradients = sample_gradients(model, data, name, 1 if name in one_by_one else 4, 3).double()
+        batch_size, draws = (1, 1) if name in one_by_one else (4, DRAWS)
+        gradients = sample_gradients(model, data, name, batch_size, 3, draws).double()
         for scheme in SCHEMES:
             difference = (rounded(model, name, scheme) - model.weight(name)).double()
-            expected = 0.5 * float((gradients * difference).sum(dim=(1, 2)).square().sum()) / units
+            expected = 0.5 * float((gradients * difference).sum(dim=(1, 2)).square().sum()) / units / draws
             assert table.of(name, scheme) == pytest.approx(expected, rel=2e-3), (name, scheme)
 
 

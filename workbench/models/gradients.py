@@ -31,14 +31,20 @@ def batch_generator(seed: int, batch: int) -> torch.Generator:
 
 
 def drawn_gradient(output: torch.Tensor, batch: Batch, kind: OutputKind, generator: torch.Generator) -> torch.Tensor:
-    """Return the gradient at ``output`` of the summed log-likelihood of drawn labels, of the shape of ``output``.
+    """Return a random gradient at ``output``, of its shape, with the covariance that curvature is made of.
 
-    For logits ``onehot(label) - softmax``, 0 at padding; otherwise standard normal numbers.
+    Token logits: ``onehot(drawn label) - softmax``, 0 at padding.  Class logits: ``(diag sqrt p - p sqrt p^T) z`` with
+    standard normal ``z``, whose covariance is the same ``diag p - p p^T`` but whose square scatters less where the
+    network is sure of itself: a drawn label would be the likely one nearly always, and say nothing.  Otherwise standard
+    normal numbers.
     """
     with torch.no_grad():
         if kind not in (OutputKind.TOKEN_LOGITS, OutputKind.CLASS_LOGITS):
             return torch.randn(output.shape, generator=generator).to(output)
         probabilities = torch.softmax(output.detach().float(), dim=-1)
+        if kind is OutputKind.CLASS_LOGITS:
+            scaled = probabilities.sqrt() * torch.randn(output.shape, generator=generator).to(probabilities)
+            return (scaled - probabilities * scaled.sum(dim=-1, keepdim=True)).to(output.dtype)
         flat = probabilities.reshape(-1, output.shape[-1])
         labels = torch.multinomial(flat.cpu(), 1, generator=generator).to(output.device)
         gradient = probabilities.neg_().reshape(flat.shape)
@@ -99,10 +105,13 @@ class GradientPass:
         backward: Callable[[str, torch.Tensor, torch.Tensor], None],
         layers: Sequence[str] | None = None,
         proceed: Callable[[torch.Tensor], bool] = lambda output: True,
+        draws: int = 1,
+        drawn: Callable[[], None] = lambda: None,
     ) -> torch.Tensor:
         """Run batch ``number``; ``backward(layer, input, gradient at output)`` is called while the gradients flow back.
 
-        ``proceed(output)`` decides after the forward pass whether to go back at all.  Returns the detached output.
+        ``proceed(output)`` decides after the forward pass whether to go back at all; ``draws`` random gradients go back
+        one after another, and ``drawn()`` is called after each.  Returns the detached output.
         """
         everywhere = len(self._layers) < len(self._summary.layers)
         leaves = _Leaves(tensors=list(self._embeddings.values()), everywhere=everywhere)
@@ -119,6 +128,10 @@ class GradientPass:
         with torch.enable_grad():
             output = self._model.run(batch, tap=tap, inputs=starts, layers=names)
         if proceed(output.detach()) and output.requires_grad and leaves.tensors:
-            gradient = drawn_gradient(output, batch, self._summary.output, batch_generator(seed, number))
-            torch.autograd.grad(output, leaves.tensors, gradient, allow_unused=True)
+            generator = batch_generator(seed, number)
+            for draw in range(draws):
+                gradient = drawn_gradient(output, batch, self._summary.output, generator)
+                more = draw + 1 < draws
+                torch.autograd.grad(output, leaves.tensors, gradient, allow_unused=True, retain_graph=more)
+                drawn()
         return output.detach()
