@@ -15,7 +15,7 @@ from workbench.errors import PlanError
 from workbench.models.layer import LayerKind
 from workbench.numerics.formats import all_schemes
 from workbench.planning.constraints import Constraints
-from workbench.planning.hardware import EstimatedTimes, estimate, hardware, profiles
+from workbench.planning.hardware import EstimatedTimes, estimate, hardware, plan_estimate, profiles
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.search import search
 
@@ -105,6 +105,19 @@ def test_the_roofline_is_bytes_over_bandwidth_or_operations_over_peak():
     assert many.microseconds == pytest.approx(2 * 65536 * 4096**2 / (device.peaks["int8"] * 1e12) * 1e6)
     assert many.speedup == pytest.approx(2, rel=1e-3)
     assert estimate(BIG, "int4-g32", None, hardware("edge-tpu")) is None
+
+
+def test_the_roofline_of_a_plan_adds_its_layers_and_names_what_is_refused():
+    chip = hardware("nvidia-8.0")
+    embedding = linear("e", 4096, 4096, kind=LayerKind.EMBEDDING)
+    summary = summary_of(BIG, replace(BIG, name="other"), replace(BIG, name="third"), embedding)
+    plan = Plan().assign(["big"], weights="int4-g128").assign(["other"], weights="nvfp4", inputs="nvfp4")
+    found = plan_estimate(summary, resolve(plan, summary.layers), chip)
+    one, kept = estimate(BIG, "int4-g128", None, chip), estimate(BIG, KEEP, None, chip)
+    assert one is not None and kept is not None
+    assert found.stored == pytest.approx(3 * kept.microseconds)
+    assert found.microseconds == pytest.approx(one.microseconds + 2 * kept.microseconds)
+    assert found.speedup > 1 and [name for name, _ in found.refused] == ["other"]
 
 
 def test_a_search_takes_only_what_the_target_runs_and_fused_layers_share():

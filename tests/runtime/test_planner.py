@@ -44,6 +44,15 @@ def test_locks_and_targets_hold(scored: Session) -> None:
         planner.find_plan(scored, Budgets(bits_per_weight=8.0), target="vlm")
 
 
+def test_a_target_that_computes_in_integers_needs_the_activations(scored: Session) -> None:
+    with pytest.raises(PlanError, match="activations must be int8, not floating-point"):
+        planner.find_plan(scored, Budgets(bits_per_weight=9.5), target="edge-tpu")
+    plan = planner.find_plan(scored, Budgets(bits_per_weight=12.0), target="edge-tpu", inputs="INT8-tensor")
+    given = resolve(plan, scored.model.layers)
+    searched = [given[layer.name] for layer in quantizable(scored.model.layers)]
+    assert {(a.weights, a.inputs) for a in searched} == {("int8-channel", "int8-tensor")}
+
+
 def test_microseconds_are_measured_at_the_batch_and_kept(scored: Session) -> None:
     timings = planner.candidate_timings(scored, SCHEMES, batch=4, repeats=3)
     session = replace(scored, timings=timings)

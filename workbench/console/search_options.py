@@ -32,6 +32,7 @@ def add_search_options(entry: argparse.ArgumentParser) -> None:
         help="a simple rule to compare with, instead of the search (default optimal)",
     )  # fmt: skip
     entry.add_argument("--target", metavar="NAME", help="only what this runs: vllm, gguf, nvidia-9.0, vllm@nvidia-9.0")
+    entry.add_argument("--inputs", metavar="SCHEME", help="activations of the searched layers, such as int8-token")
     entry.add_argument(
         "--lock", action="append", default=[], metavar="PATTERN",
         help="layers that keep what the session's plan gives them; may be repeated",
@@ -52,7 +53,8 @@ def find(session: Session, options: argparse.Namespace, progress: Progress) -> P
     with _output_of_libraries_as_errors():
         return find_plan(
             session, budgets, minimise=options.minimise, strategy_name=options.strategy, metric=options.metric,
-            schemes=options.schemes, target=options.target, lock=options.lock, batch=options.batch, progress=progress,
+            schemes=options.schemes, target=options.target, lock=options.lock, inputs=options.inputs,
+            batch=options.batch, progress=progress,
         )  # fmt: skip
 
 
@@ -79,7 +81,7 @@ def check(options: argparse.Namespace) -> None:
     given = [name for name in BUDGETS if getattr(options, name) is not None]
     if not given and options.strategy == "optimal":
         options.refuse("one of --bits-per-weight, --size, --microseconds, --loss or --uniform is needed")
-    others = len(given) > 1 or options.target or options.lock or options.strategy != "optimal"
+    others = len(given) > 1 or options.target or options.lock or options.inputs or options.strategy != "optimal"
     if options.uniform and (others or options.minimise != "loss"):
         options.refuse("--uniform searches nothing, so it goes with no budget, target, lock or strategy")
 

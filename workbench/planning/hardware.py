@@ -15,9 +15,10 @@ from functools import lru_cache
 from typing import Any
 
 from workbench.errors import PlanError, nearest
-from workbench.models.layer import Layer
+from workbench.models.layer import Layer, LayerKind
+from workbench.models.summary import ModelSummary
 from workbench.planning.acceptance import Acceptance, accepted, refusal
-from workbench.planning.plan import KEEP
+from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.totals import layer_bits
 
 DTYPE_RATES = {"float64": "fp32", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
@@ -109,6 +110,48 @@ def estimate(
     return Estimate(
         microseconds=took[0], bound=took[1], how=took[2], speedup=math.nan if stored is None else stored[0] / took[0]
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanEstimate:
+    """A plan's roofline: microseconds of all layers one after another, under the plan and as stored.
+
+    ``refused`` are pairs of a layer that the hardware cannot run and the reason; such layers count as stored.
+    """
+
+    microseconds: float
+    stored: float
+    refused: tuple[tuple[str, str], ...]
+
+    @property
+    def speedup(self) -> float:
+        """How many times faster than the model as stored, by this estimate."""
+        return self.stored / self.microseconds if self.microseconds else math.nan
+
+
+def plan_estimate(
+    summary: ModelSummary,
+    assignments: Mapping[str, Assignment],
+    profile: Hardware,
+    device: Device | None = None,
+    batch: int = 1,
+) -> PlanEstimate:
+    """Return the roofline of a whole plan for ``batch`` rows; embeddings are look-ups and count nothing."""
+    chip = device or profile.devices[0]
+    took, before, refused = [], [], []
+    for layer in summary.layers:
+        if layer.kind is LayerKind.EMBEDDING:
+            continue
+        given = assignments[layer.name]
+        stored = _roofline(layer, KEEP, None, profile, chip, batch)
+        found = _roofline(layer, given.weights, given.inputs, profile, chip, batch)
+        if reason := profile.refuses(layer, given.weights, given.inputs):
+            refused.append((layer.name, reason))
+        usual = stored or found
+        if usual is not None:
+            took.append((found or usual)[0])
+            before.append(usual[0])
+    return PlanEstimate(microseconds=math.fsum(took), stored=math.fsum(before), refused=tuple(refused))
 
 
 def _roofline(

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import MissingResultError, PlanError, nearest
 from workbench.models.evaluation import Timing
+from workbench.models.summary import quantizable
+from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import Budgets, MeasuredTimes
 from workbench.planning.constraints import Constraints
 from workbench.planning.plan import KEEP, Assignment, Plan, Rule, resolve
@@ -35,29 +37,36 @@ def find_plan(
     schemes: Sequence[str] | None = None,
     target: str | None = None,
     lock: Sequence[str] = (),
+    inputs: str | None = None,
     batch: int = 1,
     progress: Progress = silent,
 ) -> Plan:
     """Return the plan that minimises ``minimise`` within ``budgets``, or the one of a simple strategy.
 
     ``target`` (see :mod:`workbench.deployment.targets`) refuses what it cannot run; layers that match a pattern of
-    ``lock`` keep what the session's plan gives them.  Where microseconds matter, the session's timings at ``batch``
+    ``lock`` keep what the session's plan gives them.  ``inputs`` is the activation scheme of all other layers that are
+    searched (default: what the session's plan says).  Where microseconds matter, the session's timings at ``batch``
     serve, and the candidates that lack one are timed on this machine first.  Raises BudgetError, PlanError,
     MissingResultError.
     """
     rules = constraints_of(session, target, lock, schemes)
     table = session.require_table(metric)
+    base = session.plan
+    if inputs is not None:
+        name = parse_scheme(inputs).name
+        searched = [layer.name for layer in quantizable(session.model.layers) if layer.name not in rules.locked]
+        base = base.assign(searched, inputs=name)
     if strategy_name != "optimal":
         if minimise != "loss":
             raise PlanError(f"the strategy {strategy_name} minimises nothing; use the strategy optimal")
-        return strategy(strategy_name).plan(session.model, table, session.plan, budgets, rules)
+        return strategy(strategy_name).plan(session.model, table, base, budgets, rules)
     times = None
     if minimise == "microseconds" or budgets.microseconds is not None:
         names = tuple(name for name in rules.schemes or table.schemes if name != KEEP)
         timings = candidate_timings(session, names, batch=batch, progress=progress)
         times = MeasuredTimes.from_timings(timings, batch)
     found = Optimal(minimise=minimise)
-    return found.plan(session.model, table, session.plan, budgets, rules, times)
+    return found.plan(session.model, table, base, budgets, rules, times)
 
 
 def constraints_of(
