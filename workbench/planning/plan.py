@@ -84,7 +84,10 @@ class Plan:
         chosen = set(names)
         first = tuple(Rule(pattern=name, assignment=replace(self.of(name), **changes)) for name in names)
         rest = tuple(rule for rule in self.rules if rule.pattern not in chosen)
-        return replace(self, rules=first + rest)
+        plan = replace(self, rules=first + rest)
+        if not any(map(is_glob, names)):
+            vars(plan)["_patterns"] = self._patterns  # the same: only rules of names came and went
+        return plan
 
     def of(self, name: str) -> Assignment:
         """Return what the first matching rule gives the layer ``name``; kept as it is if none matches."""
@@ -94,11 +97,12 @@ class Plan:
     def first(self, name: str) -> Rule | None:
         """Return the first rule that matches the layer ``name``."""
         at = self._exact.get(name)
-        for position, rule in self._patterns:
+        for pattern in self._patterns:
+            position = self._exact[pattern]
             if at is not None and position > at:
                 break
-            if rule.matches(name):
-                return rule
+            if self.rules[position].matches(name):
+                return self.rules[position]
         return None if at is None else self.rules[at]
 
     @cached_property
@@ -111,13 +115,12 @@ class Plan:
         return dict(zip(reversed(self._spellings), range(len(self.rules) - 1, -1, -1), strict=True))
 
     @cached_property
-    def _patterns(self) -> tuple[tuple[int, Rule], ...]:
-        """The rules that can match more than one name, with their places."""
+    def _patterns(self) -> tuple[str, ...]:
+        """The patterns that can match more than one name, in order."""
         everything = "\n".join(self._spellings)
         if not is_glob(everything) and "\nre:" not in everything:
             return ()
-        places = [at for at, spelling in enumerate(self._spellings) if is_glob(spelling)]
-        return tuple((at, self.rules[at]) for at in places)
+        return tuple(dict.fromkeys(spelling for spelling in self._spellings if is_glob(spelling)))
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
