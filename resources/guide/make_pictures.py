@@ -22,6 +22,8 @@ PICTURES = {
     "pareto": ["--front", "pareto"],
     "accuracy": ["--front", "accuracy"],
     "timing": ["--front", "timing"],
+    "channels": ["--front", "channels"],
+    "agreement": ["--front", "agreement"],
 }
 """Each picture's name and what the drawing is told."""
 

@@ -282,3 +282,40 @@ def test_a_locked_out_action_says_why(live: Callable[..., None]) -> None:
         assert "No CUDA device is present" in person.window.panels["timing"].device.text()
 
     live(story)
+
+
+def test_dragging_paints_layers_as_one_step_and_a_right_click_locks(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        before, heatmap = person.state.session.plan, person.window.panels["sensitivity"].heatmap
+        spots = [heatmap.cell_rect(row, 5).center() for row in range(1, 5)]
+        await person.act(lambda: QTest.mousePress(heatmap.viewport(), Qt.MouseButton.LeftButton, pos=spots[0]))
+        for spot in spots[1:]:
+            await person.act(lambda spot=spot: _drag(heatmap.viewport(), spot))
+        await person.act(lambda: QTest.mouseRelease(heatmap.viewport(), Qt.MouseButton.LeftButton, pos=spots[-1]))
+        names, scheme = heatmap.cells.rows[1:5], heatmap.cells.columns[5]
+        assert {person.state.assignments[name].weights for name in names} == {scheme}
+        assert person.state.undo_name == "Paint 4 layers"
+        await person.act(lambda: _drag(heatmap.viewport(), heatmap.cell_rect(6, 5).center()))
+        assert person.state.undo_name == "Paint 4 layers"  # the button is up
+        await person.press(Qt.Key.Key_Z, control=True)
+        assert person.state.session.plan == before and not person.state.undo_name
+        await person.click(heatmap.viewport(), spots[2], Qt.MouseButton.RightButton)
+        assert person.state.session.locked == {heatmap.cells.rows[3]}
+
+    live(story)
+
+
+def test_the_heatmap_sorts_by_loss(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        panel = person.window.panels["sensitivity"]
+        table = person.state.session.sensitivities["predicted_kl"]
+        await person.act(lambda: (panel.order_box.setCurrentIndex(1), panel.order_box.activated.emit(1)))
+        worst = table.layers[int(np.log(table.score).mean(axis=1).argmax())]
+        assert panel.heatmap.cells.rows[0] == worst
+        await person.click(panel.heatmap.viewport(), panel.heatmap.cell_rect(0, 6).center())
+        assert person.state.assignments[worst].weights == table.schemes[6]
+        assert panel.heatmap.cells.chosen[0] == 6
+
+    live(story)

@@ -55,7 +55,7 @@ async def _edit(person: Person) -> None:
     assert person.state.assignments[layer].weights == scheme
     assert person.state.undo_name == f"Set {layer} to {scheme}"
     assert scheme in person.window.actions_by_id["undo"].text()
-    assert person.state.selection == (layer,)
+    await person.until(lambda: person.state.selection == (layer,), 5)
     person.picture("assigned")
     await person.press(Qt.Key.Key_Z, control=True)
     assert person.state.assignments[layer].weights == "keep"

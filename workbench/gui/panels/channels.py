@@ -92,6 +92,7 @@ class ChannelsPanel(Panel):
             )
         self.plot.show_channels(statistics, found)
         self.table.show_records(found)
+        self.table.setVisible(bool(found))
 
     def _brushed(self, first: int, last: int) -> None:
         statistics = self._statistics

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy
 
 from workbench.gui import quantities
@@ -18,6 +19,11 @@ from workbench.gui.theme import Colours
 from workbench.planning.sensitivity import METRICS, Sensitivity
 from workbench.planning.totals import layer_bits
 from workbench.runtime.workspace import State
+
+BY_DEPTH, BY_LOSS = "By depth", "By loss"
+
+HISTOGRAMS_MS = 10
+"""How long after a click the layer is selected: totals and colours are painted first, its histograms then."""
 
 NO_TABLE = (
     "No scores yet.\n\nCalibrate (F5), then compute the sensitivity (F6) to see what every scheme would cost every "
@@ -42,18 +48,30 @@ class SensitivityPanel(Panel):
         self.heatmap = Heatmap(colours)
         self.bar = ColourBar(colours)
         top, middle = QHBoxLayout(), QHBoxLayout()
+        self.order_box = QComboBox()
+        self.order_box.setAccessibleName("Order of the layers")
+        self.order_box.setToolTip("In the order of the network, or those that suffer most first")
+        self.order_box.addItems([BY_DEPTH, BY_LOSS])
+        self.order_box.activated.connect(lambda _: self._show(self._partial or self._given, desk.workspace.state))
         top.addWidget(self.metric_box)
+        top.addWidget(self.order_box)
         top.addWidget(self.figure, 1)
         middle.addWidget(self.heatmap, 1)
         middle.addWidget(self.bar)
         layout = self.column()
         layout.addLayout(top)
         layout.addLayout(middle, 1)
+        self._given: Sensitivity | None = None
+        self._arranged: tuple[Sensitivity, Sensitivity] | None = None
         self._table: Sensitivity | None = None
         self._partial: Sensitivity | None = None
         self.heatmap.hovered.connect(self._hover)
         self.heatmap.clicked.connect(self._click)
         self.heatmap.row_selected.connect(self._select)
+        self.heatmap.painted.connect(self._paint)
+        self.heatmap.lock_wanted.connect(self._lock)
+        self._painted: dict[str, str] = {}
+        self._drag_edits = False
         self.setFocusProxy(self.heatmap)
 
     def redraw(self, old: State, new: State) -> None:
@@ -88,9 +106,11 @@ class SensitivityPanel(Panel):
 
     def _show(self, table: Sensitivity | None, state: State) -> None:
         self.say_empty("" if table is not None else NO_TABLE)
+        self._given = table
         if table is None:
             self._table = None
             return
+        table = self._in_order(table)
         chosen = _chosen(table, state)
         if table is self._table and self.heatmap.cells is not None:
             self.heatmap.show_chosen(replace(self.heatmap.cells, chosen=chosen))
@@ -104,6 +124,14 @@ class SensitivityPanel(Panel):
         self.heatmap.show_selected(frozenset(table.row[name] for name in state.selection if name in table.row))
         self._hover(-1, -1)
 
+    def _in_order(self, table: Sensitivity) -> Sensitivity:
+        """Return the table with its rows in the order that was chosen; the same object for the same table."""
+        if self.order_box.currentText() == BY_DEPTH:
+            return table
+        if self._arranged is None or self._arranged[0] is not table:
+            self._arranged = table, by_loss(table)
+        return self._arranged[1]
+
     def _hover(self, row: int, column: int) -> None:
         table = self._table
         if table is None:
@@ -114,12 +142,14 @@ class SensitivityPanel(Panel):
                 f"{table.score.size:,} cells" if done == table.score.size else f"{done:,} of {table.score.size:,} cells"
             )
             samples = f", {quantities.plural(table.samples, 'sample')}" if table.samples else ""
-            self.figure.setText(f"{cells}{samples}; click a cell to assign its scheme")
+            self.figure.setText(f"{cells}{samples}; click assigns, drag paints, right click locks")
             return
         layer, scheme = table.layers[row], table.schemes[column]
         value = float(table.score[row, column])
         told = "not computed" if np.isnan(value) else f"{quantities.number(value)} {table.unit}"
-        text = f"{layer} · {scheme}: {told}{self._bytes(layer, scheme)}"
+        session = self.desk.workspace.state.session
+        locked = ", locked" if session is not None and layer in session.locked else ""
+        text = f"{layer} · {scheme}: {told}{self._bytes(layer, scheme)}{locked}"
         self.figure.setText(text)
         self.heatmap.viewport().setToolTip(text)
         self.heatmap.setAccessibleDescription(text)
@@ -131,13 +161,47 @@ class SensitivityPanel(Panel):
 
     def _click(self, row: int, column: int) -> None:
         if self._table is not None:
-            layer = self._table.layers[row]
+            layer, workspace = self._table.layers[row], self.desk.workspace
+            before = workspace.state.session
             self.desk.assign((layer,), weights=self._table.schemes[column])
+            self._painted = {layer: self._table.schemes[column]}
+            self._drag_edits = workspace.state.session is not before
+            QTimer.singleShot(HISTOGRAMS_MS, self, lambda: self._select_layer(layer))
+
+    def _paint(self, row: int, column: int) -> None:
+        """Give one more layer its scheme while the mouse is dragged; the whole drag is one step to undo."""
+        if self._table is None:
+            return
+        layer, scheme = self._table.layers[row], self._table.schemes[column]
+        self._painted[layer] = scheme
+        step = self.desk.workspace.amend if self._drag_edits else self.desk.workspace.edit
+        title = f"Paint {quantities.plural(len(self._painted), 'layer')}"
+        step(title, lambda now: replace(now, plan=now.plan.assign((layer,), weights=scheme)))
+        self._drag_edits = True
+
+    def _lock(self, row: int) -> None:
+        session = self.desk.workspace.state.session
+        if self._table is not None and session is not None:
+            layer = self._table.layers[row]
+            self.desk.lock((layer,), layer not in session.locked)
+
+    def _select_layer(self, layer: str) -> None:
+        session = self.desk.workspace.state.session
+        if session is not None and layer in session.model.by_name:
             self.desk.workspace.select((layer,))
 
     def _select(self, row: int) -> None:
         if self._table is not None:
             self.desk.workspace.select((self._table.layers[row],))
+
+
+def by_loss(table: Sensitivity) -> Sensitivity:
+    """Return the table with the layers of the greatest scores first: by the mean exponent of what is positive."""
+    known = np.isfinite(table.score) & (table.score > 0)
+    exponents = np.log10(np.where(known, table.score, 1.0))
+    mean = np.where(known.any(axis=1), exponents.sum(axis=1) / np.maximum(known.sum(axis=1), 1), -np.inf)
+    order = np.argsort(-mean, kind="stable")
+    return replace(table, layers=tuple(table.layers[row] for row in order), score=table.score[order])
 
 
 def _chosen(table: Sensitivity, state: State) -> np.ndarray:

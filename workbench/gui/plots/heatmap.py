@@ -39,6 +39,8 @@ class Heatmap(QAbstractScrollArea):
     hovered = Signal(int, int)
     clicked = Signal(int, int)
     row_selected = Signal(int)
+    painted = Signal(int, int)
+    lock_wanted = Signal(int)
 
     def __init__(self, colours: Colours) -> None:
         super().__init__()
@@ -51,6 +53,7 @@ class Heatmap(QAbstractScrollArea):
         self.row_height = 20
         self.cursor_cell = (0, 0)
         self._hover = (-1, -1)
+        self._pressed = False
         self._selected: frozenset[int] = frozenset()
         self._lut = lookup()
         self._image: QImage | None = None
@@ -293,10 +296,18 @@ class Heatmap(QAbstractScrollArea):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Tell which cell is under the mouse."""
         cell = self.cell_at(event.position().toPoint())
-        if cell != self._hover:
-            self._hover = cell
-            self.hovered.emit(*cell)
-            self.viewport().update()
+        if cell == self._hover:
+            return
+        self._hover = cell
+        self.hovered.emit(*cell)
+        if event.buttons() & Qt.MouseButton.LeftButton and min(cell) >= 0 and self._pressed:
+            self.cursor_cell = cell
+            self.painted.emit(*cell)
+        self.viewport().update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """End painting."""
+        self._pressed = False
 
     def leaveEvent(self, event: QEvent) -> None:
         """Forget the cell under the mouse."""
@@ -307,12 +318,15 @@ class Heatmap(QAbstractScrollArea):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Choose the cell, or select the row at its heading."""
         row, column = self.cell_at(event.position().toPoint())
+        if row >= 0 and event.button() == Qt.MouseButton.RightButton:
+            self.lock_wanted.emit(row)
         if row < 0 or event.button() != Qt.MouseButton.LeftButton:
             return
         if column < 0:
             self.row_selected.emit(row)
             return
-        self.cursor_cell = (row, column)
+        self.cursor_cell = self._hover = (row, column)
+        self._pressed = True
         self.clicked.emit(row, column)
         self.viewport().update()
 
