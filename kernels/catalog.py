@@ -10,6 +10,7 @@ from . import (
     group_quantize,
     linear,
     matmul_nbits,
+    norm_quantize,
     onednn,
     statistics,
     w4a16,
@@ -30,7 +31,7 @@ SAME_SCHEME: tuple[tuple[Op, ...], ...] = (
 
 CUDA_OPS: tuple[CudaOp, ...] = (
     statistics.OP, *group_quantize.OPS, *fp4_blocks.OPS, *gguf_blocks.OPS, w4a16.OP, gemm8.INT8_OP, gemm8.FP8_OP,
-    gemm8.WGMMA_OP, decode_attention.OP,
+    gemm8.WGMMA_OP, decode_attention.OP, norm_quantize.OP,
 )  # fmt: skip
 
 SOURCES: tuple[CudaSource, ...] = tuple(dict.fromkeys(op.source for op in CUDA_OPS))

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 import torch
-from workbench_kernels import decode_attention, fp4_blocks, gemm8, gguf_blocks, group_quantize, statistics, w4a16
+from workbench_kernels import (
+    decode_attention,
+    fp4_blocks,
+    gemm8,
+    gguf_blocks,
+    group_quantize,
+    norm_quantize,
+    statistics,
+    w4a16,
+)
 from workbench_kernels.errors import ArgumentError
 
 
@@ -117,6 +126,21 @@ def test_fp4_blocks_have_the_scales_of_their_format():
     short = fp4_blocks.Fp4(name="mxfp4", codes=q.codes, scales=q.scales[:, :1].contiguous(), tensor_scale=None)
     with pytest.raises(ArgumentError, match=r"scales has shape \(4, 1\); expected \(4, 2\)"):
         fp4_blocks.dequantize(short, torch.float32, on=ON)
+
+
+def test_tokens_and_their_weight_must_fit():
+    x, weight = X.half(), torch.ones(64).half()
+    bad = [
+        ((X, weight, torch.int8), "x is float32; expected float16 or bfloat16"),
+        ((x, weight.bfloat16(), torch.int8), "weight is bfloat16; expected float16"),
+        ((x, weight[:8].clone(), torch.int8), r"weight has shape \(8,\); expected \(64\)"),
+        ((x, weight, torch.uint8), "codes is torch.uint8"),
+        ((x[:, :12].contiguous(), weight, torch.int8), "columns is 12; expected a positive multiple of 8"),
+        ((x, weight, torch.int8, 0.0), "epsilon is 0.0; expected a positive number"),
+    ]
+    for arguments, message in bad:
+        with pytest.raises(ArgumentError, match=message):
+            norm_quantize.norm_quantize(*arguments, on=ON)
 
 
 CODES = torch.zeros(128, 128, dtype=torch.uint8)

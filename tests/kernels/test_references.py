@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from workbench_kernels import decode_attention, gguf_blocks, group_quantize, statistics, w4a16
+from workbench_kernels import decode_attention, gguf_blocks, group_quantize, norm_quantize, statistics, w4a16
 
 GGML = {"q4_0": "Q4_0", "q8_0": "Q8_0", "q4_k": "Q4_K", "q3_k": "Q3_K", "q6_k": "Q6_K"}
 
@@ -83,6 +83,17 @@ def test_packed_words_hold_every_code_where_the_kernel_looks():
             lane = column % 8 * 4 + inside % 8 // 2
             nibble = column // 8 * 2 + inside // 8 + inside % 2 * 4
             assert words[k // 16, n // 16, lane] >> 4 * nibble & 15 == codes[n, k]
+
+
+@pytest.mark.parametrize("codes", norm_quantize.CODES)
+def test_normalized_codes_are_near_torchs_own_normalization(codes):
+    x = torch.randn(4, 256, generator=torch.Generator().manual_seed(9)).half()
+    weight = torch.linspace(-2, 2, 256).half()
+    made, scales = norm_quantize.reference(x, weight, codes, 1e-5)
+    exact = torch.nn.functional.rms_norm(x.double(), (256,), weight.double(), 1e-5)
+    error = (made.double() * scales[:, None] - exact).abs()
+    bound = scales[:, None] * 0.51 if codes == torch.int8 else exact.abs() / 15 + scales[:, None] * 2**-9
+    assert (error <= bound).all()
 
 
 def test_attention_is_torchs_own():
