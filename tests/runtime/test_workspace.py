@@ -260,3 +260,21 @@ def test_a_change_made_by_a_listener_is_told_in_order() -> None:
     workspace.select(["embed"])
     assert workspace.state.selection == ("head",)
     assert heard[-1] == ("head",), "the last thing a listener heard is out of date"
+
+
+def test_a_drag_is_one_step() -> None:
+    workspace = Workspace()
+    first = session()
+    workspace.open(first, None)
+    workspace.edit("Lock", lock(LAYERS[0]))
+    workspace.edit("Slide to 4", assign(LAYERS, SCHEMES[0]))
+    for scheme in (SCHEMES[1], SCHEMES[0]):
+        workspace.amend(f"Slide to {scheme}", assign(LAYERS, scheme))
+    assert workspace.state.undo_name == f"Slide to {SCHEMES[0]}"
+    workspace.undo()
+    assert workspace.state.undo_name == "Lock"
+    assert workspace.state.session is not None and workspace.state.session.plan == first.plan
+    workspace.amend("Unlock", lock(LAYERS[0]))
+    assert not workspace.state.redo_name
+    workspace.undo()
+    assert not workspace.state.undo_name and workspace.state.session.locked == first.locked
