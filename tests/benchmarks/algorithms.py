@@ -28,7 +28,8 @@ ROOT = Path(__file__).parents[2]
 CASES = Path(os.environ.get("WORKBENCH_CASES", ROOT / ".." / "shared" / "cases"))
 
 LLAMA = (
-    ("int4-g32-asym", "hqq", None, "HQQ 5.00 bits 0.0685"),
+    ("int4-g32-asym", "hqq", 0.0685, "HQQ 5.00 bits 0.0685"),
+    ("int3-g32-asym", "hqq", 0.416, "HQQ 4.00 bits 0.416"),
     ("int4-g32-asym", "rtn-weighted", 0.065, "torchao, quanto, gguf rounding 0.073 to 0.082"),
     ("int3-g32-asym", "rtn-weighted", 0.38, "torchao 0.565, HQQ 4.00 bits 0.416"),
     ("int4-g32-asym", "gptq", 0.042, "GPTQ 0.0495"),

@@ -12,6 +12,7 @@ from workbench.errors import ExportError
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.granularity import PerToken
 from workbench.planning.plan import Plan
+from workbench.planning.transforms.names import CORRECTIONS
 from workbench.progress import Progress
 from workbench.storage.atomic import replacing
 
@@ -38,7 +39,7 @@ FACTORY = $factory
 WEIGHTS = $weights
 FINGERPRINT = $fingerprint
 
-# Rewrites of the floating-point model that leave its outputs as they are, in this order.
+# Rewrites of the floating-point model that leave its outputs as they are, in this order; corrections come after rounding.
 TRANSFORMS = $transforms
 
 # The first rule whose pattern matches a layer decides; layers without a rule stay as the model stores them.
@@ -121,8 +122,9 @@ class PythonScript:
 def script(plan: Plan, summary: ModelSummary, file: str) -> str:
     """Return the text of the script, which is to be called ``file``."""
     static = [scheme for rule in plan.rules if (scheme := rule.assignment.inputs) and not _dynamic(scheme)]
-    needed = "calibrate on this data, which the plan's static input schemes need"
-    calibrate_help = needed if static else "calibrate on this data first, for algorithms that need it"
+    corrections = any(name in CORRECTIONS for name in plan.transforms)
+    needed = f"calibrate on this data, which the plan's {'static input schemes' if static else 'corrections'} need"
+    calibrate_help = needed if static or corrections else "calibrate on this data first, for algorithms that need it"
     source = summary.source
     return SCRIPT.substitute(
         file=file if file.isascii() and file.replace(".", "").replace("_", "").isalnum() else "replay.py",

@@ -202,7 +202,7 @@ def test_every_transform_has_a_name_that_finds_it():
     assert [apply.find_transform(each.name) for each in TRANSFORMS] == list(TRANSFORMS)
     assert apply.find_transform("rotation-7").seed == 7
     assert tuple(each.name for each in TRANSFORMS) == names.REWRITES
-    assert names.KNOWN == (*names.REWRITES, "bias-correction", "norm-reestimation")
+    assert set(names.KNOWN) - set(names.REWRITES) == {"bias-correction", "norm-reestimation"}
     names.check_names([*names.KNOWN, "rotation-7"])
     with pytest.raises(PlanError, match="no transform 'rotatoin'; the closest are rotation"):
         names.check_names(["rotatoin"])

@@ -49,8 +49,8 @@ class Transformed:
 
     ``model`` is a view whose outputs are the original's but for ``deviation``: the largest difference of an output on a
     few samples, relative to the largest output.  ``changes`` makes the view from the original, ``curvature`` and
-    ``ranges`` are the view's.  ``report`` says what was done where, ``folded`` names batch norms that change nothing any
-    more.
+    ``ranges`` are the view's.  ``report`` says what was done where, ``folded`` names batch norms that change
+    nothing any more.
     """
 
     model: Model

@@ -35,8 +35,8 @@ ATTENTION = frozenset({
 
 POOLS = frozenset({
     *(f"{kind}_pool{n}d" for kind in ("avg", "adaptive_avg", "_adaptive_avg", "adaptive_max") for n in (1, 2, 3)),
-    "max_pool1d", "max_pool2d", "max_pool3d", "max_pool2d_with_indices", "max_pool3d_with_indices", "upsample_nearest1d", "upsample_nearest2d",
-    "upsample_bilinear2d",
+    "max_pool1d", "max_pool2d", "max_pool3d", "max_pool2d_with_indices", "max_pool3d_with_indices",
+    "upsample_nearest1d", "upsample_nearest2d", "upsample_bilinear2d",
 })  # fmt: skip
 """Operations that put a mean, a maximum or a copy of some positions into one; ``f(s x) = s f(x)`` for ``s > 0``."""
 
