@@ -39,7 +39,7 @@ FACTORY = $factory
 WEIGHTS = $weights
 FINGERPRINT = $fingerprint
 
-# Rewrites of the floating-point model that leave its outputs as they are, in this order; corrections come after rounding.
+# Rewrites of the floating-point model that leave its outputs as they are, in this order; corrections after rounding.
 TRANSFORMS = $transforms
 
 # The first rule whose pattern matches a layer decides; layers without a rule stay as the model stores them.
