@@ -28,3 +28,15 @@ def part_of(progress: Progress, start: float, stop: float) -> Progress:
         progress(start + (stop - start) * fraction, text, partial)
 
     return report
+
+
+def rising(progress: Progress) -> Progress:
+    """Return a progress whose fraction never falls: for work whose parts report ahead of the results they yield."""
+    reached = 0.0
+
+    def report(fraction: float, text: str, partial: Any = None) -> None:
+        nonlocal reached
+        reached = max(reached, fraction)
+        progress(reached, text, partial)
+
+    return report

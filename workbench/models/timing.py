@@ -53,8 +53,8 @@ def time_layers(
     """Time the kernels of every quantized linear layer, once for each distinct shape and scheme.
 
     ``batch`` is the number of tokens.  A scheme that no kernel of this machine serves is timed as what would run
-    instead, the FP32 product of the decoded weight, and the note says so.  Layers that the plan keeps, and kinds that are no
-    single matrix product (convolutions, embeddings), have no timing.
+    instead, the FP32 product of the decoded weight, and the note says so.  Layers that the plan keeps, and kinds that
+    are no single matrix product (convolutions, embeddings), have no timing.
     """
     from workbench_kernels.bench import Samples, measure
     from workbench_kernels.linear import FP32

@@ -17,7 +17,7 @@ from workbench.planning.measured import measured_rows, output_rows
 from workbench.planning.predicted import Row, directional_rows, kronecker_rows, split_forms
 from workbench.planning.rounding import round_weight
 from workbench.planning.sensitivity import METRICS, Sensitivity
-from workbench.progress import Progress, silent
+from workbench.progress import Progress, rising, silent
 
 
 def score(
@@ -47,7 +47,7 @@ def score(
     table = _table(model, metric, schemes, dataset, seed, algorithm, layers, previous)
     work = _Work(
         model=model, table=table, curvature=curvature or {}, dataset=dataset, batch_size=batch_size, seed=seed,
-        algorithm=find_algorithm(algorithm).name, progress=progress,
+        algorithm=find_algorithm(algorithm).name, progress=rising(progress),
     )  # fmt: skip
     wanted = _open_cells(model, table)
     {
