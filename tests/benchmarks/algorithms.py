@@ -28,8 +28,10 @@ ROOT = Path(__file__).parents[2]
 CASES = Path(os.environ.get("WORKBENCH_CASES", ROOT / ".." / "shared" / "cases"))
 
 LLAMA = (
-    ("int4-g32-asym", "hqq", 0.0685, "HQQ 5.00 bits 0.0685"),
-    ("int3-g32-asym", "hqq", 0.416, "HQQ 4.00 bits 0.416"),
+    ("int4-g32-asym-zfp16", "hqq", 0.0685, "HQQ 5.00 bits 0.0685"),
+    ("int3-g32-asym-zfp16", "hqq", 0.416, "HQQ 4.00 bits 0.416"),
+    ("int4-g32-asym", "hqq", None, "the same with integer zero points"),
+    ("int3-g32-asym", "hqq", None, "the same with integer zero points"),
     ("int4-g32-asym", "rtn-weighted", 0.065, "torchao, quanto, gguf rounding 0.073 to 0.082"),
     ("int3-g32-asym", "rtn-weighted", 0.38, "torchao 0.565, HQQ 4.00 bits 0.416"),
     ("int4-g32-asym", "gptq", 0.042, "GPTQ 0.0495"),
@@ -66,7 +68,7 @@ def llama() -> list[dict[str, object]]:
     layers = [layer for layer in model.summary.stored if layer.kind is LayerKind.LINEAR]
     rows: list[dict[str, object]] = []
     print(f"\nllama-260k, {len(layers)} linear layers, KL in nats per token\n")
-    print(f"{'scheme':16}{'algorithm':18}{'bits':>6}{'KL':>9}{'to reach':>10}{'s':>7}  others")
+    print(f"{'scheme':22}{'algorithm':18}{'bits':>6}{'KL':>9}{'to reach':>10}{'s':>7}  others")
     for scheme, algorithm, wanted, others in LLAMA:
         start = time.perf_counter()
         plan = Plan.uniform(layers, scheme, algorithm=algorithm)
@@ -74,7 +76,7 @@ def llama() -> list[dict[str, object]]:
         seconds = time.perf_counter() - start
         kl = evaluate(model, quantized.bind(model), test, batch_size=32)["kl"].value
         bits = bits_per_weight(quantized)
-        print(f"{scheme:16}{algorithm:18}{bits:6.2f}{kl:9.4f}{wanted or '':>10}{seconds:7.1f}  {others}", flush=True)
+        print(f"{scheme:22}{algorithm:18}{bits:6.2f}{kl:9.4f}{wanted or '':>10}{seconds:7.1f}  {others}", flush=True)
         rows.append({"scheme": scheme, "algorithm": algorithm, "bits": bits, "kl": kl, "to_reach": wanted})
     return rows
 
