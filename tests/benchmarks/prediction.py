@@ -36,10 +36,12 @@ from workbench.planning.totals import plan_totals
 RANKED = ("int3-g64-asym", "int3-g32-asym", "int4-g64-asym", "int4-g32", "int5-g32-asym", "int6-g32-asym", "int8-g32")
 SEARCHED = (
     "int2-g16-asym", "int2-g32-asym", "int3-g64-asym", "int3-g32-asym", "int4-g64-asym", "int4-g32-asym",
-    "int5-g64-asym", "int5-g32-asym", "int6-g64-asym", "int6-g32-asym", "int8-g64", "int8-channel",
+    "int5-g64-asym", "int5-g32-asym", "int6-g64-asym", "int6-g32-asym", "int8-g64", "int8-channel", "int3-g32",
+    "int4-g32", "int5-g32",
 )  # fmt: skip
 PLANS = (3.5, 4.0, 4.5, 5.0, 5.5)
-UNIFORM = ("int3-g64-asym", "int3-g32-asym", "int4-g64-asym", "int4-g32-asym", "int5-g64-asym")
+UNIFORM = ("int3-g32", "int3-g32-asym", "int4-g64-asym", "int4-g32", "int4-g32-asym", "int5-g64-asym", "int5-g32")
+"""Symmetric groups of 32 with FP16 scales take 3.5, 4.5 and 5.5 bits exactly."""
 
 
 def seconds(work: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
@@ -132,7 +134,7 @@ def main() -> None:
     parser.add_argument("--trust", action="store_true", help="the model is a Python file that may run")
     parser.add_argument("--weights", help="weights of a Python model")
     parser.add_argument("--batch-size", type=int, default=8)
-    parser.add_argument("--samples", type=int, default=64, help="of each split")
+    parser.add_argument("--samples", type=int, default=32, help="of each split (default 32)")
     options = parser.parse_args()
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", torch.get_num_threads())))
     model = open_model(options.model, weights=options.weights, trust=options.trust)
