@@ -24,6 +24,7 @@ PICTURES = {
     "timing": ["--front", "timing"],
     "channels": ["--front", "channels"],
     "agreement": ["--front", "agreement"],
+    "error-budget": ["--front", "error_budget"],
 }
 """Each picture's name and what the drawing is told."""
 

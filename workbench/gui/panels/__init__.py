@@ -10,6 +10,7 @@ from workbench.gui.panels.accuracy import AccuracyPanel
 from workbench.gui.panels.agreement import AgreementPanel
 from workbench.gui.panels.channels import ChannelsPanel
 from workbench.gui.panels.distributions import DistributionsPanel
+from workbench.gui.panels.error_budget import ErrorBudgetPanel
 from workbench.gui.panels.jobs import JobsPanel
 from workbench.gui.panels.layers import LayersPanel
 from workbench.gui.panels.panel import Panel
@@ -37,6 +38,7 @@ PANELS = (
     PanelSpec("pareto", "Pareto front", "right top", ParetoPanel),
     PanelSpec("accuracy", "Accuracy", "right top", AccuracyPanel),
     PanelSpec("agreement", "Agreement", "right top", AgreementPanel),
+    PanelSpec("error_budget", "Error budget", "right top", ErrorBudgetPanel),
     PanelSpec("distributions", "Distributions", "right bottom", DistributionsPanel),
     PanelSpec("channels", "Channels", "right bottom", ChannelsPanel),
     PanelSpec("timing", "Timing", "right bottom", TimingPanel),

@@ -1,0 +1,31 @@
+"""The error budget is measured from its panel, on the bundled classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tests.gui.conftest import Person
+from workbench.runtime.requests import Calibrate
+
+MODEL = "demo:digits-classifier"
+
+
+def test_the_error_budget_is_measured(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.window.commands.open_path(MODEL))
+        await person.until(lambda: person.state.session is not None)
+        panel = person.window.panels["error_budget"]
+        await person.act(lambda: person.window.show_panel("error_budget"))
+        assert "Calibrate" in panel.empty_text
+        await person.act(lambda: person.desk.submit(Calibrate(session=person.state.session, data=MODEL, samples=16)))
+        await person.until(lambda: person.state.session.calibration is not None)
+        names = [layer.name for layer in person.state.session.model.layers]
+        await person.act(lambda: person.desk.assign(names, weights="int4-g32-asym"))
+        await person.click(panel.button)
+        await person.until(lambda: panel.pair is not None)
+        assert np.isfinite(panel.pair.measured.decibels).all() and "dB at the output" in panel.figure.text()
+        person.picture("error-budget")
+
+    live(story)

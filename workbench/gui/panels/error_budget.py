@@ -1,0 +1,96 @@
+"""Where error enters and grows: signal to noise at every block's output, and which layers send the noise."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy
+
+from workbench.gui import quantities
+from workbench.gui.desk import Desk
+from workbench.gui.panels.panel import Panel
+from workbench.gui.plots.depth import Depth
+from workbench.gui.tables.records import Field, RecordsView
+from workbench.gui.theme import Colours
+from workbench.runtime.planner import BudgetPair, MeasureErrorBudget
+from workbench.runtime.workspace import State
+
+FIELDS = (
+    Field(title="Layer", text=lambda row: row[0]),
+    Field(title="Part", text=lambda row: quantities.share(row[1]), numeric=True, key=lambda row: row[1],
+          tip="Part of the noise at the last block's output that comes from the layer, as predicted"),
+)  # fmt: skip
+
+
+class ErrorBudgetPanel(Panel):
+    """``Measure`` runs both models on a few samples; the answer belongs to the plan that it names."""
+
+    def __init__(self, desk: Desk, colours: Colours) -> None:
+        super().__init__(desk, colours)
+        self.button = QPushButton("&Measure")
+        self.button.setToolTip("Run the floating-point and the quantized model on a few calibration samples")
+        self.button.clicked.connect(self.measure)
+        self.figure = QLabel()
+        self.figure.setProperty("role", "muted")
+        self.figure.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.plot = Depth(colours)
+        self.table = RecordsView("Layers that send the most noise to the output", FIELDS)
+        self.table.setMaximumWidth(300)
+        top, middle = QHBoxLayout(), QHBoxLayout()
+        top.addWidget(self.button)
+        top.addWidget(self.figure, 1)
+        middle.addWidget(self.plot, 1)
+        middle.addWidget(self.table)
+        layout = self.column()
+        layout.addLayout(top)
+        layout.addLayout(middle, 1)
+        self.pair: BudgetPair | None = None
+        self._fingerprint = ""
+        self.setFocusProxy(self.button)
+
+    def redraw(self, old: State, new: State) -> None:
+        """Say what is missing; forget the budget of another model."""
+        session = new.session
+        if session is None or session.calibration is None or session.model.cannot_run:
+            self.say_empty("Calibrate (F5), give layers a scheme, then measure where error enters and grows.")
+            self.pair = None
+            return
+        self.say_empty("")
+        if session.model.fingerprint != self._fingerprint or self.pair is None:
+            self._fingerprint = session.model.fingerprint
+            self.show_pair(None)
+
+    def recolour(self, colours: Colours) -> None:
+        """Redraw in other colours."""
+        super().recolour(colours)
+        self.plot.recolour(colours)
+
+    def measure(self) -> None:
+        """Measure the present plan's budget in the engine."""
+        self.desk.start(self._measuring())
+
+    async def _measuring(self) -> None:
+        session = self.desk.workspace.state.session
+        if session is None:
+            return
+        pair = await self.desk.run(MeasureErrorBudget(session=session), self.measure)
+        now = self.desk.workspace.state.session
+        if pair is not None and now is not None and now.model.fingerprint == session.model.fingerprint:
+            self.show_pair(pair)
+
+    def show_pair(self, pair: BudgetPair | None) -> None:
+        """Show a budget, or that there is none yet."""
+        self.pair = pair
+        if pair is None:
+            self.figure.setText("Not measured yet; score the weight error (F6) first to have the prediction beside it")
+            self.plot.show_lines((), ())
+            self.table.show_records(())
+            return
+        lines = [("measured", pair.measured.decibels)]
+        if pair.predicted is not None:
+            lines.append(("predicted", pair.predicted.decibels))
+            self.table.show_records(pair.predicted.worst(pair.predicted.blocks[-1], 12))
+        self.plot.show_lines(pair.measured.blocks, lines)
+        last = float(pair.measured.decibels[-1])
+        self.figure.setText(
+            f"{pair.plan_name}: {quantities.number(last)} dB at the output; line: measured"
+            + (", dashes: predicted" if pair.predicted is not None else "")
+        )
