@@ -196,6 +196,14 @@ def test_the_undo_stack_is_bounded() -> None:
     assert steps_back == MAX_UNDO
 
 
+def test_a_model_just_opened_is_no_unsaved_work() -> None:
+    workspace = Workspace()
+    workspace.open(session(), None)
+    assert not workspace.state.dirty
+    workspace.edit("edit", lock("embed"))
+    assert workspace.state.dirty
+
+
 def test_dirty_follows_edits_and_saves(tmp_path: Path) -> None:
     workspace = Workspace()
     workspace.open(session(), tmp_path / "a.qwb")

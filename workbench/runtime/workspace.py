@@ -80,7 +80,7 @@ class Workspace:
         """Make ``session`` the document; the undo stack starts anew."""
         self._undo.clear()
         self._redo.clear()
-        self._set(replace(self.state, session=session, path=path, selection=(), dirty=path is None))
+        self._set(replace(self.state, session=session, path=path, selection=(), dirty=False))
 
     def close(self) -> None:
         """Drop the document."""
