@@ -70,10 +70,12 @@ def readable_bytes(count: float) -> str:
 
 
 def table(rows: Sequence[tuple[str, ...]], header: tuple[str, ...]) -> str:
-    """Return aligned columns; numbers (all but the first column) to the right."""
-    widths = [max(len(row[index]) for row in [header, *rows]) for index in range(len(header))]
-    lines = []
-    for row in [header, *rows]:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
+    """Return aligned columns: figures to the right, words to the left."""
+    columns = list(zip(header, *rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    figures = [all(not cell or cell[0] in "-0123456789" for cell in column[1:]) for column in columns]
+    lines = [
+        "  ".join(cell.rjust(width) if right else cell.ljust(width) for cell, width, right in zip(*line, strict=True))
+        for line in ((row, widths, figures) for row in [header, *rows])
+    ]
+    return "\n".join([lines[0].rstrip(), "-" * len(lines[0]), *(line.rstrip() for line in lines[1:])])
