@@ -39,9 +39,9 @@ def encode(text: str, spec: InputSpec, file: Path) -> list[int]:
             tokenizer.no_truncation()
             tokenizer.no_padding()
             return list(tokenizer.encode(text, add_special_tokens=False).ids)
-        from transformers import AutoTokenizer
+        from workbench.models.sources.lean_transformers import transformers
 
-        slow = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+        slow = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
         return list(slow(text, add_special_tokens=False, verbose=False)["input_ids"])
     except Exception as error:  # the tokenizers' own errors have no common type
         raise DataError(f"the tokenizer in {folder} cannot be used: {error}") from error

@@ -34,7 +34,7 @@ NICENESS = 10
 LOADED_WHEN_IDLE = (
     "workbench.models.sources.catalog", "workbench.models.datasets", "workbench.models.calibrate",
     "workbench.storage.hdf5", "workbench.planning.score", "workbench.planning.quantize", "workbench.deployment",
-    "transformers", "transformers.models.auto.modeling_auto", "scipy.optimize",
+    "workbench.models.sources.lean_transformers", "transformers.models.auto.modeling_auto", "scipy.optimize",
 )  # fmt: skip
 """What most jobs need and takes seconds to import: done one by one while there is nothing to do."""
 

@@ -105,7 +105,7 @@ def _head(config: Mapping[str, Any]) -> tuple[str, OutputKind]:
 
 def _load(folder: Path, kind: str) -> torch.nn.Module:
     try:
-        import transformers
+        from workbench.models.sources.lean_transformers import transformers
     except ImportError as error:
         raise BackendUnavailableError(f"Hugging Face models need the package transformers: {error}") from None
     try:
