@@ -7,7 +7,6 @@ from functools import lru_cache, partial
 
 from PySide6.QtWidgets import QMenu
 
-from workbench.errors import SchemeError
 from workbench.numerics.formats import REGISTRY, activation_schemes, parse_scheme, standard_schemes
 from workbench.planning.plan import KEEP
 from workbench.runtime.workspace import State
@@ -58,15 +57,6 @@ def neighbour(scheme: str, choices: Iterable[str], direction: int) -> str | None
     ordered = sorted(set(choices) | {scheme}, key=lambda name: (reference_bits(name), name))
     position = ordered.index(scheme) + direction
     return ordered[position] if 0 <= position < len(ordered) else None
-
-
-def is_scheme(name: str) -> bool:
-    """Tell whether ``name`` is a scheme."""
-    try:
-        parse_scheme(name)
-    except SchemeError:
-        return False
-    return True
 
 
 def fill_menu(menu: QMenu, chosen: Callable[[str], None], current: str | None = None) -> None:

@@ -104,7 +104,6 @@ class Window(QMainWindow):
                 if spec.id in ("export", "redo"):
                     bar.addSeparator()
         self.addToolBar(bar)
-        self.toolbar = bar
         self._add_recent_menu()
         self._add_panel_actions()
 

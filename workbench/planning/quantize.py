@@ -16,7 +16,7 @@ from workbench.numerics.granularity import PerTensor
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.ranges import Range
 from workbench.numerics.scheme import Parameters, Scheme
-from workbench.planning.plan import KEEP, LEARNED, Plan, resolve
+from workbench.planning.plan import KEEP, LEARNED, Assignment, Plan, resolve
 from workbench.planning.rounding import needs_sequence, round_weight
 from workbench.planning.transforms.changes import Changes
 from workbench.progress import Progress, part_of, silent
@@ -110,21 +110,9 @@ def quantize(
     wanted = [layer.name for layer in summary.stored if assignments[layer.name].weights != KEEP]
     learned = {name: assignments[name].weights for name in wanted if assignments[name].algorithm == LEARNED}
     sequence = {name: assignments[name] for name in wanted if needs_sequence(assignments[name].algorithm)}
-    wanted = [name for name in wanted if name not in learned and name not in sequence]
+    alone = {name: assignments[name] for name in wanted if name not in learned and name not in sequence}
     share = 1.0 if not learned and not sequence else 0.1
-    tensors: dict[str, QuantizedTensor] = {}
-    notes: list[str] = []
-    for number, name in enumerate(wanted):
-        assignment = assignments[name]
-        progress(share * number / len(wanted), f"quantizing {name} to {assignment.weights}")
-        try:
-            rounded = round_weight(
-                name, model.weight(name), assignment.weights, assignment.algorithm, (curvature or {}).get(name)
-            )
-        except (NonFiniteError, AlgorithmError) as error:
-            notes.append(f"{error}; it was kept in floating point")
-            continue
-        tensors[name] = parse_scheme(assignment.weights).encode(rounded.values, rounded.parameters)
+    tensors, notes = _round_alone(model, alone, curvature or {}, part_of(progress, 0.0, share))
     if sequence:
         from workbench.planning.sequential import quantize_in_sequence
 
@@ -146,6 +134,25 @@ def quantize(
         notes += untouched
     progress(1.0, "quantized")
     return QuantizedModel(summary=summary, plan=plan, tensors=tensors, ranges=dict(ranges or {}), notes=tuple(notes))
+
+
+def _round_alone(
+    model: Model, wanted: Mapping[str, Assignment], curvature: Mapping[str, Curvature], progress: Progress
+) -> tuple[dict[str, QuantizedTensor], list[str]]:
+    """Quantize layers that need nothing of each other; also return which were kept, and why."""
+    tensors: dict[str, QuantizedTensor] = {}
+    notes: list[str] = []
+    for number, (name, assignment) in enumerate(wanted.items()):
+        progress(number / len(wanted), f"quantizing {name} to {assignment.weights}")
+        try:
+            rounded = round_weight(
+                name, model.weight(name), assignment.weights, assignment.algorithm, curvature.get(name)
+            )
+        except (NonFiniteError, AlgorithmError) as error:
+            notes.append(f"{error}; it was kept in floating point")
+            continue
+        tensors[name] = parse_scheme(assignment.weights).encode(rounded.values, rounded.parameters)
+    return tensors, notes
 
 
 def input_quantizers(summary: ModelSummary, plan: Plan, ranges: Ranges) -> dict[str, Replacement]:

@@ -80,13 +80,6 @@ class Histogram(Plot):
         self._log = log
         self.draw()
 
-    def move_region(self, low: float, high: float) -> None:
-        """Put the region somewhere without telling anybody."""
-        if self.region is not None:
-            self.region.blockSignals(True)
-            self.region.setRegion((low, high))
-            self.region.blockSignals(False)
-
     def draw(self) -> None:
         """Draw everything anew."""
         self.item.clear()

@@ -1,0 +1,170 @@
+"""What each command takes: one function a command, over a few shared pieces."""
+
+from __future__ import annotations
+
+import argparse
+
+from workbench.console import search_options
+from workbench.console.terminal import parse_size
+from workbench.planning.sensitivity import METRICS
+
+
+def model(entry: argparse.ArgumentParser, required: bool = True) -> None:
+    entry.add_argument(
+        "model", metavar="MODEL", nargs=None if required else "?",
+        help="a Hugging Face folder, a torch.export .pt2 file, a .safetensors file or folder, or a Python file",
+    )  # fmt: skip
+    entry.add_argument("--factory", metavar="NAME", help="the function of a Python file that builds it (default build)")
+    entry.add_argument("--weights", metavar="FILE", help="the state dict for a Python file (.safetensors, .pt, .pth)")
+    _trust(entry)
+
+
+def _trust(entry: argparse.ArgumentParser) -> None:
+    entry.add_argument("--trust", action="store_true", help="allow the Python file to run (only your own files)")
+
+
+def session(entry: argparse.ArgumentParser) -> None:
+    entry.add_argument("session", metavar="S.qwb", help="a session file")
+    _trust(entry)
+
+
+def _sampling(entry: argparse.ArgumentParser, data: str = "") -> None:
+    if data:
+        entry.add_argument("--data", metavar="DATA", help=data)
+    entry.add_argument("--samples", type=_positive, metavar="N", help="how many samples (default: all)")
+    entry.add_argument("--batch-size", type=_positive, default=8, metavar="N", help="samples in a batch (default 8)")
+    entry.add_argument("--seed", type=int, default=0, metavar="N", help="seed of every random choice (default 0)")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+    return number
+
+
+def _size(text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _bits(text: str) -> float:
+    try:
+        bits = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of bits") from None
+    if not 0 < bits <= 64:
+        raise argparse.ArgumentTypeError(f"{text} is no number of bits between 0 and 64")
+    return bits
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _shape(text: str) -> tuple[int, int]:
+    rows, _, columns = text.lower().partition("x")
+    try:
+        return _positive(rows), _positive(columns)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no shape; expected for example 4096x4096") from None
+
+
+def plan(entry: argparse.ArgumentParser) -> None:
+    session(entry)
+    budget = entry.add_mutually_exclusive_group()
+    budget.add_argument("--bits-per-weight", type=_bits, metavar="B", help="mean bits of the quantizable weights")
+    budget.add_argument("--size", type=_size, metavar="SIZE", help="bytes of all tensors, such as 120MB or 1.5GiB")
+    budget.add_argument("--uniform", metavar="SCHEME", help="one scheme everywhere, such as int4-g32-asym")
+    entry.add_argument("--metric", choices=METRICS, help="what to minimise (default: the best table in the session)")
+    entry.add_argument("--schemes", type=_names, metavar="A,B,...", help="allow only these schemes")
+    entry.add_argument(
+        "--transforms", type=_names, metavar="A,B,...",
+        help="rewrite the model first: fold-norms, equalize, awq, smoothquant, rotation-heads, rotation; or correct it "
+        "after rounding: bias-correction, norm-reestimation (default: as the session's plan)",
+    )  # fmt: skip
+    search_options.add_search_options(entry)
+    entry.add_argument("--out", metavar="PLAN.json", help="write the plan here")
+
+
+def sensitivity(entry: argparse.ArgumentParser) -> None:
+    session(entry)
+    entry.add_argument("--metric", choices=METRICS, default="predicted_kl", help="default predicted_kl")
+    entry.add_argument("--schemes", type=_names, metavar="A,B,...", help="score these schemes (default: a dozen)")
+    entry.add_argument("--algorithm", default="rtn-clip", metavar="NAME", help="how to round (default rtn-clip)")
+    _sampling(entry)
+    entry.add_argument("--out", metavar="S2.qwb", help="write the result here instead of back into S.qwb")
+
+
+def calibrate(entry: argparse.ArgumentParser) -> None:
+    model(entry)
+    _sampling(entry, "a text file, an image folder, an array file or a bundled set (demo:language-model)")
+    entry.add_argument("--out", metavar="S.qwb", required=True, help="write the session here")
+
+
+def evaluate(entry: argparse.ArgumentParser) -> None:
+    session(entry)
+    entry.add_argument("--plan", metavar="PLAN.json", help="the plan (default: the session's current plan)")
+    _sampling(entry, "evaluation data (default: the set that belongs to the calibration data, disjoint from it)")
+    entry.add_argument("--no-save", action="store_true", help="do not add the evaluation to the session")
+
+
+def apply(entry: argparse.ArgumentParser) -> None:
+    model(entry)
+    entry.add_argument("--plan", metavar="PLAN.json", required=True, help="the plan")
+    entry.add_argument("--session", metavar="S.qwb", help="where calibrated ranges come from, if the plan needs them")
+    _target(entry)
+
+
+def export(entry: argparse.ArgumentParser) -> None:
+    session(entry)
+    entry.add_argument("--plan", metavar="PLAN.json", help="the plan (default: the session's current plan)")
+    _target(entry)
+
+
+def train(entry: argparse.ArgumentParser) -> None:
+    session(entry)
+    entry.add_argument("--plan", metavar="PLAN.json", help="the plan (default: the session's current plan)")
+    entry.add_argument("--data", metavar="DATA", help="what to train on (default: the calibration data)")
+    entry.add_argument("--steps", type=_positive, default=1000, metavar="N", help="batches to train on (default 1000)")
+    entry.add_argument("--learning-rate", type=float, default=0.01, metavar="R", help="in steps of the grid (0.01)")
+    entry.add_argument(
+        "--loss", choices=("kl", "task"), default="kl", help="kl to the original model (default), or task"
+    )
+    entry.add_argument("--samples", type=_positive, metavar="N", help="how many samples (default: all)")
+    entry.add_argument(
+        "--batch-size", type=_positive, metavar="N", help="samples in a batch (default 4 texts, 64 images)"
+    )
+    entry.add_argument("--seed", type=int, default=0, metavar="N", help="seed of every random choice (default 0)")
+    entry.add_argument("--checkpoint", metavar="FILE", help="save the run here, and go on from it")
+    _target(entry)
+
+
+def _target(entry: argparse.ArgumentParser) -> None:
+    from workbench.deployment import EXPORTERS
+
+    kinds = "; ".join(f"{target.name}: {target.description}" for target in EXPORTERS)
+    entry.add_argument("--to", metavar="KIND", required=True, help=kinds)
+    entry.add_argument("--out", metavar="PATH", required=True, help="the file or folder to write")
+
+
+def bench(entry: argparse.ArgumentParser) -> None:
+    entry.add_argument("session", nargs="?", metavar="S.qwb", help="time the layers of this session's plan")
+    entry.add_argument("--shape", type=_shape, default=(4096, 4096), metavar="OxI", help="outputs x inputs")
+    entry.add_argument("--schemes", type=_names, default=("int8-channel", "int4-g32-asym"), metavar="A,B,...")
+    entry.add_argument("--batch", type=_positive, default=1, metavar="N", help="rows of the input (default 1)")
+    entry.add_argument("--repeats", type=_positive, default=30, metavar="N", help="timed repeats (default 30)")
+
+
+def demo(entry: argparse.ArgumentParser) -> None:
+    entry.add_argument("--headless", action="store_true", help="run the whole job without a display")
+    entry.add_argument("--out", metavar="DIR", default="demo-output", help="where --headless writes (demo-output)")
+
+
+def gui(entry: argparse.ArgumentParser) -> None:
+    entry.add_argument("path", nargs="?", metavar="MODEL|S.qwb", help="a model or a session to open")
+    entry.add_argument("--factory", metavar="NAME", help="the function of a Python file that builds it")
+    entry.add_argument("--weights", metavar="FILE", help="the state dict for a Python file")
+    _trust(entry)
