@@ -28,7 +28,7 @@ _WHERE = {
     "search": "workbench.runtime.tasks",
     "sensitivity": "workbench.runtime.tasks",
     "start": "workbench.runtime.tasks",
-    "time_kernels": "workbench.runtime.tasks",
+    "time_kernels": "workbench.runtime.timings",
     "train": "workbench.runtime.training",
 }
 
@@ -65,6 +65,6 @@ if TYPE_CHECKING:
     from workbench.runtime.tasks import search as search
     from workbench.runtime.tasks import sensitivity as sensitivity
     from workbench.runtime.tasks import start as start
-    from workbench.runtime.tasks import time_kernels as time_kernels
+    from workbench.runtime.timings import time_kernels as time_kernels
     from workbench.runtime.training import train as train
     from workbench.storage.session import Session as Session

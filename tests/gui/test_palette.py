@@ -19,6 +19,7 @@ from workbench.gui.memory import resident
 from workbench.gui.palette import score
 from workbench.gui.panels import PANELS
 from workbench.runtime import requests
+from workbench.runtime.timings import TimeKernels
 
 
 def test_words_find_their_commands() -> None:
@@ -59,7 +60,7 @@ def test_every_request_is_python_that_names_what_there_is() -> None:
         requests.Calibrate(session=session, data="text.txt", samples=3),
         requests.Score(session=session, metric="weight_error", schemes=("int8-channel",)),
         requests.SearchPlan(session=session, nbytes=123456), requests.Evaluate(session=session, seed=4),
-        requests.TimeKernels(session=session, batch=8),
+        TimeKernels(session=session, batch=8),
         requests.Export(session=session, kind="plan-json", out="p.json"),
     )  # fmt: skip
     for request in made:

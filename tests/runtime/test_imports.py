@@ -23,6 +23,7 @@ def test_the_windows_side_imports_nothing_heavy(module: str) -> None:
 WINDOW = """
 import asyncio, sys
 from workbench.runtime import requests
+from workbench.runtime.timings import TimeKernels
 from workbench.runtime.engine import Engine
 from workbench.runtime.jobs import Jobs
 
@@ -36,7 +37,7 @@ async def main(model, data):
         lambda s: requests.Score(session=s, schemes=("int4-g32-asym", "int8-channel")),
         lambda s: requests.SearchPlan(session=s, bits_per_weight=6.0),
         lambda s: requests.Evaluate(session=s, samples=4),
-        lambda s: requests.TimeKernels(session=s, repeats=2),
+        lambda s: TimeKernels(session=s, repeats=2),
     ):
         request = make(now)
         now = requests.merge(now, request, await jobs.submit(request.slim()).result())

@@ -16,6 +16,7 @@ from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.totals import plan_totals
 from workbench.runtime import planner, tasks
 from workbench.runtime.model_cache import ModelCache
+from workbench.runtime.timings import candidate_timings
 from workbench.storage.session import Session
 
 SCHEMES = ("int3-g32-asym", "int4-g32", "int8-channel")
@@ -54,14 +55,14 @@ def test_a_target_that_computes_in_integers_needs_the_activations(scored: Sessio
 
 
 def test_microseconds_are_measured_at_the_batch_and_kept(scored: Session) -> None:
-    timings = planner.candidate_timings(scored, SCHEMES, batch=4, repeats=3)
+    timings = candidate_timings(scored, SCHEMES, batch=4, repeats=3)
     session = replace(scored, timings=timings)
     times = MeasuredTimes.from_timings(timings, 4)
     fast = planner.find_plan(session, Budgets(loss=1e9), minimise="microseconds", batch=4)
     kept = resolve(Plan(), scored.model.layers)
     found = resolve(fast, scored.model.layers)
     assert plan_microseconds(scored.model, found, times) <= plan_microseconds(scored.model, kept, times)
-    assert planner.candidate_timings(session, SCHEMES, batch=4) == timings
+    assert candidate_timings(session, SCHEMES, batch=4) == timings
 
 
 def test_strategies_are_compared_at_one_size(scored: Session) -> None:

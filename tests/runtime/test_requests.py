@@ -24,6 +24,7 @@ from workbench.progress import silent
 from workbench.runtime import model_cache, requests, tasks
 from workbench.runtime.inline_engine import InlineEngine
 from workbench.runtime.model_cache import ModelCache
+from workbench.runtime.timings import TimeKernels
 from workbench.storage.session import Session
 
 BIG = Curvature(rows=np.ones(32), columns=np.ones(32), full=np.ones((32, 32), np.float32), count=1)
@@ -63,7 +64,7 @@ REQUESTS: list[Any] = [
     requests.SearchPlan(session=full_session(), bits_per_weight=4.5),
     requests.SearchPlan(session=full_session(), nbytes=120_000_000),
     requests.Evaluate(session=full_session(), data="demo:language-model"),
-    requests.TimeKernels(session=full_session()),
+    TimeKernels(session=full_session()),
     requests.Export(session=full_session(), kind="plan", out="/a/plan.json"),
 ]
 
@@ -93,7 +94,7 @@ def test_slimming_drops_what_the_task_does_not_need() -> None:
     assert requests.Score(session=whole, algorithm="gptq").slim().session.curvature["blocks.0.proj"].full is not None
     for slimmed in (
         requests.Evaluate(session=whole).slim().session,
-        requests.TimeKernels(session=whole).slim().session,
+        TimeKernels(session=whole).slim().session,
         requests.Export(session=whole, kind="plan", out="x").slim().session,
     ):
         assert not slimmed.curvature and not slimmed.statistics and not slimmed.evaluations and not slimmed.timings
@@ -136,7 +137,7 @@ def test_other_results_join() -> None:
     assert merged.evaluations == (again,), "a repeated evaluation must replace the earlier one"
     assert requests.merge(merged, requests.Evaluate(session=now), other).evaluations == (again, other)
     times = (timing("int8-channel", 2.0), timing("bf16"))
-    assert requests.merge(now, requests.TimeKernels(session=now), times).timings == times
+    assert requests.merge(now, TimeKernels(session=now), times).timings == times
     assert requests.merge(now, requests.SaveSession(session=now, path="x"), "x") is now
     assert requests.merge(now, requests.Export(session=now, kind="plan", out="x"), ("x",)) is now
 

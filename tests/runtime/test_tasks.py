@@ -33,6 +33,7 @@ from workbench.planning.plan import KEEP, Plan
 from workbench.planning.totals import plan_totals
 from workbench.runtime import tasks
 from workbench.runtime.calibrated_ranges import REFERENCE_SCHEME
+from workbench.runtime.timings import time_kernels, time_shapes
 from workbench.storage.session import TAPS, Session
 
 SCHEMES = ("int3-g32-asym", "int8-channel")
@@ -363,10 +364,10 @@ def test_the_plan_is_exported_without_opening_the_model(scored: Session, tmp_pat
 
 def test_kernels_are_timed_for_a_plan_and_for_a_bare_shape(scored: Session) -> None:
     plan = Plan.uniform(quantizable(scored.model.layers), "int8-channel")
-    timings = tasks.time_kernels(scored, plan, repeats=3)
+    timings = time_kernels(scored, plan, repeats=3)
     assert timings and {one.scheme for one in timings} == {"int8-channel"}
-    assert tasks.time_kernels(scored, repeats=3) == ()
-    (bare, *_) = tasks.time_shapes((64, 96), ["int8-channel"], batch=2, repeats=3)
+    assert time_kernels(scored, repeats=3) == ()
+    (bare, *_) = time_shapes((64, 96), ["int8-channel"], batch=2, repeats=3)
     assert (bare.shape, bare.batch, len(bare.samples)) == ((64, 96), 2, 3)
     assert bare.median > 0 and bare.baseline_median > 0
 

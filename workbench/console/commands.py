@@ -171,16 +171,16 @@ def _export(options: argparse.Namespace, progress: Progress) -> Result:
 
 def _bench(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.console import reports
-    from workbench.runtime import tasks
+    from workbench.runtime import timings as runtime
 
     if options.session:
-        timings = tasks.time_kernels(
+        timings = runtime.time_kernels(
             _load(options.session), batch=options.batch, repeats=options.repeats, progress=progress
         )
         if not timings:
             raise DataError("the session's plan quantizes no layer, so there is nothing to time; make a plan first")
     else:
-        timings = tasks.time_shapes(
+        timings = runtime.time_shapes(
             options.shape, options.schemes, batch=options.batch, repeats=options.repeats, progress=progress
         )
     return reports.bench(timings)

@@ -27,6 +27,7 @@ EVALUATION_SAMPLES = 64
 def run(out: Path, progress: Progress) -> dict[str, Any]:
     """Open, calibrate, score, plan, evaluate, time, save, export, picture; returns the summary object."""
     from workbench.runtime import tasks
+    from workbench.runtime.timings import time_kernels
 
     out.mkdir(parents=True, exist_ok=True)
     model = tasks.open(MODEL)
@@ -37,7 +38,7 @@ def run(out: Path, progress: Progress) -> dict[str, Any]:
     evaluation = tasks.evaluate(
         session, model=model, samples=EVALUATION_SAMPLES, progress=_part(progress, 0.35, 0.6)
     )
-    timings = tasks.time_kernels(session, progress=_part(progress, 0.6, 0.75))
+    timings = time_kernels(session, progress=_part(progress, 0.6, 0.75))
     session = replace(session, evaluations=(evaluation,), timings=timings)
     plan.save(out / "plan.json")
     tasks.export(session, "script", str(out / "replay.py"), model=model)

@@ -55,8 +55,7 @@ _WRITERS = {
         f"{_session(r)}evaluation = wb.evaluate(session{_given(r, 'data', 'samples', 'batch_size', 'seed')})"
     ),
     "TimeKernels": lambda r: (
-        f"from workbench.runtime import tasks\n\n{_session(r)}"
-        f"timings = tasks.time_kernels(session{_given(r, 'batch', 'repeats')})"
+        f"{_session(r)}timings = wb.time_kernels(session{_given(r, 'batch', 'repeats')})"
     ),
     "Export": lambda r: f"{_session(r)}wb.export(session, {r.kind!r}, {r.out!r})",
 }

@@ -17,6 +17,7 @@ from workbench.models.layer import LayerKind
 from workbench.numerics.formats import standard_schemes
 from workbench.planning.plan import KEEP
 from workbench.runtime import requests
+from workbench.runtime.timings import TimeKernels
 from workbench.storage.session import Session
 
 if TYPE_CHECKING:
@@ -274,7 +275,7 @@ class Commands:
         )
         if form is None:
             return
-        if await self.desk.work(requests.TimeKernels(session=self._session, **_fields(form))) is not None:
+        if await self.desk.work(TimeKernels(session=self._session, **_fields(form))) is not None:
             self.window.show_panel("timing")
 
     def cancel(self) -> None:

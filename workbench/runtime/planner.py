@@ -11,7 +11,6 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from workbench.errors import MissingResultError, PlanError, nearest
-from workbench.models.evaluation import Timing
 from workbench.models.summary import quantizable
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import Budgets, MeasuredTimes
@@ -19,6 +18,7 @@ from workbench.planning.constraints import Constraints
 from workbench.planning.plan import KEEP, Assignment, Plan, Rule, resolve
 from workbench.planning.strategies import Optimal, strategy
 from workbench.progress import Progress, part_of, silent
+from workbench.runtime.timings import candidate_timings
 from workbench.storage.session import Session
 
 if TYPE_CHECKING:
@@ -92,29 +92,6 @@ def _matching(session: Session, pattern: str) -> list[str]:
         hint = f"; did you mean '*{pattern}*'?" if close else nearest(pattern, known)
         raise PlanError(f"the lock {pattern!r} matches no layer of the model{hint}")
     return names
-
-
-def candidate_timings(
-    session: Session, schemes: Sequence[str], *, batch: int = 1, repeats: int = 10, progress: Progress = silent
-) -> tuple[Timing, ...]:
-    """Return the session's timings at ``batch`` and those of every shape and scheme that it lacks, timed now."""
-    from workbench_kernels.bench import cpu_name
-
-    from workbench.models.timing import TIMED_KINDS, time_layers
-
-    device = cpu_name()
-    known = [timing for timing in session.timings if timing.batch == batch and timing.device == device]
-    done = {(timing.shape, timing.scheme) for timing in known}
-    shapes = {layer.matrix: layer for layer in session.model.layers if layer.kind in TIMED_KINDS}
-    wanted = [
-        (replace(layer, name=f"{layer.name} {scheme}", tied_to=None, shares_with=()), scheme)
-        for shape, layer in shapes.items() for scheme in schemes if (shape, scheme) not in done
-    ]  # fmt: skip
-    if not wanted:
-        return tuple(known)
-    facts = replace(session.model, layers=tuple(layer for layer, _ in wanted), kept=())
-    given = {layer.name: Assignment(weights=scheme) for layer, scheme in wanted}
-    return (*known, *time_layers(facts, given, batch=batch, repeats=repeats, progress=progress))
 
 
 def error_budget(

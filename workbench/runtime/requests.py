@@ -2,22 +2,22 @@
 
 A request that works on a session carries only what its task needs: ``slim`` drops the rest before it crosses the pipe.
 ``merge`` takes a response up into the session that the window holds by then, which may have been edited meanwhile.
+Requests of their own kind of work have files of their own (planner, timings, audits, training).
 Nothing here imports torch; the tasks are imported where they run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any, Protocol, TypeVar
 
-from workbench.models.evaluation import Evaluation, Timing
-from workbench.numerics.curvature import Curvature
+from workbench.models.evaluation import Evaluation
 from workbench.planning.plan import Plan
 from workbench.planning.sensitivity import METRICS, Sensitivity
 from workbench.progress import Progress
 from workbench.runtime.model_cache import ModelCache
+from workbench.runtime.slimming import moments, moments_of_plan, without_results
 from workbench.storage.session import Session
 
 
@@ -43,10 +43,6 @@ METRIC_TITLES = {
 """What a person reads for each sensitivity metric."""
 
 
-WEIGHTS_ONLY = frozenset({"rtn", "rtn-clip"})
-"""Rounding algorithms that look at the weights only; any other is given the second moments of the inputs."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenModel:
     """Open a model and read its weights; the response is a Session with an empty plan and the weights' statistics."""
@@ -58,7 +54,7 @@ class OpenModel:
 
     @property
     def title(self) -> str:
-        return f"Open {_short(self.path)}"
+        return f"Open {short(self.path)}"
 
     def run(self, models: ModelCache, progress: Progress) -> Session:
         """Open it; raises ModelError and its kin, TrustRequiredError for a Python file that was not trusted yet."""
@@ -78,7 +74,7 @@ class OpenSession:
 
     @property
     def title(self) -> str:
-        return f"Open {_short(self.path)}"
+        return f"Open {short(self.path)}"
 
     def run(self, models: ModelCache, progress: Progress) -> Session:
         """Read it; raises SessionError."""
@@ -94,7 +90,7 @@ class SaveSession:
 
     @property
     def title(self) -> str:
-        return f"Save {_short(self.path)}"
+        return f"Save {short(self.path)}"
 
     def slim(self) -> SaveSession:
         """Everything is saved, so nothing is dropped."""
@@ -119,12 +115,12 @@ class Calibrate:
 
     @property
     def title(self) -> str:
-        return f"Calibrate on {_short(self.data)}"
+        return f"Calibrate on {short(self.data)}"
 
     def slim(self) -> Calibrate:
         """Keep the model's facts and the weights' statistics."""
         weights = {key: value for key, value in self.session.statistics.items() if key[1] == "weight"}
-        return replace(self, session=_without_results(self.session, statistics=weights))
+        return replace(self, session=without_results(self.session, statistics=weights))
 
     def run(self, models: ModelCache, progress: Progress) -> Session:
         """Calibrate; raises DataError, CannotRunError and what opening the model raises."""
@@ -135,6 +131,21 @@ class Calibrate:
             model, self.data, samples=self.samples, batch_size=self.batch_size, seed=self.seed,
             session=self.session, progress=progress,
         )  # fmt: skip
+
+    def joined(self, current: Session, response: Session) -> Session:
+        """Take the new statistics and ranges; a range that a person set by hand stays in force."""
+        manual = {key: value for key, value in current.active_ranges.items() if value.method == "manual"}
+        return replace(
+            current,
+            calibration=response.calibration,
+            evaluation=response.evaluation,
+            statistics={**current.statistics, **response.statistics},
+            ranges={**current.ranges, **response.ranges},
+            active_ranges={**current.active_ranges, **response.active_ranges, **manual},
+            curvature=response.curvature,
+            environment=response.environment,
+            notes=tuple(dict.fromkeys((*current.notes, *response.notes))),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -156,9 +167,9 @@ class Score:
 
     def slim(self) -> Score:
         """Keep what scoring needs: the data's record, the metric's earlier table, curvature where it is used."""
-        curvature = _moments(self.session, {self.algorithm}, self.metric)
+        curvature = moments(self.session, {self.algorithm}, self.metric)
         earlier = {name: table for name, table in self.session.sensitivities.items() if name == self.metric}
-        return replace(self, session=_without_results(self.session, curvature=curvature, sensitivities=earlier))
+        return replace(self, session=without_results(self.session, curvature=curvature, sensitivities=earlier))
 
     def run(self, models: ModelCache, progress: Progress) -> Sensitivity:
         """Score; raises MissingResultError, CannotRunError and what opening the model raises."""
@@ -169,6 +180,10 @@ class Score:
             samples=self.samples, batch_size=self.batch_size, seed=self.seed, algorithm=self.algorithm,
             trust=self.trust, progress=progress,
         ).sensitivities[self.metric]  # fmt: skip
+
+    def joined(self, current: Session, response: Sensitivity) -> Session:
+        """Put the table in place of an earlier one of its metric."""
+        return replace(current, sensitivities={**current.sensitivities, response.metric: response})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -189,13 +204,17 @@ class SearchPlan:
     def slim(self) -> SearchPlan:
         """Keep the plan, the locks and the metric's table."""
         tables = {name: table for name, table in self.session.sensitivities.items() if name == self.metric}
-        return replace(self, session=_without_results(self.session, sensitivities=tables))
+        return replace(self, session=without_results(self.session, sensitivities=tables))
 
     def run(self, models: ModelCache, progress: Progress) -> Plan:
         """Search; raises MissingResultError without a table and BudgetError where nothing meets the budget."""
         from workbench.runtime import tasks
 
         return tasks.search(self.session, bits_per_weight=self.bits_per_weight, size=self.nbytes, metric=self.metric)
+
+    def joined(self, current: Session, response: Plan) -> Session:
+        """Make the plan the current one."""
+        return replace(current, plan=response)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -211,7 +230,7 @@ class Evaluate:
 
     @property
     def title(self) -> str:
-        where = f" on {_short(self.data)}" if self.data else ""
+        where = f" on {short(self.data)}" if self.data else ""
         return f"Evaluate {self.session.plan.name}{where}"
 
     def slim(self) -> Evaluate:
@@ -219,7 +238,7 @@ class Evaluate:
         tables = {name: table for name, table in self.session.sensitivities.items() if name == "predicted_kl"}
         return replace(
             self,
-            session=_without_results(self.session, sensitivities=tables, curvature=_moments_of_plan(self.session)),
+            session=without_results(self.session, sensitivities=tables, curvature=moments_of_plan(self.session)),
         )
 
     def run(self, models: ModelCache, progress: Progress) -> Evaluation:
@@ -231,28 +250,9 @@ class Evaluate:
             batch_size=self.batch_size, seed=self.seed, trust=self.trust, progress=progress,
         )  # fmt: skip
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TimeKernels:
-    """Time the kernels that serve the plan's schemes against the floating-point baseline, on this machine."""
-
-    session: Session
-    batch: int = 1
-    repeats: int = 30
-
-    @property
-    def title(self) -> str:
-        return f"Time the kernels of {self.session.plan.name}"
-
-    def slim(self) -> TimeKernels:
-        """Keep the model's facts and the plan."""
-        return replace(self, session=_without_results(self.session))
-
-    def run(self, models: ModelCache, progress: Progress) -> tuple[Timing, ...]:
-        """Time; needs the shapes only, not the model's file."""
-        from workbench.runtime import tasks
-
-        return tasks.time_kernels(self.session, batch=self.batch, repeats=self.repeats, progress=progress)
+    def joined(self, current: Session, response: Evaluation) -> Session:
+        """Add the evaluation, in place of an earlier one of the same plan on the same data."""
+        return replace(current, evaluations=with_evaluation(current.evaluations, response))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -266,13 +266,13 @@ class Export:
 
     @property
     def title(self) -> str:
-        return f"Export {self.kind} to {_short(self.out)}"
+        return f"Export {self.kind} to {short(self.out)}"
 
     def slim(self) -> Export:
         """Keep the plan, the active ranges and the moments that its algorithms look at."""
         return replace(
             self,
-            session=_without_results(self.session, curvature=_moments_of_plan(self.session)),
+            session=without_results(self.session, curvature=moments_of_plan(self.session)),
         )
 
     def run(self, models: ModelCache, progress: Progress) -> tuple[str, ...]:
@@ -297,91 +297,25 @@ def slim(request: R) -> R:
 def merge(current: Session, request: Any, response: Any) -> Session:
     """Return ``current`` with what ``response`` adds to it; edits made while the job ran stay.
 
-    ``current`` is returned as it is for requests whose response is no part of a session (save, export, open), and the
-    caller must not merge into a session of another model: raises FingerprintMismatchError.
+    A request whose response belongs into the session has a method ``joined(current, response)``; for others (save,
+    export, open) ``current`` is returned as it is.  The caller must not merge into a session of another model: raises
+    FingerprintMismatchError.
     """
-    merger = _MERGERS.get(type(request))
-    if merger is None:
+    joined = getattr(request, "joined", None)
+    if joined is None:
         return current
     current.model.require_fingerprint(request.session.model.fingerprint, "the result")
-    return merger(current, response)
+    merged: Session = joined(current, response)
+    return merged
 
 
-def _merge_calibration(current: Session, response: Session) -> Session:
-    """Take the new statistics and ranges; a range that a person set by hand stays in force."""
-    manual = {key: value for key, value in current.active_ranges.items() if value.method == "manual"}
-    return replace(
-        current,
-        calibration=response.calibration,
-        evaluation=response.evaluation,
-        statistics={**current.statistics, **response.statistics},
-        ranges={**current.ranges, **response.ranges},
-        active_ranges={**current.active_ranges, **response.active_ranges, **manual},
-        curvature=response.curvature,
-        environment=response.environment,
-        notes=tuple(dict.fromkeys((*current.notes, *response.notes))),
-    )
+def with_evaluation(known: tuple[Evaluation, ...], new: Evaluation) -> tuple[Evaluation, ...]:
+    """Return the evaluations with ``new`` last, in place of an earlier one of the same plan on the same data."""
+    same = (new.plan_hash, new.data_hash)
+    return (*(old for old in known if (old.plan_hash, old.data_hash) != same), new)
 
 
-def _merge_table(current: Session, response: Sensitivity) -> Session:
-    return replace(current, sensitivities={**current.sensitivities, response.metric: response})
-
-
-def _merge_plan(current: Session, response: Plan) -> Session:
-    return replace(current, plan=response)
-
-
-def _merge_evaluation(current: Session, response: Evaluation) -> Session:
-    """Add the evaluation, in place of an earlier one of the same plan on the same data."""
-    kept = tuple(
-        old for old in current.evaluations if (old.plan_hash, old.data_hash) != (response.plan_hash, response.data_hash)
-    )
-    return replace(current, evaluations=(*kept, response))
-
-
-def _merge_timings(current: Session, response: tuple[Timing, ...]) -> Session:
-    """Add the timings, in place of earlier ones of the same layer, scheme, batch, kernel and device."""
-    new = {_timed(timing) for timing in response}
-    kept = tuple(old for old in current.timings if _timed(old) not in new)
-    return replace(current, timings=(*kept, *response))
-
-
-def _timed(timing: Timing) -> tuple[str, str, int, str, str]:
-    return timing.layer, timing.scheme, timing.batch, timing.kernel, timing.device
-
-
-_MERGERS: Mapping[type, Callable[[Session, Any], Session]] = {
-    Calibrate: _merge_calibration,
-    Score: _merge_table,
-    SearchPlan: _merge_plan,
-    Evaluate: _merge_evaluation,
-    TimeKernels: _merge_timings,
-}
-
-_RESULTS: Mapping[str, Any] = {
-    "statistics": {}, "ranges": {}, "curvature": {}, "sensitivities": {}, "plans": {}, "evaluations": (), "timings": (),
-}  # fmt: skip
-
-
-def _without_results(session: Session, **kept: Any) -> Session:
-    """Return ``session`` without results but for ``kept``; facts, records, plan, locks and active ranges stay."""
-    return replace(session, **{**_RESULTS, **kept})
-
-
-def _moments(session: Session, algorithms: Collection[str], metric: str = "") -> Mapping[str, Curvature]:
-    """Return what the task needs of the curvature: whole second moments only for algorithms that look at the inputs."""
-    if set(algorithms) - WEIGHTS_ONLY or metric == "output_error":
-        return session.curvature
-    if metric == "predicted_kl":
-        return {name: replace(one, full=None) for name, one in session.curvature.items()}
-    return {}
-
-
-def _moments_of_plan(session: Session) -> Mapping[str, Curvature]:
-    return _moments(session, {rule.assignment.algorithm for rule in session.plan.rules})
-
-
-def _short(path: str | Path) -> str:
+def short(path: str | Path) -> str:
     """Return the last part of a path, or the name of a bundled data set as it is."""
     text = str(path)
     return text if text.startswith("demo:") else PurePath(text).name or text

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import CannotRunError, DataError, MissingResultError, PlanError
 from workbench.models.dataset import DataRecord
-from workbench.models.evaluation import Evaluation, Timing
-from workbench.models.layer import Layer, LayerKind
-from workbench.models.summary import ModelSource, ModelSummary, OutputKind
+from workbench.models.evaluation import Evaluation
+from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme, standard_schemes
-from workbench.planning.plan import KEEP, LEARNED, Assignment, Plan, resolve
+from workbench.planning.plan import KEEP, LEARNED, Plan, resolve
 from workbench.planning.sensitivity import METRICS, Sensitivity
 from workbench.planning.totals import plan_totals
 from workbench.progress import Progress, part_of, silent
@@ -265,48 +264,6 @@ def evaluate(
         plan_name=plan.name, plan_hash=plan.hash, data_name=dataset.record.name, data_hash=dataset.record.content_hash,
         bits_per_weight=sums.bits_per_weight, nbytes=sums.nbytes, predicted_kl=sums.predicted, metrics=metrics,
     )  # fmt: skip
-
-
-def time_kernels(
-    session: Session,
-    plan: Plan | None = None,
-    *,
-    batch: int = 1,
-    repeats: int = 30,
-    progress: Progress = silent,
-) -> tuple[Timing, ...]:
-    """Time the kernels that serve the plan's schemes beside the floating-point ones, on this machine."""
-    from workbench.models.timing import time_layers
-
-    assignments = resolve(plan or session.plan, session.model.layers)
-    return tuple(time_layers(session.model, assignments, batch=batch, repeats=repeats, progress=progress))
-
-
-def time_shapes(
-    shape: tuple[int, int],
-    schemes: Sequence[str] | None = None,
-    *,
-    batch: int = 1,
-    repeats: int = 30,
-    progress: Progress = silent,
-) -> tuple[Timing, ...]:
-    """Time the kernels for one linear layer of ``shape`` (outputs x inputs) under each scheme, without a model."""
-    from workbench.models.timing import time_layers
-
-    names = [parse_scheme(name).name for name in schemes or [scheme.name for scheme in standard_schemes()]]
-    rows, columns = shape
-    layers = tuple(
-        Layer(
-            name=f"{rows}x{columns} {name}", kind=LayerKind.LINEAR, parameter="weight", shape=shape, dtype="float32",
-            axes=(0, 1),
-        )
-        for name in names
-    )  # fmt: skip
-    facts = ModelSummary(
-        name="bench", source=ModelSource(kind="none", path=""), fingerprint="", output=OutputKind.NONE, layers=layers
-    )
-    assignments = {layer.name: Assignment(weights=name) for layer, name in zip(layers, names, strict=True)}
-    return tuple(time_layers(facts, assignments, batch=batch, repeats=repeats, progress=progress))
 
 
 def apply(

@@ -1,0 +1,35 @@
+"""What of a session a request carries to the engine: only what its task needs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from workbench.numerics.curvature import Curvature
+from workbench.storage.session import Session
+
+WEIGHTS_ONLY = frozenset({"rtn", "rtn-clip"})
+"""Rounding algorithms that look at the weights only; any other is given the second moments of the inputs."""
+
+_RESULTS: Mapping[str, Any] = {
+    "statistics": {}, "ranges": {}, "curvature": {}, "sensitivities": {}, "plans": {}, "evaluations": (), "timings": (),
+}  # fmt: skip
+
+
+def without_results(session: Session, **kept: Any) -> Session:
+    """Return ``session`` without results but for ``kept``; facts, records, plan, locks and active ranges stay."""
+    return replace(session, **{**_RESULTS, **kept})
+
+
+def moments(session: Session, algorithms: Collection[str], metric: str = "") -> Mapping[str, Curvature]:
+    """Return what the task needs of the curvature: whole second moments only for algorithms that look at the inputs."""
+    if set(algorithms) - WEIGHTS_ONLY or metric == "output_error":
+        return session.curvature
+    if metric == "predicted_kl":
+        return {name: replace(one, full=None) for name, one in session.curvature.items()}
+    return {}
+
+
+def moments_of_plan(session: Session) -> Mapping[str, Curvature]:
+    return moments(session, {rule.assignment.algorithm for rule in session.plan.rules})
