@@ -21,6 +21,7 @@ from workbench.models.calibrate import calibrate
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.directional import DRAWS
 from workbench.planning.predicted import Form, form_of
+from workbench.planning.rounding import round_weight
 from workbench.planning.score import score
 
 SCHEMES = ("int3-g32-asym", "int4-channel", "int8-channel")
@@ -73,6 +74,20 @@ def test_the_directional_form_is_the_squared_product_with_each_samples_gradient(
             difference = (rounded(model, name, scheme) - model.weight(name)).double()
             expected = 0.5 * float((gradients * difference).sum(dim=(1, 2)).square().sum()) / units / draws
             assert table.of(name, scheme) == pytest.approx(expected, rel=2e-3), (name, scheme)
+
+
+@pytest.mark.parametrize("algorithm", ["rtn-weighted", "gptq"])
+def test_errors_that_an_algorithm_correlates_are_predicted_with_the_whole_second_moment(algorithm):
+    model, data = decoder(), tokens()
+    curvature = calibrate(model, data).curvature
+    table = score(model, "predicted_kl", SCHEMES, curvature=curvature, algorithm=algorithm, layers=["up"])
+    known = curvature["up"]
+    for scheme in SCHEMES:
+        values = round_weight("up", model.weight("up"), scheme, algorithm, known).values
+        error = (values - model.weight("up")).double().numpy()
+        outputs = np.einsum("ij,jk,ik->i", error, known.full.astype(np.float64), error)
+        assert table.of("up", scheme) == pytest.approx(0.5 * float(outputs @ known.rows), rel=1e-5)
+        assert table.of("up", scheme) != pytest.approx(0.5 * float(known.rows @ error**2 @ known.columns), rel=1e-3)
 
 
 def test_the_kronecker_form_adds_both_uses_of_a_tied_weight():
