@@ -43,13 +43,15 @@ class Edits:
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class State:
     """A snapshot for the view.  ``assignments`` and ``totals`` belong to ``session.plan``; ``plan_error`` says why
-    there are none.  ``metric`` is the sensitivity metric that is shown; ``dirty``: the file on disk is older.
+    there are none.  ``metric`` is the sensitivity metric that is shown; ``target`` names what the plan shall run on
+    (see :mod:`workbench.deployment.targets`; empty: anything); ``dirty``: the file on disk is older.
     ``ledger`` holds the sums behind ``totals``."""
 
     session: Session | None = None
     path: Path | None = None
     selection: tuple[str, ...] = ()
     metric: str = "predicted_kl"
+    target: str = ""
     dirty: bool = False
     undo_name: str = ""
     redo_name: str = ""
@@ -86,7 +88,7 @@ class Workspace:
         """Drop the document."""
         self._undo.clear()
         self._redo.clear()
-        self._set(State())
+        self._set(State(target=self.state.target))
 
     def edit(self, name: str, change: Callable[[Session], Session]) -> None:
         """Apply an undoable edit with a readable name (``Set 24 layers to int4-g128``); no step if nothing changed."""
@@ -130,6 +132,10 @@ class Workspace:
     def show_metric(self, metric: str) -> None:
         """Choose the sensitivity metric that is shown and summed."""
         self._set(replace(self.state, metric=metric))
+
+    def show_target(self, target: str) -> None:
+        """Choose what the plan shall run on; an empty name lets everything pass."""
+        self._set(replace(self.state, target=target))
 
     def saved(self, path: Path, session: Session) -> None:
         """Note that ``session`` is on disk at ``path``; later edits keep the document dirty."""
