@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from workbench.gui.desk import Desk
 from workbench.gui.panels.accuracy import AccuracyPanel
 from workbench.gui.panels.agreement import AgreementPanel
+from workbench.gui.panels.calibration_data import CalibrationDataPanel
 from workbench.gui.panels.channels import ChannelsPanel
 from workbench.gui.panels.distributions import DistributionsPanel
 from workbench.gui.panels.error_budget import ErrorBudgetPanel
@@ -41,6 +42,7 @@ PANELS = (
     PanelSpec("error_budget", "Error budget", "right top", ErrorBudgetPanel),
     PanelSpec("distributions", "Distributions", "right bottom", DistributionsPanel),
     PanelSpec("channels", "Channels", "right bottom", ChannelsPanel),
+    PanelSpec("calibration_data", "Calibration data", "right bottom", CalibrationDataPanel),
     PanelSpec("timing", "Timing", "right bottom", TimingPanel),
     PanelSpec("jobs", "Jobs", "right bottom", JobsPanel),
 )

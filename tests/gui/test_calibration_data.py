@@ -1,0 +1,91 @@
+"""Calibration data: samples are read and leafed through, and the data are judged, on the bundled models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QListView
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.gui.plots.coverage import covered
+from workbench.models.samples import Sample
+from workbench.runtime.calibration_data import SamplePage
+from workbench.runtime.requests import Calibrate
+
+DIGITS = "demo:digits-classifier"
+
+
+async def _calibrated(person: Person, data: str, samples: int) -> None:
+    await person.act(lambda: person.window.commands.open_path(data))
+    await person.until(lambda: person.state.session is not None)
+    await person.act(
+        lambda: person.desk.submit(Calibrate(session=person.state.session, data=data, samples=samples, batch_size=16))
+    )
+    await person.until(lambda: person.state.session.calibration is not None)
+
+
+def test_images_are_leafed_through_and_judged(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        panel = person.window.panels["calibration_data"]
+        await person.act(lambda: person.window.commands.open_path(DIGITS))
+        await person.until(lambda: person.state.session is not None)
+        await person.act(lambda: person.window.show_panel("calibration_data"))
+        assert "Calibrate" in panel.empty_text
+        await _calibrated(person, DIGITS, 64)
+        assert not panel.empty_text and panel.verdict.text() == "Not judged yet"
+        samples = panel.samples
+        await person.click(samples.read)
+        await person.until(lambda: samples.page is not None)
+        assert samples.list.count() == 48 and samples.page.total == 64
+        assert samples.list.viewMode() == QListView.ViewMode.IconMode
+        assert not samples.before.isEnabled()
+        await person.press(Qt.Key.Key_Right, samples.list)
+        assert samples.text.toPlainText().startswith("sample 2, label")
+        await person.click(samples.after)
+        await person.until(lambda: samples.page.start == 48)
+        assert samples.list.count() == 16 and not samples.after.isEnabled()
+        person.picture("samples")
+        await person.click(panel.judge)
+        await person.until(lambda: panel.quality is not None)
+        assert "samples the ranges of" in panel.verdict.text()
+        assert "of its labels" in panel.coverage.text() and panel.table.records.rowCount() > 3
+        for page in range(panel.tabs.count()):
+            await person.act(lambda page=page: panel.tabs.setCurrentIndex(page))
+            person.picture(f"tab-{page}")
+        await _calibrated_again(person)
+        assert panel.quality is None and samples.page is None, "other data were judged"
+
+    live(story)
+
+
+async def _calibrated_again(person: Person) -> None:
+    before = person.state.session.calibration
+    await person.act(lambda: person.desk.submit(Calibrate(session=person.state.session, data=DIGITS, samples=32)))
+    await person.until(lambda: person.state.session.calibration is not before)
+
+
+def test_text_is_shown_as_text(live: Callable[..., None]) -> None:
+    texts = ("first line\nsecond line", "注意 " * 100, "")
+    shown = tuple(Sample(index=n, text=text, tokens=256) for n, text in enumerate(texts))
+    page = SamplePage(name="text", split="evaluation", start=0, total=3, samples=shown)
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.window.show_panel("calibration_data"))
+        samples = person.window.panels["calibration_data"].samples
+        await person.act(lambda: samples.show_page(page))
+        assert samples.list.viewMode() == QListView.ViewMode.ListMode
+        assert samples.list.item(0).text() == "1: first line second line"
+        assert samples.text.toPlainText() == "sample 1, 256 tokens\nfirst line\nsecond line"
+        assert samples.split.currentData() == "evaluation" and not samples.after.isEnabled()
+        person.picture("text")
+
+    live(story)
+
+
+def test_coverage_counts_evaluation_tokens_by_the_calibrations_order() -> None:
+    share = covered(np.array([1, 5, 0, 2]), np.array([4, 1, 3, 0, 2]))
+    assert np.allclose(share, [0, 0.1, 0.1, 0.5])
