@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSplitter, QWidget
 
 from workbench.gui import quantities
 from workbench.gui.desk import Desk
+from workbench.gui.paired_line import PairedLine
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.comparison import Bar, Comparison
 from workbench.gui.tables.records import Field, RecordsView
@@ -57,7 +58,7 @@ FIELDS = (
 
 
 class AccuracyPanel(Panel):
-    """Small multiples above, the table below."""
+    """Small multiples above, the table below, at the bottom two plans against each other."""
 
     def __init__(self, desk: Desk, colours: Colours) -> None:
         super().__init__(desk, colours)
@@ -72,7 +73,10 @@ class AccuracyPanel(Panel):
         self._row.setMinimumHeight(150)
         splitter.setSizes([300, 200])
         splitter.setChildrenCollapsible(False)
-        self.column().addWidget(splitter)
+        self.pair = PairedLine(desk)
+        layout = self.column()
+        layout.addWidget(splitter, 1)
+        layout.addWidget(self.pair)
         self.setFocusProxy(self.table)
 
     def redraw(self, old: State, new: State) -> None:
@@ -87,6 +91,7 @@ class AccuracyPanel(Panel):
             for metric in run.metrics.values()
         ]
         self.table.show_records(rows)
+        self.pair.show_runs(runs)
         self._show_plots(runs)
 
     def recolour(self, colours: Colours) -> None:

@@ -1,0 +1,68 @@
+"""Accuracy: two evaluations are compared sample by sample, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from PySide6.QtCore import Qt
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.models.evaluation import Evaluation
+from workbench.storage.session import Session
+
+
+def _paired() -> Session:
+    """Two evaluations whose KL differ by 0.1 in every sample, and whose agreement differs by noise only."""
+    rng = np.random.default_rng(0)
+    base, noise = rng.normal(1.0, 0.5, 128), rng.normal(0.0, 0.3, 128)
+    first, second = (sessions.evaluation(bits, 0.1) for bits in (3.5, 5.5))
+    session = sessions.full(1)
+    runs = (_with(second, kl=base, top1_agreement=base), _with(first, kl=base + 0.1, top1_agreement=base + noise))
+    return replace(session, evaluations=runs)
+
+
+def _with(run: Evaluation, **samples: np.ndarray) -> Evaluation:
+    metrics = {name: replace(run.metrics[name], per_sample=values) for name, values in samples.items()}
+    return replace(run, metrics=metrics)
+
+
+def test_two_plans_are_compared_in_words(live: Callable[..., None]) -> None:
+    session = _paired()
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await person.act(lambda: person.window.show_panel("accuracy"))
+        line = person.window.panels["accuracy"].pair
+        assert line.isVisible() and line.first.currentText().startswith("3.5 bits")
+        await person.press(Qt.Key.Key_Space, line.button)
+        await person.until(lambda: line.words.text())
+        kl, agreement = line.words.text().splitlines()
+        assert kl.startswith("kl: +0.1 nats") and kl.endswith("this difference is resolved with 128 samples")
+        assert "is not resolved with 128 samples" in agreement
+        person.picture("compared")
+        await person.press(Qt.Key.Key_Up, line.second)
+        assert not line.words.text(), "what was said belongs to other plans"
+        await person.click(line.button)
+        assert line.words.text() == "Choose two different evaluations."
+
+    live(story)
+
+
+def test_other_samples_are_refused(live: Callable[..., None]) -> None:
+    session = _paired()
+    runs = (session.evaluations[0], replace(session.evaluations[1], data_hash="sha256:other"))
+
+    async def story(person: Person) -> None:
+        await person.open(replace(session, evaluations=runs))
+        await person.act(lambda: person.window.show_panel("accuracy"))
+        line = person.window.panels["accuracy"].pair
+        await person.click(line.button)
+        await person.until(lambda: person.desk.messages)
+        assert "evaluate both on the same data" in person.desk.messages[-1].text
+        for box in tuple(person.window._errors):
+            await person.act(box.close)
+
+    live(story)
