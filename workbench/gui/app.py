@@ -1,4 +1,7 @@
-"""The composition root: event loop, engine, document, window; started and ended in order.  Nothing else wires."""
+"""The composition root: event loop, engine, document, window; started and ended in order.  Nothing else wires.
+
+The engine's process is spawned before the window's modules are imported: both take about a second, side by side.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,18 @@ import threading
 import traceback
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 from qasync import QEventLoop
 
 from workbench.gui import settings, theme
-from workbench.gui.desk import Desk
-from workbench.gui.recovery import Recovery
-from workbench.gui.window import Window, until_closed
 from workbench.runtime.engine import Engine
-from workbench.runtime.jobs import Jobs
-from workbench.runtime.workspace import Workspace
+
+if TYPE_CHECKING:
+    from workbench.gui.desk import Desk
+    from workbench.gui.window import Window
 
 INTERRUPT_MS = 100
 """How often Python gets a turn so that Ctrl-C is heard while Qt waits."""
@@ -43,15 +45,22 @@ def application(arguments: list[str] | None = None) -> QApplication:
 def run(path: str | None = None, *, factory: str | None = None, weights: str | None = None, trust: bool = False) -> int:
     """Show the window, with the model or session at ``path`` if given, until it is closed; returns an exit code."""
     app = application()
-    colours = theme.choose(settings.theme())
-    theme.apply(app, colours)
     with asyncio.Runner(loop_factory=lambda: QEventLoop(app)) as runner:
-        runner.run(_live(colours, path, {"factory": factory, "weights": weights, "trust": trust}))
+        runner.run(_live(app, path, {"factory": factory, "weights": weights, "trust": trust}))
     return 0
 
 
-async def _live(colours: theme.Colours, path: str | None, how: dict[str, Any]) -> None:
+async def _live(app: QApplication, path: str | None, how: dict[str, Any]) -> None:
     engine = Engine()
+    await engine.start()
+    from workbench.gui.desk import Desk
+    from workbench.gui.recovery import Recovery
+    from workbench.gui.window import Window, until_closed
+    from workbench.runtime.jobs import Jobs
+    from workbench.runtime.workspace import Workspace
+
+    colours = theme.choose(settings.theme())
+    theme.apply(app, colours)
     jobs = Jobs(engine)
     desk = Desk(Workspace(), jobs)
     desk.engine_pid = lambda: engine.pid
@@ -64,11 +73,10 @@ async def _live(colours: theme.Colours, path: str | None, how: dict[str, Any]) -
         closed = asyncio.ensure_future(until_closed(window))
         window.show()
         gc.freeze()
-        await engine.start()
         desk.start(recovery.offer())
-        threading.Thread(target=_warm, name="warm", daemon=True).start()
         if path is not None:
             window.commands.open_path(path, **({} if path.endswith(".qwb") else how))
+        threading.Thread(target=_warm, name="warm", daemon=True).start()
         await closed
     finally:
         heartbeat.stop()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QFileDialog, QMessageBox
 
-from workbench.gui import dialogs, options, schemes, settings
+from workbench.gui import dialogs, legality, options, schemes, settings
 from workbench.gui.desk import Desk
 from workbench.gui.forms import Form
 from workbench.models.layer import LayerKind
@@ -201,7 +201,7 @@ class Commands:
 
     def _step(self, direction: int) -> None:
         state = self.desk.workspace.state
-        choices = schemes.weight_choices(state)
+        choices = legality.weight_choices(state)
         changes: dict[str, list[str]] = {}
         for name in state.selection:
             new = schemes.neighbour(state.assignments[name].weights, choices, direction)

@@ -1,4 +1,4 @@
-"""The schemes that a person can choose from, and the menu of them."""
+"""The families of schemes, their order by size, and the menu of them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from functools import lru_cache, partial
 
 from PySide6.QtWidgets import QMenu
 
-from workbench.numerics.formats import REGISTRY, activation_schemes, parse_scheme, standard_schemes
+from workbench.numerics.formats import REGISTRY, parse_scheme
 from workbench.planning.plan import KEEP
-from workbench.runtime.workspace import State
 
 REFERENCE_SHAPE = (4096, 4096)
 """The matrix on which schemes are ordered by their size."""
@@ -39,19 +38,6 @@ def _stores_weights(name: str) -> bool:
     return not name.split("-asym")[0].endswith("-token")
 
 
-def weight_choices(state: State) -> tuple[str, ...]:
-    """Return ``keep``, then the schemes of the shown table (or the standard ones), then what else the plan uses."""
-    table = state.session.sensitivities.get(state.metric) if state.session else None
-    names = list(table.schemes) if table is not None else [scheme.name for scheme in standard_schemes()]
-    names += sorted({held.weights for held in state.assignments.values()} - {*names, KEEP})
-    return (KEEP, *names)
-
-
-def input_choices() -> tuple[str, ...]:
-    """Return the schemes for a layer's inputs."""
-    return tuple(scheme.name for scheme in activation_schemes())
-
-
 def neighbour(scheme: str, choices: Iterable[str], direction: int) -> str | None:
     """Return the next scheme with more (1) or fewer (-1) bits among ``choices``; None at the end."""
     ordered = sorted(set(choices) | {scheme}, key=lambda name: (reference_bits(name), name))
@@ -59,14 +45,22 @@ def neighbour(scheme: str, choices: Iterable[str], direction: int) -> str | None
     return ordered[position] if 0 <= position < len(ordered) else None
 
 
-def fill_menu(menu: QMenu, chosen: Callable[[str], None], current: str | None = None) -> None:
-    """Add ``keep`` and a submenu for each family; ``chosen`` is called with the scheme's name."""
+def fill_menu(
+    menu: QMenu, chosen: Callable[[str], None], current: str | None = None, allowed: Iterable[str] | None = None
+) -> None:
+    """Add ``keep`` and a submenu for each family; ``chosen`` is called with the scheme's name.
+
+    With ``allowed`` every other scheme is greyed.
+    """
+    legal = None if allowed is None else set(allowed)
     keep = menu.addAction("&Keep in floating point", lambda: chosen(KEEP))
     keep.setCheckable(True)
     keep.setChecked(current == KEEP)
+    keep.setEnabled(legal is None or KEEP in legal)
     for title, names in families():
         submenu = menu.addMenu(f"&{title}")
         for name in names:
             action = submenu.addAction(f"{name}\t{reference_bits(name):.2f} bits", partial(chosen, name))
             action.setCheckable(True)
             action.setChecked(name == current)
+            action.setEnabled(legal is None or name in legal)

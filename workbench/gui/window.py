@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from workbench.gui.docks import Docks
 from workbench.gui.notices import Notices
 from workbench.gui.palette import Palette
 from workbench.gui.panels import PANELS
+from workbench.gui.panels.panel import Panel
 from workbench.gui.start_page import StartPage
 from workbench.gui.status_bar import StatusBar
 from workbench.planning.sensitivity import Sensitivity
@@ -39,14 +40,14 @@ POLL_MS = 33
 
 @dataclass(slots=True)
 class _Shown:
-    """What the window has drawn: the state, and whether something newer waits."""
+    """What the window has drawn: whether something newer waits, and the panels that have not been given it yet."""
 
-    state: State
     waiting: bool = False
+    due: list[Panel] = field(default_factory=list)
 
 
 class Window(QMainWindow):
-    """Gives every panel the newest state, at most once for each turn of the event loop."""
+    """Gives every panel the newest state, one that is seen for each turn of the event loop, so that no turn is long."""
 
     def __init__(self, desk: Desk, colours: theme.Colours, *, keep_layout: bool = True) -> None:
         super().__init__()
@@ -56,7 +57,7 @@ class Window(QMainWindow):
         self.commands = Commands(desk, self)
         self.closed = False
         self.on_closed: Callable[[], None] = lambda: None
-        self._shown = _Shown(State())
+        self._shown = _Shown()
         self._errors: list[QMessageBox] = []
         self.setAcceptDrops(True)
         self.setWindowIcon(icons.icon("workbench", colours))
@@ -151,11 +152,26 @@ class Window(QMainWindow):
         self.desk.jobs.poll()
         self._redraw()
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether every panel that is seen shows the newest state."""
+        return not (self._shown.waiting or self._shown.due)
+
     def _redraw(self, force: bool = False) -> None:
-        if not (self._shown.waiting or force):
-            return
-        self._shown.waiting = False
-        state = self.desk.workspace.state
+        if self._shown.waiting or force:
+            self._shown.waiting = False
+            self._show_frame(self.desk.workspace.state, force)
+            self._shown.due = self._by_interest()
+        if force:
+            while self._shown.due:
+                self._next_panel()
+        elif self._shown.due:
+            self._next_panel()
+            if self._shown.due:
+                self._soon.start()
+
+    def _show_frame(self, state: State, force: bool) -> None:
+        """Show what is around the panels: the page, the figures, the actions, the title."""
         page = 1 if state.session else 0
         if self.pages.currentIndex() != page or force:
             self.pages.setCurrentIndex(page)
@@ -163,12 +179,26 @@ class Window(QMainWindow):
             if page == 1 and not self._sized:
                 self._sized = True
                 QTimer.singleShot(0, self, self.area.size_docks)
-        for panel in self.panels.values():
-            panel.take(state)
         self.status.show_state(state)
         self._enable_actions()
         self._show_title(state)
-        self._shown.state = state
+
+    def _by_interest(self) -> list[Panel]:
+        """Return the panels, the one with the keyboard last (it is taken first), then those that are seen."""
+        focus = QApplication.focusWidget()
+        panels: list[Panel] = list(self.panels.values())
+        return sorted(
+            reversed(panels), key=lambda panel: (panel.is_seen, focus is not None and panel.isAncestorOf(focus))
+        )
+
+    def _next_panel(self) -> None:
+        """Give panels the newest state until one of them has had to draw."""
+        state = self.desk.workspace.state
+        while self._shown.due:
+            panel = self._shown.due.pop()
+            panel.take(state)
+            if panel.is_seen:
+                return
 
     def _situation(self) -> Situation:
         views = self.desk.jobs.views

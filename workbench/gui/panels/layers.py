@@ -12,15 +12,15 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QMenu,
-    QTreeView,
 )
 
-from workbench.gui import quantities, schemes, settings
+from workbench.gui import legality, quantities, schemes, settings
 from workbench.gui.desk import Desk
 from workbench.gui.panels.panel import Panel
-from workbench.gui.tables.delegates import HistogramDelegate, RowDelegate, SchemeDelegate
+from workbench.gui.tables.delegates import Index, RowDelegate, SchemeDelegate
 from workbench.gui.tables.layer_filter import HINT
-from workbench.gui.tables.layers import COLUMNS, HISTOGRAM, NAME, SCHEME, LayersModel
+from workbench.gui.tables.layers import COLUMNS, FLOATING, HISTOGRAM, INPUTS, NAME, SCHEME, LayersModel
+from workbench.gui.tables.row_painter import LayersView
 from workbench.gui.theme import Colours
 from workbench.runtime.workspace import State
 
@@ -46,8 +46,8 @@ class LayersPanel(Panel):
         self._count = QLabel()
         self._count.setProperty("role", "muted")
         self.model = LayersModel(colours, self)
-        self.view = QTreeView()
-        self._prepare_view(colours)
+        self.view = LayersView(self.model, colours)
+        self._prepare_view()
         top = QHBoxLayout()
         top.addWidget(self.filter, 1)
         top.addWidget(self._count)
@@ -74,8 +74,7 @@ class LayersPanel(Panel):
         """Redraw in other colours."""
         super().recolour(colours)
         self.model.recolour(colours)
-        self._histograms.recolour(colours.quantized)
-        self.view.viewport().update()
+        self.view.recolour(colours)
 
     def selected(self) -> tuple[str, ...]:
         """Return the selected layers; a selected block stands for its layers."""
@@ -136,10 +135,9 @@ class LayersPanel(Panel):
         settings.hide_columns([column.title for at, column in enumerate(COLUMNS) if header.isSectionHidden(at)])
         self._fit_names()
 
-    def _prepare_view(self, colours: Colours) -> None:
+    def _prepare_view(self) -> None:
         view, metrics = self.view, QFontMetrics(self.font())
         height = metrics.height() + 7
-        view.setModel(self.model)
         view.setAccessibleName("Layers")
         view.setUniformRowHeights(True)
         view.setAlternatingRowColors(True)
@@ -150,12 +148,12 @@ class LayersPanel(Panel):
         view.setSortingEnabled(True)
         view.setIndentation(14)
         view.sortByColumn(NAME, Qt.SortOrder.AscendingOrder)
-        self._histograms = HistogramDelegate(height, colours.quantized, view)
-        self._schemes = SchemeDelegate(height, lambda: schemes.weight_choices(self.desk.workspace.state), view)
         self._plain = RowDelegate(height, view)
+        self._schemes = SchemeDelegate(height, "Scheme of the weights", self._weight_choices, view)
+        self._inputs = SchemeDelegate(height, "Scheme of the inputs", self._input_choices, view)
         view.setItemDelegate(self._plain)
-        view.setItemDelegateForColumn(HISTOGRAM, self._histograms)
         view.setItemDelegateForColumn(SCHEME, self._schemes)
+        view.setItemDelegateForColumn(INPUTS, self._inputs)
         header = view.header()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setStretchLastSection(False)
@@ -233,9 +231,22 @@ class LayersPanel(Panel):
             self.view.scrollTo(first)
         self._updating = False
 
-    def _assigned(self, layer: str, scheme: str) -> None:
+    def _edited(self, layer: str) -> tuple[str, ...]:
+        """Return the layers that an edit in a layer's row is about: the selection, if the layer belongs to it."""
         selection = self.desk.workspace.state.selection
-        self.desk.assign(selection if layer in selection else (layer,), weights=scheme)
+        return selection if layer in selection else (layer,)
+
+    def _weight_choices(self, index: Index) -> tuple[str, ...]:
+        layer = self.model.row_at(index).layer
+        return legality.weight_choices(self.desk.workspace.state, self._edited(layer.name) if layer else ())
+
+    def _input_choices(self, index: Index) -> tuple[str, ...]:
+        layer = self.model.row_at(index).layer
+        found = legality.input_choices(self.desk.workspace.state, self._edited(layer.name) if layer else ())
+        return tuple(name or FLOATING for name in found)
+
+    def _assigned(self, layer: str, field: str, scheme: str) -> None:
+        self.desk.assign(self._edited(layer), **{field: None if scheme == FLOATING else scheme})
 
     def _menu(self, names: tuple[str, ...]) -> QMenu:
         state = self.desk.workspace.state
@@ -244,8 +255,9 @@ class LayersPanel(Panel):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addSection(names[0] if len(names) == 1 else quantities.plural(len(names), "layer"))
         schemes.fill_menu(
-            menu, lambda scheme: self.desk.assign(names, weights=scheme), held.pop() if len(held) == 1 else None
-        )
+            menu, lambda scheme: self.desk.assign(names, weights=scheme), held.pop() if len(held) == 1 else None,
+            legality.weight_choices(state, names) if state.target else None,
+        )  # fmt: skip
         menu.addSeparator()
         locked = state.session is not None and set(names) <= state.session.locked
         verb = "Un&lock" if locked else "&Lock against searches"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -19,10 +16,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from workbench.gui import quantities, schemes
+from workbench.gui import legality, quantities
 from workbench.gui.desk import Desk
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plan_history import PlanHistory
+from workbench.gui.plan_parts import Parts
 from workbench.gui.plan_rules import PlanRules
 from workbench.gui.plan_text import PlanText
 from workbench.gui.plots.histogram import METHOD_LABELS
@@ -30,24 +28,12 @@ from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
 from workbench.numerics.ranges import REGISTRY as RANGES
 from workbench.planning.plan import KEEP
-from workbench.planning.totals import layer_bits
 from workbench.runtime import requests
 from workbench.runtime.workspace import State
 
 MIXED = "(several)"
 FLOATING = "floating point"
 BITS, BYTES = "bits per weight", "MB in all"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """The layers of one scheme: how many, their weights, bits, and loss."""
-
-    scheme: str
-    layers: int
-    weights: int
-    bits: int
-    loss: float | None
 
 
 PARTS = (
@@ -131,8 +117,9 @@ class PlanPanel(Panel):
         what = new.selection[0] if count == 1 else f"{count:,} layers" if count else "No layer selected"
         self.whom.setText(what)
         held = [new.assignments[name] for name in new.selection if name in new.assignments]
-        self._fill(self.weights, schemes.weight_choices(new), {one.weights for one in held})
-        self._fill(self.inputs, (FLOATING, *schemes.input_choices()), {one.inputs or FLOATING for one in held})
+        self._fill(self.weights, legality.weight_choices(new, new.selection), {one.weights for one in held})
+        inputs = tuple(name or FLOATING for name in legality.input_choices(new, new.selection))
+        self._fill(self.inputs, inputs, {one.inputs or FLOATING for one in held})
         self._fill(self.algorithm, _algorithms(), {one.algorithm for one in held})
         self._fill(self.ranges, tuple(RANGES.names()), {one.range_method for one in held})
         self.lock.setEnabled(bool(count))
@@ -233,35 +220,3 @@ def _label(name: str) -> str:
     if name == KEEP:
         return "keep in FP"
     return METHOD_LABELS.get(name, name)
-
-
-class Parts:
-    """Adds up the stored layers by scheme; what one layer costs under one scheme is worked out once."""
-
-    def __init__(self) -> None:
-        self._of: tuple[object, object] = (None, None)
-        self._known: dict[tuple[str, str], tuple[int, int, float]] = {}
-
-    def of(self, state: State) -> tuple[Part, ...]:
-        """Return the parts of the state's plan, fewest bits first."""
-        session = state.session
-        assert session is not None
-        table = session.sensitivities.get(state.metric)
-        if self._of != (session.model, table):
-            self._of, self._known = (session.model, table), {}
-        groups: dict[str, list[tuple[int, int, float]]] = {}
-        known, held = self._known, state.assignments
-        for layer in session.model.stored if held else ():
-            scheme = held[layer.name].weights
-            cost = known.get((layer.name, scheme))
-            if cost is None:
-                loss = 0.0 if scheme == KEEP else table.of(layer.name, scheme) if table is not None else float("nan")
-                cost = known[layer.name, scheme] = layer.parameters, layer_bits(layer, scheme), loss
-            groups.setdefault(scheme, []).append(cost)
-        return tuple(
-            Part(
-                scheme=name, layers=len(groups[name]), weights=sum(cost[0] for cost in groups[name]),
-                bits=sum(cost[1] for cost in groups[name]), loss=math.fsum(cost[2] for cost in groups[name]),
-            )
-            for name in sorted(groups, key=schemes.reference_bits)
-        )  # fmt: skip

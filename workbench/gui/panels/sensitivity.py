@@ -9,6 +9,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy
 
 from workbench.gui import quantities
+from workbench.gui.changes import Assignments, changed_layers
 from workbench.gui.desk import Desk
 from workbench.gui.options import METRIC_SHORT, METRIC_TITLES
 from workbench.gui.panels.panel import Panel
@@ -22,7 +23,7 @@ from workbench.runtime.workspace import State
 
 BY_DEPTH, BY_LOSS = "By depth", "By loss"
 
-HISTOGRAMS_MS = 10
+HISTOGRAMS_MS = 30
 """How long after a click the layer is selected: totals and colours are painted first, its histograms then."""
 
 NO_TABLE = (
@@ -65,6 +66,7 @@ class SensitivityPanel(Panel):
         self._arranged: tuple[Sensitivity, Sensitivity] | None = None
         self._table: Sensitivity | None = None
         self._partial: Sensitivity | None = None
+        self._chosen: tuple[Sensitivity | None, Assignments, np.ndarray] = (None, {}, np.zeros(0, np.int64))
         self.heatmap.hovered.connect(self._hover)
         self.heatmap.clicked.connect(self._click)
         self.heatmap.row_selected.connect(self._select)
@@ -111,7 +113,7 @@ class SensitivityPanel(Panel):
             self._table = None
             return
         table = self._in_order(table)
-        chosen = _chosen(table, state)
+        chosen = self._columns_of(table, state)
         if table is self._table and self.heatmap.cells is not None:
             self.heatmap.show_chosen(replace(self.heatmap.cells, chosen=chosen))
         else:
@@ -123,6 +125,23 @@ class SensitivityPanel(Panel):
         self._table = table
         self.heatmap.show_selected(frozenset(table.row[name] for name in state.selection if name in table.row))
         self._hover(-1, -1)
+
+    def _columns_of(self, table: Sensitivity, state: State) -> np.ndarray:
+        """Return the column of every row's scheme, int64 ``[rows]``, -1 where the table has none.
+
+        After an edit only the rows that changed are looked up.
+        """
+        of, before, held = self._chosen
+        changed = changed_layers(before, state.assignments) if of is table else None
+        if changed is None:
+            held = _chosen(table, state)
+        elif changed:
+            held = held.copy()
+            for name in changed:
+                if name in table.row:
+                    held[table.row[name]] = table.column.get(state.assignments[name].weights, -1)
+        self._chosen = table, state.assignments, held
+        return held
 
     def _in_order(self, table: Sensitivity) -> Sensitivity:
         """Return the table with its rows in the order that was chosen; the same object for the same table."""

@@ -15,6 +15,7 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
+    QPixmap,
     QResizeEvent,
     QWheelEvent,
 )
@@ -57,6 +58,7 @@ class Heatmap(QAbstractScrollArea):
         self._selected: frozenset[int] = frozenset()
         self._lut = lookup()
         self._image: QImage | None = None
+        self._drawn: tuple[tuple[object, ...], QPixmap] | None = None
         self._names: tuple[str, ...] = ()
         self.name_width = self.head_height = 24
         self.column_width = MIN_COLUMN
@@ -196,15 +198,31 @@ class Heatmap(QAbstractScrollArea):
             painter.fillRect(self.viewport().rect(), QColor(self._colours.base))
             if self.cells is None or self._image is None or not self.cells.rows or not self.cells.columns:
                 return
-            painter.setFont(self._cell_font())
             first, last = self._visible_rows()
-            painter.save()
+            painter.drawPixmap(0, 0, self._ground(first, last))
             painter.setClipRect(self.viewport().rect().adjusted(self.name_width, self.head_height, 0, 0))
-            self._paint_cells(painter, first, last)
             self._paint_marks(painter, first, last)
-            painter.restore()
-            self._paint_names(painter, first, last)
-            self._paint_heads(painter)
+
+    def _ground(self, first: int, last: int) -> QPixmap:
+        """Return cells, names and headings as a picture; it is kept until something else of them is to be seen."""
+        assert self.cells is not None
+        ratio = self.devicePixelRatioF()
+        key = (self._image, self.horizontalScrollBar().value(), self.verticalScrollBar().value(), self.row_height,
+               self.column_width, self.viewport().size(), ratio, self._selected, self._colours)  # fmt: skip
+        if self._drawn is None or self._drawn[0] != key:
+            picture = QPixmap(self.viewport().size() * ratio)
+            picture.setDevicePixelRatio(ratio)
+            picture.fill(QColor(self._colours.base))
+            with QPainter(picture) as painter:
+                painter.setFont(self._cell_font())
+                painter.save()
+                painter.setClipRect(self.viewport().rect().adjusted(self.name_width, self.head_height, 0, 0))
+                self._paint_cells(painter, first, last)
+                painter.restore()
+                self._paint_names(painter, first, last)
+                self._paint_heads(painter)
+            self._drawn = key, picture
+        return self._drawn[1]
 
     def _cell_font(self) -> QFont:
         font = QFont(self.font())

@@ -16,17 +16,18 @@ from workbench.gui.tables.layer_rows import KEPT_TITLE, ROOT, Row, Rows, flat, t
 from workbench.gui.theme import Colours
 from workbench.models.evaluation import Timing
 from workbench.models.layer import Layer
+from workbench.numerics.statistics import LayerStatistics
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits
 from workbench.runtime.workspace import State
 
 Index = QModelIndex | QPersistentModelIndex
-LAYER_ROLE = Qt.ItemDataRole.UserRole + 1
-"""The Layer of a row, None for others."""
-STATISTICS_ROLE = Qt.ItemDataRole.UserRole + 2
-"""The LayerStatistics of the row's weight, None for others."""
-
 NAME, SCHEME, HISTOGRAM, LOSS, SIZE, BITS, SHAPE, WEIGHTS, KIND, INPUTS, MEASURED, TIME, ALGORITHM = range(13)
+FIELDS = {SCHEME: "weights", INPUTS: "inputs"}
+"""The columns that are edited in place, and the field of the Assignment that each holds."""
+
+FLOATING = "floating point"
+"""What stands for inputs that are not quantized."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ COLUMNS = (
     Column("Shape", "Shape of the weight as the model stores it", False, 12),
     Column("Count", "Number of weights", True, 8),
     Column("Kind", "What the weight does", False, 10),
-    Column("Inputs", "How the plan stores the layer's inputs", False, 14),
+    Column("Inputs", "How the plan stores the layer's inputs; double-click to change it", False, 14),
     Column("Measured", "Measured KL of the chosen scheme in this layer alone, nats; lower is better", True, 10),
     Column("Time", "Median kernel time of the layer under the plan, where it was timed", True, 9),
     Column("Algorithm", "How the weight is rounded", False, 12),
@@ -59,10 +60,10 @@ COLUMNS = (
 class LayersModel(QAbstractItemModel):
     """Rows from the model's summary; every other cell is read from the state when it is painted.
 
-    ``assigned(layer name, scheme)`` is emitted when a person edits the scheme column in place.
+    ``assigned(layer name, field of its Assignment, scheme)`` is emitted when a person edits a scheme in place.
     """
 
-    assigned = Signal(str, str)
+    assigned = Signal(str, str, str)
 
     def __init__(self, colours: Colours, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -73,8 +74,8 @@ class LayersModel(QAbstractItemModel):
         self._timed: tuple[Timing, ...] = ()
         self._times: dict[tuple[tuple[int, int], str], float] = {}
         self.recolour(colours)
-        self._bold = QFont()
-        self._bold.setWeight(QFont.Weight.DemiBold)
+        self.bold = QFont()
+        self.bold.setWeight(QFont.Weight.DemiBold)
 
     # ---------------------------------------------------------------- what is shown
 
@@ -176,7 +177,8 @@ class LayersModel(QAbstractItemModel):
         }  # fmt: skip
         return keys.get(column, lambda: 0)()
 
-    def _text(self, row: Row, column: int) -> str:
+    def text_of(self, row: Row, column: int) -> str:
+        """Return what a cell says."""
         if column == NAME:
             return self._label(row)
         if row.layer is not None:
@@ -193,9 +195,14 @@ class LayersModel(QAbstractItemModel):
         session = self._state.session
         if row.layer is None or session is None:
             return row.label
-        locked = " (locked)" if row.layer.name in session.locked else ""
-        tied = " (tied)" if row.layer.tied_to else ""
-        return f"{row.label}{tied}{locked}"
+        layer = row.layer
+        if layer.name not in session.locked and not layer.tied_to and not layer.shares_with:
+            return row.label
+        marks = (
+            " (tied)" if layer.tied_to else "", " (must share)" if layer.shares_with else "",
+            " (locked)" if layer.name in session.locked else "",
+        )  # fmt: skip
+        return row.label + "".join(marks)
 
     def _kept_text(self, row: Row, column: int) -> str:
         kept = row.kept
@@ -234,7 +241,7 @@ class LayersModel(QAbstractItemModel):
             return str(layer.kind).replace("_", " ")
         if column == INPUTS:
             assignment = self._state.assignments.get(layer.name)
-            return (assignment.inputs if assignment else None) or "floating point"
+            return (assignment.inputs if assignment else None) or FLOATING
         return ""
 
     def _tip(self, row: Row) -> str:
@@ -249,6 +256,17 @@ class LayersModel(QAbstractItemModel):
         if self._state.session and layer.name in self._state.session.model.non_finite:
             lines.append("holds NaN or infinite values")
         return "\n".join(lines)
+
+    def statistics_of(self, row: Row) -> LayerStatistics | None:
+        """Return the statistics of the row's weight, None where there are none."""
+        if row.layer is None or self._state.session is None:
+            return None
+        held, layer = self._state.session.statistics, row.layer
+        return held.get((layer.name, "weight")) or held.get((layer.tied_to or layer.name, "weight"))
+
+    def is_top(self, row: Row) -> bool:
+        """Tell whether the row stands in no block."""
+        return row.parent == ROOT
 
     # ---------------------------------------------------------------- Qt's questions
 
@@ -321,7 +339,7 @@ class LayersModel(QAbstractItemModel):
         if not index.isValid():
             return Qt.ItemFlag.NoItemFlags
         flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
-        if index.column() == SCHEME and self.row_at(index).layer is not None:
+        if index.column() in FIELDS and self.row_at(index).layer is not None:
             flags |= Qt.ItemFlag.ItemIsEditable
         return flags
 
@@ -330,26 +348,21 @@ class LayersModel(QAbstractItemModel):
             return None
         row, column = self.row_at(index), index.column()
         if role == Qt.ItemDataRole.DisplayRole:
-            return self._text(row, column)
+            return self.text_of(row, column)
         if role == Qt.ItemDataRole.TextAlignmentRole and COLUMNS[column].numeric:
             return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         if role == Qt.ItemDataRole.ForegroundRole:
-            return self._foreground(row, column)
+            return self.colour_of(row, column)
         if role == Qt.ItemDataRole.FontRole and row.is_group and column == NAME:
-            return self._bold
+            return self.bold
         if role == Qt.ItemDataRole.ToolTipRole:
             return self._tip(row)
         if role == Qt.ItemDataRole.EditRole and row.layer is not None:
-            return self._scheme(row.layer)
-        if role == LAYER_ROLE:
-            return row.layer
-        if role == STATISTICS_ROLE and row.layer is not None and self._state.session is not None:
-            owner = row.layer.tied_to or row.layer.name
-            held = self._state.session.statistics
-            return held.get((row.layer.name, "weight")) or held.get((owner, "weight"))
+            return self._layer_text(row.layer, column) if column == INPUTS else self._scheme(row.layer)
         return None
 
-    def _foreground(self, row: Row, column: int) -> QColor | None:
+    def colour_of(self, row: Row, column: int) -> QColor | None:
+        """Return the colour of a cell's text, None for the usual one."""
         if row.layer is None:
             return self._muted if row.kept is not None else None
         if column == SCHEME:
@@ -362,9 +375,8 @@ class LayersModel(QAbstractItemModel):
         layer = self.row_at(index).layer
         if layer is None:
             return False
-        self.assigned.emit(layer.name, str(value))
+        self.assigned.emit(layer.name, FIELDS[index.column()], str(value))
         return True
-
 
     def table_text(self, layers: Iterable[str], columns: Iterable[int]) -> str:
         """Return rows as text with tabs and a heading, for the clipboard."""
