@@ -1,0 +1,89 @@
+"""auto-round: SignRound on one scheme for all layers, and AutoScheme's mixed plans with SignRound after it.
+
+Layers whose width is no multiple of the group stay in 16 bits there without a word, so the model is padded.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from auto_round import AutoRound, AutoScheme
+from auto_round.schemes import QuantizationScheme
+from measure import Given, Made, Work, affine_bits, linear, main, mean_bits
+from torch import nn
+from torch.utils.data import DataLoader
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+GROUP, STEPS = 64, 200
+
+
+def scheme(bits: int) -> QuantizationScheme:
+    """Return asymmetric integers in groups."""
+    return QuantizationScheme(bits=bits, group_size=GROUP, sym=False, data_type="int")
+
+
+def batches(windows: torch.Tensor) -> DataLoader[Any]:
+    """Return the calibration windows as it takes them."""
+    samples = [{"input_ids": row, "attention_mask": torch.ones_like(row)} for row in windows]
+    return DataLoader(samples, batch_size=8)
+
+
+def tokenizer_of(given: Given) -> Any:
+    """Return the model's tokenizer, or a bare one: the data are tokens already."""
+    try:
+        return AutoTokenizer.from_pretrained(given.folder)
+    except (OSError, ValueError):
+        from tokenizers import Tokenizer
+        from tokenizers.models import WordLevel
+
+        return PreTrainedTokenizerFast(tokenizer_object=Tokenizer(WordLevel({"?": 0}, unk_token="?")))
+
+
+def rounded(given: Given, model: nn.Module, chosen: Any, steps: int) -> nn.Module:
+    """Quantize and return the model with dequantized weights."""
+    windows = given.calibration
+    work = AutoRound(
+        model, tokenizer_of(given), scheme=chosen, dataset=batches(windows), iters=steps, nsamples=len(windows),
+        seqlen=windows.shape[1], batch_size=8, device_map="cpu", enable_torch_compile=False, low_cpu_mem_usage=False,
+        seed=0,
+    )  # fmt: skip
+    found, _ = work.quantize()
+    return found.float()
+
+
+def spent(model: nn.Module) -> float:
+    """Return bits per weight from what each layer was given."""
+    each = {}
+    for name, module in linear(model):
+        bits = int(getattr(module, "bits", 16))
+        each[name] = float(bits) if bits >= 16 else affine_bits(bits, int(module.group_size), bits)
+    return mean_bits(model, each)
+
+
+def uniform(bits: int) -> Work:
+    """Return SignRound of all layers."""
+
+    def quantized(given: Given) -> Made:
+        model = rounded(given, given.padded(GROUP), scheme(bits), STEPS)
+        return Made(model=model, bits=spent(model))
+
+    return quantized
+
+
+def mixed(bits: float, steps: int = STEPS) -> Work:
+    """Return AutoScheme's choice among 2, 3, 4 and 8 bits."""
+
+    def quantized(given: Given) -> Made:
+        options = tuple(scheme(width) for width in (2, 3, 4, 8))
+        model = rounded(given, given.padded(GROUP), AutoScheme(avg_bits=bits, options=options), steps)
+        return Made(model=model, bits=spent(model))
+
+    return quantized
+
+
+if __name__ == "__main__":
+    main({
+        "int2-g64": uniform(2), "int3-g64": uniform(3), "int4-g64": uniform(4), "scheme-3.0": mixed(3.0),
+        "scheme-4.0": mixed(4.0), "scheme-5.0": mixed(5.0), "scheme-4.0-rounding": mixed(4.0, 0),
+    })  # fmt: skip
