@@ -33,10 +33,13 @@ class ScaleFormat:
 
         ``headroom`` is the largest magnitude that will be multiplied by the scale: the product stays finite.
         """
-        limit = min(self.largest, _FLOAT32_MAX / headroom * (1.0 - 2.0**-7))
         magnitude = abs(scale)
-        kept = self._rounded(magnitude.clip(self.smallest, limit)) * (magnitude > 0)
+        kept = self._rounded(magnitude.clip(self.smallest, self.limit(headroom))) * (magnitude > 0)
         return kept * (scale >= 0) - kept * (scale < 0)
+
+    def limit(self, headroom: float) -> float:
+        """Return the largest scale whose product with ``headroom`` is finite."""
+        return min(self.largest, _FLOAT32_MAX / headroom * (1.0 - 2.0**-7))
 
     def nearest(self, value: Array) -> Array:
         """Return the nearest value of either sign, float32, saturating; unlike a scale it may vanish."""

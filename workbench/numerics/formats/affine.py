@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from workbench.numerics.scale_format import Array
 from workbench.numerics.scheme import Parameters
 
@@ -33,6 +35,9 @@ class Affine(NamedTuple):
         snapped.mul_(self.scale)
         return snapped if self.offset is None else snapped.add_(self.offset)
 
+
+OFFSET_REACH = float(np.finfo(np.float32).max) * (1 - 2.0**-6)
+"""Ranges with floating zero points are cut to this, so that the way from one end to the other stays finite."""
 
 Rule = Callable[[Array, Array], Affine]
 """From the ends of ranges to storable parameters."""

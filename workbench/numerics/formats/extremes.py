@@ -20,16 +20,17 @@ def extremes(weight: torch.Tensor, cut: Grid, scheme: str, *, compiled: bool) ->
     if compiled:
         from workbench.numerics.formats import scaled_compiled
 
-        low, high = scaled_compiled.extremes(weight, cut.width)
+        low, high, finite = scaled_compiled.extremes(weight, cut.width)
     else:
-        low, high = _row_extremes(weight, cut)
-    if not bool((low.isfinite() & high.isfinite()).all()):
+        low, high = (ends + 0.0 for ends in _row_extremes(weight, cut))
+        finite = bool((low.isfinite() & high.isfinite()).all())
+    if not finite:
         bad = weight.numel() - sum(int(weight[part].float().isfinite().sum()) for part in row_tiles(*weight.shape))
         raise NonFiniteError(
             f"{bad} of {weight.numel()} values of a {cut.rows} x {cut.columns} matrix are NaN, infinite or beyond "
             f"float32; {scheme} stores finite values only"
         )
-    return pooled(low, cut.height, "min") + 0.0, pooled(high, cut.height, "max") + 0.0
+    return pooled(low, cut.height, "min"), pooled(high, cut.height, "max")
 
 
 def _row_extremes(weight: torch.Tensor, cut: Grid) -> tuple[torch.Tensor, torch.Tensor]:

@@ -2,14 +2,12 @@
 
 Imported when a GGUF scheme first computes, because it brings numba.  Nothing here keeps a float32 copy of a whole
 tensor: bands of about a megabyte are converted, padded with zeros to whole blocks and handed to a kernel, several at a
-time on plain threads (the kernels run without the interpreter's lock; numba's own thread pools are not used, as they
-must not be entered from two threads at once).
+time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -17,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.errors import NonFiniteError
-from workbench.numerics.formats import gguf_codes, gguf_fit, gguf_headers, gguf_pack
+from workbench.numerics.formats import gguf_codes, gguf_fit, gguf_headers, gguf_pack, output_memory
+from workbench.numerics.formats.bands import in_parallel
 from workbench.numerics.formats.gguf_blocks import BLOCKS, Block
 from workbench.numerics.tiles import row_tiles
 
@@ -74,21 +73,6 @@ def blocks_in(block: Block, columns: int) -> int:
     return -(-columns // block.width)
 
 
-def in_parallel(task: Callable[[slice], None], parts: Iterable[slice]) -> None:
-    """Run ``task`` on every part, on as many threads as torch uses; the first error is raised."""
-    import torch
-
-    parts = list(parts)
-    threads = min(torch.get_num_threads(), len(parts))
-    if threads < 2:
-        for part in parts:
-            task(part)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(task, parts):
-            pass
-
-
 def padded(block: Block, tile: torch.Tensor) -> Array:
     """Return a band of a matrix as float32 blocks ``[n, width]``, without a copy where it has that form already."""
     import torch
@@ -111,9 +95,7 @@ class Fitted:
     factor: Array | None
 
 
-def fit(
-    block: Block, name: str, weight: torch.Tensor, importance: torch.Tensor | None, *, clip_search: bool
-) -> Fitted:
+def fit(block: Block, name: str, weight: torch.Tensor, importance: torch.Tensor | None, *, clip_search: bool) -> Fitted:
     """Choose the headers of ``weight``; raises NonFiniteError."""
     rows, columns = weight.shape
     count = blocks_in(block, columns)
@@ -205,9 +187,7 @@ def effective(block: Block, header: Array, at: Array | None = None) -> tuple[Arr
     return scale, minimum
 
 
-def to_codes(
-    block: Block, x: Array, scale: Array, minimum: Array, origin: Array | None, factor: Array | None
-) -> Array:
+def to_codes(block: Block, x: Array, scale: Array, minimum: Array, origin: Array | None, factor: Array | None) -> Array:
     """Return the codes, uint8 ``[n, width]``; scale, minimum ``[n, groups]``, origin and factor ``[n]``."""
     codes = np.empty(x.shape, np.uint8)
     first, last = block.codes
@@ -269,8 +249,10 @@ def encode(block: Block, name: str, weight: torch.Tensor, known: Fitted) -> Arra
 def pack(block: Block, codes: Array, header: Array, out: Array) -> None:
     """Write whole blocks, uint8 ``[n, octets]``, of codes ``[n, width]`` and headers."""
     constants, words, plane = tables(block.name), codes.view(np.uint64), block.planes[0] if block.planes else None
-    if plane is None or len(block.planes) > 1 or block.width != 32:
-        gguf_codes.pack_blocks(codes, words, header, constants.fields, constants.segments, constants.fifth, out)
+    if plane is None or block.width != 32:
+        gguf_codes.pack_blocks(codes, words, header, constants.fields, constants.segments, out)
+    elif constants.fifth >= 0:
+        gguf_codes.pack_fifths(words, header, constants.fifth, plane.offset, out)
     elif plane.bits == 8:
         gguf_codes.pack_octets(codes, header, plane.offset, block.flip, out)
     else:
@@ -300,7 +282,7 @@ def _by_bands(block: Block, rows: int, columns: int, write: Callable[[slice, Arr
     import torch
 
     count = blocks_in(block, columns)
-    out = _aligned(rows * columns).reshape(rows, columns)
+    out = output_memory.uninitialised(rows, columns)
     whole = columns == count * block.width
 
     def band(part: slice) -> None:
@@ -313,13 +295,6 @@ def _by_bands(block: Block, rows: int, columns: int, write: Callable[[slice, Arr
 
     in_parallel(band, row_tiles(rows, columns))
     return torch.from_numpy(out)
-
-
-def _aligned(size: int) -> Array:
-    """Return float32 ``[size]`` on a cache line's edge; numpy asks for huge pages, which halves the time to fill it."""
-    memory = np.empty(size + 16, np.float32)
-    first = -memory.ctypes.data % 64 // 4
-    return memory[first : first + size]
 
 
 def _unpack(block: Block, octets: Array, out: Array) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from workbench.numerics.formats.gguf_jit import compiled
-from workbench.numerics.formats.gguf_pack import pack_codes, pack_fifth_bits, pack_ternary
+from workbench.numerics.formats.gguf_pack import pack_codes, pack_ternary
 
 Array = Any
 Single = Any  # one float32
@@ -20,6 +20,9 @@ _MAGIC = np.float32(12582912)  # 1.5 * 2**23: adding and taking it away rounds h
 _ABSOLUTE = np.int32(0x7FFFFFFF)
 _ZERO = np.float32(0)
 _HALF = np.float32(0.5)
+_NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
+_ONES = np.uint64(0x0101010101010101)
+_GATHER = np.uint64(0x0102040810204080)
 
 
 @compiled
@@ -187,12 +190,10 @@ def block_errors(x: Array, w: Array, codes: Array, levels: Array, scale: Array, 
 
 
 @compiled
-def pack_blocks(
-    codes: Array, words: Array, header: Array, fields: Array, segments: Array, fifth: int, out: Array
-) -> None:
+def pack_blocks(codes: Array, words: Array, header: Array, fields: Array, segments: Array, out: Array) -> None:
     """Write headers and codes of many blocks, ``out`` uint8 ``[n, octets]``; ``words`` are the codes as uint64.
 
-    ``fields`` int64 ``[f, 2]``; ``fifth`` is the offset of Q5_0's and Q5_1's high bits or -1; no segments means TQ1_0.
+    ``fields`` int64 ``[f, 2]``; no segments means TQ1_0.
     """
     pair = np.empty(2, np.uint64)
     octets = pair.view(np.uint8)
@@ -206,8 +207,6 @@ def pack_blocks(
             pack_ternary(codes, out, row)
         else:
             pack_codes(words, segments, pair, octets, out, row)
-        if fifth >= 0:
-            pack_fifth_bits(words, out, row, fifth)
 
 
 @compiled
@@ -234,3 +233,17 @@ def pack_nibbles(words: Array, header: Array, offset: int, out: Array) -> None:
         pair[1] = words[row, 1] | (words[row, 3] << np.uint64(4))
         for lane in range(16):
             out[row, at + np.uint64(lane)] = octets[lane]
+
+
+@compiled
+def pack_fifths(words: Array, header: Array, high: int, offset: int, out: Array) -> None:
+    """Write blocks of 32 five-bit codes (Q5_0, Q5_1): their fifth bits at ``high``, the nibbles at ``offset``.
+
+    Bit 4 of eight neighbouring codes makes one byte, the first code lowest.
+    """
+    low = words & _NIBBLES
+    pack_nibbles(low, header, offset, out)
+    for row in range(words.shape[0]):
+        for index in range(4):
+            bits = (words[row, index] >> np.uint64(4)) & _ONES
+            out[row, high + index] = np.uint8((bits * _GATHER) >> np.uint64(56))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from workbench.numerics.formats import gguf_codes as kernels
+from workbench.numerics.formats import gguf_scales as scales
 from workbench.numerics.formats import gguf_search as search
 from workbench.numerics.formats.gguf_blocks import Block
 from workbench.numerics.formats.gguf_headers import half_octets, write_k2, write_k3, write_k4, write_k6
@@ -101,17 +102,18 @@ def _clipped(block: Block, x: Array) -> Array:
 
 def _absmax(block: Block, x: Array, peak: Array, shrink: np.float32) -> Fit:
     lowest = np.float32(block.levels[block.codes[0]])
-    scale = peak / lowest if block.rounding == "up" else np.abs(peak) / -lowest
-    scale = np.clip(scale * shrink, -_HALF_MAX, _HALF_MAX)
-    return Fit(header=half_octets(scale), factor=inverse(scale))
+    signed = block.rounding == "up"
+    header, factor = np.empty((len(x), 2), np.uint8), np.empty(len(x), np.float32)
+    scales.from_peaks(peak, lowest if signed else -lowest, signed, shrink, header, factor)
+    return Fit(header=header, factor=factor)
 
 
 def _bounds(block: Block, x: Array, peak: Array, shrink: np.float32) -> Fit:
     low, high = np.empty(len(x), np.float32), np.empty(len(x), np.float32)
     kernels.bounds(x.view(np.int32), low.view(np.int32), high.view(np.int32))
-    low = np.clip(low * shrink, -_HALF_MAX, _HALF_MAX)
-    scale = np.clip((high * shrink - low) / np.float32(block.levels[-1]), np.float32(0), _HALF_MAX)
-    return Fit(header=np.concatenate([half_octets(scale), half_octets(low)], axis=1), origin=low, factor=inverse(scale))
+    header, factor = np.empty((len(x), 4), np.uint8), np.empty(len(x), np.float32)
+    scales.from_bounds(low, high, np.float32(block.levels[-1]), shrink, header, factor)
+    return Fit(header=header, origin=low, factor=factor)
 
 
 def _absmax_search(block: Block, x: Array, weights: Array) -> Fit:

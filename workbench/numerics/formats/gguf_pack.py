@@ -18,8 +18,6 @@ Array = Any
 Single = Any  # one float32
 
 RUN = 16
-_ONES = np.uint64(0x0101010101010101)
-_GATHER = np.uint64(0x0102040810204080)
 _ONE = np.uint64(1)
 _MASKS = np.array([0] + [0x0101010101010101 * ((1 << bits) - 1) for bits in range(1, 9)], np.uint64)
 
@@ -76,14 +74,6 @@ def pack_codes(words: Array, segments: Array, pair: Array, octets: Array, out: A
         pair[1] = high
         for lane in range(RUN):
             out[row, offset + np.uint64(lane)] = octets[lane]
-
-
-@compiled
-def pack_fifth_bits(words: Array, out: Array, row: int, offset: int) -> None:
-    """Bit 4 of eight neighbouring codes makes one byte, the first code lowest (Q5_0, Q5_1)."""
-    for index in range(4):
-        bits = (words[row, index] >> np.uint64(4)) & _ONES
-        out[row, offset + index] = np.uint8((bits * _GATHER) >> np.uint64(56))
 
 
 @compiled

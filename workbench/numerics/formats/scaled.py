@@ -23,21 +23,21 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from workbench.errors import NonFiniteError, RangeError, SchemeError
 from workbench.numerics.element import Element
+from workbench.numerics.formats.affine import OFFSET_REACH, Rule, band
 from workbench.numerics.formats.affine import Affine as Affine
-from workbench.numerics.formats.affine import Rule, band, broadcast
+from workbench.numerics.formats.clip_search import least_error
 from workbench.numerics.formats.extremes import extremes
 from workbench.numerics.granularity import Granularity, PerGroup
-from workbench.numerics.grouping import Grid, check_granularity, granularity_name, grid, grouped, pooled
+from workbench.numerics.grouping import Grid, check_granularity, granularity_name, grid, grouped
 from workbench.numerics.packing import pack, packed_width, unpack
 from workbench.numerics.quantized_tensor import QuantizedTensor
-from workbench.numerics.scale_format import FP16, FP32, Array, ScaleFormat
+from workbench.numerics.scale_format import FP16, FP32, SCALE_FORMATS, Array, ScaleFormat
 from workbench.numerics.scheme import Parameters, Scheme
 from workbench.numerics.tiles import row_tiles
 
@@ -54,8 +54,6 @@ Laplace and Student-t weights, 2 to 5 bits), three times as many steps less than
 
 COMPILED_FROM = 1 << 16
 """Elements from which compiled kernels work on a matrix; below, importing and threads cost more than they save."""
-
-_OFFSET_REACH = float(np.finfo(np.float32).max) * (1 - 2.0**-6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,12 +123,16 @@ class ScaledScheme(Scheme):
         self, weight: torch.Tensor, importance: torch.Tensor | None = None, *, clip_search: bool = False
     ) -> Parameters:
         """Choose scales from the extremes of each group, or by a search over smaller ranges; see the contract."""
+        import torch
+
         weight = weight.detach()
         cut = self._grid(weight)
         low, high = self._extremes(weight, cut)
         rule = self._rule(low, high)
         if clip_search and weight.numel():
-            low, high = self._shrunk(low, high, self._search(weight, cut, low, high, importance, rule))
+            candidates = [rule(*self._shrunk(low, high, factor)) for factor in self._factors]
+            best = least_error(weight, cut, candidates, importance, self._snap)
+            low, high = self._shrunk(low, high, torch.tensor(self._factors, device=weight.device)[best])
         return self._settled(rule(low, high), cut)
 
     def parameters(self, shape: tuple[int, int], affine: Affine) -> Parameters:
@@ -304,18 +306,26 @@ class ScaledScheme(Scheme):
     def _affine(self, low: Array, high: Array, *, signed: bool) -> Affine:
         """Return the parameters, float32, of ranges ``low <= 0 <= high``: numpy arrays or tensors alike."""
         lowest, highest = self.element.lowest, self.element.highest
+        if self._compiled_rule(low):
+            from workbench.numerics.formats import scaled_compiled
+
+            return scaled_compiled.affine(self, low, high, signed=signed)
         if self.symmetric:
             farther = (-low > high) * low + (-low <= high) * high
             scale = farther / lowest if signed else (low / lowest).clip(high / highest)
             return Affine(self.scale_format.storable(scale, -lowest))
         levels = highest - lowest
         if self.offset_format is not None:
-            offset = self.offset_format.nearest(low.clip(-_OFFSET_REACH, _OFFSET_REACH))
-            span = high.clip(-_OFFSET_REACH, _OFFSET_REACH) / levels - offset / levels
+            offset = self.offset_format.nearest(low.clip(-OFFSET_REACH, OFFSET_REACH))
+            span = high.clip(-OFFSET_REACH, OFFSET_REACH) / levels - offset / levels
             return Affine(self.scale_format.storable(span.clip(0.0), levels), None, offset)
         scale = self.scale_format.storable(high / levels - low / levels, levels)
-        shift = (-low / (scale + (scale == 0))).round().clip(0.0, levels)
+        shift = (-low / (scale + (scale == 0))).round().clip(0.0, levels) + 0.0  # -0 becomes +0
         return Affine(scale, shift.astype(np.float32) if isinstance(shift, np.ndarray) else shift)
+
+    def _compiled_rule(self, low: Array) -> bool:
+        many = not isinstance(low, np.ndarray) and low.device.type == "cpu" and low.numel() * 32 >= COMPILED_FROM
+        return many and self.scale_format in SCALE_FORMATS
 
     @property
     def _factors(self) -> tuple[float, ...]:
@@ -333,55 +343,7 @@ class ScaledScheme(Scheme):
         """Return the ends of each tile's range, float32 ``[bands, groups]``; zero inside unless zero points float."""
         compiled = weight.numel() >= COMPILED_FROM and weight.device.type == "cpu"
         low, high = extremes(weight, cut, self.name, compiled=compiled)
-        return (low, high) if self.offset_format is not None else (low.clamp(max=0.0), high.clamp(min=0.0))
-
-    def _search(
-        self,
-        weight: torch.Tensor,
-        cut: Grid,
-        low: torch.Tensor,
-        high: torch.Tensor,
-        importance: torch.Tensor | None,
-        rule: Rule,
-    ) -> torch.Tensor:
-        """Return, for each tile, the share of the full range with the least weighted squared error."""
-        import torch
-
-        factors = torch.tensor(self._factors, dtype=torch.float32, device=weight.device)
-        weights = None if importance is None else importance.detach().to(weight.device).expand(weight.shape)
-        candidates = [rule(*self._shrunk(low, high, factor)) for factor in self._factors]
-        whole = cut.height >= cut.rows > 1
-        total = torch.zeros(len(factors), 1, cut.groups, dtype=torch.float64, device=weight.device)
-        best = torch.zeros(cut.bands, cut.groups, dtype=torch.int64, device=weight.device)
-        for part in row_tiles(cut.rows, cut.columns, 1 if whole else cut.height):
-            bands = slice(0, 1) if whole else slice(part.start // cut.height, -(-part.stop // cut.height))
-            tile_weights = None if weights is None else weights[part].to(torch.float32)
-            local = [affine.apply(itemgetter(bands)) for affine in candidates]
-            errors = self._errors(weight[part], cut, local, tile_weights)
-            if whole:
-                total += errors
-            else:
-                best[bands] = errors.argmin(dim=0)
-        return factors[total.argmin(dim=0) if whole else best]
-
-    def _errors(
-        self, tile: torch.Tensor, cut: Grid, candidates: list[Affine], weights: torch.Tensor | None
-    ) -> torch.Tensor:
-        """Return the weighted squared error of every candidate, ``[candidates, bands of the tile, groups]``."""
-        import torch
-
-        local = Grid(tile.shape[0], cut.columns, min(cut.height, tile.shape[0]), cut.width)
-        tile = tile.to(torch.float32)
-        exact = grouped(tile, cut.width, "edge")
-        spread = None if weights is None else grouped(weights, cut.width)
-        found = []
-        for candidate in candidates:
-            affine = broadcast(candidate.apply(local.spread))
-            error = affine.values(self._snap(tile, cut.width, affine)).sub_(exact).square_()
-            error[:, -1, cut.columns - (cut.groups - 1) * cut.width :] = 0  # what fills up the last group
-            per_row = (error if spread is None else error.mul_(spread)).sum(dim=-1)
-            found.append(pooled(per_row, local.height, "sum"))
-        return torch.stack(found)
+        return (low, high) if self.offset_format is not None else (low.clamp_(max=0.0), high.clamp_(min=0.0))
 
     def _snap(self, tile: torch.Tensor, width: int, affine: Affine) -> torch.Tensor:
         """Return the representable values at scale 1, float32 ``[rows, groups, width]``; 0 where the scale is 0."""

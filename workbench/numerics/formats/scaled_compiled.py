@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.numerics.formats import scaled_kernels
-from workbench.numerics.formats.gguf_codec import in_parallel
+from workbench.numerics.formats import output_memory, scaled_kernels, scaled_rules
+from workbench.numerics.formats.affine import OFFSET_REACH, Affine
+from workbench.numerics.formats.bands import in_parallel
 from workbench.numerics.packing import packed_width
+from workbench.numerics.scale_format import BF16, FP16, FP32
 from workbench.numerics.scheme import Parameters
 from workbench.numerics.tiles import TILE_ELEMENTS, row_tiles
 
 if TYPE_CHECKING:
     import torch
+
+    from workbench.numerics.formats.scaled import ScaledScheme
 
 Array = Any
 
@@ -31,20 +35,52 @@ def _band_elements(weight: torch.Tensor) -> int:
     return _LARGE_BAND if weight.dtype == torch.float32 and weight.is_contiguous() else TILE_ELEMENTS
 
 
-def extremes(weight: torch.Tensor, width: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the least and greatest value of every ``width`` columns, float32 ``[rows, groups]``; NaN comes through."""
+def extremes(weight: torch.Tensor, width: int) -> tuple[torch.Tensor, torch.Tensor, bool]:
+    """Return the least and greatest value of every ``width`` columns, float32 ``[rows, groups]``, never -0.
+
+    The last member says whether all values are finite; NaN and infinity come through.
+    """
     import torch
 
     rows, columns = weight.shape
     low = np.empty((rows, -(-columns // width)), np.float32)
     high = np.empty_like(low)
+    finite = []
 
     def task(part: slice) -> None:
         tile = plain(weight[part]).view(np.int32)
-        scaled_kernels.extremes(tile, width, low[part].view(np.int32), high[part].view(np.int32))
+        finite.append(scaled_kernels.extremes(tile, width, low[part].view(np.int32), high[part].view(np.int32)))
 
     in_parallel(task, row_tiles(rows, columns, elements=_band_elements(weight)))
-    return torch.from_numpy(low), torch.from_numpy(high)
+    return torch.from_numpy(low), torch.from_numpy(high), all(finite)
+
+
+_FORMS = {FP32: scaled_rules.FLOAT32, FP16: scaled_rules.FLOAT16, BF16: scaled_rules.BFLOAT16}
+
+
+def affine(scheme: ScaledScheme, low: torch.Tensor, high: torch.Tensor, *, signed: bool) -> Affine:
+    """Return the parameters of the ranges ``low`` to ``high``, float32 of one shape, as ``scheme`` says."""
+    import torch
+
+    lowest, highest = scheme.element.lowest, scheme.element.highest
+    levels: Any = np.float32(highest - lowest)
+    stored, offset_format = scheme.scale_format, scheme.offset_format
+    headroom = -lowest if scheme.symmetric else highest - lowest
+    form = (_FORMS[stored], np.float32(stored.smallest), np.float32(stored.limit(headroom)))
+    scale = torch.empty_like(low)
+    second = None if scheme.symmetric else torch.empty_like(low)
+    least, greatest, scales = (member.numpy().reshape(-1) for member in (low, high, scale))
+    if second is None:
+        rule = scaled_rules.EXTREME if signed else scaled_rules.FULL
+        scaled_rules.symmetric(least, greatest, np.float32(lowest), np.float32(highest), rule, *form, scales)
+        return Affine(scale)
+    seconds = second.numpy().reshape(-1)
+    if offset_format is None:
+        scaled_rules.with_zero_point(least, greatest, levels, *form, scales, seconds)
+        return Affine(scale, second)
+    bounds = np.float32(offset_format.largest), np.float32(OFFSET_REACH)
+    scaled_rules.with_offset(least, greatest, levels, *form, _FORMS[offset_format], *bounds, scales, seconds)
+    return Affine(scale, None, second)
 
 
 def encode(weight: torch.Tensor, parameters: Parameters, zero: float, bits: int) -> tuple[Array, int]:
@@ -72,7 +108,7 @@ def decode(packed: Array, shape: tuple[int, int], parameters: Parameters, zero: 
     import torch
 
     members = _members(parameters, zero)
-    out = np.empty(shape, np.float32)
+    out = output_memory.uninitialised(*shape)
     shifted = parameters.offset is not None
 
     def task(part: slice) -> None:
@@ -89,7 +125,7 @@ def rounded(weight: torch.Tensor, parameters: Parameters, zero: float, bits: int
 
     rows, columns = weight.shape
     members = _members(parameters, zero)
-    out = np.empty((rows, columns), np.float32)
+    out = output_memory.uninitialised(rows, columns)
     shifted = parameters.offset is not None
     top: Any = np.float32(2**bits - 1)
 

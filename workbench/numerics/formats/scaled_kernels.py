@@ -19,24 +19,33 @@ _MAGIC = np.float32(12582912)  # 1.5 * 2**23: adding and taking it away rounds h
 _ZERO = np.float32(0)
 _ONE = np.float32(1)
 _ABSOLUTE = np.int32(0x7FFFFFFF)
+_INFINITY = np.int32(0x7F800000)
+_LAST = np.int32(-1)  # what -0 is in the order of values
 
 
 @compiled
-def extremes(bits: Array, width: int, low: Array, high: Array) -> None:
-    """Write the least and greatest value of each group; all arrays are float32 seen as int32, NaN beyond infinity."""
+def extremes(bits: Array, width: int, low: Array, high: Array) -> bool:
+    """Write the least and greatest value of each group, never -0; return whether all values are finite.
+
+    All arrays are float32 seen as int32, NaN beyond infinity.
+    """
     columns = bits.shape[1]
+    finite = True
     for row in range(bits.shape[0]):
+        patterns = bits[row]
         for group in range(low.shape[1]):
             start = group * width
-            stop = min(start + width, columns)
+            stop = columns if low.shape[1] == 1 else min(start + width, columns)
             least, greatest = np.int32(0x7FFFFFFF), np.int32(-0x80000000)
-            for index in range(start, stop):
-                pattern = bits[row, index]
+            for index in range(np.uint64(start), np.uint64(stop)):
+                pattern = patterns[index]
                 ordered = np.int32(pattern ^ ((pattern >> 31) & _ABSOLUTE))
                 least = np.int32(ordered if ordered < least else least)
                 greatest = np.int32(ordered if ordered > greatest else greatest)
-            low[row, group] = least ^ ((least >> 31) & _ABSOLUTE)
-            high[row, group] = greatest ^ ((greatest >> 31) & _ABSOLUTE)
+            finite = finite and least > ~_INFINITY and greatest < _INFINITY
+            low[row, group] = np.int32(0) if least == _LAST else least ^ ((least >> 31) & _ABSOLUTE)
+            high[row, group] = np.int32(0) if greatest == _LAST else greatest ^ ((greatest >> 31) & _ABSOLUTE)
+    return finite
 
 
 @compiled

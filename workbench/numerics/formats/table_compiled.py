@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.numerics.element import Element
-from workbench.numerics.formats import table_kernels
-from workbench.numerics.formats.gguf_codec import in_parallel
+from workbench.numerics.formats import output_memory, table_kernels
+from workbench.numerics.formats.bands import in_parallel
 from workbench.numerics.formats.scaled_compiled import plain
 from workbench.numerics.packing import packed_width
 from workbench.numerics.scheme import Parameters
@@ -67,7 +67,7 @@ def decode(packed: Array, shape: tuple[int, int], parameters: Parameters, elemen
 
     scale, width = parameters.scale.contiguous().numpy(), min(parameters.width, shape[1])
     known = table(element)
-    out = np.empty(shape, np.float32)
+    out = output_memory.uninitialised(*shape)
 
     def task(part: slice) -> None:
         band = scale[part] if scale.shape[0] > 1 else scale
@@ -84,7 +84,7 @@ def rounded(weight: torch.Tensor, parameters: Parameters, element: Element) -> t
     rows, columns = weight.shape
     scale, width = parameters.scale.contiguous().numpy(), min(parameters.width, columns)
     limits, values, _ = ranks(element)
-    out = np.empty((rows, columns), np.float32)
+    out = output_memory.uninitialised(rows, columns)
 
     def task(part: slice) -> None:
         band = scale[part] if scale.shape[0] > 1 else scale

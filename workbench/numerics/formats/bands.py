@@ -1,0 +1,57 @@
+"""Working on bands of rows with all cores.
+
+Plain threads that stay: kernels run without the interpreter's lock, and starting threads for each matrix costs as much
+as rounding a small one.  numba's own thread pools are not used, as they must not be entered from two threads at once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
+
+_NAME = "workbench-bands"
+
+
+@cache
+def _workers(count: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(count, thread_name_prefix=_NAME)
+
+
+os.register_at_fork(after_in_child=_workers.cache_clear)  # a forked process has none of the threads
+
+
+def in_parallel(task: Callable[[slice], None], parts: Iterable[slice]) -> None:
+    """Run ``task`` on every part, on as many threads as torch uses; the error of the first bad part is raised.
+
+    A task may call this in turn: its parts are then worked off by its own thread.
+    """
+    import torch
+
+    parts = list(parts)
+    threads = min(torch.get_num_threads(), len(parts))
+    if threads < 2 or threading.current_thread().name.startswith(_NAME):
+        for part in parts:
+            task(part)
+        return
+    queue = deque(enumerate(parts))
+    errors: list[tuple[int, Exception]] = []
+
+    def work() -> None:
+        while queue:
+            try:
+                order, part = queue.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            try:
+                task(part)
+            except Exception as error:
+                errors.append((order, error))
+                queue.clear()
+
+    wait([_workers(threads).submit(work) for _ in range(threads)])
+    if errors:
+        raise min(errors, key=lambda entry: entry[0])[1]
