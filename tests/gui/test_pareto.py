@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from PySide6.QtCore import QPoint, Qt
@@ -12,6 +14,11 @@ from PySide6.QtWidgets import QStyle, QStyleOptionSlider
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
+from workbench.gui.roofline import plan_time
+from workbench.models.evaluation import Timing
+from workbench.numerics.formats import parse_scheme
+from workbench.planning.timed_front import TimedFront
+from workbench.storage.session import Session
 
 LAYER = "model.layers.0.mlp.down_proj"
 
@@ -69,5 +76,91 @@ def test_the_slider_by_keyboard_and_what_the_next_byte_buys(live: Callable[..., 
         await person.press(Qt.Key.Key_End, panel.slider)
         await person.act(lambda: person.desk.workspace.select([moved]))
         assert "would take" not in panel.why.text() and "Nothing that costs" in panel.why.text()
+
+    live(story)
+
+
+def _timed(session: Session, batch: int = 1) -> Session:
+    """Every scheme of the table at every shape takes as many microseconds as it has bits, FP takes 40."""
+    table, found = session.sensitivities["predicted_kl"], []
+    for shape in sorted({layer.matrix for layer in session.model.layers}):
+        for name in table.schemes:
+            micro = parse_scheme(name).bits(shape) / (shape[0] * shape[1])
+            found.append(
+                Timing(layer=name, scheme=name, kernel="k", baseline_kernel="fp32", shape=shape, batch=batch,
+                       device="cpu", note="", samples=np.full(3, micro), baseline_samples=np.full(3, 40.0))
+            )  # fmt: skip
+    return replace(session, timings=tuple(found))
+
+
+def test_plans_by_their_time(live: Callable[..., None]) -> None:
+    session = _timed(sessions.full(2), batch=4)
+    session = replace(session, evaluations=(replace(session.evaluations[0], plan_hash=session.plan.hash),))
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await person.act(lambda: person.window.show_panel("pareto"))
+        panel, before = person.window.panels["pareto"], person.state.session.plan
+        assert panel.front.nbytes.size and panel.time.isHidden()
+        for _ in range(2):
+            await person.press(Qt.Key.Key_Down, panel.axis)
+        assert panel.axis.currentText() == "Time at batch 4" and panel.time.isVisible()
+        assert isinstance(panel.front, TimedFront) and panel.plot.picture.cost_unit == "µs"
+        spent = plan_time(session.model, person.state.assignments, session.timings, 4)
+        assert panel.plot.picture.present[0] == spent.microseconds
+        assert [one.cost for one in panel.plot.picture.measured] == [spent.microseconds]
+        person.picture("by-time")
+        await person.press(Qt.Key.Key_Home, panel.slider)
+        fastest = plan_time(session.model, person.state.assignments, session.timings, 4)
+        assert np.isclose(fastest.microseconds, panel.front.microseconds[0])
+        assert fastest.microseconds < spent.microseconds
+        index = len(panel.front) // 2
+        await person.act(lambda: panel.plot.taken.emit(index))
+        assert np.isclose(person.state.totals.predicted, panel.front.loss[index])
+        for _ in range(2):
+            await person.press(Qt.Key.Key_Z, control=True)
+        assert person.state.session.plan == before
+
+    live(story)
+
+
+def test_candidates_are_timed_from_the_panel(live: Callable[..., None]) -> None:
+    session = replace(sessions.full(1), timings=())
+    table = session.sensitivities["predicted_kl"]
+    few = ("int4-g32", "int8-channel")
+    score = table.score[:, [table.column[name] for name in few]]
+    session = replace(session, sensitivities={"predicted_kl": replace(table, schemes=few, score=score)})
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await person.act(lambda: person.window.show_panel("pareto"))
+        panel = person.window.panels["pareto"]
+        await person.press(Qt.Key.Key_Down, panel.axis)
+        assert "no kernel was timed" in panel.figure.text() and panel.front is None
+        await person.click(panel.time)
+        await person.until(lambda: panel.front is not None)
+        assert {one.scheme for one in person.state.session.timings} == set(few)
+        assert "the present plan has schemes that were not timed" in panel.figure.text()
+
+    live(story)
+
+
+def test_a_step_of_the_slider_by_time_takes_33_ms(live: Callable[..., None]) -> None:
+    session = _timed(sessions.full(43))
+    assert len(session.model.layers) > 300
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await person.act(lambda: person.window.show_panel("pareto"))
+        panel = person.window.panels["pareto"]
+        await person.press(Qt.Key.Key_Down, panel.axis)
+        took = []
+        for value in range(20):
+            start = time.process_time()
+            panel.slider.setValue(value * 40)
+            panel._slide()
+            person.window._redraw()
+            took.append(time.process_time() - start)
+        assert sorted(took)[len(took) // 2] < 0.033, took
 
     live(story)

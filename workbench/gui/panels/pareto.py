@@ -1,26 +1,32 @@
-"""The Pareto front of size against predicted loss; click a point to take its plan."""
+"""The Pareto front of size or time against predicted loss; click a point to take its plan."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QSlider
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QSlider
 
 from workbench.errors import WorkbenchError
 from workbench.gui import quantities
 from workbench.gui.desk import Desk
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.front import FrontPlot, Measured, Picture
+from workbench.gui.roofline import plan_time
 from workbench.gui.theme import Colours
 from workbench.gui.why import why
 from workbench.models.summary import quantizable
-from workbench.planning.plan import Plan
+from workbench.planning.budgets import MeasuredTimes
+from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.search import Front, pareto
 from workbench.planning.sensitivity import Sensitivity
+from workbench.planning.timed_front import TimedFront, timed_front
 from workbench.planning.totals import plan_totals
+from workbench.runtime.candidate_timing import TimeCandidates
 from workbench.runtime.workspace import State
 from workbench.storage.session import Session
+
+AnyFront = Front | TimedFront
 
 
 class ParetoPanel(Panel):
@@ -32,8 +38,7 @@ class ParetoPanel(Panel):
         self.figure = QLabel()
         self.figure.setProperty("role", "muted")
         self.figure.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        top = QHBoxLayout()
-        top.addWidget(self.figure, 1)
+        top = self._top_line()
         layout = self.column()
         layout.addLayout(top)
         layout.addWidget(self.plot, 1)
@@ -43,12 +48,12 @@ class ParetoPanel(Panel):
         self.why.setWordWrap(True)
         self.why.setProperty("role", "muted")
         layout.addWidget(self.why)
-        self._held: Front | None = None  # the front that is slid along
+        self._held: AnyFront | None = None  # the front that is slid along
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.setInterval(0)
         self._soon.timeout.connect(self._slide)
-        self.front: Front | None = None
+        self.front: AnyFront | None = None
         self._uniform: tuple[tuple[str, float, float], ...] = ()
         self._of: tuple[object, ...] = ()
         self.plot.taken.connect(self._take)
@@ -64,21 +69,81 @@ class ParetoPanel(Panel):
             self.plot.show_picture(None)
             self.say_empty("The front of best plans appears once the sensitivity is computed (F6).")
             return
+        self._offer_axes(session)
         try:
             self._compute(session, table)
         except WorkbenchError as error:
-            self.front, self._of = None, ()
-            self.say_empty(f"No front can be drawn: {error}")
+            self._show_none(str(error))
             return
         self.say_empty("")
         self._show(new, session, table)
         self._show_slider(new)
-        self.why.setText(why(self.front, new))
+        self.why.setText(why(self.front, new) if isinstance(self.front, Front) else "")
 
     def recolour(self, colours: Colours) -> None:
         """Redraw in other colours."""
         super().recolour(colours)
         self.plot.recolour(colours)
+
+    # ---------------------------------------------------------------- the axis
+
+    def _top_line(self) -> QHBoxLayout:
+        self.axis = QComboBox()
+        self.axis.setAccessibleName("What the plans cost")
+        self.axis.setToolTip("Bytes of the whole model, or microseconds of its timed layers one after another")
+        self.axis.addItem("Size", None)
+        self.axis.activated.connect(lambda _: self._redraw_all())
+        self.time = QPushButton("&Time the Candidates")
+        self.time.setToolTip("Time every scheme of the table at every shape; only what was timed takes part")
+        self.time.clicked.connect(self.time_candidates)
+        self.time.hide()
+        line = QHBoxLayout()
+        line.addWidget(self.axis)
+        line.addWidget(self.figure, 1)
+        line.addWidget(self.time)
+        return line
+
+    @property
+    def batch(self) -> int | None:
+        """The batch size whose times are the cost; None where the size is."""
+        found = self.axis.currentData()
+        return None if found is None else int(found)
+
+    def time_candidates(self) -> None:
+        """Time what a search may choose at the batch size that is shown."""
+        state = self.desk.workspace.state
+        table = state.session.sensitivities.get(state.metric) if state.session else None
+        if state.session is not None and table is not None:
+            names = tuple(name for name in table.schemes if name != KEEP)
+            self.desk.submit(TimeCandidates(session=state.session, schemes=names, batch=self.batch or 1))
+
+    def _offer_axes(self, session: Session) -> None:
+        """Offer the batch sizes that were timed, batch 1 in any case; the chosen one stays."""
+        wanted = [None, *sorted({1, *(timing.batch for timing in session.timings)})]
+        if [self.axis.itemData(place) for place in range(self.axis.count())] == wanted:
+            return
+        chosen = self.batch
+        self.axis.clear()
+        for batch in wanted:
+            self.axis.addItem("Size" if batch is None else f"Time at batch {batch}", batch)
+        self.axis.setCurrentIndex(max(wanted.index(chosen) if chosen in wanted else 0, 0))
+
+    def _redraw_all(self) -> None:
+        self._held = None
+        state = self.desk.workspace.state
+        self.redraw(state, state)
+
+    def _show_none(self, reason: str) -> None:
+        """Say why there is no front: in words instead of the panel, or above an empty plot where times are missing."""
+        self.front, self._of = None, ()
+        self.plot.show_picture(None)
+        if self.batch is None:
+            self.say_empty(f"No front can be drawn: {reason}")
+            return
+        self.say_empty("")
+        self.time.show()
+        self.figure.setText(reason)
+        self.why.clear()
 
     # ---------------------------------------------------------------- the slider
 
@@ -105,7 +170,7 @@ class ParetoPanel(Panel):
             return
         self.slider.blockSignals(True)
         self.slider.setRange(0, max(len(front) - 1, 0))
-        self.slider.setValue(front.index_within(totals.nbytes))
+        self.slider.setValue(self._index_of(front, state))
         self.slider.blockSignals(False)
 
     def _slide(self) -> None:
@@ -116,7 +181,7 @@ class ParetoPanel(Panel):
         first = self._held is None
         if self._held is None:
             table = state.session.sensitivities[state.metric]
-            self._held = pareto(state.session.model, table, state.session.plan, state.session.locked)
+            self._held = self._fresh(state.session, table)
         index = min(self.slider.value(), len(self._held) - 1)
         plan = self._held.plan(index)
         title = f"Slide to {self._held.bits_per_weight[index]:.3f} bits per weight"
@@ -133,64 +198,99 @@ class ParetoPanel(Panel):
 
     # ---------------------------------------------------------------- inside
 
+    def _fresh(self, session: Session, table: Sensitivity) -> AnyFront:
+        """Return the front of the session as it is now."""
+        if self.batch is None:
+            return pareto(session.model, table, session.plan, session.locked)
+        times = MeasuredTimes.from_timings(session.timings, self.batch)
+        return timed_front(session.model, table, session.plan, times, session.locked)
+
+    def _index_of(self, front: AnyFront, state: State) -> int:
+        """Return the plan of the front that takes no more than the present one."""
+        if isinstance(front, Front):
+            return front.index_within(state.totals.nbytes) if state.totals else 0
+        spent = self._spent(state)
+        return front.index_within(spent) if spent is not None else 0
+
+    def _spent(self, state: State) -> float | None:
+        """Return the present plan's microseconds, None where some layer's scheme was not timed."""
+        assert state.session is not None and self.batch is not None
+        found = plan_time(state.session.model, state.assignments, state.session.timings, self.batch)
+        return None if found is None or found.missing else found.microseconds
+
     def _compute(self, session: Session, table: Sensitivity) -> None:
         fixed = tuple((name, session.plan.of(name)) for name in sorted(session.locked))
-        of = (id(session.model), id(table), fixed)
+        of = (id(session.model), id(table), fixed, self.batch, id(session.timings) if self.batch else 0)
         if of != self._of:
-            self.front = pareto(session.model, table, session.plan, session.locked)
-            self._uniform = _uniform(session, table)
+            self.front = self._fresh(session, table)
+            self._uniform = _uniform(session, table, self.batch)
             self._of = of
 
     def _show(self, state: State, session: Session, table: Sensitivity) -> None:
         front, totals = self.front, state.totals
         assert front is not None
-        present = None
-        if totals is not None and totals.predicted is not None:
-            present = (totals.nbytes / 1e6, totals.predicted)
-        if self.plot.picture is not None and self.plot.picture.loss is front.loss:
-            loss = self.plot.picture.loss
-        else:
-            loss = front.loss
+        by_size = isinstance(front, Front)
+        self.time.setVisible(not by_size)
+        cost = totals.nbytes / 1e6 if totals and by_size else None if by_size else self._spent(state)
+        known = cost is not None and totals is not None and totals.predicted is not None
+        present = (cost, totals.predicted) if known and totals is not None else None
         self.plot.show_picture(
             Picture(
-                megabytes=front.nbytes / 1e6, bits_per_weight=front.bits_per_weight, loss=loss,
-                unit="nats" if table.unit == "nats" else "rel. error", present=present, uniform=self._uniform,
-                measured=_measured(session) if table.unit == "nats" else (),
+                cost=front.nbytes / 1e6 if by_size else front.microseconds,  # type: ignore[union-attr]
+                bits_per_weight=front.bits_per_weight, loss=front.loss,
+                unit="nats" if table.unit == "nats" else "rel. error", cost_unit="MB" if by_size else "µs",
+                present=present, uniform=self._uniform,  # type: ignore[arg-type]
+                measured=self._measured(session) if table.unit == "nats" else (),
             )
         )  # fmt: skip
         locked = f", {quantities.plural(len(session.locked), 'layer')} locked" if session.locked else ""
-        self.figure.setText(f"{quantities.plural(len(front), 'plan')}{locked}; click a point to take its plan")
+        untimed = "" if by_size or cost is not None else "; the present plan has schemes that were not timed"
+        self.figure.setText(f"{quantities.plural(len(front), 'plan')}{locked}; click a point to take its plan{untimed}")
+
+    def _measured(self, session: Session) -> tuple[Measured, ...]:
+        """Return the evaluated plans; by time only those that the session still holds."""
+        found = []
+        for run in session.evaluations:
+            cost = run.nbytes / 1e6 if self.batch is None else self._time_of(session, run.plan_hash)
+            if "kl" in run.metrics and cost is not None:
+                kl = run.metrics["kl"]
+                found.append(Measured(name=run.plan_name, cost=cost, value=kl.value, low=kl.low, high=kl.high,
+                                      predicted=run.predicted_kl))  # fmt: skip
+        return tuple(found)
+
+    def _time_of(self, session: Session, plan_hash: str) -> float | None:
+        for plan in (session.plan, *session.plans.values()):
+            if plan.hash == plan_hash:
+                given = resolve(plan, session.model.layers)
+                found = plan_time(session.model, given, session.timings, self.batch or 1)
+                return None if found is None or found.missing else found.microseconds
+        return None
 
     def _take(self, index: int) -> None:
         """Make plan ``index`` of the front the current plan; what else the rules say of layers stays."""
         session = self.desk.workspace.state.session
-        if self.front is None or session is None:
+        if self.front is None or session is None or index >= len(self.front):
             return
         table = session.sensitivities[self.desk.workspace.state.metric]
-        if index >= len(self.front):
-            return
-        fresh = pareto(session.model, table, session.plan, session.locked)  # locks may be newer than what is drawn
-        index = fresh.index_within(int(self.front.nbytes[index]))
+        fresh = self._fresh(session, table)  # locks may be newer than what is drawn
+        if isinstance(fresh, Front) and isinstance(self.front, Front):
+            index = fresh.index_within(int(self.front.nbytes[index]))
+        elif isinstance(fresh, TimedFront) and isinstance(self.front, TimedFront):
+            index = fresh.index_within(float(self.front.microseconds[index]))
         self.desk.take_plan(f"Take the plan of {fresh.bits_per_weight[index]:.3f} bits per weight", fresh.plan(index))
 
 
-def _uniform(session: Session, table: Sensitivity) -> tuple[tuple[str, float, float], ...]:
-    """Return name, megabytes and loss of giving one scheme to every layer that a search may touch."""
+def _uniform(session: Session, table: Sensitivity, batch: int | None) -> tuple[tuple[str, float, float], ...]:
+    """Return name, cost (MB, or µs at ``batch``) and loss of one scheme for every layer that a search may touch."""
     layers = [layer for layer in quantizable(session.model.layers) if layer.name in table.row]
     found = []
     for scheme in table.schemes:
-        totals = plan_totals(session.model, Plan.uniform(layers, scheme), table)
-        if totals.predicted is not None:
-            found.append((scheme, totals.nbytes / 1e6, totals.predicted))
+        plan = Plan.uniform(layers, scheme)
+        totals = plan_totals(session.model, plan, table)
+        cost: float | None = totals.nbytes / 1e6
+        if batch is not None:
+            spent = plan_time(session.model, resolve(plan, session.model.layers), session.timings, batch)
+            cost = None if spent is None or spent.missing else spent.microseconds
+        if totals.predicted is not None and cost is not None:
+            found.append((scheme, cost, totals.predicted))
     return tuple(found)
-
-
-def _measured(session: Session) -> tuple[Measured, ...]:
-    return tuple(
-        Measured(
-            name=run.plan_name, megabytes=run.nbytes / 1e6, value=run.metrics["kl"].value,
-            low=run.metrics["kl"].low, high=run.metrics["kl"].high, predicted=run.predicted_kl,
-        )
-        for run in session.evaluations
-        if "kl" in run.metrics
-    )  # fmt: skip

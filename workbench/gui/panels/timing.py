@@ -1,18 +1,23 @@
-"""Kernel times of the plan's schemes beside floating point, and on what they were measured."""
+"""Kernel times of the plan's schemes beside floating point: by layer, by batch size, under the machine's roof."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QSplitter, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from workbench.gui import quantities, transitions
 from workbench.gui.desk import Desk
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.kernel_times import KernelTimes
+from workbench.gui.roofline import PlanTime, plan_time
+from workbench.gui.roofs import RoofView, SweepView
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
 from workbench.models.evaluation import Timing
+from workbench.planning.plan import KEEP
+from workbench.runtime.rooflines import SweepBatches
 from workbench.runtime.workspace import State
+from workbench.storage.session import Session
 
 NO_CUDA = "No CUDA device is present: every time here is from the CPU, and says nothing about a GPU."
 
@@ -40,7 +45,7 @@ FIELDS = (
 
 
 class TimingPanel(Panel):
-    """The device line, the plot, the table."""
+    """A tab each for the kernels (with the device line), the batch sizes, the roofline and the precisions."""
 
     def __init__(self, desk: Desk, colours: Colours) -> None:
         super().__init__(desk, colours)
@@ -59,15 +64,21 @@ class TimingPanel(Panel):
         times = QWidget()
         column = QVBoxLayout(times)
         column.setContentsMargins(0, 4, 0, 0)
-        column.addWidget(self.device)
+        column.addLayout(self._top_line())
         column.addWidget(splitter, 1)
         self.moves = RecordsView("Precision transitions", transitions.FIELDS)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.setAccessibleName("Views of the plan's cost")
-        self.tabs.addTab(times, "Kernels")
-        self.tabs.addTab(self.moves, "Precision")
-        self.tabs.setTabToolTip(1, "How many layers and bytes go from what to what")
+        self.sweep = SweepView(colours, self.start_sweep)
+        self.roof = RoofView(colours, self.start_sweep)
+        for title, widget, tip in (
+            ("Kernels", times, "Every timed kernel beside floating point"),
+            ("Batch sizes", self.sweep, "How the times grow with the batch"),
+            ("Roofline", self.roof, "How close the kernels come to what memory and arithmetic allow"),
+            ("Precision", self.moves, "How many layers and bytes go from what to what"),
+        ):
+            self.tabs.setTabToolTip(self.tabs.addTab(widget, title), tip)
         self.column().addWidget(self.tabs)
         self._splitter = splitter
         self.setFocusProxy(self.table)
@@ -80,12 +91,18 @@ class TimingPanel(Panel):
         self.say_empty("")
         if old.session is None or old.assignments is not new.assignments:
             self.moves.show_records(transitions.transitions(new.session.model, new.assignments))
-        if old.session is None or old.session.timings is not new.session.timings:
+        other = old.session is None or old.session.timings is not new.session.timings
+        if other:
+            self._offer_batches(new.session.timings)
+            self.sweep.show_timings(new.session.timings)
+            self.roof.show_timings(new.session.timings)
             self._show_timings(new)
+        elif old.assignments is not new.assignments:
+            self._show_devices()
 
     def _show_timings(self, state: State) -> None:
         assert state.session is not None
-        timings = state.session.timings
+        timings = tuple(one for one in state.session.timings if one.batch == self.batch.currentData())
         self._splitter.setVisible(bool(timings))
         self.table.show_records(timings)
         self.plot.show_timings(timings)
@@ -102,14 +119,68 @@ class TimingPanel(Panel):
     def _show_devices(self) -> None:
         keys = ((self.colours.baseline, "floating point"), (self.colours.quantized, "quantized"))
         marks = " &nbsp; ".join(f'<span style="color:{colour}">■</span> {name}' for colour, name in keys)
-        self.device.setText(f"{marks} (median; line: 10 % to 90 %). {self._devices}")
+        state = self.desk.workspace.state
+        total = ""
+        if state.session is not None and self._devices:
+            found = plan_time(
+                state.session.model, state.assignments, state.session.timings, self.batch.currentData()
+            )  # fmt: skip
+            total = f"<b>{in_words(found)}</b> " if found else ""
+        self.device.setText(f"{total}{marks} (median; line: 10 % to 90 %). {self._devices}")
+
+    def _top_line(self) -> QHBoxLayout:
+        self.batch = QComboBox()
+        self.batch.setAccessibleName("Batch size that is shown")
+        self.batch.setToolTip("Rows of inputs at which the kernels were timed")
+        self.batch.activated.connect(lambda _: self._show_timings(self.desk.workspace.state))
+        line = QHBoxLayout()
+        line.addWidget(self.device, 1)
+        line.addWidget(self.batch, 0, Qt.AlignmentFlag.AlignTop)
+        return line
+
+    def _offer_batches(self, timings: tuple[Timing, ...]) -> None:
+        """Offer the batch sizes that were timed; the chosen one stays, the last timed one is chosen first."""
+        chosen = self.batch.currentData()
+        self.batch.clear()
+        for batch in sorted({one.batch for one in timings}):
+            self.batch.addItem(f"batch {batch}", batch)
+        wanted = chosen if self.batch.findData(chosen) >= 0 else timings[-1].batch if timings else None
+        self.batch.setCurrentIndex(self.batch.findData(wanted))
+        self.batch.setVisible(self.batch.count() > 1)
+
+    def start_sweep(self) -> None:
+        """Time the plan's kernels at several batch sizes, with the machine's ceilings."""
+        state = self.desk.workspace.state
+        if state.session is None:
+            return
+        if all(held.weights == KEEP for held in state.assignments.values()):
+            self.desk.say("Sweep batch sizes: not now", "Give layers a scheme first", "warning")
+            return
+        self.desk.start(self._sweeping(state.session))
+
+    async def _sweeping(self, session: Session) -> None:
+        found = await self.desk.work(SweepBatches(session=session))
+        if found is not None:
+            self.roof.show_measured(found.ceilings)
 
     def recolour(self, colours: Colours) -> None:
         """Redraw in other colours."""
         super().recolour(colours)
-        self.plot.recolour(colours)
+        for plot in (self.plot, self.sweep.plot, self.roof.plot):
+            plot.recolour(colours)
         if self._devices:
             self._show_devices()
+
+
+def in_words(found: PlanTime) -> str:
+    """Return what a plan's timed layers take together, beside floating point."""
+    ratio = found.baseline / found.microseconds if found.microseconds else float("nan")
+    missing = f", {quantities.plural(found.missing, 'layer')} not timed" if found.missing else ""
+    return (
+        f"This plan at batch {found.batch}: {quantities.microseconds(found.microseconds)} against "
+        f"{quantities.microseconds(found.baseline)} in floating point, {quantities.number(ratio)}× "
+        f"({quantities.plural(found.layers, 'layer')} one after another{missing})."
+    )
 
 
 def _no_cuda(state: State, timings: tuple[Timing, ...] = ()) -> str:

@@ -1,4 +1,4 @@
-"""Size against predicted loss: the front as points to click, the present plan as a star, measured plans."""
+"""Size or time against predicted loss: the front as points to click, the present plan as a star, measured plans."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def thinned(count: int) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """An evaluated plan: ``megabytes``, the measured value with its interval, and the prediction or None."""
+    """An evaluated plan: its ``cost``, the measured value with its interval, and the prediction or None."""
 
     name: str
-    megabytes: float
+    cost: float
     value: float
     low: float
     high: float
@@ -42,12 +42,13 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Picture:
-    """Everything that is drawn; sizes in MB, losses in ``unit``."""
+    """Everything that is drawn; costs in ``cost_unit`` (MB or µs), losses in ``unit``."""
 
-    megabytes: np.ndarray
+    cost: np.ndarray
     bits_per_weight: np.ndarray
     loss: np.ndarray
     unit: str
+    cost_unit: str = "MB"
     present: tuple[float, float] | None = None
     uniform: tuple[tuple[str, float, float], ...] = ()
     measured: Sequence[Measured] = ()
@@ -55,7 +56,8 @@ class Picture:
     def same_but_present(self, other: Picture) -> bool:
         """Tell whether only the present plan may differ."""
         mine, theirs = (self.uniform, tuple(self.measured)), (other.uniform, tuple(other.measured))
-        return self.loss is other.loss and mine == theirs and self.unit == other.unit
+        units, other_units = (self.unit, self.cost_unit), (other.unit, other.cost_unit)
+        return self.loss is other.loss and mine == theirs and units == other_units
 
 
 class FrontPlot(Plot):
@@ -65,7 +67,7 @@ class FrontPlot(Plot):
     pointed = Signal(int)
 
     def __init__(self, colours: Colours) -> None:
-        super().__init__("Size of the model against predicted loss", colours, left="loss", bottom="size in MB")
+        super().__init__("Size or time of the plans against predicted loss", colours, left="loss", bottom="size in MB")
         self._picture: Picture | None = None
         self._cursor = -1
         self._points: pg.ScatterPlotItem | None = None
@@ -110,6 +112,8 @@ class FrontPlot(Plot):
         known = picture.loss[np.isfinite(picture.loss)]
         self._top = math.log10(max(float(known.max()) if known.size else 1.0, 1e-12))
         self.label("left", f"loss ({picture.unit})")
+        what = "size" if picture.cost_unit == "MB" else "time of all layers"
+        self.label("bottom", f"{what} in {picture.cost_unit}")
         self._draw_front(picture)
         self._draw_uniform(picture)
         self._draw_measured(picture)
@@ -125,10 +129,10 @@ class FrontPlot(Plot):
 
     def _draw_front(self, picture: Picture) -> None:
         colour, y = self.colours.quantized, self._log(picture.loss)
-        self.item.addItem(pg.PlotCurveItem(picture.megabytes, y, pen=pen(colour)))
+        self.item.addItem(pg.PlotCurveItem(picture.cost, y, pen=pen(colour)))
         shown = thinned(picture.loss.size)
         self._points = pg.ScatterPlotItem(
-            picture.megabytes[shown], y[shown], data=shown, size=7, pen=pen(self.colours.base),
+            picture.cost[shown], y[shown], data=shown, size=7, pen=pen(self.colours.base),
             brush=faded(colour, 255), hoverable=True, hoverSize=11, tip=self._tip,
         )  # fmt: skip
         self._points.sigClicked.connect(lambda _, points, *__: self.taken.emit(int(points[0].data())))
@@ -137,7 +141,7 @@ class FrontPlot(Plot):
         if 0 <= self._cursor < picture.loss.size:
             self.item.addItem(
                 pg.ScatterPlotItem(
-                    [picture.megabytes[self._cursor]],
+                    [picture.cost[self._cursor]],
                     [y[self._cursor]],
                     size=15,
                     pen=pen(self.colours.text),
@@ -162,7 +166,7 @@ class FrontPlot(Plot):
         if not picture.measured:
             return
         colour = self.colours.predicted
-        x = np.array([entry.megabytes for entry in picture.measured])
+        x = np.array([entry.cost for entry in picture.measured])
         y = self._log(np.array([entry.value for entry in picture.measured]))
         low = self._log(np.array([entry.low for entry in picture.measured]))
         high = self._log(np.array([entry.high for entry in picture.measured]))
@@ -202,10 +206,9 @@ class FrontPlot(Plot):
         """Return a plan of the front in words."""
         picture = self._picture
         assert picture is not None
-        return (
-            f"{picture.bits_per_weight[index]:.3f} bits per weight, {quantities.number(picture.megabytes[index])} MB, "
-            f"{quantities.number(float(picture.loss[index]))} {picture.unit}"
-        )
+        cost, loss = (quantities.number(float(values[index])) for values in (picture.cost, picture.loss))
+        bits = f"{picture.bits_per_weight[index]:.3f} bits per weight"
+        return f"{bits}, {cost} {picture.cost_unit}, {loss} {picture.unit}"
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Move along the front; Enter takes the plan."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pyqtgraph as pg
@@ -27,6 +28,15 @@ def faded(colour: str, alpha: int) -> QColor:
     made = QColor(colour)
     made.setAlpha(alpha)
     return made
+
+
+def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Return ticks between two exponents of ten: 1, 2 and 5 of each decade, only its beginning over many decades."""
+    steps = (1, 2, 5) if high - low < 2.5 else (1,)
+    decades = range(math.floor(low), math.ceil(high) + 1)
+    found = [(decade + math.log10(step), step * 10.0**decade) for decade in decades for step in steps]
+    return [(at, f"{value:,.12g}" if 1e-3 <= value < 1e6 else f"{value:.0e}") for at, value in found
+            if low - 1e-9 <= at <= high + 1e-9]  # fmt: skip
 
 
 class Plot(pg.PlotWidget):  # type: ignore[misc]

@@ -1,0 +1,110 @@
+"""Timing: batch sizes are swept, the roofline stands under measured or estimated ceilings, plans are summed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.gui.roofline import plan_time, points
+from workbench.gui.roofs import estimates, sweep_lines
+from workbench.models.evaluation import Timing
+from workbench.planning.plan import resolve
+from workbench.runtime.rooflines import measure_ceilings, sweep_batches
+from workbench.storage.session import Session
+
+
+def _timing(shape: tuple[int, int], scheme: str, batch: int, micro: float, base: float, kernel: str = "int8") -> Timing:
+    return Timing(
+        layer=f"{shape}", scheme=scheme, kernel=kernel, baseline_kernel="fp32", shape=shape, batch=batch,
+        device="cpu: a processor", note="", samples=np.full(9, micro), baseline_samples=np.full(9, base),
+    )  # fmt: skip
+
+
+def test_points_count_operations_and_bytes() -> None:
+    fp, quantized = points([_timing((256, 512), "int8-channel", 4, 10.0, 20.0)])
+    operations = 2 * 4 * 256 * 512
+    assert fp.speed == pytest.approx(operations / 20e-6 / 1e9)
+    assert fp.intensity == pytest.approx(operations / (4 * 256 * 512 + 4 * 4 * (256 + 512)))
+    scales = 256 * 2  # one FP16 scale for each output channel
+    assert quantized.intensity == pytest.approx(operations / (256 * 512 + scales + 4 * 4 * (256 + 512)), rel=0.01)
+    assert quantized.quantized and not fp.quantized
+    stand_in = points([_timing((256, 512), "int3-g32", 4, 10.0, 20.0, kernel="fp32")])
+    assert [one.quantized for one in stand_in] == [False], "the FP32 kernel stood in: there is no quantized point"
+
+
+def test_sweeps_sum_what_was_timed_at_every_batch() -> None:
+    timings = [_timing((8, 8), "int8-channel", batch, 2.0 * batch, 3.0 * batch) for batch in (1, 4)]
+    timings += [_timing((16, 8), "int8-channel", batch, 1.0, 1.0) for batch in (1, 4, 16)]
+    fp, quantized = sweep_lines(timings)
+    assert fp.batches == (1, 4) and fp.median.tolist() == [4, 13]
+    assert quantized.median.tolist() == [3, 9]
+    assert sweep_lines([]) == []
+
+
+def test_a_plans_time_is_the_sum_over_its_layers() -> None:
+    model = sessions.summary(1)
+    names = [layer.name for layer in model.layers[1:-1]]
+    plan = sessions.opened(model).plan.assign(names, weights="int8-channel").assign(names[:1], weights="int3-g32-asym")
+    shapes = {layer.matrix for layer in model.layers[1:-1]}
+    timings = [_timing(shape, "int8-channel", 1, 2.0, 5.0) for shape in sorted(shapes)]
+    found = plan_time(model, resolve(plan, model.layers), timings, 1)
+    assert found is not None
+    assert (found.layers, found.missing) == (6, 1)
+    assert (found.microseconds, found.baseline) == (12.0, 30.0)
+    assert plan_time(model, resolve(plan, model.layers), timings, 8) is None
+
+
+def test_ceilings_are_positive_and_data_sheets_are_marked() -> None:
+    here = measure_ceilings()
+    assert here.measured and here.bandwidth > 0.1 and here.peak > 0.1 and "measured here" in here.how
+    assert all(not one.measured and one.how.startswith("estimate") for one in estimates()) and estimates()
+
+
+def _one_block() -> Session:
+    session = sessions.opened(sessions.summary(1))
+    names = [layer.name for layer in session.model.layers[1:3]]
+    return replace(session, plan=session.plan.assign(names, weights="int8-channel"))
+
+
+def test_batch_sizes_are_swept_from_the_panel(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(_one_block())
+        await person.act(lambda: person.window.show_panel("timing"))
+        panel = person.window.panels["timing"]
+        await person.act(lambda: panel.tabs.setCurrentIndex(1))
+        await person.press(Qt.Key.Key_Space, panel.sweep.button)
+        await person.until(lambda: panel.roof.measured is not None)
+        assert {one.batch for one in person.state.session.timings} == {1, 4, 16, 64}
+        assert [line.batches for line in panel.sweep.plot._lines] == [(1, 4, 16, 64)] * 2
+        person.picture("sweep")
+        await person.act(lambda: panel.tabs.setCurrentIndex(2))
+        assert "measured here" in panel.roof.words.text() and panel.roof.plot._ceilings.measured
+        person.picture("measured")
+        await person.press(Qt.Key.Key_Down, panel.roof.roof)
+        assert panel.roof.words.text().startswith("estimate:") and not panel.roof.plot._ceilings.measured
+        await person.act(lambda: panel.tabs.setCurrentIndex(0))
+        assert panel.device.text().startswith("<b>This plan at batch 64:")
+        await person.press(Qt.Key.Key_Home, panel.batch)
+        assert panel.device.text().startswith("<b>This plan at batch 1:")
+        assert {one.batch for one in panel.table.records.records} == {1}
+        person.picture("kernels")
+        await person.press(Qt.Key.Key_0, control=True)
+        await person.act(lambda: person.desk.workspace.select([x.name for x in person.state.session.model.layers[1:3]]))
+        await person.press(Qt.Key.Key_0, control=True)
+        await person.act(panel.start_sweep)
+        assert person.desk.messages[-1].text == "Give layers a scheme first"
+
+    live(story)
+
+
+def test_wrong_batch_sizes_are_refused() -> None:
+    from workbench.errors import PlanError
+
+    with pytest.raises(PlanError, match="at least 1"):
+        sweep_batches(_one_block(), (4, 0))

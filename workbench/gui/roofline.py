@@ -1,0 +1,101 @@
+"""Timings as points of a roofline, and as sums over a plan: arrays and records, no widgets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from workbench.errors import WorkbenchError
+from workbench.models.evaluation import Timing
+from workbench.models.summary import ModelSummary
+from workbench.numerics.formats import parse_scheme
+from workbench.planning.budgets import MeasuredTimes
+from workbench.planning.plan import KEEP, Assignment
+
+WORD = 4
+"""Bytes of an input, an output, or a weight in FP32."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One kernel: ``intensity`` in operations a byte, ``speed`` in 1e9 operations a second, ``text`` for its tip."""
+
+    intensity: float
+    speed: float
+    quantized: bool
+    text: str
+
+
+def points(timings: Sequence[Timing]) -> tuple[Point, ...]:
+    """Return a point for each kernel and one for its baseline, one for each shape, scheme and batch.
+
+    Bytes are those of weights (as the scheme packs them; FP32 where the FP32 kernel stood in), inputs and outputs, once
+    each; a multiply-add is two operations (Williams, Waterman and Patterson, 2009).
+    """
+    found: dict[tuple[object, ...], Point] = {}
+    for one in timings:
+        served = one.kernel != one.baseline_kernel
+        for quantized in (False, True):
+            kernel = one.kernel if quantized else one.baseline_kernel
+            micro = one.median if quantized else one.baseline_median
+            packed = quantized and served
+            if not micro > 0 or (quantized and not served):
+                continue
+            moved = weight_bytes(one, packed=packed) + WORD * one.batch * sum(one.shape)
+            operations = 2.0 * one.batch * one.shape[0] * one.shape[1]
+            text = f"{one.shape[0]} × {one.shape[1]}, batch {one.batch}: {kernel}"
+            found[one.shape, one.batch, kernel, one.scheme if packed else ""] = Point(
+                intensity=operations / moved, speed=operations / micro * 1e-3, quantized=quantized, text=text
+            )
+    return tuple(found.values())
+
+
+def weight_bytes(one: Timing, *, packed: bool) -> float:
+    """Return the bytes of the weight: as its scheme packs it, or in FP32."""
+    if packed:
+        try:
+            return parse_scheme(one.scheme).bits(one.shape) / 8
+        except WorkbenchError:
+            pass
+    return float(WORD * one.shape[0] * one.shape[1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanTime:
+    """Microseconds of the timed layers one after another, under the plan and in floating point."""
+
+    batch: int
+    device: str
+    microseconds: float
+    baseline: float
+    layers: int
+    missing: int
+
+
+def plan_time(
+    summary: ModelSummary, assignments: Mapping[str, Assignment], timings: Sequence[Timing], batch: int
+) -> PlanTime | None:
+    """Sum a plan's kernel times at a batch size; ``missing`` counts layers whose scheme was not timed; None without any."""
+    if not any(one.batch == batch for one in timings):
+        return None
+    times = MeasuredTimes.from_timings(timings, batch)
+    under, plain, missing = [], [], 0
+    for layer in summary.layers:
+        base = times.of(layer, KEEP, None)
+        given = assignments.get(layer.name)
+        if given is None or np.isnan(base):
+            continue
+        found = times.of(layer, given.weights, given.inputs)
+        if np.isnan(found):
+            missing += 1
+            continue
+        under.append(found)
+        plain.append(base)
+    if not under:
+        return None
+    return PlanTime(
+        batch=batch, device=times.device, microseconds=float(sum(under)), baseline=float(sum(plain)),
+        layers=len(under), missing=missing,
+    )  # fmt: skip
