@@ -35,7 +35,7 @@ def uninitialised(rows: int, columns: int) -> Array:
     size = rows * columns
     if size * 4 < SMALLEST:
         return np.empty((rows, columns), np.float32)
-    memory = _taken(size)
+    memory: Array = _taken(size)
     if memory is None:
         memory = np.empty(size + _LINE // 4, np.float32)  # numpy asks for huge pages
     lent = np.frombuffer(memoryview(memory), np.float32, count=size, offset=-memory.ctypes.data % _LINE)
@@ -48,7 +48,8 @@ def release_waiting() -> None:
     _waiting.clear()
 
 
-def _taken(size: int) -> Array | None:
+def _taken(size: int) -> Array:
+    """Return waiting memory of about ``size`` float32 numbers, None if there is none."""
     for key, memory in list(_waiting.items()):
         if size + _LINE // 4 <= memory.size <= size + size // 4 + _LINE // 4:
             found = _waiting.pop(key, None)

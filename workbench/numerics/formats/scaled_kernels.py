@@ -24,13 +24,13 @@ _LAST = np.int32(-1)  # what -0 is in the order of values
 
 
 @compiled
-def extremes(bits: Array, width: int, low: Array, high: Array) -> bool:
+def extremes(bits: Array, width: int, low: Array, high: Array) -> Any:
     """Write the least and greatest value of each group, never -0; return whether all values are finite.
 
     All arrays are float32 seen as int32, NaN beyond infinity.
     """
     columns = bits.shape[1]
-    finite = True
+    finite: Any = True
     for row in range(bits.shape[0]):
         patterns = bits[row]
         for group in range(low.shape[1]):
