@@ -1,7 +1,7 @@
-"""Statistics of float32 rows in one walk over memory.  Importing this imports numba: only ``observe`` does so.
+"""Statistics of float32 values in one walk over memory.  Importing this imports numba: only ``observe`` does so.
 
-A tile that fits a core's first cache is read three times (extremes; sums and bins; counting), main memory once.  The
-histogram's range grows with the tiles: pairs of bins are summed, which is exact.
+A tile that fits a core's nearer caches is read once from main memory: extremes, sums and bins in one go, then the bins
+are counted.  The histogram's range grows with the tiles: pairs of bins are summed, which is exact.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ BINS = 2048
 HALF = BINS // 2
 TILE = 4096
 """Elements of a tile: 16 KB of values and 8 KB of bin numbers."""
-LANES = 64
+MIDDLE, LAST = np.int32(HALF), np.int32(BINS - 1)
+WIDTH = 512
+"""Columns of a tile at most."""
 NOT_FINITE = -1000
 
 
@@ -31,7 +33,7 @@ def _compiled(function: F) -> F:
 
 @_compiled
 def _grow(counts: np.ndarray, times: int) -> None:
-    """Double the range of ``counts`` so many times, in place."""
+    """Double the range of ``counts`` (``[2048]``) so many times, in place."""
     if times <= 0:
         return
     for _ in range(min(times, 12)):
@@ -54,138 +56,218 @@ def _exponent(absmax: float, lowest: int) -> int:
 
 
 @_compiled
-def _extremes(tile: np.ndarray, low: np.ndarray, high: np.ndarray) -> Any:
-    """Lower ``low`` and raise ``high`` (``[channels]``) to ``tile`` (``[rows, channels]``); return their magnitude."""
-    for r in range(tile.shape[0]):
-        for c in range(tile.shape[1]):
-            value = tile[r, c]
-            low[c] = value if value < low[c] else low[c]
-            high[c] = value if value > high[c] else high[c]
+def _four(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray, scale: Any, bins: np.ndarray, low: np.ndarray,
+    high: np.ndarray, sums: np.ndarray, squares: np.ndarray,
+) -> None:  # fmt: skip
+    """Take up four rows: bins ``floor(value * scale) + 1024`` (modulo 2048), extremes, sums of scaled values."""
+    n = a.size
+    for i in range(n):
+        w, x, y, z = a[i], b[i], c[i], d[i]
+        least, other = w if w < x else x, y if y < z else z
+        least = least if least < other else other
+        low[i] = least if least < low[i] else low[i]
+        most, other = w if w > x else x, y if y > z else z
+        most = most if most > other else other
+        high[i] = most if most > high[i] else high[i]
+        w, x, y, z = w * scale, x * scale, y * scale, z * scale
+        bins[i] = np.uint16((np.int32(np.floor(w)) + MIDDLE) & LAST)
+        bins[n + i] = np.uint16((np.int32(np.floor(x)) + MIDDLE) & LAST)
+        bins[2 * n + i] = np.uint16((np.int32(np.floor(y)) + MIDDLE) & LAST)
+        bins[3 * n + i] = np.uint16((np.int32(np.floor(z)) + MIDDLE) & LAST)
+        sums[i] += (w + x) + (y + z)
+        squares[i] += (w * w + x * x) + (y * y + z * z)
+
+
+@_compiled
+def _one(
+    a: np.ndarray, scale: Any, bins: np.ndarray, low: np.ndarray, high: np.ndarray, sums: np.ndarray,
+    squares: np.ndarray,
+) -> None:  # fmt: skip
+    """Take up one row."""
+    for i in range(a.size):
+        w = a[i]
+        low[i] = w if w < low[i] else low[i]
+        high[i] = w if w > high[i] else high[i]
+        w = w * scale
+        bins[i] = np.uint16((np.int32(np.floor(w)) + MIDDLE) & LAST)
+        sums[i] += w
+        squares[i] += w * w
+
+
+@_compiled
+def _rows(
+    values: np.ndarray, place: tuple[int, int, int, int], scale: Any, bins: np.ndarray, lanes: tuple[np.ndarray, ...]
+) -> None:
+    """Take up the rows and columns ``place`` (top, bottom, left, right) of ``values``."""
+    top, bottom, left, right = place
+    low, high, sums, squares = lanes
+    n = right - left
+    fours = top + (bottom - top) // 4 * 4
+    for r in range(top, fours, 4):
+        _four(
+            values[r, left:right], values[r + 1, left:right], values[r + 2, left:right], values[r + 3, left:right],
+            scale, bins[(r - top) * n :], low, high, sums, squares,
+        )  # fmt: skip
+    for r in range(fours, bottom):
+        _one(values[r, left:right], scale, bins[(r - top) * n :], low, high, sums, squares)
+
+
+@_compiled
+def _reaches(low: np.ndarray, high: np.ndarray, limit: Any) -> bool:
+    """Tell whether a magnitude is ``limit`` or more."""
+    found = 0
+    for i in range(low.size):
+        found |= int(high[i] >= limit) | int(low[i] <= -limit)
+    return found != 0
+
+
+@_compiled
+def _largest(low: np.ndarray, high: np.ndarray) -> Any:
+    """Return the largest magnitude."""
     largest = np.float32(0.0)
-    for c in range(tile.shape[1]):
-        most = max(high[c], -low[c])
-        largest = most if most > largest else largest
+    for i in range(low.size):
+        largest = max(largest, high[i], -low[i])
     return largest
 
 
 @_compiled
-def _bins(tile: np.ndarray, scale: Any, bins: np.ndarray, sums: np.ndarray, squares: np.ndarray) -> None:
-    """Write each value's bin, ``floor(value * scale) + 1024``, and add scaled values and their squares by channel.
-
-    The product with a power of two is exact but where it underflows: a tiny negative value then still has bin 1023.
-    """
-    channels = tile.shape[1]
-    for r in range(tile.shape[0]):
-        base = r * channels
-        for c in range(channels):
-            value = tile[r, c]
-            scaled = value * scale
-            whole = np.int32(scaled)
-            below = (scaled < np.float32(whole)) | ((scaled == np.float32(0)) & (value < np.float32(0)))
-            bins[base + c] = np.uint16(whole + np.int32(HALF) - np.int32(below))
-            sums[c] += scaled
-            squares[c] += scaled * scaled
+def _below_zero(values: np.ndarray, place: tuple[int, int, int, int], scale: Any, bins: np.ndarray) -> None:
+    """Put negative values that the scaling turned into 0 into the bin below 0, where the others of their size are."""
+    top, bottom, left, right = place
+    n = right - left
+    for r in range(top, bottom):
+        for i in range(n):
+            value = values[r, left + i]
+            if value < np.float32(0) and value * scale == np.float32(0):
+                bins[(r - top) * n + i] = HALF - 1
 
 
 @_compiled
-def _take(scaled_sums: np.ndarray, scale: float, sums: np.ndarray) -> bool:
-    """Add ``scaled_sums / scale`` to float64 ``sums``, and set the former to 0; return whether all were finite."""
-    total = np.float32(0)
-    for c in range(sums.size):
-        total += scaled_sums[c]
-        sums[c] += scaled_sums[c] / scale
-        scaled_sums[c] = 0
-    return bool(total == total)
+def _take(lanes: tuple[np.ndarray, ...], scale: float, wide: tuple[np.ndarray, ...]) -> None:
+    """Add the tile's sums, of scaled values and of their squares, to the float64 ones, and set them to 0."""
+    sums, squares = lanes[2], lanes[3]
+    inverse = 1.0 / scale
+    for i in range(sums.size):
+        wide[0][i] += sums[i] * inverse
+        wide[1][i] += squares[i] * inverse * inverse
+        sums[i] = 0
+        squares[i] = 0
 
 
 @_compiled
-def _count(bins: np.ndarray, size: int, first: np.ndarray, second: np.ndarray) -> None:
-    """Count ``bins[:size]``; two histograms by turns, so that equal neighbours do not wait for each other."""
-    even = size // 2 * 2
-    for i in range(0, even, 2):
+def _count(words: np.ndarray, size: int, counts: np.ndarray) -> None:
+    """Count ``size`` bins, four in a word; four histograms by turns, so that equal neighbours do not wait."""
+    first, second, third, fourth = counts[0], counts[1], counts[2], counts[3]
+    mask = np.uint64(0xFFFF)
+    for i in range(size // 4):
+        word = words[i]
+        first[word & mask] += np.uint32(1)
+        second[(word >> np.uint64(16)) & mask] += np.uint32(1)
+        third[(word >> np.uint64(32)) & mask] += np.uint32(1)
+        fourth[word >> np.uint64(48)] += np.uint32(1)
+    bins = words.view(np.uint16)
+    for i in range(size // 4 * 4, size):
         first[bins[i]] += np.uint32(1)
-        second[bins[i + 1]] += np.uint32(1)
-    if even < size:
-        first[bins[even]] += np.uint32(1)
 
 
 @_compiled
 def _tile(
-    tile: np.ndarray, exponent: int, low: np.ndarray, high: np.ndarray, sums: np.ndarray, squares: np.ndarray,
-    scratch: tuple[np.ndarray, ...], counts: tuple[np.ndarray, ...],
+    values: np.ndarray, place: tuple[int, int, int, int], exponent: int, words: np.ndarray,
+    lanes: tuple[np.ndarray, ...], wide: tuple[np.ndarray, ...], counts: np.ndarray,
 ) -> int:  # fmt: skip
-    """Take up one tile; see ``observe_rows``.  ``scratch``: bins and two zeroed float32 sums by channel."""
-    largest = _extremes(tile, low, high)
-    if not largest < np.inf:
-        return NOT_FINITE
-    needed = _exponent(largest, exponent)
-    for each in counts:
-        _grow(each, needed - exponent)
-    scale = np.float32(2.0 ** (10 - needed))
-    bins, tile_sums, tile_squares = scratch
-    _bins(tile, scale, bins, tile_sums, tile_squares)
-    wide = np.float64(scale)
-    finite = _take(tile_sums, wide, sums)
-    _take(tile_squares, wide * wide, squares)
-    if not finite:
-        return NOT_FINITE
-    _count(bins, tile.size, counts[0], counts[1])
-    return needed
-
-
-@_compiled
-def observe_rows(
-    values: np.ndarray, exponent: int, low: np.ndarray, high: np.ndarray, sums: np.ndarray, squares: np.ndarray,
-    counts: np.ndarray,
-) -> int:  # fmt: skip
-    """Take up ``values`` float32 ``[rows, channels]``; return the histogram's new exponent, NOT_FINITE with NaN or inf.
-
-    ``low`` and ``high`` float32, ``sums`` and ``squares`` (of values and of their squares) float64, all ``[channels]``,
-    and ``counts`` uint32 ``[2, 2048]`` over ``[-2**exponent, 2**exponent)`` are added to; worthless where not finite.
-    """
-    rows, channels = values.shape
-    step = max(min(TILE // channels, 256), 16)
-    scratch = (np.empty(step * channels, np.uint16), np.zeros(channels, np.float32), np.zeros(channels, np.float32))
-    both = (counts[0], counts[1])
-    for start in range(0, rows, step):
-        exponent = _tile(values[start : min(start + step, rows)], exponent, low, high, sums, squares, scratch, both)
-        if exponent == NOT_FINITE:
-            break
+    """Take up one tile at the histogram's range so far; where it is too small, once more at a larger one."""
+    bins = words.view(np.uint16)
+    low, high, sums, squares = lanes
+    scale = np.float32(2.0 ** (10 - exponent))
+    _rows(values, place, scale, bins, lanes)
+    if _reaches(low, high, 2.0**exponent):
+        largest = _largest(low, high)
+        if not largest < np.inf:
+            return NOT_FINITE
+        needed = _exponent(largest, exponent)
+        for h in range(counts.shape[0]):
+            _grow(counts[h], needed - exponent)
+        exponent = needed
+        scale = np.float32(2.0 ** (10 - exponent))
+        sums[:], squares[:] = 0, 0
+        _rows(values, place, scale, bins, lanes)
+    if scale < 1.0:
+        _below_zero(values, place, scale, bins)
+    _take(lanes, np.float64(scale), wide)
+    _count(words, (place[1] - place[0]) * (place[3] - place[2]), counts)
     return exponent
 
 
 @_compiled
-def observe_blocks(
-    values: np.ndarray, exponent: int, low: np.ndarray, high: np.ndarray, sums: np.ndarray, squares: np.ndarray,
-    counts: np.ndarray,
+def _halve(size: int, lanes: tuple[np.ndarray, ...], wide: tuple[np.ndarray, ...], start: int) -> int:
+    """Take the lanes ``start`` to ``start + size`` together, in halves, until few are left; return how many are."""
+    while size > 32 and size % 2 == 0:
+        size //= 2
+        for k in range(start, start + size):
+            other = k + size
+            lanes[0][k] = lanes[0][k] if lanes[0][k] < lanes[0][other] else lanes[0][other]
+            lanes[1][k] = lanes[1][k] if lanes[1][k] > lanes[1][other] else lanes[1][other]
+            wide[0][k] += wide[0][other]
+            wide[1][k] += wide[1][other]
+    return size
+
+
+@_compiled
+def _fold(
+    lanes: tuple[np.ndarray, ...], wide: tuple[np.ndarray, ...], left: int, inner: int, found: tuple[np.ndarray, ...]
+) -> bool:
+    """Take columns ``left`` on up into their channels' ``found`` (low, high, sums, squares); tell if all was finite.
+
+    Column ``j`` belongs to channel ``j // inner % channels``.
+    """
+    total = 0.0
+    i, n = 0, lanes[0].size
+    while i < n:
+        channel = (left + i) // inner % found[0].size
+        run = min(n - i, inner - (left + i) % inner)
+        low, high, added, squared = found[0][channel], found[1][channel], 0.0, 0.0
+        for k in range(i, i + _halve(run, lanes, wide, i)):
+            low, high = min(low, lanes[0][k]), max(high, lanes[1][k])
+            added += wide[0][k]
+            squared += wide[1][k]
+        found[0][channel], found[1][channel] = low, high
+        found[2][channel] += added
+        found[3][channel] += squared
+        total += squared
+        i += run
+    return bool(total - total == 0)
+
+
+@_compiled
+def observe_columns(
+    values: np.ndarray, left: int, right: int, inner: int, exponent: int, low: np.ndarray, high: np.ndarray,
+    sums: np.ndarray, squares: np.ndarray, counts: np.ndarray,
 ) -> int:  # fmt: skip
-    """The same for ``values`` float32 ``[outer, channels, inner]`` (feature maps, and weights with their rows)."""
-    outer, channels, inner = values.shape
-    lanes = min(inner, LANES)
-    runs = inner // lanes
-    bins = np.empty(runs * lanes, np.uint16)
-    lane_low, lane_high = np.empty(lanes, np.float32), np.empty(lanes, np.float32)
-    lane_sums, lane_squares = np.zeros(lanes, np.float64), np.zeros(lanes, np.float64)
-    zeros, more_zeros = np.zeros(lanes, np.float32), np.zeros(lanes, np.float32)
-    both = (counts[0], counts[1])
-    for o in range(outer):
-        for c in range(channels):
-            row = values[o, c]
-            lane_low[:], lane_high[:], lane_sums[:], lane_squares[:] = low[c], high[c], 0.0, 0.0
-            head = row[: runs * lanes].reshape((runs, lanes))
-            exponent = _tile(
-                head, exponent, lane_low, lane_high, lane_sums, lane_squares, (bins, zeros, more_zeros), both
-            )
-            if exponent != NOT_FINITE and runs * lanes < inner:
-                rest = row[runs * lanes :].reshape((1, inner - runs * lanes))
-                few = rest.size
-                exponent = _tile(
-                    rest, exponent, lane_low[:few], lane_high[:few], lane_sums[:few], lane_squares[:few],
-                    (bins, zeros[:few], more_zeros[:few]), both,
-                )  # fmt: skip
+    """Take up the columns ``left`` to ``right`` of ``values`` float32 ``[rows, columns]``, C-contiguous.
+
+    Column ``j`` belongs to channel ``j // inner % channels``.  ``low`` and ``high`` float32, ``sums`` and ``squares``
+    (of values and of their squares) float64, all ``[channels]``, and ``counts`` uint32 ``[4, 2048]`` over
+    ``[-2**exponent, 2**exponent)`` are added to; worthless where not finite.  Returns the histogram's new exponent,
+    NOT_FINITE with NaN or infinity.
+    """
+    rows = values.shape[0]
+    found = (low, high, sums, squares)
+    width = min(WIDTH, right - left)
+    step = max(TILE // width // 4 * 4, 4)
+    words = np.empty(step * width // 4 + 1, np.uint64)
+    narrow, wider = np.empty((4, width), np.float32), np.empty((2, width), np.float64)
+    for first in range(left, right, width):
+        last = min(first + width, right)
+        n = last - first
+        narrow[0], narrow[1], narrow[2:], wider[:] = np.inf, -np.inf, 0, 0
+        lanes = (narrow[0, :n], narrow[1, :n], narrow[2, :n], narrow[3, :n])
+        wide = (wider[0, :n], wider[1, :n])
+        for top in range(0, rows, step):
+            place = (top, min(top + step, rows), first, last)
+            exponent = _tile(values, place, exponent, words, lanes, wide, counts)
             if exponent == NOT_FINITE:
                 return NOT_FINITE
-            low[c], high[c] = lane_low.min(), lane_high.max()
-            sums[c] += lane_sums.sum()
-            squares[c] += lane_squares.sum()
+        if not _fold(lanes, wide, first, inner, found):
+            return NOT_FINITE
     return exponent
