@@ -38,6 +38,11 @@ def has_selection(now: Situation) -> Reason:
     return has_session(now) or (None if now.state.selection else "Select layers first")
 
 
+def has_target(now: Situation) -> Reason:
+    """A target must be chosen."""
+    return has_session(now) or (None if now.state.target else "Choose a target in the panel Plan first")
+
+
 def can_run(now: Situation) -> Reason:
     """The model must be more than weights."""
     session = now.state.session
@@ -87,7 +92,10 @@ def has_failed(now: Situation) -> Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """``menu`` is where it stands; ``icon`` puts it on the toolbar; ``separated`` draws a line before it."""
+    """``menu`` is where it stands; ``icon`` puts it on the toolbar; ``separated`` draws a line before it.
+
+    ``also`` is a second shortcut.
+    """
 
     id: str
     text: str
@@ -98,6 +106,7 @@ class Action:
     tip: str = ""
     icon: str = ""
     separated: bool = False
+    also: str = ""
 
 
 MENUS = ("&File", "&Edit", "&Run", "&View", "&Help")
@@ -134,6 +143,8 @@ ACTIONS = (
            enabled_when=has_selection),
     Action(id="lock", text="&Lock or Unlock", shortcut="Ctrl+L", menu="&Edit", task=Commands.lock,
            enabled_when=has_selection, tip="A search leaves locked layers as they are"),
+    Action(id="repair", text="&Repair for the Target", shortcut="Ctrl+Shift+T", menu="&Edit", task=Commands.repair,
+           enabled_when=has_target, tip="Give what the target cannot run the nearest scheme that it runs"),
     Action(id="select_all", text="Select &All Layers", shortcut="Ctrl+Shift+A", menu="&Edit", task=Commands.select_all,
            enabled_when=has_session, separated=True),
     Action(id="select_similar", text="Select Si&milar Layers", shortcut="Ctrl+Shift+M", menu="&Edit",
@@ -151,18 +162,25 @@ ACTIONS = (
            enabled_when=has_table, tip="Find the plan of the least predicted loss within the budget", icon="search"),
     Action(id="evaluate", text="&Evaluate…", shortcut="F8", menu="&Run", task=Commands.evaluate,
            enabled_when=can_evaluate, tip="Measure the plan against the floating-point model", icon="evaluate"),
+    Action(id="train", text="Trai&n…", shortcut="Ctrl+F8", menu="&Run", task=Commands.train,
+           enabled_when=can_evaluate, tip="Train weights on the plan's grids and export them"),
     Action(id="time_kernels", text="&Time Kernels…", shortcut="F9", menu="&Run", task=Commands.time_kernels,
            enabled_when=has_plan, tip="Time the plan's kernels against floating point", icon="time"),
     Action(id="cancel", text="C&ancel the Job", shortcut="Ctrl+.", menu="&Run", task=Commands.cancel,
            enabled_when=is_running, separated=True),
     Action(id="retry", text="&Retry the Last Job", shortcut="Ctrl+Shift+R", menu="&Run", task=Commands.retry,
            enabled_when=has_failed),
-    Action(id="palette", text="&Commands…", shortcut="Ctrl+Shift+P", menu="&View", task=Commands.palette,
+    Action(id="palette", text="&Commands…", shortcut="Ctrl+K", also="Ctrl+Shift+P", menu="&View", task=Commands.palette,
            tip="Find any command by its name"),
-    Action(id="copy_python", text="Copy the Last Job as Pytho&n", shortcut="Ctrl+Alt+C", menu="&Run",
+    Action(id="copy_python", text="Copy the Last Job as P&ython", shortcut="Ctrl+Alt+C", menu="&Run",
            task=Commands.copy_python, enabled_when=has_session, tip="Copy a script that does what the job did"),
     Action(id="switch_colours", text="&Light or Dark", shortcut="Ctrl+T", menu="&View", task=Commands.switch_colours),
     Action(id="reset_layout", text="&Reset the Layout", shortcut="Ctrl+Shift+L", menu="&View",
            task=Commands.reset_layout),
-    Action(id="about", text="&About", shortcut="F1", menu="&Help", task=Commands.about),
+    Action(id="guide", text="User &Guide", shortcut="F1", menu="&Help", task=Commands.guide,
+           tip="What everything means and what to do next"),
+    Action(id="tour", text="&Tour of the Demo", shortcut="Ctrl+F1", menu="&Help", task=Commands.tour,
+           enabled_when=has_session, tip="A few words beside each panel"),
+    Action(id="about", text="&About", shortcut="Ctrl+Shift+F1", menu="&Help", task=Commands.about,
+           tip="Versions and devices"),
 )  # fmt: skip

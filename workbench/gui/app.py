@@ -55,6 +55,7 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any]) -> Non
     await engine.start()
     from workbench.gui.desk import Desk
     from workbench.gui.recovery import Recovery
+    from workbench.gui.tour import FirstRun
     from workbench.gui.window import Window, until_closed
     from workbench.runtime.jobs import Jobs
     from workbench.runtime.workspace import Workspace
@@ -69,6 +70,7 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any]) -> Non
     unsubscribe = engine.subscribe(window.engine_event)
     heartbeat = _hear_interrupts(window)
     recovery = Recovery(window)
+    first_run = FirstRun(window)
     try:
         closed = asyncio.ensure_future(until_closed(window))
         window.show()
@@ -80,6 +82,7 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any]) -> Non
         await closed
     finally:
         heartbeat.stop()
+        first_run.end()
         recovery.end(wilful=window.closed)
         await desk.stop()
         unsubscribe()

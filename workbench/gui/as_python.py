@@ -50,6 +50,16 @@ _WRITERS = {
     "SearchPlan": lambda r: (
         f"{_session(r)}plan = wb.search(session, metric={r.metric!r}"
         f"{_given(r, 'bits_per_weight', nbytes='size')})"
+        if r.target is None else
+        f"from workbench.planning.budgets import Budgets\nfrom workbench.runtime import planner\n\n{_session(r)}"
+        f"budgets = Budgets(bits_per_weight={r.bits_per_weight!r}, nbytes={r.nbytes!r})\n"
+        f"plan = planner.find_plan(session, budgets, metric={r.metric!r}, target={r.target!r})"
+    ),
+    "TrainModel": lambda r: (
+        f"from workbench.runtime.training import train_and_export\n\n{_session(r)}"
+        f"train_and_export(session, {r.kind!r}, {r.out!r}, checkpoint={r.checkpoint!r}"
+        f"{_given(r, 'steps', 'learning_rate', 'batch_size', 'loss', 'samples', 'seed')}"
+        + (f", data={r.data!r})" if r.data else ")")
     ),
     "Evaluate": lambda r: (
         f"{_session(r)}evaluation = wb.evaluate(session{_given(r, 'data', 'samples', 'batch_size', 'seed')})"

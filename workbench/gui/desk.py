@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from workbench.errors import CancelledError, EngineDiedError, TrustRequiredError, WorkbenchError
+from workbench.gui.versions import crash_details
 from workbench.planning.plan import KEEP
 from workbench.runtime.workspace import Workspace
 
@@ -66,7 +67,8 @@ class Message:
 class Desk:
     """The document and the jobs, and what every panel may ask for.
 
-    ``ask_trust(file)`` and ``show_error(title, text)`` are given by the window, ``engine_pid()`` by the application.
+    ``ask_trust(file)`` and ``show_error(title, text, details)`` are given by the window, ``engine_pid()`` by the
+    application.
     """
 
     def __init__(self, workspace: Workspace, jobs: JobsFace) -> None:
@@ -75,7 +77,7 @@ class Desk:
         self.messages: list[Message] = []
         self._held: dict[int, tuple[Any, Callable[[], None]]] = {}
         self.ask_trust: Callable[[str], Awaitable[bool]] = _refuse
-        self.show_error: Callable[[str, str], None] = lambda title, text: None
+        self.show_error: Callable[..., None] = lambda title, text, details="": None
         self.on_message: Callable[[Message], None] = lambda message: None
         self.engine_pid: Callable[[], int | None] = lambda: None
         self._trusted: set[str] = set()
@@ -129,7 +131,7 @@ class Desk:
         text = str(error) or type(error).__name__
         self.say(title, text, "error")
         if dialog:
-            self.show_error(title, text)
+            self.show_error(title, text, "" if isinstance(error, WorkbenchError) else crash_details(error))
 
     # ---------------------------------------------------------------- work
 
@@ -181,7 +183,9 @@ class Desk:
         if edit:
             self.workspace.edit(edit, lambda current: merge(current, request, answer))
         else:
-            self.workspace.update(lambda current: merge(current, request, answer))
+            merged = merge(now, request, answer)
+            if merged is not now:
+                self.workspace.update(lambda current: merged)
         self.say(f"Done: {request.title}")
         return answer
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import (
+    QApplication,
     QDialog,
     QDialogButtonBox,
     QFileDialog,
@@ -66,14 +67,20 @@ async def finished(dialog: QDialog) -> int:
         dialog.deleteLater()
 
 
-def show_error(parent: QWidget, title: str, text: str) -> QMessageBox:
-    """Show an error that does not block anything; its text can be selected and copied."""
+def show_error(parent: QWidget, title: str, text: str, details: str = "") -> QMessageBox:
+    """Show an error that does not block anything; its text can be selected, its ``details`` are copied by a button."""
     box = QMessageBox(QMessageBox.Icon.Warning, title, title, Button.Close, parent)
     box.setObjectName("error")
     box.setInformativeText(text)
     box.setTextInteractionFlags(
         Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
     )
+    if details:
+        box.setDetailedText(details)
+        copy = box.addButton("Co&py the Details", QMessageBox.ButtonRole.ActionRole)
+        copy.setObjectName("copy")
+        copy.clicked.disconnect()  # a button of a message box closes it otherwise
+        copy.clicked.connect(lambda: QApplication.clipboard().setText(f"{title}\n{text}\n\n{details}"))
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setModal(False)
     framed(box)

@@ -16,6 +16,9 @@ from workbench.runtime.workspace import State
 STORED_BITS = {"float64": 64.0, "float32": 32.0}
 """Bits of the dtypes in which a layer is stored, where they are not 16."""
 
+LOADED = ("int4-g32", "int4-g64", "int4-g128", "int4-channel", "int8-g64", "int8-g128", "int8-channel", "int8-tensor")
+"""What runtimes load most, besides the families' examples."""
+
 Pair = tuple[str, str | None]
 """A weight scheme and an input scheme."""
 
@@ -98,7 +101,7 @@ def weight_choices(state: State, layers: Iterable[str] = ()) -> tuple[str, ...]:
     if not state.target or not facts:
         return (KEEP, *names)
     chosen, inputs = target(state.target), (None, *_inputs())
-    every = dict.fromkeys((KEEP, *names, *(name for _, held in schemes.families() for name in held)))
+    every = dict.fromkeys((KEEP, *names, *LOADED, *(name for _, held in schemes.families() for name in held)))
     return tuple(
         name for name in every
         if all(any(chosen.legal(layer, name, given) is None for given in inputs) for layer in facts)
@@ -132,7 +135,7 @@ def _facts(state: State, layers: Iterable[str]) -> list[Layer]:
 
 
 def _candidates(wanted: Pair) -> Iterator[Pair]:
-    names = dict.fromkeys((wanted[0], KEEP, *(name for _, held in schemes.families() for name in held)))
+    names = dict.fromkeys((wanted[0], KEEP, *LOADED, *(name for _, held in schemes.families() for name in held)))
     inputs = dict.fromkeys((wanted[1], None, *_inputs()))
     for name in names:
         for given in inputs if name != KEEP else (None,):

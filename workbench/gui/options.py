@@ -107,6 +107,59 @@ class ExportOptions:
     out: str = field(default="", metadata={"label": "Place", "path": "save", "tip": "The file or folder to write"})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainOptions:
+    """Quantization-aware training, and what is written of it."""
+
+    data: str = field(default="", metadata=DATA)
+    epochs: float = field(
+        default=0.0,
+        metadata={
+            "label": "Epochs", "minimum": 0.0, "maximum": 10000.0, "step": 1.0, "decimals": 2,
+            "tip": "How often all samples are seen; 0: the number of steps below counts",
+        },
+    )  # fmt: skip
+    steps: int = field(
+        default=300,
+        metadata={"label": "Steps", "minimum": 1, "maximum": 1_000_000, "tip": "How often the weights are changed"},
+    )
+    learning_rate: float = field(
+        default=0.01,
+        metadata={
+            "label": "Learning rate", "minimum": 1e-5, "maximum": 10.0, "step": 0.005, "decimals": 5,
+            "tip": "The most that a weight moves in the first step, in steps of its grid; it falls to 0 with a cosine",
+        },
+    )  # fmt: skip
+    loss: str = field(
+        default="kl",
+        metadata={
+            "label": "Loss", "choices": (("kl", "Divergence from floating point"), ("task", "The task's own")),
+            "tip": "What is lowered: KL to the floating-point model in nats, or cross-entropy to the data's labels",
+        },
+    )  # fmt: skip
+    samples: int = field(
+        default=64,
+        metadata={"label": "Samples", "minimum": 1, "maximum": 1_000_000, "tip": "How many samples are trained on"},
+    )
+    batch_size: int = field(default=4, metadata=BATCH)
+    seed: int = field(default=0, metadata=SEED)
+    kind: str = field(default="packed", metadata={"label": "Write as", "choices": (), "tip": "Who shall read it"})
+    out: str = field(default="", metadata={"label": "Place", "path": "save", "tip": "The file or folder to write"})
+
+
+TRAIN_TEXT = (
+    "Trains new weights on the grids of the plan's schemes, from the floating-point model, and writes them. The run is "
+    "saved every 50 steps and when it is cancelled: Retry goes on from there. The model itself stays as it is."
+)
+
+
+def weight_exporters() -> tuple[tuple[str, str], ...]:
+    """Return ``(kind, label)`` of every exporter that writes weights."""
+    from workbench.deployment import REGISTRY
+
+    return tuple((member.name, getattr(member, "title", member.name)) for member in REGISTRY if member.needs_model)
+
+
 def exporters() -> tuple[tuple[str, str], ...]:
     """Return ``(kind, label)`` of every exporter."""
     from workbench.deployment import REGISTRY

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from workbench.gui.desk import Desk
@@ -62,15 +64,75 @@ FIELDS = (
 )  # fmt: skip
 
 
+class RulesView(RecordsView):
+    """Rows can be dragged to another place; ``dragged(from, to)`` tells, and nothing moves by itself.
+
+    The drag is followed by hand: Qt's own runs a nested event loop, in which the rest of the window would stand still.
+    """
+
+    dragged = Signal(int, int)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, FIELDS)
+        self._from = self._to = -1
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Note which row a drag would take."""
+        super().mousePressEvent(event)
+        left = event.button() is Qt.MouseButton.LeftButton
+        self._from, self._to = (self.rowAt(event.position().toPoint().y()) if left else -1), -1
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Show where the row would go."""
+        if self._from < 0 or not event.buttons() & Qt.MouseButton.LeftButton:
+            return
+        at = self._gap(event.position().toPoint().y())
+        if at != self._to:
+            self._to = at
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+            self.viewport().update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Tell about a drag that leads elsewhere."""
+        super().mouseReleaseEvent(event)
+        start, gap = self._from, self._to
+        self._from = self._to = -1
+        self.unsetCursor()
+        self.viewport().update()
+        if start >= 0 and gap >= 0 and gap not in (start, start + 1):
+            self.dragged.emit(start, gap - (gap > start))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint the rows, and a line where a dragged one would go."""
+        super().paintEvent(event)
+        if self._to >= 0 and self._to not in (self._from, self._from + 1):
+            last = self.records.rowCount() - 1
+            y = self.rowViewportPosition(self._to) if self._to <= last else self._below(last)
+            with QPainter(self.viewport()) as painter:
+                painter.fillRect(0, y - 1, self.viewport().width(), 2, self.palette().accent())
+
+    def _gap(self, y: int) -> int:
+        """Return the number of the gap between rows that is nearest to ``y``: 0 above the first."""
+        row = self.rowAt(y)
+        if row < 0:
+            return 0 if y < 0 else self.records.rowCount()
+        return row + (y - self.rowViewportPosition(row) > self.rowHeight(row) // 2)
+
+    def _below(self, row: int) -> int:
+        return self.rowViewportPosition(row) + self.rowHeight(row)
+
+
 class PlanRules(QWidget):
-    """Every button is one undoable step."""
+    """Every button and every drag is one undoable step."""
 
     def __init__(self, desk: Desk) -> None:
         super().__init__()
         self._desk = desk
         self._of: tuple[object, object] = (None, None)
-        self.table = RecordsView("Rules of the plan", FIELDS)
+        self.table = RulesView("Rules of the plan")
+        self.table.setToolTip("Drag a rule to try it earlier or later")
         self.table.setSortingEnabled(False)
+        self.table.dragged.connect(self._put)
         self.error = QLabel()
         self.error.setProperty("role", "error")
         self.error.setWordWrap(True)
@@ -112,14 +174,20 @@ class PlanRules(QWidget):
         return found[0] if found else None
 
     def _move(self, step: int) -> None:
-        row, session = self._chosen(), self._desk.workspace.state.session
-        if row is None or session is None or not 0 <= row.place + step < len(session.plan.rules):
+        row = self._chosen()
+        if row is not None:
+            self._put(row.place, row.place + step)
+
+    def _put(self, start: int, to: int) -> None:
+        """Move a rule to another place, as one step."""
+        session = self._desk.workspace.state.session
+        if session is None or start == to or not 0 <= to < len(session.plan.rules):
             return
         rules = list(session.plan.rules)
-        rules.insert(row.place + step, rules.pop(row.place))
-        self._desk.take_plan(f"Move the rule {row.rule.pattern}", replace(session.plan, rules=tuple(rules)))
+        rules.insert(to, rules.pop(start))
+        self._desk.take_plan(f"Move the rule {rules[to].pattern}", replace(session.plan, rules=tuple(rules)))
         self.take(self._desk.workspace.state)
-        self.table.selectRow(row.place + step)
+        self.table.selectRow(to)
 
     def _remove(self) -> None:
         row, session = self._chosen(), self._desk.workspace.state.session

@@ -72,3 +72,13 @@ def hidden_columns() -> tuple[str, ...] | None:
 def hide_columns(titles: list[str]) -> None:
     """Keep the choice of columns."""
     _store().setValue("layers/hidden", [*titles, ""])
+
+
+def tour_ended() -> bool:
+    """Return whether the tour was once taken or skipped."""
+    return bool(_store().contains("tour/ended"))
+
+
+def end_tour() -> None:
+    """Never start the tour by itself again."""
+    _store().setValue("tour/ended", True)

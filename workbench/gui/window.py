@@ -5,29 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
     QApplication,
     QMainWindow,
-    QMenu,
     QMessageBox,
     QStackedWidget,
-    QToolBar,
 )
 
 from workbench.gui import dialogs, icons, settings, theme
-from workbench.gui.actions import ACTIONS, MENUS, Action, Situation
+from workbench.gui.actions import Action, Situation
 from workbench.gui.commands import Commands
 from workbench.gui.desk import Desk, Message
 from workbench.gui.docks import Docks
+from workbench.gui.menus import Menus, plain
 from workbench.gui.notices import Notices
 from workbench.gui.palette import Palette
-from workbench.gui.panels import PANELS
 from workbench.gui.panels.panel import Panel
 from workbench.gui.start_page import StartPage
 from workbench.gui.status_bar import StatusBar
@@ -68,7 +64,8 @@ class Window(QMainWindow):
         self.pages.addWidget(self.start_page)
         self.pages.addWidget(self.area)
         self.setCentralWidget(self.pages)
-        self._build_actions()
+        self.bars = Menus(self, colours, self._do, self.show_panel, self.commands.open_path)
+        self.actions_by_id, self.menus, self.recent_menu = self.bars.actions, self.bars.menus, self.bars.recent_menu
         self.status = StatusBar(desk.cancel, desk.retry, self)
         self.setStatusBar(self.status)
         self.notices = Notices(desk, self)
@@ -78,53 +75,6 @@ class Window(QMainWindow):
         self._redraw(force=True)
 
     # ---------------------------------------------------------------- building
-
-    def _build_actions(self) -> None:
-        self.actions_by_id: dict[str, QAction] = {}
-        self.menus = {title: self.menuBar().addMenu(title) for title in MENUS}
-        bar = QToolBar("Actions")
-        bar.setObjectName("toolbar")
-        bar.setIconSize(QSize(18, 18))
-        bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        bar.setMovable(False)
-        for spec in ACTIONS:
-            action = QAction(spec.text, self)
-            action.setObjectName(spec.id)
-            action.setShortcut(QKeySequence(spec.shortcut))
-            action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
-            action.triggered.connect(partial(self._do, spec))
-            self.addAction(action)
-            self.actions_by_id[spec.id] = action
-            if spec.separated:
-                self.menus[spec.menu].addSeparator()
-            self.menus[spec.menu].addAction(action)
-            if spec.icon:
-                action.setIcon(icons.icon(spec.icon, self.colours))
-                action.setIconText(spec.text.replace("&", "").replace("…", "").replace("Open Model File", "Open"))
-                bar.addAction(action)
-                if spec.id in ("export", "redo"):
-                    bar.addSeparator()
-        self.addToolBar(bar)
-        self._add_recent_menu()
-        self._add_panel_actions()
-
-    def _add_recent_menu(self) -> None:
-        self.recent_menu = QMenu("Open &Recent", self)
-        self.recent_menu.aboutToShow.connect(self._fill_recent)
-        self.menus["&File"].insertMenu(self.actions_by_id["save"], self.recent_menu)
-
-    def _add_panel_actions(self) -> None:
-        menu = self.menus["&View"]
-        menu.addSeparator()
-        self.panel_actions: list[QAction] = []
-        for number, spec in enumerate(PANELS, 1):
-            action = QAction(spec.title, self)
-            action.setShortcut(QKeySequence(f"Alt+{number % 10}" if number < 11 else f"Alt+Shift+{number % 10}"))
-            action.setToolTip(f"Go to the panel {spec.title}")
-            action.triggered.connect(lambda _=False, panel=spec.id: self.show_panel(panel))
-            menu.addAction(action)
-            self.addAction(action)
-            self.panel_actions.append(action)
 
     def _connect(self) -> None:
         desk = self.desk
@@ -208,7 +158,7 @@ class Window(QMainWindow):
             failed=any(view.status in ("failed", "cancelled") for view in views),
         )
 
-    def _do(self, spec: Action, _checked: bool = False) -> None:
+    def _do(self, spec: Action) -> None:
         """Do what an action says; it may have become impossible since the window was last drawn."""
         reason = spec.enabled_when(self._situation())
         if reason is None:
@@ -217,16 +167,7 @@ class Window(QMainWindow):
             self.desk.say(f"{plain(spec.text)}: not now", reason)
 
     def _enable_actions(self) -> None:
-        now = self._situation()
-        for spec in ACTIONS:
-            action, reason = self.actions_by_id[spec.id], spec.enabled_when(now)
-            action.setEnabled(reason is None)
-            tip = spec.tip or spec.text.replace("&", "").rstrip("…")
-            action.setToolTip(f"{tip} ({spec.shortcut})" if reason is None else f"{tip}\nNot now: {reason}")
-        for name in ("undo", "redo"):
-            step = getattr(now.state, f"{name}_name")
-            self.actions_by_id[name].setText(f"&{name.capitalize()} {step}".strip())
-            self.actions_by_id[name].setIconText(name.capitalize())
+        self.bars.enable(self._situation())
 
     def _show_title(self, state: State) -> None:
         if state.session is None:
@@ -253,8 +194,8 @@ class Window(QMainWindow):
         self.status.say(message)
         self.panels["jobs"].show_messages()
 
-    def _show_error(self, title: str, text: str) -> None:
-        box = dialogs.show_error(self, title, text)
+    def _show_error(self, title: str, text: str, details: str = "") -> None:
+        box = dialogs.show_error(self, title, text, details)
         self._errors.append(box)
         box.destroyed.connect(lambda: self._errors.remove(box) if box in self._errors else None)
 
@@ -273,9 +214,13 @@ class Window(QMainWindow):
 
     def show_palette(self) -> None:
         """Open the list of all commands and panels."""
-        titles = [(f"{spec.menu.replace('&', '')}: {plain(spec.text)}", self.actions_by_id[spec.id])
-                  for spec in ACTIONS if spec.id != "palette"]  # fmt: skip
-        Palette(self, [*titles, *((f"Go to {action.text()}", action) for action in self.panel_actions)]).open()
+        Palette(self, self.bars.titled()).open()
+
+    def show_tour(self) -> None:
+        """Take the tour of the panels."""
+        from workbench.gui.tour import Tour
+
+        Tour(self).show()
 
     def show_panel(self, name: str) -> None:
         """Bring a panel to the front and give it the keyboard."""
@@ -296,9 +241,7 @@ class Window(QMainWindow):
         app = QApplication.instance()
         assert isinstance(app, QApplication)
         theme.apply(app, colours)
-        for spec in ACTIONS:
-            if spec.icon:
-                self.actions_by_id[spec.id].setIcon(icons.icon(spec.icon, colours))
+        self.bars.recolour(colours)
         self.start_page.recolour(colours)
         for panel in self.panels.values():
             panel.recolour(colours)
@@ -367,22 +310,6 @@ class Window(QMainWindow):
         restored = bool(self.area.restoreState(kept[1], settings.LAYOUT_VERSION))
         self.area.show_titles()
         return restored
-
-    def _fill_recent(self) -> None:
-        self.recent_menu.clear()
-        for path in settings.recent():
-            action = self.recent_menu.addAction(Path(path).name, partial(self.commands.open_path, path))
-            action.setToolTip(path)
-        if self.recent_menu.isEmpty():
-            self.recent_menu.addAction("Nothing yet").setEnabled(False)
-            return
-        self.recent_menu.addSeparator()
-        self.recent_menu.addAction("&Clear", settings.forget_recent)
-
-
-def plain(text: str) -> str:
-    """Return an action's text without its mnemonic and dots."""
-    return text.replace("&", "").rstrip("…")
 
 
 async def until_closed(window: Window) -> None:

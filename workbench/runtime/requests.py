@@ -188,12 +188,16 @@ class Score:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SearchPlan:
-    """Find the plan of the least loss within a budget: bits per weight, or bytes of the whole model."""
+    """Find the plan of the least loss within a budget: bits per weight, or bytes of the whole model.
+
+    ``target`` (see :mod:`workbench.deployment.targets`) refuses what it cannot run; None: anything goes.
+    """
 
     session: Session
     bits_per_weight: float | None = None
     nbytes: int | None = None
     metric: str = "predicted_kl"
+    target: str | None = None
 
     @property
     def title(self) -> str:
@@ -208,9 +212,15 @@ class SearchPlan:
 
     def run(self, models: ModelCache, progress: Progress) -> Plan:
         """Search; raises MissingResultError without a table and BudgetError where nothing meets the budget."""
-        from workbench.runtime import tasks
+        from workbench.planning.budgets import Budgets
+        from workbench.runtime import planner, tasks
 
-        return tasks.search(self.session, bits_per_weight=self.bits_per_weight, size=self.nbytes, metric=self.metric)
+        if self.target is None:
+            return tasks.search(
+                self.session, bits_per_weight=self.bits_per_weight, size=self.nbytes, metric=self.metric
+            )
+        budgets = Budgets(bits_per_weight=self.bits_per_weight, nbytes=self.nbytes)
+        return planner.find_plan(self.session, budgets, metric=self.metric, target=self.target, progress=progress)
 
     def joined(self, current: Session, response: Plan) -> Session:
         """Make the plan the current one."""

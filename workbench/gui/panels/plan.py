@@ -22,7 +22,9 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.plan_history import PlanHistory
 from workbench.gui.plan_parts import Parts
 from workbench.gui.plan_rules import PlanRules
+from workbench.gui.plan_target import PlanTarget
 from workbench.gui.plan_text import PlanText
+from workbench.gui.plan_transforms import PlanTransforms
 from workbench.gui.plots.histogram import METHOD_LABELS
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
@@ -92,13 +94,17 @@ class PlanPanel(Panel):
         column.setContentsMargins(0, 4, 0, 0)
         column.addWidget(self.whom)
         column.addLayout(middle, 1)
+        self.target = PlanTarget(desk)
+        column.addWidget(self.target)
         column.addLayout(self._search_line())
         self.rules, self.text, self.history = PlanRules(desk), PlanText(desk), PlanHistory(desk)
+        self.transforms = PlanTransforms(desk)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.setAccessibleName("Views of the plan")
         for title, page in (
-            ("Layers", first), ("Rules", self.rules), ("Text", self.text), ("Plans", self.history),
+            ("Layers", first), ("Rules", self.rules), ("Transforms", self.transforms), ("Text", self.text),
+            ("Plans", self.history),
         ):  # fmt: skip
             self.tabs.addTab(page, title)
         self.tabs.currentChanged.connect(lambda _: self._show_page())
@@ -122,6 +128,7 @@ class PlanPanel(Panel):
         self._fill(self.inputs, inputs, {one.inputs or FLOATING for one in held})
         self._fill(self.algorithm, _algorithms(), {one.algorithm for one in held})
         self._fill(self.ranges, tuple(RANGES.names()), {one.range_method for one in held})
+        self.target.take(new)
         self.lock.setEnabled(bool(count))
         self.lock.setChecked(bool(count) and set(new.selection) <= session.locked)
         if old.assignments is not new.assignments or old.session is None or old.totals is not new.totals:
@@ -140,6 +147,7 @@ class PlanPanel(Panel):
         request = requests.SearchPlan(
             session=state.session, metric=state.metric,
             bits_per_weight=value if by_bits else None, nbytes=None if by_bits else round(value * 1e6),
+            target=state.target or None,
         )  # fmt: skip
         self.desk.submit(request, f"Search within {value:g} {'bits per weight' if by_bits else 'MB'}")
 
@@ -148,7 +156,7 @@ class PlanPanel(Panel):
     def _show_page(self) -> None:
         """Give the page in front the newest state."""
         page = self.tabs.currentWidget()
-        if isinstance(page, PlanRules | PlanText | PlanHistory):
+        if isinstance(page, PlanRules | PlanTransforms | PlanText | PlanHistory):
             page.take(self.desk.workspace.state)
 
     def _combo(self, name: str, field: str) -> QComboBox:

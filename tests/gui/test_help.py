@@ -1,0 +1,95 @@
+"""The guide, About, the tour of the first run, and what is shown of a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.gui import settings
+from workbench.gui.tour import STEPS, FirstRun
+from workbench.gui.versions import versions
+
+
+def test_the_guide_opens_with_f1_and_finds_words(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.press(Qt.Key.Key_F1, person.window)
+        await person.until(lambda: person.dialog("guide"), 5)
+        guide = person.dialog("guide")
+        await person.type(guide.field, "undo")
+        await person.press(Qt.Key.Key_Return, guide.field)
+        assert guide.text.textCursor().selectedText().lower() == "undo"
+        person.picture("guide")
+        await person.act(guide.close)
+
+    live(story)
+
+
+def test_about_names_versions_and_devices(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.window.trigger("about"))
+        await person.until(lambda: person.dialog("about"), 5)
+        about = person.dialog("about")
+        await person.until(lambda: "CPU:" in about.text.text(), 30)
+        assert "torch " in about.text.text() and versions()[0] in about.text.text()
+        await person.click(about.copy_button)
+        assert QApplication.clipboard().text() == about.text.text()
+        await person.act(about.close)
+
+    live(story)
+
+
+def test_the_tour_comes_once_and_is_walked_by_keyboard(live: Callable[..., None]) -> None:
+    from dataclasses import replace
+
+    session = sessions.full(1)
+    demo = replace(session, model=replace(session.model, source=replace(session.model.source, path="demo:x")))
+
+    async def story(person: Person) -> None:
+        first = FirstRun(person.window)
+        assert not settings.tour_ended()
+        await person.open(demo)
+        await person.until(lambda: person.dialog("tour"), 5)
+        tour = person.dialog("tour")
+        for number, step in enumerate(STEPS):
+            assert tour.at == number and person.window.panels[step.panel].isVisible()
+            assert person.window.rect().contains(person.window.mapFromGlobal(tour.pos()))
+            person.picture(f"tour-{number}")
+            await person.press(Qt.Key.Key_Return, tour.next)
+        await person.until(lambda: person.dialog("tour") is None, 5)
+        assert settings.tour_ended()
+        await person.open(replace(demo, model=replace(demo.model)))
+        await person.settle(0.2)
+        assert person.dialog("tour") is None
+        first.end()
+        await person.act(lambda: person.window.trigger("tour"))
+        await person.until(lambda: person.dialog("tour"), 5)
+        await person.press(Qt.Key.Key_Escape, person.dialog("tour"))
+        await person.until(lambda: person.dialog("tour") is None, 5)
+
+    live(story)
+
+
+def test_a_crash_can_be_copied_with_its_details(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        def fail() -> None:
+            raise ZeroDivisionError("nobody caught this")
+
+        await person.act(lambda: person.desk.start(_failing(fail)))
+        await person.until(lambda: person.dialog("error"), 5)
+        box = person.dialog("error")
+        person.picture("crash")
+        await person.answer("error", "copy")
+        text = QApplication.clipboard().text()
+        assert "ZeroDivisionError: nobody caught this" in text and "in fail" in text and versions()[1] in text
+        assert box.isVisible()
+        await person.answer("error", "Close")
+
+    live(story)
+
+
+async def _failing(fail: Callable[[], None]) -> None:
+    fail()

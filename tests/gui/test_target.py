@@ -1,0 +1,120 @@
+"""Targets: only what they run is offered, what they cannot run is told, and one click mends it as one step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.deployment.targets import RUNTIMES, target
+from workbench.gui import legality
+from workbench.gui.tables.layers import FLOATING, INPUTS, SCHEME
+from workbench.planning.plan import KEEP
+from workbench.runtime.workspace import State, Workspace
+
+Q, K, V = (f"model.layers.0.self_attn.{part}_proj" for part in "qkv")
+UP = "model.layers.1.mlp.up_proj"
+
+
+def _state(name: str) -> State:
+    workspace = Workspace()
+    session = sessions.opened(sessions.summary(2))
+    plan = session.plan.assign([Q], weights="nf4-b64").assign([K, V], weights="int4-g128")
+    workspace.open(replace(session, plan=plan.assign([UP], weights="int3-g32-asym", inputs="int8-token")), None)
+    workspace.show_target(name)
+    return workspace.state
+
+
+def test_no_target_finds_nothing_and_offers_everything() -> None:
+    state = _state("")
+    assert legality.violations(state) == () and legality.repairs(state) == {}
+    assert "nf4-b64" in legality.weight_choices(state, [Q])
+
+
+@pytest.mark.parametrize("name", [runtime.name for runtime in RUNTIMES])
+def test_a_repaired_plan_breaks_nothing(name: str) -> None:
+    state = _state(name)
+    broken = {layer for one in legality.violations(state) for layer in one.layers}
+    assert {Q, UP} <= broken
+    workspace = Workspace()
+    assert state.session is not None
+    plan = state.session.plan
+    for layer, (weights, inputs) in legality.repairs(state).items():
+        plan = plan.assign([layer], weights=weights, inputs=inputs)
+    workspace.open(replace(state.session, plan=plan), None)
+    workspace.show_target(name)
+    assert legality.violations(workspace.state) == ()
+
+
+def test_the_nearest_scheme_has_the_nearest_bits() -> None:
+    state = _state("gguf")
+    found = legality.repairs(state)
+    assert found[UP][0] == "q3_k" and found[UP][1] is None
+    assert found[Q][0] in ("q4_0", "q4_k", "iq4_nl", "mxfp4-gguf")
+
+
+def test_choices_are_those_of_the_target() -> None:
+    state = _state("vllm")
+    names = legality.weight_choices(state, [UP])
+    facts = state.session.model.by_name[UP] if state.session else None
+    assert facts is not None and KEEP in names and "int4-g128" in names and "int3-g32-asym" not in names
+    assert legality.input_choices(state, [K]) == (None,)
+    chosen = target("vllm")
+    for name in names:
+        given = (None, *(one for one in legality.input_choices(replace(state, target="")) if one))
+        assert any(chosen.legal(facts, name, inputs) is None for inputs in given), name
+
+
+def test_a_person_chooses_a_target_and_repairs(live: Callable[..., None]) -> None:
+    state = _state("")
+
+    async def story(person: Person) -> None:
+        await person.open(state.session)
+        line = person.window.panels["plan"].target
+        assert line.told.text() == "no limits" and not line.repair_button.isVisible()
+        await person.act(lambda: line.box.setFocus())
+        at = line.box.findData("vllm")
+        for _ in range(at):
+            await person.press(Qt.Key.Key_Down, line.box)
+        await person.until(lambda: person.state.target == "vllm", 5)
+        await person.until(lambda: "cannot run" in line.told.text(), 5)
+        assert UP in line.told.toolTip()
+        await person.click(line.select_button)
+        assert {Q, UP} <= set(person.state.selection)
+        person.picture("violations")
+        before = person.state.session.plan
+        await person.click(line.repair_button)
+        assert person.state.undo_name.startswith("Repair ") and "vLLM" in person.state.undo_name
+        await person.until(lambda: line.told.text() == "runs the whole plan", 5)
+        person.picture("repaired")
+        await person.press(Qt.Key.Key_Z, person.window, control=True)
+        assert person.state.session.plan == before
+
+    live(story)
+
+
+def test_inputs_are_edited_in_the_tree_with_what_the_target_allows(live: Callable[..., None]) -> None:
+    session = sessions.opened(sessions.summary(2))
+    session = replace(session, plan=session.plan.assign([UP], weights="int8-channel"))
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await person.act(lambda: person.desk.workspace.show_target("vllm"))
+        panel = person.window.panels["layers"]
+        await person.act(lambda: person.desk.workspace.select([UP]))
+        for column, wanted, field in ((INPUTS, "int8-token", "inputs"), (SCHEME, "fp8-e4m3-channel", "weights")):
+            index = panel.model.index_of(UP, column)
+            await person.act(lambda index=index: (panel.view.setCurrentIndex(index), panel.view.edit(index)))
+            editor = panel.view.findChild(QComboBox)
+            names = [editor.itemText(row) for row in range(editor.count())]
+            assert wanted in names and "nf4-b64" not in names and (column == SCHEME) == (FLOATING not in names)
+            editor.setCurrentText(wanted)
+            await person.act(lambda editor=editor: editor.activated.emit(editor.currentIndex()))
+            assert getattr(person.state.assignments[UP], field) == wanted
+
+    live(story)

@@ -1,0 +1,157 @@
+"""Opening, saving, closing and exporting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtWidgets import QFileDialog
+
+from workbench.gui import dialogs, options, settings
+from workbench.gui.command_group import CommandGroup
+from workbench.models.layer import LayerKind
+from workbench.runtime import requests
+from workbench.storage.session import Session
+
+MODEL_FILES = "Models (*.safetensors *.pt2 *.py *.json *.gguf *.onnx *.pt *.pth);;All files (*)"
+SESSIONS = "Sessions (*.qwb)"
+DEMO = "demo:language-model"
+
+
+class FileCommands(CommandGroup):
+    """What the menu File does."""
+
+    def open_file(self) -> None:
+        """Choose a model's file and open it."""
+        self._choose("Open a model file", QFileDialog.FileMode.ExistingFile, MODEL_FILES)
+
+    def open_folder(self) -> None:
+        """Choose a model's folder and open it."""
+        self._choose("Open a model folder", QFileDialog.FileMode.Directory)
+
+    def open_session(self) -> None:
+        """Choose a session and open it."""
+        self._choose("Open a session", QFileDialog.FileMode.ExistingFile, SESSIONS)
+
+    def open_demo(self) -> None:
+        """Open the bundled language model."""
+        self.open_path(DEMO)
+
+    def open_path(self, path: str, **how: Any) -> None:
+        """Open a model or a session by its path, after asking about unsaved work."""
+        self.desk.start(self.opening(path, **how))
+
+    async def opening(self, path: str, **how: Any) -> bool:
+        """Open; returns whether the document is now the one at ``path``."""
+        if not await self.may_discard():
+            return False
+        session_file = Path(path).suffix == ".qwb"
+        request = requests.OpenSession(path=path) if session_file else requests.OpenModel(path=path, **how)
+        session = await self.desk.run(request, lambda: self.open_path(path, **how))
+        if session is None:
+            return False
+        self.desk.workspace.open(session, Path(path) if session_file else None)
+        self.desk.workspace.select(_first(session))
+        if not path.startswith("demo:"):
+            settings.remember(path)
+        self.desk.say(f"Opened {session.model.name}", _facts(session))
+        if session.model.non_finite:
+            self.desk.say("NaN or infinite weights", f"in {', '.join(session.model.non_finite)}", "warning")
+        return True
+
+    def save(self) -> None:
+        """Save to the session's file; ask for one if it has none."""
+        self.desk.start(self.saving())
+
+    def save_as(self) -> None:
+        """Ask for a file and save to it."""
+        self.desk.start(self.saving(ask=True))
+
+    async def saving(self, ask: bool = False) -> bool:
+        """Save; returns whether the session as it was is on disk."""
+        session, path = self._session, self.desk.workspace.state.path
+        if ask or path is None:
+            start = str(path) if path else f"{_file_name(session.model.name)}.qwb"
+            chosen = await dialogs.ask_path(
+                self.window, "Save the session", mode=QFileDialog.FileMode.AnyFile, filters=SESSIONS,
+                save=True, start=start, suffix="qwb",
+            )  # fmt: skip
+            if chosen is None:
+                return False
+            path = Path(chosen)
+        request = requests.SaveSession(session=session, path=str(path))
+        if await self.desk.run(request, self.save) is None:
+            return False
+        self.desk.workspace.saved(path, session)
+        settings.remember(path)
+        self.desk.say(f"Saved {path.name}")
+        return True
+
+    async def may_discard(self) -> bool:
+        """Ask about unsaved work; returns whether the document may go."""
+        state = self.desk.workspace.state
+        if state.session is None or not state.dirty:
+            return True
+        name = state.path.name if state.path else state.session.model.name
+        answer = await dialogs.ask_unsaved(self.window, name)
+        return await self.saving() if answer == "save" else answer == "discard"
+
+    def close(self) -> None:
+        """Close the document."""
+        self.desk.start(self._closing())
+
+    async def _closing(self) -> None:
+        if await self.may_discard():
+            self.desk.workspace.close()
+
+    def quit(self) -> None:
+        """Close the window."""
+        self.window.close()
+
+    def export(self) -> None:
+        """Ask for a kind and a place, and export the plan."""
+        self.desk.start(self._exporting())
+
+    async def _exporting(self) -> None:
+        kinds = options.exporters()
+        given = options.ExportOptions(kind=kinds[0][0])
+        form = await self._ask(given, "Export", options.EXPORT_TEXT, "Export", {"kind": kinds})
+        if form is None:
+            return
+        if not form.out.strip():
+            self.desk.show_error("Export", "Say where the file shall go.")
+            return
+        request = requests.Export(session=self._session, kind=form.kind, out=form.out)
+        paths = await self.desk.work(request)
+        if paths:
+            self.desk.say("Exported", ", ".join(paths))
+
+    def _choose(self, title: str, mode: QFileDialog.FileMode, filters: str = "") -> None:
+        async def choosing() -> None:
+            path = await dialogs.ask_path(self.window, title, mode=mode, filters=filters)
+            if path is not None:
+                await self.opening(path)
+
+        self.desk.start(choosing())
+
+
+def _first(session: Session) -> tuple[str, ...]:
+    """Return the layer to look at first: one that has inputs."""
+    layers = session.model.layers
+    named = [layer.name for layer in layers if layer.kind is not LayerKind.EMBEDDING] or [one.name for one in layers]
+    return tuple(named[:1])
+
+
+def _facts(session: Session) -> str:
+    from workbench.gui import quantities
+
+    model = session.model
+    reason = f"; {model.cannot_run}" if model.cannot_run else ""
+    return (
+        f"{quantities.plural(len(model.layers), 'layer')}, {quantities.count(model.parameters)} parameters, "
+        f"{quantities.data_size(model.nbytes)}{reason}"
+    )
+
+
+def _file_name(name: str) -> str:
+    return "".join(character if character.isalnum() or character in "-_." else "-" for character in name) or "session"

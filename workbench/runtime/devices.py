@@ -1,0 +1,52 @@
+"""What the engine can compute on, for a person to read."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.progress import Progress
+from workbench.runtime.model_cache import ModelCache
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListDevices:
+    """Name the engine's torch, its threads, the processor and every GPU; the response is one line for each."""
+
+    @property
+    def title(self) -> str:
+        return "List the devices"
+
+    def run(self, models: ModelCache, progress: Progress) -> tuple[str, ...]:
+        """Return the lines."""
+        return devices()
+
+
+def devices() -> tuple[str, ...]:
+    """Return one line for torch, the processor, and each GPU with its memory and compute capability."""
+    import torch
+
+    lines = [f"torch {torch.__version__}, {torch.get_num_threads()} compute threads"]
+    lines.append(f"CPU: {processor()}, {os.cpu_count()} cores")
+    for number in range(torch.cuda.device_count()):
+        facts = torch.cuda.get_device_properties(number)
+        lines.append(
+            f"GPU {number}: {facts.name}, {facts.total_memory / 1e9:.0f} GB, compute capability "
+            f"{facts.major}.{facts.minor}"
+        )
+    if not torch.cuda.device_count():
+        lines.append("GPU: none that torch can use")
+    return tuple(lines)
+
+
+def processor() -> str:
+    """Return the processor's name as the system tells it."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass  # no Linux
+    return platform.processor() or platform.machine()
