@@ -13,17 +13,21 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import gc
+import io
 import mmap
 import os
 import pickle
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+
+from workbench.runtime.columnar import ColumnarPickler
 
 SHARE_FROM = 64 * 1024
 """Bytes of large buffers from which on a message uses shared memory."""
@@ -31,11 +35,16 @@ SHARE_FROM = 64 * 1024
 LARGE = 4 * 1024
 """Bytes from which on a buffer counts as large."""
 
+MANY_OBJECTS = 10_000
+"""New objects in a message from which on the garbage collector is told to leave them alone."""
+
 ALIGNMENT = 64
 """Bytes to whose multiples buffers are aligned in the file."""
 
 PREFIX = "workbench-engine-"
 LOCK = "lock"
+
+Collect = Callable[[pickle.PickleBuffer], bool]
 
 
 class SharedFolder:
@@ -90,7 +99,11 @@ class Envelope:
         if self.file is None:
             return pickle.loads(self.body)
         view = _map(self.file)
-        return pickle.loads(self.body, buffers=[view[start : start + length] for start, length in self.spans])
+        with _uncollected():
+            body = pickle.loads(self.body, buffers=[view[start : start + length] for start, length in self.spans])
+            if gc.get_count()[0] > MANY_OBJECTS:
+                gc.freeze()  # a session lives long and is freed by its reference counts
+        return body
 
     def drop(self) -> None:
         """Free what the body holds without reading it."""
@@ -121,9 +134,10 @@ class Channel:
 
     def _encode(self, body: Any) -> tuple[bytes, str | None, tuple[tuple[int, int], ...]]:
         views: list[memoryview] = []
-        pickled = pickle.dumps(body, protocol=5, buffer_callback=_collector(views))
+        with _uncollected():
+            pickled = _pickled(body, _collector(views))
         if sum(view.nbytes for view in views) < SHARE_FROM:
-            return pickle.dumps(body, protocol=5) if views else pickled, None, ()
+            return _pickled(body) if views else pickled, None, ()
         with self._lock:
             self._count += 1
             name = str(self._folder / f"{self._side}-{self._count}")
@@ -132,10 +146,29 @@ class Channel:
         except OSError:  # the memory file system is full (64 MB in many containers): all through the pipe then
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name)
-            return pickle.dumps(body, protocol=5), None, ()
+            return _pickled(body), None, ()
 
 
-def _collector(views: list[memoryview]) -> Callable[[pickle.PickleBuffer], bool]:
+def _pickled(body: Any, collect: Collect | None = None) -> bytes:
+    stream = io.BytesIO()
+    ColumnarPickler(stream, protocol=5, buffer_callback=collect).dump(body)
+    return stream.getvalue()
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the cyclic garbage collector out of it: messages hold no cycles, and looking through what a large one is
+    made of would stop every thread of the window several times."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _collector(views: list[memoryview]) -> Collect:
     """Return pickle's buffer callback: collects large buffers, returns True for those that stay in the pickle."""
 
     def collect(buffer: pickle.PickleBuffer) -> bool:
