@@ -23,14 +23,14 @@ def config(bits: int) -> dict[str, Any]:
 
 
 def planned(bits: float) -> Work:
-    """Return the work of one row: ``bits`` with the scales, which ModelOpt does not count, paid for."""
+    """Return the work of one row, of ``bits`` per weight with the scales, which ModelOpt does not count."""
 
     def quantized(given: Given) -> Made:
         model = given.padded(GROUP)
         model.requires_grad_(True)
         data = [{"input_ids": batch} for batch in given.calibration.split(8)]
         model, _ = mtq.auto_quantize(
-            model, constraints={"effective_bits": bits - 16 / GROUP},
+            model, constraints={"effective_bits": _effective(model, bits - 16 / GROUP)},
             quantization_formats=[config(width) for width in (2, 3, 4, 5, 6, 8)], data_loader=data,
             forward_step=lambda network, batch: network(**batch, use_cache=False),
             loss_func=lambda output, batch: _loss(output.logits, batch["input_ids"]), disabled_layers=["*lm_head*"],
@@ -39,6 +39,13 @@ def planned(bits: float) -> Work:
         return Made(model=model.eval(), bits=mean_bits(model, {n: _bits(m) for n, m in linear(model)}))
 
     return quantized
+
+
+def _effective(model: Any, bits: float) -> float:
+    """Return what ModelOpt calls so: its mean over the head as well, which stays in 16 bits."""
+    head = model.lm_head.weight.numel()
+    weights = sum(module.weight.numel() for _, module in linear(model))
+    return (weights * bits + head * 16) / (weights + head)
 
 
 def _loss(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
