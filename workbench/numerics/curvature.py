@@ -26,13 +26,15 @@ class Curvature:
     ``rows`` float64 ``[rows]`` and ``columns`` float64 ``[columns]`` weigh the matrix view of the weight: for a linear
     layer diag G and diag A; for an embedding the share of tokens that use a row, and diag G at its output.  ``full`` is
     A, float32 ``[columns, columns]``, or None; for a convolution ``[groups, columns, columns]``, of the unfolded inputs
-    of each of its groups, which serve equal runs of rows.
+    of each of its groups, which serve equal runs of rows.  ``outputs`` is the whole G of a linear layer, ``E[d d^T]``
+    over drawn tokens, float32 ``[rows, rows]``, or None: GPTQ lets errors of different outputs cancel by it.
     """
 
     rows: np.ndarray
     columns: np.ndarray
     full: np.ndarray | None
     count: int
+    outputs: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if self.rows.ndim != 1 or self.columns.ndim != 1:
@@ -40,9 +42,13 @@ class Curvature:
         square = (self.columns.size, self.columns.size)
         if self.full is not None and (self.full.shape[-2:] != square or self.full.ndim not in (2, 3)):
             raise ValueError(f"full: expected a square matrix over {self.columns.size} columns; got {self.full.shape}")
+        if self.outputs is not None and self.outputs.shape != (self.rows.size, self.rows.size):
+            raise ValueError(
+                f"outputs: expected a square matrix over {self.rows.size} rows; got {self.outputs.shape}"
+            )
 
     def merge(self, other: Curvature) -> Curvature:
-        """Return the means over the tokens of both; the full matrix is kept if both have it."""
+        """Return the means over the tokens of both; whole matrices are kept if both have them."""
         if self.rows.shape != other.rows.shape or self.columns.shape != other.columns.shape:
             raise ValueError(
                 f"cannot merge the curvature of a {self.rows.size} x {self.columns.size} and of a "
@@ -50,19 +56,24 @@ class Curvature:
             )
         count = self.count + other.count
         share = other.count / count if count else 0.0
-        full = None
-        if self.full is not None and other.full is not None:
-            full = (self.full + (other.full - self.full) * np.float32(share)).astype(np.float32)
         return Curvature(
             rows=self.rows + (other.rows - self.rows) * share,
             columns=self.columns + (other.columns - self.columns) * share,
-            full=full,
+            full=_mean(self.full, other.full, share),
             count=count,
+            outputs=_mean(self.outputs, other.outputs, share),
         )
 
     def importance(self) -> tuple[np.ndarray, np.ndarray]:
         """Return ``rows`` float32 ``[rows, 1]`` and ``columns`` float32 ``[1, columns]``; their product weighs D**2."""
         return self.rows.astype(np.float32)[:, None], self.columns.astype(np.float32)[None]
+
+
+def _mean(one: np.ndarray | None, other: np.ndarray | None, share: float) -> np.ndarray | None:
+    """Return the mean of which ``other`` has ``share``, float32; None unless both are known."""
+    if one is None or other is None:
+        return None
+    return np.asarray(one + (other - one) * np.float32(share), dtype=np.float32)
 
 
 def predicted_loss(difference: torch.Tensor, curvature: Curvature) -> float:
@@ -86,14 +97,24 @@ def predicted_loss(difference: torch.Tensor, curvature: Curvature) -> float:
 
 
 def predicted_loss_full(difference: torch.Tensor, curvature: Curvature) -> float:
-    """Return ``1/2 * sum_i rows_i (D A D^T)_ii``, nats per token, with the full A: right for correlated errors too."""
+    """Return ``1/2 * sum_ik G_ik (D A D^T)_ik``, nats per token, with the full A: right for correlated errors too.
+
+    ``G_ii`` is ``rows_i``; beside the diagonal, where ``outputs`` is known, G has the correlations of ``outputs``, which
+    matter where errors of different outputs were made to cancel.
+    """
     import torch
 
     _check(difference, curvature)
     if curvature.full is None:
         raise ValueError("the full second moment of the inputs was not collected; use predicted_loss")
     weights = torch.from_numpy(curvature.rows).to(difference.device)
-    return 0.5 * float(output_energy(difference, torch.from_numpy(curvature.full)) @ weights)
+    full = torch.from_numpy(curvature.full)
+    if curvature.outputs is None or full.dim() > 2:
+        return 0.5 * float(output_energy(difference, full) @ weights)
+    outputs = torch.from_numpy(curvature.outputs).to(difference.device)
+    unit = (weights / outputs.diagonal().double().clamp_min(torch.finfo(torch.float64).tiny)).sqrt().float()
+    scaled = difference.detach().float() * unit[:, None]
+    return 0.5 * float(((outputs @ scaled) * (scaled @ full.to(difference.device))).sum(dtype=torch.float64))
 
 
 def output_energy(matrix: torch.Tensor, full: torch.Tensor) -> torch.Tensor:

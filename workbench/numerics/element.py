@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     import torch
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """The layout of an element that is a small binary number, as compiled kernels take it.
+
+    ``mantissa_bits`` stored bits of the mantissa, the least normal number being ``2**(1 - bias)``.  A code is sign,
+    exponent and mantissa, or with ``complement`` the two's complement of whole steps of ``2**-mantissa_bits``.
+    """
+
+    mantissa_bits: int
+    bias: int
+    complement: bool = False
 
 
 class Element(ABC):
@@ -43,6 +57,11 @@ class Element(ABC):
     @abstractmethod
     def shiftable(self) -> bool:
         """Whether codes are evenly spaced, so that a zero point can shift them."""
+
+    @property
+    def binary(self) -> Binary | None:
+        """The layout if the element is a small binary number, else None."""
+        return None
 
     @abstractmethod
     def table(self) -> np.ndarray:

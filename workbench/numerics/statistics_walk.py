@@ -24,17 +24,21 @@ PIECE = 1 << 18
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Piece:
-    """The columns ``left`` to ``right`` of ``values`` ``[rows, columns]``, and the place of its result."""
+    """The columns ``left`` to ``right`` of ``values`` ``[rows, columns]``, and the place of its result.
+
+    Pieces of one ``run`` hold the same rows, and no channel lies in two of them.
+    """
 
     values: np.ndarray
     left: int
     right: int
     number: int
+    run: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Parts:
-    """What each piece gave: ``low`` to ``squares`` ``[pieces, channels]``, ``counts`` uint32 ``[pieces, 4, 2048]``."""
+    """What was found: ``low`` to ``squares`` ``[runs, channels]``, ``counts`` uint32 ``[pieces, 4, 2048]``."""
 
     exponent: np.ndarray
     low: np.ndarray
@@ -45,18 +49,19 @@ class _Parts:
     inner: int
 
     @classmethod
-    def empty(cls, pieces: int, channels: int, inner: int) -> _Parts:
+    def empty(cls, pieces: list[_Piece], channels: int, inner: int) -> _Parts:
+        runs = pieces[-1].run + 1
         return cls(
-            exponent=np.full(pieces, LOWEST_EXPONENT), low=np.full((pieces, channels), np.inf, np.float32),
-            high=np.full((pieces, channels), -np.inf, np.float32), sums=np.zeros((pieces, channels)),
-            squares=np.zeros((pieces, channels)), counts=np.zeros((pieces, 4, BINS), np.uint32), inner=inner,
+            exponent=np.full(len(pieces), LOWEST_EXPONENT), low=np.full((runs, channels), np.inf, np.float32),
+            high=np.full((runs, channels), -np.inf, np.float32), sums=np.zeros((runs, channels)),
+            squares=np.zeros((runs, channels)), counts=np.zeros((len(pieces), 4, BINS), np.uint32), inner=inner,
         )  # fmt: skip
 
     def observe(self, piece: _Piece) -> None:
-        i = piece.number
+        i, run = piece.number, piece.run
         self.exponent[i] = observe_columns(
-            piece.values, piece.left, piece.right, self.inner, LOWEST_EXPONENT, self.low[i], self.high[i],
-            self.sums[i], self.squares[i], self.counts[i],
+            piece.values, piece.left, piece.right, self.inner, LOWEST_EXPONENT, self.low[run], self.high[run],
+            self.sums[run], self.squares[run], self.counts[i],
         )  # fmt: skip
 
     def histogram(self) -> tuple[int, np.ndarray]:
@@ -79,8 +84,8 @@ def walk(tensor: torch.Tensor, axis: int) -> tuple[LayerStatistics, np.ndarray] 
     shape = tensor.shape
     outer, channels, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
     values = tensor.to(torch.float32).contiguous().numpy().reshape(outer, channels * inner)
-    pieces = list(_pieces(values))
-    parts = _Parts.empty(len(pieces), channels, inner)
+    pieces = list(_pieces(values, inner))
+    parts = _Parts.empty(pieces, channels, inner)
     _run(parts, pieces)
     if (parts.exponent == NOT_FINITE).any():
         return None
@@ -94,24 +99,25 @@ def walk(tensor: torch.Tensor, axis: int) -> tuple[LayerStatistics, np.ndarray] 
     return found, squares
 
 
-def _pieces(values: np.ndarray) -> Iterator[_Piece]:
-    """Cut ``[rows, columns]`` into runs of rows, wide ones into runs of columns too.
+def _pieces(values: np.ndarray, inner: int) -> Iterator[_Piece]:
+    """Cut ``[rows, channels * inner]`` into runs of rows, and those into whole channels.
 
     Several short rows make one long one; its channels repeat.
     """
-    number, columns = 0, values.shape[1]
+    number, run, columns = 0, 0, values.shape[1]
     fold = max(WIDTH // columns, 1)
     whole = len(values) // fold
     if whole * fold < len(values):
-        yield _Piece(values[whole * fold :], 0, columns, number)
-        number += 1
+        yield _Piece(values[whole * fold :], 0, columns, number, run)
+        number, run = number + 1, run + 1
     values, columns = values[: whole * fold].reshape(whole, fold * columns), fold * columns
-    across = min(columns, max(PIECE // max(len(values), 1) // WIDTH, 4) * WIDTH)
-    down = max(PIECE // across // 4 * 4, 4)
+    across = columns if fold > 1 else -(-max(PIECE // max(whole, 1), 4 * WIDTH) // inner) * inner
+    down = max(PIECE // min(across, columns) // 4 * 4, 4)
     for top in range(0, len(values), down):
         for left in range(0, columns, across):
-            yield _Piece(values[top : top + down], left, min(left + across, columns), number)
+            yield _Piece(values[top : top + down], left, min(left + across, columns), number, run)
             number += 1
+        run += 1
 
 
 def _run(parts: _Parts, pieces: list[_Piece]) -> None:

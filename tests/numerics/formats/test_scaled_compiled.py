@@ -33,6 +33,11 @@ NAMES = (
     "fp6-e3m2-g32",
     "fp8-e4m3fnuz-tensor",
     "fp4-e2m1-channel",
+    "fp8-e4m3-channel",
+    "fp8-e5m2-g32",
+    "fp8-e5m2fnuz-g33-sbf16",
+    "fp6-e2m3-channel-sfp16",
+    "mxfp6-e2m3",
     "nf4-b64",
     "nf4-b64-dq",
     "fp4-bnb-b7",
@@ -97,7 +102,17 @@ def test_they_give_the_same_bytes(
 
 
 @pytest.mark.parametrize(
-    "name", ["int4-g32", "int4-channel-asym", "int4-g64-asym-zfp16", "int8-tensor", "nf4-b64", "mxfp4"]
+    "name",
+    [
+        "int4-g32",
+        "int4-channel-asym",
+        "int4-g64-asym-zfp16",
+        "int8-tensor",
+        "nf4-b64",
+        "mxfp4",
+        "fp8-e4m3-g128",
+        "mxint8",
+    ],
 )
 def test_weights_outside_the_fitted_range(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """GPTQ rounds what it never fitted: far beyond, infinite, or NaN, which round keeps and encode refuses."""

@@ -32,6 +32,8 @@ class Context:
     - ``cross_moment``: ``E[x x'^T]`` of the original inputs ``x`` and the present ones ``x'``, of the same shape;
       ``second_moment`` is then that of ``x'``.
     - ``rows``: >= 0, ``[rows]``, weighs the squared error of each output where rows share a scale.
+    - ``outputs``: ``G = E[d d^T]`` of the gradients at the layer's outputs, float32 ``[rows, rows]``: what errors of
+      two outputs do to the model together.
     - ``samples``: how many inputs the second moment is the mean of, if known.
     - ``seed`` for algorithms that draw.
     """
@@ -40,6 +42,7 @@ class Context:
     second_moment: torch.Tensor | None = None
     cross_moment: torch.Tensor | None = None
     rows: torch.Tensor | None = None
+    outputs: torch.Tensor | None = None
     samples: int | None = None
     seed: int = 0
 

@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.numerics.algorithms.algorithm import Context, Need, Rounded
+from workbench.numerics.algorithms.coupled import descend_coupled
 from workbench.numerics.algorithms.hessian import Hessian, hessian
 from workbench.numerics.algorithms.parameter_parts import is_plain, join_columns, stack_rows, take_rows, unit_width
 from workbench.numerics.algorithms.range_search import Errors, best_ranges
@@ -83,7 +84,13 @@ class Gptq:
             found = _static(weight, curved, scheme, context.rows)
         else:
             found = _progressive(weight, curved, scheme, width, self.trials)
-        return _descend(weight, curved, scheme, found, self.sweeps)
+        found = _descend(weight, curved, scheme, found, self.sweeps)
+        if context.outputs is None or curved.groups > 1:
+            return found
+        values = descend_coupled(
+            weight, found.values, scheme, found.parameters, curved.matrix[0], context.outputs, self.sweeps
+        )
+        return Rounded(parameters=found.parameters, values=values)
 
 
 def _target(weight: torch.Tensor, curved: Hessian, moment: torch.Tensor, cross_moment: torch.Tensor) -> torch.Tensor:

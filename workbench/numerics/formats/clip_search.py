@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 Snap = Callable[["torch.Tensor", int, Affine], "torch.Tensor"]
-"""From float32 ``[rows, columns]``, the columns of a group and parameters ``[rows, groups, 1]`` to the values at scale 1,
+"""From float32 ``[rows, columns]``, the columns of a group and parameters ``[rows, groups, 1]`` to values at scale 1,
 ``[rows, groups, width]``."""
 
 

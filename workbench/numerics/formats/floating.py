@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.numerics.element import Element
+from workbench.numerics.element import Binary, Element
 from workbench.numerics.formats.scaled_family import ScaledFamily
 
 if TYPE_CHECKING:
@@ -60,6 +60,11 @@ class FloatElement(Element):
     def shiftable(self) -> bool:
         """Unevenly spaced: no zero point."""
         return False
+
+    @property
+    def binary(self) -> Binary:
+        """Mantissa and bias."""
+        return Binary(self.mantissa_bits, self.bias)
 
     @property
     def smallest_normal(self) -> float:

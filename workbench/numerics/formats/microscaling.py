@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.numerics.element import Element
+from workbench.numerics.element import Binary, Element
 from workbench.numerics.formats.affine import Affine, Rule
 from workbench.numerics.formats.floating import (
     FP4_E2M1,
@@ -56,6 +56,7 @@ class MxInt8Element(Element):
     lowest: float = -2.0
     highest: float = 127 / 64
     shiftable: bool = False
+    binary: Binary = Binary(mantissa_bits=6, bias=1, complement=True)
 
     def table(self) -> np.ndarray:
         """Return float32 ``[256]``: the signed byte over 64."""

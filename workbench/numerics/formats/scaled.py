@@ -229,7 +229,7 @@ class ScaledScheme(Scheme):
 
     def _compiled(self, weight: torch.Tensor) -> bool:
         """Return whether ``weight`` is large enough for the compiled kernels, and of a kind that they know."""
-        known = self.element.shiftable or self.element.bits <= 4
+        known = self.element.shiftable or self.element.bits <= 4 or self.element.binary is not None
         return known and weight.numel() >= COMPILED_FROM and weight.device.type == "cpu"
 
     def _scale_arrays(self, parameters: Parameters, cut: Grid) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Between torch matrices and the compiled kernels of elements with a table; see ``scaled_compiled``."""
+"""Between torch matrices and the kernels of small floats and of elements with a table; see ``scaled_compiled``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.numerics.element import Element
-from workbench.numerics.formats import output_memory, table_kernels
+from workbench.numerics.formats import float_kernels, output_memory, table_kernels
 from workbench.numerics.formats.bands import in_parallel
 from workbench.numerics.formats.scaled_compiled import plain
 from workbench.numerics.packing import packed_width
@@ -48,14 +48,17 @@ def encode(weight: torch.Tensor, parameters: Parameters, element: Element) -> tu
     """Return packed codes, uint8 ``[rows, packed width]``, and how many weights are NaN."""
     rows, columns = weight.shape
     scale, width = parameters.scale.contiguous().numpy(), min(parameters.width, columns)
-    limits, _, ranked = ranks(element)
     packed = np.empty((rows, packed_width(columns, element.bits)), np.uint8)
-    bad = []
+    binary, ends, bad = element.binary, (np.float32(element.lowest), np.float32(element.highest)), []
 
     def task(part: slice) -> None:
-        band = scale[part] if scale.shape[0] > 1 else scale
-        tile = plain(weight[part])
-        bad.append(table_kernels.encode(tile, width, band, limits, ranked, element.bits, packed[part]))
+        tile, band = plain(weight[part]), scale[part] if scale.shape[0] > 1 else scale
+        if binary is None:
+            limits, _, ranked = ranks(element)
+            bad.append(table_kernels.encode(tile, width, band, limits, ranked, element.bits, packed[part]))
+        else:
+            layout = (binary.mantissa_bits, binary.bias, binary.complement)
+            bad.append(float_kernels.encode(tile, width, band, *layout, *ends, element.bits, packed[part]))
 
     in_parallel(task, row_tiles(rows, columns))
     return packed, sum(bad)
@@ -83,12 +86,16 @@ def rounded(weight: torch.Tensor, parameters: Parameters, element: Element) -> t
 
     rows, columns = weight.shape
     scale, width = parameters.scale.contiguous().numpy(), min(parameters.width, columns)
-    limits, values, _ = ranks(element)
+    binary, ends = element.binary, (np.float32(element.lowest), np.float32(element.highest))
     out = output_memory.uninitialised(rows, columns)
 
     def task(part: slice) -> None:
-        band = scale[part] if scale.shape[0] > 1 else scale
-        table_kernels.round_to(plain(weight[part]), width, band, limits, values, out[part])
+        tile, band = plain(weight[part]), scale[part] if scale.shape[0] > 1 else scale
+        if binary is None:
+            limits, values, _ = ranks(element)
+            table_kernels.round_to(tile, width, band, limits, values, out[part])
+        else:
+            float_kernels.round_to(tile, width, band, binary.mantissa_bits, binary.bias, *ends, out[part])
 
     in_parallel(task, row_tiles(rows, columns))
     return torch.from_numpy(out)
