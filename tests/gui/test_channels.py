@@ -7,12 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from PySide6.QtCore import Qt
 from scipy import stats
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.gui.channels import outliers, pooled
+from workbench.gui.channels import by_channel, outliers, pooled
 from workbench.gui.plots.agreement import rank_agreement
+from workbench.models.layer import LayerKind
 
 LAYER = "model.layers.0.mlp.up_proj"
 
@@ -82,3 +84,39 @@ def test_predicted_against_measured(live: Callable[..., None]) -> None:
         person.picture("agreement")
 
     live(story)
+
+
+def test_errors_by_channel_of_the_brush(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.window.commands.open_path("demo:digits-classifier"))
+        await person.until(lambda: person.state.session is not None)
+        linear = [layer.name for layer in person.state.session.model.layers if layer.kind is LayerKind.LINEAR]
+        await person.act(lambda: person.desk.workspace.select(linear[-1:]))
+        await person.act(lambda: person.desk.assign(linear, weights="int3-g32-asym"))
+        await person.act(lambda: person.window.show_panel("channels"))
+        panel = person.window.panels["channels"]
+        assert "of the error" not in panel.brush.text()
+        await person.press(Qt.Key.Key_Space, panel.errors)
+        await person.until(lambda: "of the error" in panel.brush.text())
+        count = panel.plot._statistics.channels
+        await person.act(lambda: panel.plot.region.setRegion((-0.5, count - 0.5)))
+        assert panel.brush.text().endswith("100.00 % of the error")
+        assert panel.listed.currentText() == "In the region" and panel.table.records.rowCount() == count
+        assert sum(one.error for one in panel.table.records.records) == pytest.approx(1)
+        person.picture("errors")
+        await person.press(Qt.Key.Key_Up, panel.listed)
+        for row in range(panel.table.records.rowCount()):
+            place = panel.table.visualRect(panel.table.records.index(row, 0)).center()
+            await person.click(panel.table.viewport(), place)
+            number = panel.table.records.record(row).number
+            assert panel.plot.chosen == (number, number)
+            break
+        await person.act(lambda: person.desk.assign(linear, weights="int4-g32-asym"))
+        assert "of the error" not in panel.brush.text(), "the errors belong to another plan"
+
+    live(story)
+
+
+def test_errors_of_columns_become_those_of_channels() -> None:
+    assert by_channel(np.arange(6.0), 3).tolist() == [1, 5, 9]
+    assert by_channel(np.arange(6.0), 4) is None

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QWheelEvent
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
 from workbench.gui.panels.distributions import MANY, OVERLAY
 from workbench.gui.range_line import range_of
+from workbench.models.layer import LayerKind
+from workbench.planning.plan import KEEP
+from workbench.runtime.requests import Calibrate
 
 Q_PROJ = "model.layers.0.self_attn.q_proj"
 
@@ -64,3 +70,110 @@ def test_formats_stand_on_the_axis_and_layers_are_compared(live: Callable[..., N
         assert person.state.selection == (names[3],)
 
     live(story)
+
+
+def _small_model(person: Person) -> object:
+    return person.window.commands.open_path("demo:digits-classifier")
+
+
+async def _calibrated(person: Person) -> str:
+    """Open the bundled classifier, calibrate it, and select its last linear layer, which is returned."""
+    await person.act(lambda: _small_model(person))
+    await person.until(lambda: person.state.session is not None)
+    request = Calibrate(session=person.state.session, data="demo:digits-classifier", samples=64)
+    await person.act(lambda: person.desk.submit(request))
+    await person.until(lambda: person.state.session.calibration is not None)
+    linear = [layer.name for layer in person.state.session.model.layers if layer.kind is LayerKind.LINEAR]
+    await person.act(lambda: person.desk.workspace.select(linear[-1:]))
+    return linear[-1]
+
+
+def test_dragging_shows_error_and_predicted_loss(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        layer = await _calibrated(person)
+        panel = person.window.panels["distributions"]
+        assert "predicted loss" not in panel.figures.text()
+        before = range_of(person.state.session, layer, "input")
+        await person.type(panel.high, f"{before.high / 2:.5g}")
+        await person.press(Qt.Key.Key_Return, panel.high)
+        await person.until(lambda: "predicted loss" in panel.figures.text())
+        half = panel.figures.text()
+        loss = float(half.split("predicted loss ")[1].split(" nats")[0])
+        squared = float(half.split("error ")[1].split(" ")[0]) ** 2
+        weight = dict(_weights())[layer]
+        held = person.state.session.curvature[layer]
+        outputs = np.diag(held.rows)
+        if held.outputs is not None:
+            unit = np.sqrt(held.rows / np.diag(held.outputs))
+            outputs = held.outputs * unit * unit[:, None]
+        expected = 0.5 * float((outputs * (weight @ weight.T)).sum()) * squared
+        assert loss == pytest.approx(expected, rel=0.02)
+        await person.press(Qt.Key.Key_Z, person.window, control=True)
+        assert panel.figures.text() != half and "predicted loss" in panel.figures.text()
+
+    live(story)
+
+
+def _weights() -> list[tuple[str, np.ndarray]]:
+    from workbench.runtime import tasks
+
+    model = tasks.open("demo:digits-classifier", trust=True)
+    linear = [layer.name for layer in model.summary.layers if layer.kind is LayerKind.LINEAR]
+    return [(name, model.weight(name).double().numpy()) for name in linear]
+
+
+def test_what_the_plan_makes_of_a_layer_is_laid_over_it(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        layer = await _calibrated(person)
+        panel = person.window.panels["distributions"]
+        await person.act(lambda: person.desk.assign([layer], weights="int3-g32-asym"))
+        await person.click(panel.compared)
+        await person.until(lambda: panel.plots["weight"]._others)
+        ((name, rounded),) = panel.plots["weight"]._others
+        assert name == "int3-g32-asym"
+        original = person.state.session.statistics[layer, "weight"]
+        assert rounded.count == original.count and not rounded.equals(original)
+        assert rounded.minimum >= original.minimum - 0.1 and not panel.plots["input"]._others
+        person.picture("before-after")
+        await person.act(lambda: person.desk.assign([layer], weights=KEEP))
+        await person.until(lambda: panel.after.of(layer) is not None)
+        assert panel.after.of(layer).rounded is None and not panel.plots["weight"]._others
+
+    live(story)
+
+
+def test_zooming_side_by_side_and_linked(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        names = [layer.name for layer in person.state.session.model.layers[1:5]]
+        await person.act(lambda: person.desk.workspace.select(names))
+        panel = person.window.panels["distributions"]
+        await person.click(panel.linked)
+        plot, other = panel.plots["weight"], panel.plots["output"]
+        view = plot.item.getViewBox()
+        middle = plot.mapFromScene(view.mapViewToScene(view.viewRect().center()))
+        await person.act(lambda: _wheel(plot.viewport(), middle))
+        parts = [[(end - each.span[0]) / (each.span[1] - each.span[0]) for end in each.item.viewRange()[0]]
+                 for each in (plot, other)]  # fmt: skip
+        assert parts[0][1] - parts[0][0] < 0.95 and parts[0] == pytest.approx(parts[1])
+        await person.act(lambda: (panel.view.setCurrentText(MANY), panel.view.activated.emit(2)))
+        many = panel.multiples
+        whole = many.span
+        await person.act(lambda: _wheel(many, many.rect_of(1).center()))
+        assert many.span[1] - many.span[0] == pytest.approx(0.8 * (whole[1] - whole[0]))
+        await person.press(Qt.Key.Key_Right, many)
+        assert many.span[0] > whole[0]
+        person.picture("zoomed")
+        await person.press(Qt.Key.Key_0, many)
+        assert many.span == whole
+
+    live(story)
+
+
+def _wheel(widget: QWidget, spot: QPoint) -> None:
+    place, nothing = QPointF(spot), Qt.MouseButton.NoButton
+    event = QWheelEvent(
+        place, QPointF(widget.mapToGlobal(spot)), QPoint(), QPoint(0, 120), nothing, Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QApplication.sendEvent(widget, event)

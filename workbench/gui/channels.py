@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,12 +15,13 @@ FACTOR = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channel:
-    """One channel's extremes, and its largest magnitude over the median channel's."""
+    """One channel's extremes, largest magnitude over the median channel's, and share of the error (NaN: unknown)."""
 
     number: int
     low: float
     high: float
     times: float
+    error: float = math.nan
 
 
 def typical(statistics: LayerStatistics) -> float:
@@ -28,23 +30,42 @@ def typical(statistics: LayerStatistics) -> float:
     return float(np.median(held)) if held.size else 0.0
 
 
-def outliers(statistics: LayerStatistics, factor: float = FACTOR) -> tuple[Channel, ...]:
+def outliers(
+    statistics: LayerStatistics, factor: float = FACTOR, errors: np.ndarray | None = None
+) -> tuple[Channel, ...]:
     """Return the channels of at least ``factor`` times the median magnitude, largest first."""
     middle = typical(statistics)
     if middle <= 0:
         return ()
     times = statistics.channel_absmax.astype(np.float64) / middle
     found = np.flatnonzero(times >= factor)
-    return tuple(channel(statistics, int(number)) for number in found[np.argsort(-times[found], kind="stable")])
+    order = found[np.argsort(-times[found], kind="stable")]
+    return tuple(channel(statistics, int(number), middle, errors) for number in order)
 
 
-def channel(statistics: LayerStatistics, number: int) -> Channel:
-    """Return one channel's record."""
+def brushed(
+    statistics: LayerStatistics, first: int, last: int, errors: np.ndarray | None = None
+) -> tuple[Channel, ...]:
+    """Return the channels from ``first`` to ``last``, both included."""
     middle = typical(statistics)
+    return tuple(channel(statistics, number, middle, errors) for number in range(first, last + 1))
+
+
+def channel(statistics: LayerStatistics, number: int, middle: float, errors: np.ndarray | None = None) -> Channel:
+    """Return one channel's record; ``middle`` is the :func:`typical` magnitude."""
     return Channel(
         number=number, low=float(statistics.channel_minimum[number]), high=float(statistics.channel_maximum[number]),
         times=float(statistics.channel_absmax[number]) / middle if middle else float("nan"),
+        error=float("nan") if errors is None else float(errors[number]),
     )  # fmt: skip
+
+
+def by_channel(errors: np.ndarray, channels: int) -> np.ndarray | None:
+    """Return errors of a matrix's columns summed over each channel's run of them; None where they do not divide."""
+    if not channels or errors.size % channels:
+        return None
+    summed: np.ndarray = errors.reshape(channels, -1).sum(axis=1)
+    return summed
 
 
 def pooled(low: np.ndarray, high: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QSizePo
 
 from workbench.errors import WorkbenchError
 from workbench.gui import quantities
+from workbench.gui.after import GainCache
 from workbench.gui.desk import Desk
 from workbench.gui.plots.histogram import METHOD_LABELS
 from workbench.numerics.formats import parse_scheme
@@ -35,6 +36,8 @@ class RangeLine(QWidget):
         super().__init__()
         self._desk = desk
         self.layer, self.tap = "", "input"
+        self._gains = GainCache(desk, self._gain_known)
+        self._shown: tuple[float, float] | None = None
         self.taps = QComboBox()
         self.taps.setAccessibleName("Tensor whose range is shown")
         self.taps.setToolTip("Whose range the numbers are: dragging a line in a plot chooses it too")
@@ -75,6 +78,7 @@ class RangeLine(QWidget):
     def follow(self, tap: str, low: float, high: float) -> None:
         """Show the numbers of a range that is being dragged."""
         self.show_tap(tap)
+        self._weigh()
         self._show_numbers(min(low, 0.0), max(high, 0.0))
 
     def take(self, tap: str, low: float, high: float) -> None:
@@ -111,19 +115,32 @@ class RangeLine(QWidget):
     def _show_numbers(self, low: float, high: float) -> None:
         self.low.setText(f"{low:.5g}")
         self.high.setText(f"{high:.5g}")
+        self._shown = low, high
         quality = self._quality(low, high)
         if quality is None:
             self.figures.setText("")
             return
         look = f" · {LOOKS[self.tap]}" if self.tap in LOOKS else ""
         self.figures.setText(
-            f"clips {quantities.share(quality.clipped)} · SQNR {quantities.number(quality.sqnr_db)} dB "
-            f"as {self._scheme()}{look}"
+            f"clips {quantities.share(quality.clipped)} · error {quantities.number(quality.mean_squared_error**0.5)} · "
+            f"SQNR {quantities.number(quality.sqnr_db)} dB{self._loss(quality)} as {self._scheme()}{look}"
         )
         self.figures.setToolTip(
-            f"Share of the {self.tap}s outside the range, and the ratio of signal to quantization noise in decibels; "
-            f"higher is better{look}"
+            f"Share of the {self.tap}s outside the range; root mean square of the rounding error, in the tensor's own "
+            "unit; ratio of signal to quantization noise in decibels, higher is better; predicted loss of rounding "
+            f"this input alone, in nats per token, lower is better{look}"
         )
+
+    def _loss(self, quality: RangeQuality) -> str:
+        """Return the predicted loss of rounding the layer's input so, as words; empty where it is not known (yet)."""
+        if self.tap != "input":
+            return ""
+        gain = self._gains.of(self.layer)
+        return "" if gain is None else f" · predicted loss {quantities.number(gain * quality.mean_squared_error)} nats"
+
+    def _gain_known(self) -> None:
+        if self._shown is not None and self.tap == "input" and self.low.isEnabled():
+            self._show_numbers(*self._shown)
 
     # ---------------------------------------------------------------- what is known
 
@@ -186,7 +203,13 @@ class RangeLine(QWidget):
         if found is not None:
             self._desk.set_range(self.layer, self.tap, found)
 
+    def _weigh(self) -> None:
+        """Find out what an error in the input costs, as soon as a person changes its range."""
+        if self.tap == "input":
+            self._gains.ask(self.layer)
+
     def _take(self, low: float, high: float) -> None:
+        self._weigh()
         quality = self._quality(low, high)
         new = Range(low=low, high=high, method="manual", clipped=quality.clipped if quality else 0.0)
         self._desk.set_range(self.layer, self.tap, new)

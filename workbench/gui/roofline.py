@@ -77,7 +77,7 @@ class PlanTime:
 def plan_time(
     summary: ModelSummary, assignments: Mapping[str, Assignment], timings: Sequence[Timing], batch: int
 ) -> PlanTime | None:
-    """Sum a plan's kernel times at a batch size; ``missing`` counts layers whose scheme was not timed; None without any."""
+    """Sum a plan's kernel times at a batch size (``missing``: layers whose scheme was not timed); None without any."""
     if not any(one.batch == batch for one in timings):
         return None
     times = MeasuredTimes.from_timings(timings, batch)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy, QSplitter
+import math
+
+import numpy as np
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QSplitter
 
 from workbench.gui import quantities
-from workbench.gui.channels import FACTOR, outliers
+from workbench.gui.channels import FACTOR, brushed, by_channel, outliers
 from workbench.gui.desk import Desk
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.channel_bars import ChannelBars
@@ -14,6 +17,7 @@ from workbench.gui.range_line import statistics_of
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
 from workbench.numerics.statistics import LayerStatistics
+from workbench.runtime.channel_errors import FindChannelErrors
 from workbench.runtime.workspace import State
 from workbench.storage.session import TAPS
 
@@ -23,7 +27,15 @@ FIELDS = (
     Field(title="Greatest", text=lambda one: quantities.number(one.high), numeric=True, key=lambda one: one.high),
     Field(title="× median", text=lambda one: f"{one.times:.1f}", numeric=True, key=lambda one: one.times,
           tip="Largest magnitude over the median channel's; such channels force a scale on all others"),
+    Field(title="Error", text=lambda one: quantities.NONE if math.isnan(one.error) else quantities.share(one.error),
+          numeric=True, key=lambda one: -1.0 if math.isnan(one.error) else one.error,
+          tip="Share of the layer's predicted loss that comes from rounding this channel's weights"),
 )  # fmt: skip
+
+
+OUTLIERS, BRUSHED = "Outliers", "In the region"
+MOST = 1000
+"""Channels of a region that are listed."""
 
 
 class ChannelsPanel(Panel):
@@ -43,11 +55,11 @@ class ChannelsPanel(Panel):
             label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.plot = ChannelBars(colours)
         self.plot.brushed.connect(self._brushed)
-        self.table = RecordsView("Outlier channels", FIELDS)
+        self.table = RecordsView("Outlier or brushed channels", FIELDS)
         self.table.setMinimumWidth(120)
-        top, splitter = QHBoxLayout(), QSplitter(Qt.Orientation.Horizontal)
-        top.addWidget(self.tap)
-        top.addWidget(self.figure, 1)
+        self.table.clicked.connect(self._go_to)
+        self.table.activated.connect(self._go_to)
+        top, splitter = self._top_line(), QSplitter(Qt.Orientation.Horizontal)
         splitter.addWidget(self.plot)
         splitter.addWidget(self.table)
         splitter.setStretchFactor(0, 3)
@@ -57,6 +69,8 @@ class ChannelsPanel(Panel):
         layout.addWidget(splitter, 1)
         layout.addWidget(self.brush)
         self._statistics: LayerStatistics | None = None
+        self._errors: np.ndarray | None = None
+        self._of: tuple[object, ...] = ()
         self.setFocusProxy(self.plot)
 
     def redraw(self, old: State, new: State) -> None:
@@ -78,6 +92,7 @@ class ChannelsPanel(Panel):
         tap, layer = self.tap.currentData(), state.selection[0]
         statistics = statistics_of(state.session, layer, tap)
         self.say_empty("")
+        self._forget_errors(state, layer, tap)
         if statistics is self._statistics and statistics is not None:
             return
         self._statistics = statistics
@@ -91,8 +106,37 @@ class ChannelsPanel(Panel):
                 f"{quantities.plural(len(found), 'outlier')} of at least {FACTOR:g} × the median"
             )
         self.plot.show_channels(statistics, found)
-        self.table.show_records(found)
-        self.table.setVisible(bool(found))
+        self.listed.setCurrentIndex(0)
+        self._list()
+
+    def _top_line(self) -> QHBoxLayout:
+        self.listed = QComboBox()
+        self.listed.setAccessibleName("Which channels are listed")
+        self.listed.setToolTip("The outliers, or the channels in the region that is drawn in the plot")
+        self.listed.addItems([OUTLIERS, BRUSHED])
+        self.listed.activated.connect(lambda _: self._list())
+        self.errors = QPushButton("&Errors by Channel")
+        self.errors.setToolTip("Round the layer by the plan and say which channels the predicted loss comes from")
+        self.errors.clicked.connect(self.find_errors)
+        line = QHBoxLayout()
+        line.addWidget(self.tap)
+        line.addWidget(self.figure, 1)
+        line.addWidget(self.errors)
+        line.addWidget(self.listed)
+        return line
+
+    # ---------------------------------------------------------------- channels
+
+    def _list(self) -> None:
+        """List the outliers or what is in the brush."""
+        statistics = self._statistics
+        if statistics is None:
+            self.table.show_records(())
+        elif self.listed.currentText() == OUTLIERS:
+            self.table.show_records(outliers(statistics, errors=self._errors))
+        else:
+            first, last = self.plot.chosen
+            self.table.show_records(brushed(statistics, first, min(last, first + MOST - 1), self._errors))
 
     def _brushed(self, first: int, last: int) -> None:
         statistics = self._statistics
@@ -101,9 +145,57 @@ class ChannelsPanel(Panel):
         part = slice(first, last + 1)
         low = float(statistics.channel_minimum[part].min())
         high = float(statistics.channel_maximum[part].max())
-        share = float((statistics.channel_absmax[part].astype(float) ** 2).sum())
-        whole = float((statistics.channel_absmax.astype(float) ** 2).sum())
+        squares = statistics.channel_absmax.astype(float) ** 2
+        share = float(squares[part].sum()) / (float(squares.sum()) or 1.0)
+        error = ""
+        if self._errors is not None:
+            error = f", {quantities.share(float(self._errors[part].sum()))} of the error"
         self.brush.setText(
             f"Channels {first:,} to {last:,}: {quantities.number(low)} to {quantities.number(high)}, "
-            f"{quantities.share(share / whole if whole else 0.0)} of the channels' squared magnitudes"
+            f"{quantities.share(share)} of the channels' squared magnitudes{error}"
         )
+        if self.plot.is_brushed:
+            self.listed.setCurrentText(BRUSHED)
+            self._list()
+
+    def _go_to(self, index: QModelIndex) -> None:
+        """Put the brush around the channel of a row, as long as the outliers are listed."""
+        if self.listed.currentText() == OUTLIERS:
+            number = self.table.records.record(index.row()).number
+            self.plot.brush(number, number)
+
+    # ---------------------------------------------------------------- errors
+
+    def find_errors(self) -> None:
+        """Ask the engine where the rounding error sits."""
+        self.desk.start(self._finding())
+
+    async def _finding(self) -> None:
+        state = self.desk.workspace.state
+        if state.session is None or not state.selection:
+            return
+        of = self._of
+        request = FindChannelErrors(session=state.session, layer=state.selection[0]).slim()
+        found = await self.desk.run(request, self.find_errors)
+        if found is None or of != self._of or self._statistics is None:
+            return
+        by = found.columns if self.tap.currentData() == "input" else found.rows
+        self._errors = by_channel(by, self._statistics.channels)
+        if self._errors is None:
+            self.desk.say("Errors by channel", f"the columns of {found.layer} do not divide into channels", "warning")
+            return
+        how = "of the predicted loss" if found.weighed else "of the squared error (calibrate to weigh it)"
+        self.errors.setToolTip(f"Shares {how} under {found.scheme}")
+        self._brushed(*self.plot.chosen)
+        self._list()
+
+    def _forget_errors(self, state: State, layer: str, tap: str) -> None:
+        """Drop the errors of another layer, tensor or plan."""
+        held = state.assignments.get(layer)
+        of = (layer, tap, held, state.session.plan.transforms if state.session else ())
+        if of != self._of:
+            self._of, had = of, self._errors is not None
+            self._errors = None
+            if had and self._statistics is not None and self.plot.region is not None:
+                self._brushed(*self.plot.chosen)
+                self._list()

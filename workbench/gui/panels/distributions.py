@@ -20,9 +20,11 @@ from PySide6.QtWidgets import (
 
 from workbench.errors import WorkbenchError
 from workbench.gui import quantities
+from workbench.gui.after import AfterCache
 from workbench.gui.desk import Desk
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.histogram import Histogram
+from workbench.gui.plots.linked_zoom import LinkedZoom
 from workbench.gui.plots.multiples import Multiples
 from workbench.gui.range_line import RangeLine, range_of, statistics_of
 from workbench.gui.tables.layer_rows import short_name
@@ -57,6 +59,7 @@ class DistributionsPanel(Panel):
         self._frames: dict[str, QWidget] = {}
         self.captions = {tap: QLabel() for tap in TAPS}
         self.line = RangeLine(desk)
+        self.after = AfterCache(desk, self._after_known)
         self.low, self.high, self.figures, self.method = (
             self.line.low, self.line.high, self.line.figures, self.line.method,
         )  # fmt: skip
@@ -125,8 +128,21 @@ class DistributionsPanel(Panel):
         self.log.setChecked(True)
         self.log.setToolTip("Counts on a logarithmic scale, so that the tails can be seen")
         self.log.toggled.connect(self._log_toggled)
-        for widget in (self._formats_button(), self.view, self.log):
+        self.compared = QToolButton()
+        self.compared.setText("&Before/After")
+        self.compared.setCheckable(True)
+        self.compared.setToolTip(
+            "Lay over the weights what the plan makes of them (rounded, transformed), and over the inputs what its "
+            "transforms make of them"
+        )
+        self.compared.toggled.connect(lambda _: self._show_many())
+        self.linked = QToolButton()
+        self.linked.setText("Lin&k")
+        self.linked.setCheckable(True)
+        self.linked.setToolTip("Zoom and pan all three plots together, in parts of each one's own width")
+        for widget in (self.compared, self._formats_button(), self.linked, self.view, self.log):
             top.addWidget(widget)
+        self._link = LinkedZoom(tuple(self.plots.values()), self.linked.isChecked)
         return top
 
     def _formats_button(self) -> QToolButton:
@@ -189,8 +205,27 @@ class DistributionsPanel(Panel):
             self.multiples.show_entries([(name, one) for name, one in found if one is not None])
         for tap, plot in self.plots.items():
             others = state.selection[1 : MAX_OVERLAID + 1] if view == OVERLAY else ()
-            held = ((_short(session, name), statistics_of(session, name, tap)) for name in others)
+            held = [(_short(session, name), statistics_of(session, name, tap)) for name in others]
+            held += self._afterwards(tap)
             plot.show_others([(name, one) for name, one in held if one is not None and one.count])
+
+    def _afterwards(self, tap: str) -> list[tuple[str, LayerStatistics | None]]:
+        """Return what the plan makes of the first layer's tensor, while that is wanted; asks for what is not known."""
+        if not self.compared.isChecked() or not self._layer:
+            return []
+        found = self.after.of(self._layer)
+        if found is None:
+            self.after.ask(self._layer)
+            return []
+        if tap == "input":
+            return [(f"after {', '.join(found.transforms)}", found.inputs)]
+        if tap == "weight":
+            return [(f"after {', '.join(found.transforms)}", found.transformed), (found.scheme, found.rounded)]
+        return []
+
+    def _after_known(self) -> None:
+        if self.is_seen:
+            self._show_many()
 
     def _show_grids(self) -> None:
         session = self.desk.workspace.state.session
@@ -219,6 +254,7 @@ class DistributionsPanel(Panel):
     def _log_toggled(self, log: bool) -> None:
         for plot in self.plots.values():
             plot.show_log(log)
+        self.multiples.show_log(log)
 
 
 def _grid(scheme: str, low: float, high: float) -> np.ndarray | None:

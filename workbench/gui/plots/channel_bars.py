@@ -26,6 +26,7 @@ class ChannelBars(Plot):
         self._statistics: LayerStatistics | None = None
         self._outliers: Sequence[Channel] = ()
         self.region: pg.LinearRegionItem | None = None
+        self.is_brushed = False  # whether a person moved the region
         self.item.getAxis("left").setWidth(58)
 
     def show_channels(self, statistics: LayerStatistics | None, outliers: Sequence[Channel]) -> None:
@@ -36,7 +37,7 @@ class ChannelBars(Plot):
     def draw(self) -> None:
         """Draw everything anew."""
         self.item.clear()
-        self.region = None
+        self.region, self.is_brushed = None, False
         statistics = self._statistics
         if statistics is None or not statistics.count:
             return
@@ -56,6 +57,11 @@ class ChannelBars(Plot):
         self.item.setXRange(-0.5, count - 0.5, padding=0.01)
         self.item.setYRange(float(low.min()), float(high.max()), padding=0.06)
 
+    def brush(self, first: int, last: int) -> None:
+        """Put the region around the channels from ``first`` to ``last``."""
+        if self.region is not None:
+            self.region.setRegion((first - 0.5, last + 0.5))
+
     def _add_region(self, count: int) -> None:
         colour = self.colours.accent
         self.region = pg.LinearRegionItem(
@@ -64,11 +70,18 @@ class ChannelBars(Plot):
         )  # fmt: skip
         self.region.sigRegionChanged.connect(self._moved)
         self.item.addItem(self.region, ignoreBounds=True)
-        self._moved()
+        self.brushed.emit(*self.chosen)
 
-    def _moved(self) -> None:
-        assert self.region is not None and self._statistics is not None
+    @property
+    def chosen(self) -> tuple[int, int]:
+        """The first and the last channel in the region."""
+        if self.region is None or self._statistics is None:
+            return 0, 0
         low, high = self.region.getRegion()
         last = self._statistics.channels - 1
         first = min(max(int(np.ceil(low)), 0), last)
-        self.brushed.emit(first, min(max(int(np.floor(high)), first), last))
+        return first, min(max(int(np.floor(high)), first), last)
+
+    def _moved(self) -> None:
+        self.is_brushed = True
+        self.brushed.emit(*self.chosen)

@@ -45,6 +45,7 @@ class Histogram(Plot):
         self._grids: Mapping[str, np.ndarray] = {}
         self._others: Sequence[tuple[str, LayerStatistics]] = ()
         self.region: pg.LinearRegionItem | None = None
+        self.span = (0.0, 0.0)  # the ends of the x axis when everything is shown
         self.item.getAxis("left").setWidth(46)
         self.item.getViewBox().setMouseEnabled(x=True, y=False)
 
@@ -110,6 +111,7 @@ class Histogram(Plot):
         self._draw_ranges(ceiling, high)
         ticks = [(power, f"1e{power}" if power > 3 else f"{10**power}") for power in range(int(top) + 1)]
         self.item.getAxis("left").setTicks([ticks] if self._log else None)
+        self.span = low, high
         self.item.setXRange(low, high, padding=0)
         self.item.setYRange(self._draw_grids(ceiling, high), ceiling, padding=0)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import QRect, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPolygonF
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPolygonF, QWheelEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from workbench.gui import quantities
@@ -25,7 +25,8 @@ Entry = tuple[str, LayerStatistics]
 
 
 class Multiples(QWidget):
-    """``entries`` in reading order on one shared x axis, square-root counts; a click tells ``chosen(layer)``."""
+    """``entries`` in reading order on one shared x axis, logarithmic or square-root counts; a click tells
+    ``chosen(layer)``.  The wheel, or + and -, zoom all of them; 0 or a double click shows everything again."""
 
     chosen = Signal(str)
 
@@ -36,7 +37,43 @@ class Multiples(QWidget):
         self._entries: tuple[Entry, ...] = ()
         self._shown: dict[str, str] = {}
         self._colours = colours
-        self._span = (-1.0, 1.0)
+        self._span = self._whole = (-1.0, 1.0)
+        self._log = True
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setToolTip("Wheel, + and −: zoom all; arrow keys: pan; 0 or double click: everything; click: that layer")
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The ends of the x axis that all share."""
+        return self._span
+
+    def show_log(self, log: bool) -> None:
+        """Show counts on a logarithmic or on a square-root scale."""
+        self._log = log
+        self.update()
+
+    def zoom(self, factor: float, at: float = 0.5) -> None:
+        """Make the shared axis ``factor`` times as wide, keeping the place ``at`` (0: left end, 1: right end)."""
+        low, high = self._span
+        width = (high - low) * factor
+        if not (self._whole[1] - self._whole[0]) * 1e-4 < width:
+            return
+        pivot = low + at * (high - low)
+        low = max(pivot - at * width, self._whole[0])
+        self._span = low, min(low + width, self._whole[1])
+        self.update()
+
+    def pan(self, part: float) -> None:
+        """Move along the shared axis by a part of what is shown, within everything that there is."""
+        low, high = self._span
+        step = min(max(part * (high - low), self._whole[0] - low), self._whole[1] - high)
+        self._span = low + step, high + step
+        self.update()
+
+    def show_all(self) -> None:
+        """Show everything again."""
+        self._span = self._whole
+        self.update()
 
     def show_entries(self, entries: Sequence[Entry]) -> None:
         """Show other histograms; the first sixty are drawn."""
@@ -44,7 +81,9 @@ class Multiples(QWidget):
         names = tuple(name for name, _ in self._entries)
         self._shown = dict(zip(names, headings(names), strict=True))
         ends = [edge for _, one in self._entries for edge in (one.minimum, one.maximum) if one.count]
-        self._span = (min(ends), max(ends)) if ends and min(ends) < max(ends) else (-1.0, 1.0)
+        whole = (min(ends), max(ends)) if ends and min(ends) < max(ends) else (-1.0, 1.0)
+        if whole != self._whole:
+            self._span = self._whole = whole
         low, high = (quantities.number(end) for end in self._span)
         self.setAccessibleDescription(
             f"{quantities.plural(len(self._entries), 'layer')} from {low} to {high}: "
@@ -91,10 +130,16 @@ class Multiples(QWidget):
         painter.drawLine(area.bottomLeft(), area.bottomRight())
         if area.height() < 6 or not statistics.count:
             return
-        edges, counts = statistics.display(BINS)
         low, high = self._span
-        x = area.x() + (np.repeat(edges, 2)[1:-1] - low) / (high - low) * area.width()
-        y = area.bottom() - np.repeat(np.sqrt(counts / counts.max()), 2) * (area.height() - 3)
+        shown = BINS * (self._whole[1] - self._whole[0]) / (high - low)
+        edges, counts = statistics.display(min(round(shown), 2048))
+        inside = np.flatnonzero((edges[1:] > low) & (edges[:-1] < high))
+        if not inside.size:
+            return
+        edges, counts = edges[inside[0] : inside[-1] + 2], counts[inside[0] : inside[-1] + 1]
+        heights = np.log1p(counts) if self._log else np.sqrt(counts)
+        x = area.x() + np.clip((np.repeat(edges, 2)[1:-1] - low) / (high - low), 0, 1) * area.width()
+        y = area.bottom() - np.repeat(heights / (heights.max() or 1), 2) * (area.height() - 3)
         outline = QPolygonF()
         for at, top in ((x[0], area.bottom()), *zip(x, y, strict=True), (x[-1], area.bottom())):
             outline.append(QRectF(float(at), float(top), 0, 0).topLeft())
@@ -103,6 +148,32 @@ class Multiples(QWidget):
         painter.setPen(QColor(self._colours.quantized))
         painter.setBrush(fill)
         painter.drawPolygon(outline)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Zoom every picture about the place under the mouse."""
+        spot = event.position()
+        for position in range(len(self._entries)):
+            rect = self.rect_of(position)
+            if rect.contains(spot.toPoint()):
+                self.zoom(0.8 if event.angleDelta().y() > 0 else 1.25, (spot.x() - rect.x()) / max(rect.width(), 1))
+                event.accept()
+                return
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Zoom and pan every picture."""
+        key = Qt.Key(event.key())
+        if key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus):
+            self.zoom(1.25 if key == Qt.Key.Key_Minus else 0.8)
+        elif key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            self.pan(-0.1 if key == Qt.Key.Key_Left else 0.1)
+        elif key == Qt.Key.Key_0:
+            self.show_all()
+        else:
+            super().keyPressEvent(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Show everything again."""
+        self.show_all()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Choose the layer under the mouse."""

@@ -1,0 +1,92 @@
+"""One layer before and after its plan, and where its error sits, against quantizing the whole model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from workbench.errors import MissingResultError, PlanError
+from workbench.models.layer import LayerKind
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.statistics import observe
+from workbench.runtime import tasks
+from workbench.runtime.before_after import before_after, input_gain
+from workbench.runtime.channel_errors import channel_errors
+
+DIGITS = "demo:digits-classifier"
+
+
+@pytest.fixture(scope="module")
+def calibrated():
+    model = tasks.open(DIGITS, trust=True)
+    session = tasks.calibrate(model, DIGITS, samples=64, session=tasks.start(model))
+    names = [layer.name for layer in session.model.layers]
+    linear = [layer.name for layer in session.model.layers if layer.kind is LayerKind.LINEAR]
+    return model, replace(session, plan=session.plan.assign(names, weights="int3-g32-asym")), linear[-1]
+
+
+def test_the_rounded_weight_is_that_of_the_whole_plan(calibrated):
+    model, session, name = calibrated
+    found = before_after(session, name, model=model)
+    stored = tasks.quantize(model, session.plan, session=session).tensors[name]
+    assert found.rounded.equals(observe(parse_scheme(stored.scheme).decode(stored), 0))
+    assert found.transformed is None and found.inputs is None and found.scheme == stored.scheme
+    kept = before_after(replace(session, plan=session.plan.assign([name], weights="keep")), name, model=model)
+    assert kept.rounded is None
+    with pytest.raises(PlanError, match="no layer 'nothing'"):
+        before_after(session, "nothing", model=model)
+
+
+def test_transforms_are_seen(calibrated):
+    model, session, name = calibrated
+    transformed = replace(session, plan=replace(session.plan, transforms=("fold-norms", "bias-correction")))
+    convolution = next(layer.name for layer in session.model.layers if layer.kind is not LayerKind.LINEAR)
+    found = before_after(transformed, convolution, model=model, samples=8)
+    assert found.transforms == ("fold-norms",)
+    assert not found.transformed.equals(session.statistics[convolution, "weight"]), "the norm was folded in"
+    assert found.inputs is not None and found.rounded is not None
+    with pytest.raises(PlanError, match="under transforms"):
+        channel_errors(transformed, name, model=model)
+    with pytest.raises(MissingResultError, match="calibrate first"):
+        before_after(replace(transformed, calibration=None), name, model=model)
+
+
+def test_errors_by_channel_add_up_to_the_weighed_error(calibrated):
+    model, session, name = calibrated
+    found = channel_errors(session, name, model=model)
+    stored = tasks.quantize(model, session.plan, session=session).tensors[name]
+    error = (parse_scheme(stored.scheme).decode(stored).double() - model.weight(name).double()).numpy() ** 2
+    curvature = session.curvature[name]
+    weighed = error * curvature.rows[:, None] * curvature.columns
+    assert found.weighed and found.rows.sum() == pytest.approx(1) and found.columns.sum() == pytest.approx(1)
+    assert np.allclose(found.rows, weighed.sum(1) / weighed.sum())
+    assert np.allclose(found.columns, weighed.sum(0) / weighed.sum())
+    plain = channel_errors(replace(session, curvature={}), name, model=model)
+    assert not plain.weighed and np.allclose(plain.rows, error.sum(1) / error.sum())
+    kept = channel_errors(replace(session, plan=session.plan.assign([name], weights="keep")), name, model=model)
+    assert not kept.rows.any()
+
+
+def test_the_gain_of_an_input_is_the_loss_of_a_small_error(calibrated):
+    """Independent: the measured loss of noise added to the layer's input is the gain's within a factor of 3."""
+    import torch
+
+    from workbench.runtime import session_data
+
+    model, session, name = calibrated
+    gain = input_gain(session, name, model=model)
+    with pytest.raises(MissingResultError, match="curvature"):
+        input_gain(replace(session, curvature={}), name, model=model)
+    data = session_data.recorded(model, session.calibration)
+    scale = 0.05 * session.statistics[name, "input"].variance ** 0.5
+    generator = torch.Generator().manual_seed(0)
+    loss, count = 0.0, 0
+    with torch.no_grad():
+        for batch in list(data.batches(32)) * 8:
+            noisy = {name: lambda x: x + scale * torch.randn(x.shape, generator=generator)}
+            base, other = (torch.log_softmax(model.run(batch, inputs=given).double(), -1) for given in (None, noisy))
+            loss += float((base.exp() * (base - other)).sum())
+            count += len(base)
+    assert 1 / 3 < gain * scale**2 / (loss / count) < 3.0

@@ -1,0 +1,179 @@
+"""One layer before and after its plan: the weight as transforms and rounding leave it, the input as they shift it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.errors import MissingResultError, PlanError
+from workbench.models.layer import LayerKind
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.statistics import LayerStatistics, observe
+from workbench.planning.plan import KEEP, LEARNED, Plan, Rule, resolve
+from workbench.progress import Progress, part_of, silent
+from workbench.runtime.slimming import moments_of_plan, without_results
+from workbench.storage.session import Session
+
+if TYPE_CHECKING:
+    import torch
+
+    from workbench.models.model import Model
+    from workbench.runtime.model_cache import ModelCache
+
+SAMPLES = 16
+"""Samples on which the input is observed after a transform."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BeforeAfter:
+    """What the plan makes of a layer; None where it changes nothing.
+
+    ``transformed`` is the weight after the transforms, in floating point; ``rounded`` the weight that is stored, as it
+    is decoded; ``inputs`` the layer's input after the transforms.
+    """
+
+    layer: str
+    scheme: str
+    transforms: tuple[str, ...]
+    transformed: LayerStatistics | None
+    rounded: LayerStatistics | None
+    inputs: LayerStatistics | None
+
+
+def before_after(
+    session: Session, layer: str, *, model: Model, samples: int = SAMPLES, progress: Progress = silent
+) -> BeforeAfter:
+    """Carry the session's plan out for ``layer`` and observe what comes of it.
+
+    Other layers are rounded too only where the plan's algorithm looks at them.  Raises PlanError for an unknown layer,
+    and what transforms and rounding raise.
+    """
+    owner, scheme = plan_for(session, layer)
+    transforms = _rewriting(session.plan)
+    rewritten, inputs = model, None
+    if transforms:
+        rewritten, inputs = _transformed(session, model, layer, samples, part_of(progress, 0.0, 0.6))
+    rounded = rounded_weight(session, owner, model=model, progress=part_of(progress, 0.6, 1.0))
+    return BeforeAfter(
+        layer=layer, scheme=scheme, transforms=transforms, inputs=inputs,
+        rounded=None if rounded is None else observe(rounded, 0),
+        transformed=observe(rewritten.weight(owner), 0) if transforms else None,
+    )  # fmt: skip
+
+
+def plan_for(session: Session, layer: str) -> tuple[str, str]:
+    """Return the layer that owns ``layer``'s weight and the scheme that the plan gives it; PlanError if unknown."""
+    if layer not in session.model.by_name:
+        raise PlanError(f"there is no layer {layer!r} in {session.model.name}")
+    owner = session.model.by_name[layer].tied_to or layer
+    return owner, resolve(session.plan, session.model.layers)[owner].weights
+
+
+def _rewriting(plan: Plan) -> tuple[str, ...]:
+    """Return the transforms that rewrite the model before rounding; corrections come after it."""
+    from workbench.planning.transforms.names import CORRECTIONS
+
+    return tuple(name for name in plan.transforms if name not in CORRECTIONS)
+
+
+def _transformed(
+    session: Session, model: Model, layer: str, samples: int, progress: Progress
+) -> tuple[Model, LayerStatistics | None]:
+    from workbench.models.calibrate import calibrate
+    from workbench.planning.transforms.apply import transform
+    from workbench.runtime import session_data
+
+    if session.calibration is None:
+        raise MissingResultError("the plan's transforms need calibration data; calibrate first")
+    data = session_data.recorded(model, session.calibration)
+    done = transform(
+        model, session.plan, curvature=session.curvature, ranges=session.active_ranges, data=data,
+        progress=part_of(progress, 0.0, 0.7),
+    )  # fmt: skip
+    few = session_data.recorded(model, session.calibration, samples=min(samples, session.calibration.samples))
+    seen = calibrate(done.model, few, curvature=False, progress=part_of(progress, 0.7, 1.0)).statistics
+    return done.model, seen.get((layer, "input"))
+
+
+def rounded_weight(
+    session: Session, owner: str, *, model: Model, progress: Progress = silent
+) -> torch.Tensor | None:
+    """Return the weight of ``owner`` as the plan stores it, decoded (outputs x inputs); None if it is kept."""
+    from workbench.planning.rounding import needs_sequence
+    from workbench.runtime import tasks
+
+    given = resolve(session.plan, session.model.layers)[owner]
+    if given.weights == KEEP:
+        return None
+    alone = not session.plan.transforms and given.algorithm != LEARNED and not needs_sequence(given.algorithm)
+    plan = session.plan
+    if alone:
+        plan = replace(plan, rules=(Rule(pattern=owner, assignment=replace(given, inputs=None)),))
+    stored = tasks.quantize(model, plan, session=session, progress=progress).tensors.get(owner)
+    return None if stored is None else parse_scheme(stored.scheme).decode(stored)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ShowAfter:
+    """Carry the plan out for one layer; the response is a BeforeAfter."""
+
+    session: Session
+    layer: str
+    trust: bool = False
+
+    @property
+    def title(self) -> str:
+        """What a person reads in the jobs panel."""
+        return f"Before and after of {self.layer}"
+
+    def slim(self) -> ShowAfter:
+        """Keep the plan, the active ranges and the moments that its algorithms look at."""
+        return replace(self, session=without_results(self.session, curvature=moments_of_plan(self.session)))
+
+    def run(self, models: ModelCache, progress: Progress) -> BeforeAfter:
+        """Carry it out; raises what transforms and rounding raise."""
+        model = models.get(self.session.model, self.trust)
+        return before_after(self.session, self.layer, model=model, progress=progress)
+
+
+def input_gain(session: Session, layer: str, *, model: Model) -> float | None:
+    """Return the nats per token that an input error of mean square 1 costs, None where it is not known.
+
+    ``1/2 sum_ik G_ik (W W^T)_ik``: an error of equal variance in every feature passes through ``W`` to the output,
+    whose curvature is ``G`` (its diagonal only where no more was collected: then about half of what noise costs on a small
+    Llama).  For linear layers only; MissingResultError before a calibration.
+    """
+    from workbench.numerics.curvature import predicted_loss_full
+
+    if not session.curvature:
+        raise MissingResultError("the loss of an input range needs the curvature; calibrate first")
+    curvature = session.curvature.get(layer)
+    if curvature is None or session.model.by_name[layer].kind is not LayerKind.LINEAR:
+        return None
+    even = replace(curvature, full=np.eye(curvature.columns.size, dtype=np.float32))
+    return predicted_loss_full(model.weight(layer).float(), even)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WeighInput:
+    """Find out what an error in a layer's input costs; the response is nats per token and mean square, or None."""
+
+    session: Session
+    layer: str
+    trust: bool = False
+
+    @property
+    def title(self) -> str:
+        """What a person reads in the jobs panel."""
+        return f"What an input error of {self.layer} costs"
+
+    def slim(self) -> WeighInput:
+        """Keep the layer's curvature."""
+        held = {name: replace(one, full=None) for name, one in self.session.curvature.items() if name == self.layer}
+        return replace(self, session=without_results(self.session, curvature=held))
+
+    def run(self, models: ModelCache, progress: Progress) -> float | None:
+        """Weigh it; raises MissingResultError before a calibration."""
+        return input_gain(self.session, self.layer, model=models.get(self.session.model, self.trust))
