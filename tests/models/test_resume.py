@@ -127,3 +127,39 @@ def test_a_layer_alone_gives_what_it_gives_inside_the_model(case: str) -> None:
         assert len(mine[0]) == len(found) == 1
         torch.testing.assert_close(mine[0][0], found[0])
         assert not torch.equal(mine[1][0], found[0])
+
+
+@pytest.mark.parametrize("case", ["decoder", "convolutions", "stack"])
+def test_several_weights_in_one_run_give_what_each_gives_alone(case: str) -> None:
+    make, data = CASES[case]
+    model, batch = make(), next(data.batches(4))
+    resumable, stacked = Resumable(model), []
+    with torch.no_grad():
+        recording = resumable.record(batch)
+        for layer in model.summary.stored:
+            name = layer.name
+            resumable.keep(batch, recording, resumable.before(recording, name))
+            if not resumable.stackable(recording, name):
+                continue
+            stacked.append(name)
+            matrices = [model.weight(name) * factor for factor in (1.1, 0.7, 1.0)]
+            found = resumable.run_stacked(batch, recording, name, matrices)
+            for matrix, output in zip(matrices, found, strict=True):
+                torch.testing.assert_close(output, model.with_weights({name: matrix}).run(batch), rtol=1e-5, atol=1e-6)
+        assert torch.equal(recording.output, model.run(batch))
+    assert len(stacked) >= 3
+    assert all("forward" not in module.__dict__ for module in model.body.network.modules())
+
+
+def test_weights_that_are_used_twice_are_not_stacked() -> None:
+    model = stack(twice=True)
+    resumable, batch = Resumable(model), next(tokens().batches(4))
+    with torch.no_grad():
+        recording = resumable.record(batch)
+        assert not resumable.stackable(recording, "blocks.0.up")
+        assert resumable.stackable(recording, "blocks.1.up")
+        assert not resumable.stackable(recording, "blocks.1.attention.in_proj_weight")
+        changed = Resumable(model.with_weights({"head": model.weight("head")}))
+        assert not changed.stackable(changed.record(batch), "blocks.1.up")
+        batched = resumable.most_stacked(recording, "blocks.1.up", 4 * recording.output.nbytes + 3)
+    assert batched == 4

@@ -117,6 +117,46 @@ def test_non_finite_values_are_counted_and_left_out() -> None:
     assert (nothing.count, nothing.non_finite, nothing.absmax) == (0, 4, 0)
 
 
+@pytest.mark.parametrize("shape", [(9, 6, 20, 30), (40, 3, 4, 5), (2, 70, 6, 7), (3, 4, 5, 6)])
+def test_memory_order_does_not_matter(shape: tuple[int, ...]) -> None:
+    """Channels last, as images are often stored; and what is no whole block of memory."""
+    tensor = draw(*shape)
+    plain = observe(tensor, 1)
+    for other in (tensor.to(memory_format=torch.channels_last), torch.cat([tensor, tensor], dim=3)[..., : shape[3]]):
+        seen = observe(other, 1)
+        assert np.array_equal(seen.counts, plain.counts)
+        for name in ("channel_minimum", "channel_maximum", "channel_absmax"):
+            assert np.array_equal(getattr(seen, name), getattr(plain, name))
+        assert (seen.minimum, seen.maximum, seen.count) == (plain.minimum, plain.maximum, plain.count)
+        assert seen.total == pytest.approx(plain.total, abs=1e-3)
+        assert seen.total_squares == pytest.approx(plain.total_squares, rel=1e-6)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((1, 3, 600, 900), 1), ((700, 2000), 0), ((3000, 70), 1), ((5, 40000), 1)])
+def test_pieces_on_several_threads_are_what_numpy_says(shape: tuple[int, ...], axis: int) -> None:
+    tensor = draw(*shape) * 3
+    seen = observe(tensor, axis)
+    exact = tensor.numpy().astype(np.float64)
+    rows = np.moveaxis(exact, axis, 0).reshape(shape[axis], -1)
+    assert np.array_equal(seen.counts, np.histogram(exact, seen.edges)[0])
+    assert np.array_equal(seen.channel_minimum, rows.min(1).astype(np.float32))
+    assert np.array_equal(seen.channel_maximum, rows.max(1).astype(np.float32))
+    assert seen.total == pytest.approx(exact.sum(), abs=0.1)
+    assert seen.total_squares == pytest.approx((exact**2).sum(), rel=1e-6)
+    assert observe(tensor, axis).equals(seen)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("place", [0, 1500, 4199])
+def test_one_bad_value_anywhere_is_counted(bad: float, place: int) -> None:
+    tensor = draw(60, 70)
+    tensor.view(-1)[place] = bad
+    seen = observe(tensor, 1)
+    finite = tensor[tensor.isfinite()].numpy().astype(np.float64)
+    assert (seen.count, seen.non_finite) == (4199, 1)
+    assert np.array_equal(seen.counts, np.histogram(finite, seen.edges)[0])
+
+
 def test_channels_must_agree() -> None:
     with pytest.raises(ValueError, match="3 and of 4 channels"):
         LayerStatistics.empty(3).merge(LayerStatistics.empty(4))

@@ -7,10 +7,12 @@ import pytest
 import torch
 
 from tests.models.networks import (
+    Decoder,
     Rows,
     convolutions,
     decoder,
     images,
+    model_of,
     recurrent,
     sample_gradients,
     sequences,
@@ -18,6 +20,7 @@ from tests.models.networks import (
 )
 from workbench.errors import CancelledError, MissingResultError, ModelError, PlanError, SchemeError
 from workbench.models.calibrate import calibrate
+from workbench.models.summary import OutputKind
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.directional import DRAWS
 from workbench.planning.predicted import Form, form_of
@@ -55,6 +58,27 @@ def test_measured_kl_is_that_of_a_naive_loop():
                 assert table.of(name, scheme) == pytest.approx(naive, rel=1e-4, abs=1e-9)
 
 
+def test_a_network_that_mixes_its_samples_is_measured_whole():
+    class Mixing(Decoder):
+        """Adds the mean over the batch: three weights in one run would see each other."""
+
+        def forward(self, ids):
+            x = self.embed(ids)
+            x = self.up(x) + self.up(x).mean(dim=0, keepdim=True)
+            return self.head(self.down(torch.relu(x)))
+
+    torch.manual_seed(0)
+    model, data = model_of(Mixing(), OutputKind.TOKEN_LOGITS), tokens()
+    table = score(model, "measured_kl", SCHEMES, dataset=data, batch_size=10, layers=["up", "down"])
+    with torch.no_grad():
+        p = model.run(data.tensors).double().log_softmax(-1)
+        for name in table.layers:
+            for scheme in SCHEMES:
+                q = model.with_weights({name: rounded(model, name, scheme)}).run(data.tensors).double().log_softmax(-1)
+                naive = float((p.exp() * (p - q)).sum(-1).mean())
+                assert table.of(name, scheme) == pytest.approx(naive, rel=1e-4, abs=1e-9)
+
+
 @pytest.mark.parametrize(
     ("make", "data", "units"),
     [(convolutions, images(), 10), (recurrent, sequences(), 10)],
@@ -85,8 +109,10 @@ def test_errors_that_an_algorithm_correlates_are_predicted_with_the_whole_second
     for scheme in SCHEMES:
         values = round_weight("up", model.weight("up"), scheme, algorithm, known).values
         error = (values - model.weight("up")).double().numpy()
-        outputs = np.einsum("ij,jk,ik->i", error, known.full.astype(np.float64), error)
-        assert table.of("up", scheme) == pytest.approx(0.5 * float(outputs @ known.rows), rel=1e-5)
+        energy = error @ known.full.astype(np.float64) @ error.T
+        unit = np.sqrt(known.rows / known.outputs.diagonal())
+        expected = 0.5 * float((energy * known.outputs * unit * unit[:, None]).sum())
+        assert table.of("up", scheme) == pytest.approx(expected, rel=1e-4)
         assert table.of("up", scheme) != pytest.approx(0.5 * float(known.rows @ error**2 @ known.columns), rel=1e-3)
 
 

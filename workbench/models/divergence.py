@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import torch
@@ -12,21 +14,56 @@ from workbench.models.summary import OutputKind
 if TYPE_CHECKING:
     from workbench.models.model import Batch
 
+KEPT_BYTES = 1 << 27
+"""Probabilities of a reference are kept up to so many bytes."""
 
-def logit_divergence(reference: torch.Tensor, candidate: torch.Tensor) -> torch.Tensor:
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Divergence:
+    """The distance of outputs from one reference, whose probabilities are worked out once.
+
+    ``reference`` is the output of ``batch`` (token logits, class logits or anything else, as ``kind`` says).
+    """
+
+    reference: torch.Tensor
+    batch: Batch
+    kind: OutputKind
+    probabilities: list[torch.Tensor] = field(default_factory=list)
+
+    def of(self, candidate: torch.Tensor) -> torch.Tensor:
+        """Return each sample's divergence summed over its units, float64 ``[samples]``; see ``sample_divergence``."""
+        if self.kind not in (OutputKind.TOKEN_LOGITS, OutputKind.CLASS_LOGITS):
+            difference = (candidate.double() - self.reference.double()).reshape(self.reference.shape[0], -1)
+            return 0.5 * difference.square().sum(dim=1)
+        if not self.probabilities and 8 * self.reference.numel() <= KEPT_BYTES:
+            self.probabilities.extend(torch.softmax(one.double(), dim=-1) for one in self.reference)
+        known: Iterable[torch.Tensor | None] = self.probabilities or [None] * len(self.reference)
+        rows = zip(self.reference, candidate, known, strict=True)
+        each = torch.stack([logit_divergence(r, c, p) for r, c, p in rows])
+        mask = token_mask(self.batch)
+        if mask is not None and each.ndim == 2:
+            each = each * mask
+        return each.reshape(each.shape[0], -1).sum(dim=1)
+
+
+def logit_divergence(
+    reference: torch.Tensor, candidate: torch.Tensor, p: torch.Tensor | None = None
+) -> torch.Tensor:
     """Return KL(softmax(reference) || softmax(candidate)) along the last axis, float64, never negative.
 
+    ``p`` is ``softmax(reference)`` in float64 where it is known already.
     With ``s = candidate - reference`` shifted so that its mean under p is 0, ``KL = log(1 + sum p (exp(s) - 1 - s))``:
     a sum of positive terms, so that small divergences keep their digits.  Where ``s`` is too large for that, the plain
     difference of log-probabilities is as good.
     """
-    p = torch.softmax(reference.double(), dim=-1)
-    shift = candidate.double() - reference.double()
-    shift -= (p * shift).sum(dim=-1, keepdim=True)
-    if float(shift.abs().max()) > 30.0:
+    if p is None:
+        p = torch.softmax(reference.double(), dim=-1)
+    shift = candidate.double().sub_(reference) if candidate.dtype != torch.float64 else candidate - reference
+    shift -= torch.linalg.vecdot(p, shift).unsqueeze(-1)
+    if float(shift.max()) > 30.0 or float(shift.min()) < -30.0:
         log_ratio = torch.log_softmax(reference.double(), -1) - torch.log_softmax(candidate.double(), -1)
         return (p * log_ratio).sum(dim=-1).clamp_min(0.0)
-    return torch.log1p((p * (torch.expm1(shift) - shift)).sum(dim=-1)).clamp_min(0.0)
+    return torch.log1p(torch.linalg.vecdot(p, torch.expm1(shift).sub_(shift))).clamp_min(0.0)
 
 
 def sample_divergence(reference: torch.Tensor, candidate: torch.Tensor, batch: Batch, kind: OutputKind) -> torch.Tensor:
@@ -35,11 +72,4 @@ def sample_divergence(reference: torch.Tensor, candidate: torch.Tensor, batch: B
     Token logits: KL summed over real tokens; class logits: KL; anything else: half the squared distance, which is what
     the Gauss-Newton prediction stands for.
     """
-    if kind not in (OutputKind.TOKEN_LOGITS, OutputKind.CLASS_LOGITS):
-        difference = (candidate.double() - reference.double()).reshape(reference.shape[0], -1)
-        return 0.5 * difference.square().sum(dim=1)
-    each = torch.stack([logit_divergence(r, c) for r, c in zip(reference, candidate, strict=True)])
-    mask = token_mask(batch)
-    if mask is not None and each.ndim == 2:
-        each = each * mask
-    return each.reshape(each.shape[0], -1).sum(dim=1)
+    return Divergence(reference, batch, kind).of(candidate)

@@ -73,6 +73,11 @@ class NetworkModel:
         """The network itself, shared by all views; never change it."""
         return self._body
 
+    @property
+    def is_original(self) -> bool:
+        """Whether the network runs as it is, without replaced tensors."""
+        return not self._weights and not self._kept
+
     def parameter_names(self, layer: str) -> tuple[str, ...]:
         """Return every name in the network of the parameter of ``layer``: several where weights are tied."""
         facts = find_layer(self._summary, layer)

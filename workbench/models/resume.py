@@ -18,8 +18,10 @@ from torch import nn
 from torch.func import functional_call
 from torch.utils import _pytree as pytree
 
+from workbench.models.batches import samples_of
 from workbench.models.model import Model
 from workbench.models.network import NetworkModel, tensor_of
+from workbench.models.stacked import largest_nbytes, repeated, repeated_batch, several_weights
 
 if TYPE_CHECKING:
     from workbench.models.model import Batch
@@ -109,6 +111,43 @@ class Resumable:
         given = [name for name in self.before(recording, layer) if name in recording.kept]
         with self._answering(recording, given):
             return view.run(batch)
+
+    def stackable(self, recording: Recording, layer: str) -> bool:
+        """Tell whether :meth:`run_stacked` may be tried: one module, which a tap sees, runs once with this weight."""
+        names = self._model.parameter_names(layer)
+        module = names[0].rpartition(".")[0]
+        call = recording.calls.get(module)
+        hooked = self._model.body.hooks.get(layer) == module
+        return len(names) == 1 and hooked and call is not None and call.times == 1 and self._model.is_original
+
+    def most_stacked(self, recording: Recording, layer: str, nbytes: int) -> int:
+        """Return how many weights may share a run so that no kept output takes more than ``nbytes`` then."""
+        given = [recording.kept[name] for name in self.before(recording, layer) if name in recording.kept]
+        return max(nbytes // max(largest_nbytes([recording.output, *given]), 1), 1)
+
+    def run_stacked(
+        self, batch: Batch, recording: Recording, layer: str, matrices: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor]:
+        """Return the output for each of ``matrices`` as the weight of ``layer``, all in one run of so many samples.
+
+        Only for a ``stackable`` layer of a network that takes samples one by one: compare with a whole run.  Raises
+        UnevenSamplesError where the layer's input does not hold sample after sample, DataError where the network does
+        not take the larger batch.
+        """
+        times, samples = len(matrices), samples_of(batch)
+        facts = self._model.summary.by_name[layer]
+        place, _, parameter = facts.parameter.rpartition(".")
+        module = self._modules[place]
+        stored = module.get_parameter(parameter)
+        tensors = [tensor_of(facts, matrix).to(stored.device, stored.dtype) for matrix in matrices]
+        given = [name for name in self.before(recording, layer) if name in recording.kept]
+        stacked = Recording(
+            calls=recording.calls, output=recording.output, written=recording.written,
+            kept={name: repeated(recording.kept[name], samples, times) for name in given},
+        )  # fmt: skip
+        with self._answering(stacked, given), several_weights(module, parameter, tensors):
+            output = self._model.run(repeated_batch(batch, times))
+        return list(output.chunk(times))
 
     def _owners(self, layer: str) -> list[str]:
         """Return the modules that hold the layer's parameter, under each of its names."""

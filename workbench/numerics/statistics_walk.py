@@ -80,7 +80,7 @@ class _Parts:
 
 def walk(tensor: torch.Tensor, axis: int) -> tuple[LayerStatistics, np.ndarray] | None:
     """Return the statistics and each channel's sum of squares; None where something is NaN or infinite."""
-    axis %= tensor.dim()
+    tensor, axis = _as_it_lies(tensor, axis % tensor.dim())
     shape = tensor.shape
     outer, channels, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
     values = tensor.to(torch.float32).contiguous().numpy().reshape(outer, channels * inner)
@@ -97,6 +97,15 @@ def walk(tensor: torch.Tensor, axis: int) -> tuple[LayerStatistics, np.ndarray] 
         channel_absmax=np.maximum(np.maximum(high, -low), 0.0), channel_minimum=low, channel_maximum=high,
     )  # fmt: skip
     return found, squares
+
+
+def _as_it_lies(tensor: torch.Tensor, axis: int) -> tuple[torch.Tensor, int]:
+    """Return the tensor with its axes in the order of its memory, where that makes it contiguous (channels last)."""
+    if tensor.is_contiguous():
+        return tensor, axis
+    order = sorted(range(tensor.dim()), key=lambda each: -tensor.stride(each))
+    turned = tensor.permute(order)
+    return (turned, order.index(axis)) if turned.is_contiguous() else (tensor, axis)
 
 
 def _pieces(values: np.ndarray, inner: int) -> Iterator[_Piece]:

@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import torch
 
 from workbench.models.batches import Data, tappable, units_of
-from workbench.models.divergence import sample_divergence
 from workbench.models.model import Model
 from workbench.models.network import NetworkModel
-from workbench.models.resume import Recording, Resumable, layer_outputs
+from workbench.models.resume import Resumable, layer_outputs
 from workbench.numerics.curvature import Curvature, output_energy
+from workbench.planning.cells import Cells, Tick
 from workbench.planning.rounding import round_weight
-
-if TYPE_CHECKING:
-    from workbench.models.model import Batch
-
-RECORDED_BYTES = 1 << 30
-"""Reference outputs and block inputs of so many bytes are kept; what does not fit is computed again."""
 
 ROUNDED_BYTES = 1 << 29
 """Layers of one block are measured together while their rounded weights take at most so much."""
-
-CHECKS = 2
-"""So many layers at the same place of blocks of one class are compared with a run of the whole model."""
-
-Tick = Callable[[str], None]
-"""Called before each cell; raises CancelledError when the user has cancelled."""
-
 
 def measured_rows(
     model: Model, wanted: Mapping[str, Sequence[str]], data: Data, *, batch_size: int, algorithm: str,
@@ -54,25 +39,24 @@ def replaced_rows(
     batch_size: int, tick: Tick,
 ) -> Iterator[tuple[str, dict[str, float]]]:  # fmt: skip
     """Yield the same for any replacement: ``matrix_of(layer, key)`` for the keys wanted of each layer."""
-    cells = _Cells(model=model, resumable=Resumable(model) if isinstance(model, NetworkModel) else None)
+    cells = Cells(model=model, resumable=Resumable(model) if isinstance(model, NetworkModel) else None)
     for group in _groups(cells, wanted):
-        views = {
-            (name, key): model.with_weights({name: matrix_of(name, key)}) for name in group for key in wanted[name]
-        }
-        sums, units = dict.fromkeys(views, 0.0), 0
+        matrices = {name: {key: matrix_of(name, key) for key in wanted[name]} for name in group}
+        sums = {name: dict.fromkeys(keys, 0.0) for name, keys in matrices.items()}
+        units = 0
         with torch.no_grad():
             for number, batch in enumerate(data.batches(batch_size)):
                 units += units_of(batch, model.summary)
                 cells.begin(number, batch, group)
-                for (name, scheme), view in views.items():
-                    tick(f"{name} as {scheme}, batch {number + 1}")
-                    sums[name, scheme] += cells.loss(view, batch, name)
+                for name in group:
+                    for key, loss in cells.losses(name, matrices[name], batch, tick):
+                        sums[name][key] += loss
                 cells.end()
         for name in group:
-            yield name, {scheme: sums[name, scheme] / units for scheme in wanted[name]}
+            yield name, {key: loss / units for key, loss in sums[name].items()}
 
 
-def _groups(cells: _Cells, wanted: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
+def _groups(cells: Cells, wanted: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
     """Yield runs of layers of one block whose rounded weights fit into memory together."""
     group: list[str] = []
     size = 0
@@ -85,92 +69,6 @@ def _groups(cells: _Cells, wanted: Mapping[str, Sequence[str]]) -> Iterator[list
         size += more
     if group:
         yield group
-
-
-@dataclass(slots=True, kw_only=True)
-class _Cells:
-    """Recordings of the model as it is, batch by batch, and the losses of views that differ in one layer."""
-
-    model: Model
-    resumable: Resumable | None
-    _recorded: dict[int, Recording] = field(default_factory=dict)
-    _outputs: dict[int, torch.Tensor] = field(default_factory=dict)
-    _room: int = RECORDED_BYTES
-    _now: Recording | None = None
-    _reference: torch.Tensor | None = None
-    _inside: set[str] = field(default_factory=set)
-    _checks: dict[tuple[str, str], set[str]] = field(default_factory=dict)
-    _refused: set[str] = field(default_factory=set)
-
-    def together(self, one: str, other: str) -> bool:
-        """Tell whether two layers lie in one block, so that they share what ran before it."""
-        return self.resumable is not None and self.resumable.unit_of(one) == self.resumable.unit_of(other)
-
-    def begin(self, number: int, batch: Batch, group: Sequence[str]) -> None:
-        """Make ready to measure the layers of ``group`` on a batch."""
-        if self.resumable is None:
-            self._reference = self._output(number, batch)
-            return
-        recording = self._recorded.get(number) or self.resumable.record(batch)
-        if number not in self._recorded:
-            self._recorded[number] = recording
-            self._room -= recording.nbytes
-        outer = {name for layer in group for name in self.resumable.before_unit(recording, layer)}
-        inner = {name for layer in group for name in self.resumable.before(recording, layer)} - outer
-        size = recording.nbytes
-        new = self.resumable.keep(batch, recording, outer)
-        size = recording.nbytes - size
-        if size <= self._room:
-            self._room -= size
-            new = set()
-        self._inside = new | self.resumable.keep(batch, recording, inner)
-        self._now, self._reference = recording, recording.output
-
-    def end(self) -> None:
-        """Let go of what only this group needs."""
-        if self._now is not None:
-            for name in self._inside:
-                del self._now.kept[name]
-        self._inside, self._now = set(), None
-
-    def loss(self, view: Model, batch: Batch, layer: str) -> float:
-        """Return the divergence of the view's output from the model's, summed over the batch."""
-        assert self._reference is not None
-        output = self._run(view, batch, layer)
-        return float(sample_divergence(self._reference, output, batch, self.model.summary.output).sum())
-
-    def _run(self, view: Model, batch: Batch, layer: str) -> torch.Tensor:
-        """Resume; the first layers of each kind of block are also run whole, and must give the same."""
-        if self.resumable is None or self._now is None or layer in self._refused:
-            return view.run(batch)
-        assert isinstance(view, NetworkModel)
-        found = self.resumable.run(view, batch, self._now, layer)
-        checked = self._checks.setdefault(self.resumable.place_of(layer), set())
-        if layer in checked or len(checked) >= CHECKS:
-            return found
-        checked.add(layer)
-        whole = view.run(batch)
-        nearly = 1e-5 * float(whole.abs().max())
-        if not torch.allclose(found, whole, rtol=1e-5, atol=nearly, equal_nan=True):
-            self._refused |= {name for name in self._layers() if self._alike(name, layer)}
-        return whole
-
-    def _layers(self) -> Iterator[str]:
-        return (layer.name for layer in self.model.summary.layers)
-
-    def _alike(self, one: str, other: str) -> bool:
-        return self.resumable is not None and self.resumable.place_of(one) == self.resumable.place_of(other)
-
-    def _output(self, number: int, batch: Batch) -> torch.Tensor:
-        """Return the output of the model as it is, kept while there is room."""
-        if number in self._outputs:
-            return self._outputs[number]
-        output = self.model.run(batch)
-        size = output.element_size() * output.numel()
-        if size <= self._room:
-            self._outputs[number] = output
-            self._room -= size
-        return output
 
 
 def output_rows(

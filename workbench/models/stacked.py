@@ -1,0 +1,80 @@
+"""Several weights of one layer in one run: the samples once for each weight, one after another along the first axis.
+
+A small model's run costs what its operations cost to start, not what they compute; so one run of three times the
+samples takes little longer than one.  What ran before the layer is the same for every weight.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+if TYPE_CHECKING:
+    from workbench.models.model import Batch
+
+
+class UnevenSamplesError(Exception):
+    """The layer's input does not hold each weight's samples one after another."""
+
+
+def repeated(output: Any, samples: int, times: int) -> Any:
+    """Return ``output`` (any nest of tensors) with every tensor whose first axis has ``samples`` repeated along it."""
+
+    def repeat(tensor: torch.Tensor) -> torch.Tensor:
+        return torch.cat([tensor] * times) if tensor.ndim and tensor.shape[0] == samples else tensor
+
+    return pytree.tree_map_only(torch.Tensor, repeat, output)
+
+
+def repeated_batch(batch: Batch, times: int) -> dict[str, torch.Tensor]:
+    """Return the samples of ``batch`` so many times, one copy after another."""
+    return {name: torch.cat([tensor] * times) for name, tensor in batch.items()}
+
+
+def largest_nbytes(outputs: Sequence[Any]) -> int:
+    """Return the bytes of the largest tensor in ``outputs``."""
+    leaves = (leaf for leaf in pytree.tree_leaves(list(outputs)) if isinstance(leaf, torch.Tensor))
+    return max((leaf.element_size() * leaf.numel() for leaf in leaves), default=0)
+
+
+@contextmanager
+def several_weights(module: nn.Module, parameter: str, tensors: Sequence[torch.Tensor]) -> Iterator[None]:
+    """Let ``module`` run equal shares of its input's first axis with each of ``tensors`` as its ``parameter``.
+
+    Raises UnevenSamplesError out of the run where the input cannot be shared out so.
+    """
+    copies = [_with(module, {parameter: tensor}) for tensor in tensors]
+    own = module.__dict__.get("forward")
+    module.forward = _sharing(copies)
+    try:
+        yield
+    finally:
+        if own is None:
+            del module.__dict__["forward"]
+        else:
+            module.forward = own
+
+
+def _with(module: nn.Module, tensors: Mapping[str, torch.Tensor]) -> nn.Module:
+    """Return a copy of ``module`` that shares all but ``tensors`` with it and has no hooks."""
+    twin = copy.copy(module)
+    twin._parameters = dict(module._parameters)
+    for name, tensor in tensors.items():
+        twin._parameters[name] = nn.Parameter(tensor, requires_grad=False)
+    return twin
+
+
+def _sharing(copies: Sequence[nn.Module]) -> Callable[..., torch.Tensor]:
+    def forward(*args: Any, **kwargs: Any) -> torch.Tensor:
+        if len(args) != 1 or kwargs or not isinstance(args[0], torch.Tensor) or args[0].shape[0] % len(copies):
+            raise UnevenSamplesError
+        shares = args[0].chunk(len(copies))
+        return torch.cat([twin.forward(share) for twin, share in zip(copies, shares, strict=True)])
+
+    return forward
