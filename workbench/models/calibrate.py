@@ -36,6 +36,9 @@ POSITIONS = 2048
 """Of a convolution's positions in one batch so many enter its second moment, drawn at random: all would cost more than
 the forward pass."""
 
+OUTPUT_POSITIONS = 512
+"""Of a linear layer's tokens in one batch so many, evenly spaced, enter the second moment of its output gradients."""
+
 GRADIENT_CELLS = 1 << 24
 """So many elements of single samples' weight gradients are formed at once."""
 
@@ -55,7 +58,8 @@ class Calibration:
     log-likelihood. So it counts what K-FAC's ``E[d_i^2]`` leaves out: errors that add up over correlated positions, as
     in the keys and values that attention averages (on a small Llama the rank agreement with measured losses rises from
     0.90 to 0.97). Embeddings and convolutions have the diagonal's row and column sums; ``full`` of a convolution is the
-    second moment of its unfolded inputs, for each of its groups.
+    second moment of its unfolded inputs, for each of its groups.  ``outputs`` of a linear layer is ``E[d d^T]``, ``d``
+    being the gradient at its output, over some of the tokens.
     """
 
     statistics: Mapping[tuple[str, str], LayerStatistics]
@@ -112,6 +116,7 @@ class _BatchSums:
     patches: list[tuple[str, torch.Tensor]] = field(default_factory=list)
     gradients: list[tuple[str, torch.Tensor]] = field(default_factory=list)
     columns: list[tuple[str, torch.Tensor]] = field(default_factory=list)
+    outputs: list[tuple[str, torch.Tensor, int]] = field(default_factory=list)
     geometry: dict[str, Geometry | None] = field(default_factory=dict)
     bad: str = ""
     _masked: tuple[torch.Tensor, int, torch.Tensor] | None = None
@@ -139,6 +144,10 @@ class _BatchSums:
             return
         self.gradients.append((name, found[0]))
         self.columns.append((name, found[1]))
+        if layer.kind is LayerKind.LINEAR and layer.matrix[0] <= FULL_COLUMNS:
+            flat = gradient.reshape(-1, layer.matrix[0])
+            some = flat[:: -(-len(flat) // OUTPUT_POSITIONS)].float()
+            self.outputs.append((name, some.T @ some, len(some)))
         if not bool(found[0].isfinite().all()):
             self.bad = self.bad or f"the gradient at the output of {name}"
 
@@ -199,8 +208,9 @@ class _Sums:
     """Everything so far.
 
     ``squares`` are sums over positions (``counts``) of the inputs' squares by channel, ``full`` of the products of
-    channels, ``unfolded`` the same over drawn positions of convolutions, ``[groups, columns, columns]``; ``gradients``
-    and ``columns`` sums over samples of squared weight gradients, by row and by column.
+    channels, ``unfolded`` the same over drawn positions of convolutions, ``[groups, columns, columns]``, ``outputs``
+    the same over some tokens' gradients at linear layers' outputs; ``gradients`` and ``columns`` sums over samples of
+    squared weight gradients, by row and by column.
     """
 
     layers: Mapping[str, Layer]
@@ -211,11 +221,14 @@ class _Sums:
     unfolded: dict[str, torch.Tensor] = field(default_factory=dict)
     gradients: dict[str, torch.Tensor] = field(default_factory=dict)
     columns: dict[str, torch.Tensor] = field(default_factory=dict)
+    outputs: dict[str, torch.Tensor] = field(default_factory=dict)
+    drawn: dict[str, int] = field(default_factory=dict)
     positions: dict[str, int] = field(default_factory=dict)
     units: int = 0
     samples: int = 0
     notes: list[str] = field(default_factory=list)
     _room: int = FULL_BYTES
+    _output_room: int = FULL_BYTES
 
     def add(self, batch: _BatchSums, number: int, units: int) -> None:
         if batch.bad:
@@ -235,6 +248,8 @@ class _Sums:
             self._add_inputs(batch.inputs)
             for name, tensor in batch.patches:
                 self._add_patches(name, tensor)
+            for name, moment, count in batch.outputs:
+                self._add_outputs(name, moment, count)
         self.units += units
         self.samples += samples_of(batch.batch)
 
@@ -264,6 +279,15 @@ class _Sums:
         self.unfolded[name].baddbmm_(drawn.transpose(1, 2), drawn)
         self.positions[name] = self.positions.get(name, 0) + drawn.shape[1]
 
+    def _add_outputs(self, name: str, moment: torch.Tensor, count: int) -> None:
+        size = 4 * moment.numel()
+        if name not in self.outputs:
+            if size > self._output_room or name in self.drawn:
+                return
+            self._output_room -= size
+        self.drawn[name] = self.drawn.get(name, 0) + count
+        _accumulate(self.outputs, name, moment)
+
     def result(self) -> Calibration:
         """Return means, and notes on the layers that no data reached."""
         reached = {name for name, _ in self.statistics}
@@ -289,7 +313,8 @@ class _Sums:
         inputs = self.squares[name] / self.counts[name]
         rows = squares / max(float(inputs.sum()), float(np.finfo(np.float64).tiny))
         full = self.full[name].div(count).cpu().numpy().astype(np.float32) if name in self.full else None
-        return Curvature(rows=rows.cpu().numpy(), columns=inputs, full=full, count=count)
+        outputs = self.outputs[name].div(self.drawn[name]).cpu().numpy() if name in self.outputs else None
+        return Curvature(rows=rows.cpu().numpy(), columns=inputs, full=full, count=count, outputs=outputs)
 
 
 def drawn_inputs(geometry: Geometry, x: torch.Tensor) -> torch.Tensor | None:

@@ -99,7 +99,7 @@ def predicted_loss(difference: torch.Tensor, curvature: Curvature) -> float:
 def predicted_loss_full(difference: torch.Tensor, curvature: Curvature) -> float:
     """Return ``1/2 * sum_ik G_ik (D A D^T)_ik``, nats per token, with the full A: right for correlated errors too.
 
-    ``G_ii`` is ``rows_i``; beside the diagonal, where ``outputs`` is known, G has the correlations of ``outputs``, which
+    ``G_ii`` is ``rows_i``; beside the diagonal, where ``outputs`` is known, G has the correlations of ``outputs``: they
     matter where errors of different outputs were made to cancel.
     """
     import torch

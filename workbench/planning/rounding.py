@@ -63,7 +63,7 @@ def context_for(
     if curvature.full is None:
         return Context(importance=torch.from_numpy(curvature.columns).float()[None], rows=rows)
     return Context(
-        second_moment=torch.from_numpy(curvature.full), rows=rows,
+        second_moment=torch.from_numpy(curvature.full), rows=rows, outputs=_outputs(curvature),
         samples=curvature.count if curvature.full.ndim == 2 else None,
     )  # fmt: skip
 
@@ -78,5 +78,11 @@ def _sequence(layer: str, method: Algorithm, curvature: Curvature | None, prefix
         )
     return Context(
         second_moment=prefix.present, cross_moment=prefix.cross, samples=prefix.count,
-        rows=None if curvature is None else torch.from_numpy(curvature.rows).float(),
+        rows=None if curvature is None else torch.from_numpy(curvature.rows).float(), outputs=_outputs(curvature),
     )  # fmt: skip
+
+
+def _outputs(curvature: Curvature | None) -> torch.Tensor | None:
+    import torch
+
+    return None if curvature is None or curvature.outputs is None else torch.from_numpy(curvature.outputs)

@@ -14,6 +14,7 @@ WEIGHTS_ONLY = frozenset({"rtn", "rtn-clip"})
 
 _RESULTS: Mapping[str, Any] = {
     "statistics": {}, "ranges": {}, "curvature": {}, "sensitivities": {}, "plans": {}, "evaluations": (), "timings": (),
+    "error_budget": None,
 }  # fmt: skip
 
 
@@ -27,7 +28,7 @@ def moments(session: Session, algorithms: Collection[str], metric: str = "") -> 
     if set(algorithms) - WEIGHTS_ONLY or metric == "output_error":
         return session.curvature
     if metric == "predicted_kl":
-        return {name: replace(one, full=None) for name, one in session.curvature.items()}
+        return {name: replace(one, full=None, outputs=None) for name, one in session.curvature.items()}
     return {}
 
 

@@ -120,3 +120,41 @@ def test_hqq_spares_the_many_at_the_outliers_cost() -> None:
     assert float((moved - heavy).abs().pow(0.7).sum()) < 0.96 * float((plain - heavy).abs().pow(0.7).sum())
     with pytest.raises(AlgorithmError, match="asymmetric"):
         Hqq().quantize(heavy, parse_scheme("fp8-e4m3-channel"))
+
+
+def coupled_loss(values: torch.Tensor, outputs: torch.Tensor) -> float:
+    difference = (values - WEIGHT).double()
+    return float((outputs.double() * (difference @ MOMENT.double() @ difference.T)).sum())
+
+
+@pytest.mark.parametrize(
+    "name", ["int4-g32-asym", "int3-g32", "int4-channel", "int4-g32-asym-zfp16", "nvfp4", "nf4-b64"]
+)
+def test_errors_of_different_outputs_cancel_where_the_model_cannot_tell_them_apart(name: str) -> None:
+    few = torch.randn(24, 8, generator=torch.Generator().manual_seed(7))
+    outputs, scheme = few @ few.T + 0.2 * torch.eye(24), parse_scheme(name)
+    apart = Gptq().quantize(WEIGHT, scheme, CONTEXT)
+    known = Context(second_moment=MOMENT, samples=len(INPUTS), outputs=outputs)
+    together = Gptq().quantize(WEIGHT, scheme, known)
+    assert coupled_loss(together.values, outputs) < 0.75 * coupled_loss(apart.values, outputs)
+    assert output_error(together.values) > 1.1 * output_error(apart.values)
+    assert torch.equal(together.parameters.scale, apart.parameters.scale)
+    assert torch.equal(scheme.decode(scheme.encode(together.values, together.parameters)), together.values)
+
+
+def test_independent_outputs_change_nothing() -> None:
+    scheme = parse_scheme("int4-g32-asym")
+    known = Context(second_moment=MOMENT, outputs=torch.diag(torch.linspace(0.1, 3, 24)))
+    apart, together = (Gptq(sweeps=20).quantize(WEIGHT, scheme, each).values for each in (CONTEXT, known))
+    assert torch.equal(apart, together)
+
+
+def test_a_coupled_descent_ends_where_no_single_weight_can_move() -> None:
+    few = torch.randn(24, 8, generator=torch.Generator().manual_seed(7))
+    outputs, scheme = few @ few.T + 0.2 * torch.eye(24), parse_scheme("int3-g32-asym")
+    found = Gptq(sweeps=40).quantize(WEIGHT, scheme, Context(second_moment=MOMENT, outputs=outputs))
+    damped = MOMENT.double() + 0.01 * MOMENT.diagonal().mean() * torch.eye(96)
+    coupling = outputs.double() + 0.01 * outputs.diagonal().mean() * torch.eye(24)
+    slopes = coupling @ (found.values - WEIGHT).double() @ damped
+    best = found.values - slopes / (coupling.diagonal()[:, None] * damped.diagonal())
+    assert torch.equal(scheme.round(best.float(), found.parameters), found.values)

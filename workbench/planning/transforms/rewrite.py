@@ -120,7 +120,16 @@ class Draft:
         """Note in the curvature that a layer's outputs were divided by ``factor`` ``[rows]``."""
         old = self.curvature.get(layer)
         if old is not None:
-            self.curvature[layer] = replace(old, rows=old.rows * factor.double().numpy() ** 2)
+            by = factor.double().numpy()
+            outputs = None if old.outputs is None else (old.outputs * by * by[:, None]).astype(np.float32)
+            self.curvature[layer] = replace(old, rows=old.rows * by**2, outputs=outputs)
+
+    def turn_outputs(self, layer: str, turn: np.ndarray) -> None:
+        """Note in the curvature that a layer's outputs were multiplied by an orthogonal ``turn^T`` ``[rows, rows]``."""
+        old = self.curvature.get(layer)
+        if old is not None:
+            outputs = None if old.outputs is None else (turn.T @ old.outputs @ turn).astype(np.float32)
+            self.curvature[layer] = replace(old, rows=(turn * turn).T @ old.rows, outputs=outputs)
 
     def changes(self) -> Changes:
         """Return what was replaced."""

@@ -128,8 +128,7 @@ class Rotation:
             draft.weights[name] = matrix.T @ draft.weight(name)
             for bias in biases[name]:
                 draft.kept[bias] = matrix.T @ draft.vector(bias)
-            if old is not None:
-                draft.curvature[name] = replace(old, rows=(q * q).T @ old.rows)
+            draft.turn_outputs(name, q)
 
     def _rotate_heads(self, draft: Draft, fold: Fold, seed: int) -> None:
         """Rotate the values of each head, and back in the columns that take them, in every copy of the head."""
@@ -141,9 +140,7 @@ class Rotation:
         draft.weights[fold.layer] = torch.from_numpy(rows).float().T @ draft.weight(fold.layer)
         for bias in fold.vectors:
             draft.kept[bias] = torch.from_numpy(rows).float().T @ draft.vector(bias)
-        if fold.layer in draft.curvature:
-            old = draft.curvature[fold.layer]
-            draft.curvature[fold.layer] = replace(old, rows=(rows * rows).T @ old.rows)
+        draft.turn_outputs(fold.layer, rows)
         for name, channels in fold.columns.items():
             whole = copies(channels.numpy(), rows)
             draft.weights[name] = draft.weight(name) @ torch.from_numpy(whole).float()

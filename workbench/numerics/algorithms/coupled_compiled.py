@@ -1,0 +1,73 @@
+"""One block of columns of the coupled coordinate descent, compiled.  Importing this imports numba."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_numba: Any = importlib.import_module("numba")
+
+SAME = 1e-4
+"""A move of less than this share of the scale is none: the value is that code already."""
+
+
+def _compiled(function: F) -> F:
+    """Compile on the first call, once for each machine, without the interpreter's lock and without fast-math."""
+    return cast(F, _numba.njit(nogil=True, cache=True, error_model="numpy")(function))
+
+
+@_compiled
+def nearest(table: np.ndarray, value: float) -> float:
+    """Return the entry of the ascending ``table`` that is closest to ``value``."""
+    low, high = 0, table.size - 1
+    while low < high:
+        middle = (low + high) // 2
+        if table[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    if low > 0 and value - table[low - 1] <= table[low] - value:
+        low -= 1
+    return float(table[low])
+
+
+@_compiled
+def move_block(
+    values: np.ndarray, slopes: np.ndarray, inputs: np.ndarray, outputs: np.ndarray, scale: np.ndarray,
+    base: np.ndarray, table: np.ndarray,
+) -> int:  # fmt: skip
+    """Move every weight of some columns to its best value given all others; return how many moved.
+
+    All float32, ``values`` and ``slopes`` changed in place: ``values`` ``[columns, rows]``; ``slopes`` of the same
+    shape, ``(G D A)^T`` at those columns; ``inputs`` their block of A, ``[columns, columns]``; ``outputs`` G, ``[rows,
+    rows]``; ``scale`` and ``base`` ``[columns, rows]``: a weight can be ``scale * entry + base`` for any entry of the
+    ascending ``table``.
+    """
+    columns, rows = values.shape
+    moved = 0
+    for j in range(columns):
+        change = np.zeros(rows, dtype=np.float32)
+        for i in range(rows):
+            unit = scale[j, i]
+            if unit == 0.0:
+                continue
+            target = values[j, i] - slopes[j, i] / (outputs[i, i] * inputs[j, j])
+            found = np.float32(nearest(table, (target - base[j, i]) / unit) * unit + base[j, i])
+            step = found - values[j, i]
+            if abs(step) <= SAME * abs(unit):
+                continue
+            values[j, i] = found
+            moved += 1
+            for k in range(rows):
+                pushed = outputs[i, k] * step
+                change[k] += pushed
+                slopes[j, k] += pushed * inputs[j, j]
+        for later in range(j + 1, columns):
+            for k in range(rows):
+                slopes[later, k] += change[k] * inputs[j, later]
+    return moved
