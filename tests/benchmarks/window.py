@@ -1,8 +1,8 @@
 """How fast the window is: ``python -m tests.benchmarks.window`` (under Xvfb, or offscreen without a display).
 
 Start-up beside a bare PySide6 and pyqtgraph window; the event loop's delay, by a 4 ms heartbeat with a live plot, while
-jobs run in the engine; clicks at 5,000 layers, a step of the slider at 300, frames while scrolling 10,000 rows; memory.
-Prints a table and one line of JSON.  Figures are wall-clock: on a busy machine they tell of the machine.
+jobs run in the engine, and when it is killed; clicks at 5,000 layers, a step of the slider at 300, frames while scrolling
+10,000 rows; memory.  Prints a table and one line of JSON.  Figures are wall-clock: on a busy machine they tell of the machine.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import asyncio
 import gc
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -74,6 +76,27 @@ app.run("demo:language-model")
 """
 
 
+HEADLESS = """
+import asyncio, os
+from workbench.gui.memory import resident
+from workbench.runtime.engine import Engine
+from workbench.runtime.jobs import Jobs
+from workbench.runtime.requests import OpenModel
+from workbench.runtime.workspace import Workspace
+
+async def main():
+    engine, document = Engine(), Workspace()
+    jobs = Jobs(engine)
+    await engine.start()
+    document.open(await jobs.submit(OpenModel(path="demo:language-model")).result(), None)
+    print(resident(os.getpid()), flush=True)
+    await jobs.close()
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One figure beside what is to be reached, or a peer's; None where there is neither."""
@@ -92,11 +115,14 @@ def start_up() -> list[Row]:
     bare = _started([sys.executable, "-c", BARE])
     with tempfile.TemporaryDirectory() as folder:
         ours = _started([sys.executable, "-c", OURS, folder], XDG_STATE_HOME=folder)
+    headless = _started([sys.executable, "-c", HEADLESS])[0]
     rows = [
         Row(what="cold start, a bare PySide6 and pyqtgraph window", value=bare[0], unit="s"),
         Row(what="cold start to the window", value=ours[0], unit="s", limit=1.2),
         Row(what="cold start to the demo model shown", value=ours[1], unit="s", limit=3.0),
         Row(what="memory of the window's process", value=ours[2] / 1e6, unit="MB"),
+        Row(what="memory of a process that only talks to the engine", value=headless / 1e6, unit="MB"),
+        Row(what="memory of the window over that", value=(ours[2] - headless) / 1e6, unit="MB", limit=150.0),
         Row(what="memory of the engine's process", value=ours[3] / 1e6, unit="MB"),
     ]
     return rows
@@ -178,14 +204,53 @@ async def event_loop(window: Any, engine: Any, folder: Path) -> list[Row]:
     rows += await heart.during("predicted loss", desk.work(score))
     measured = replace(score, session=session(), metric="measured_kl", schemes=names[:1], samples=2)
     rows += await heart.during("measured KL", desk.work(measured))
+    stored = [layer.name for layer in session().model.stored]
+    plan = session().plan.assign(stored, weights="int4-g32-asym", algorithm="gptq")
+    gptq = requests.Evaluate(session=replace(session(), plan=plan), samples=4)
+    rows += await heart.during("GPTQ of all layers", desk.work(gptq))
     rows += await heart.during("search", desk.work(requests.SearchPlan(session=session(), bits_per_weight=4.5)))
     large = _many(10_000)
     path = str(folder / "large.qwb")
     save = requests.SaveSession(session=large, path=path)
     rows += await heart.during("save 10,000 layers", desk.run(save, lambda: None))
     rows += await heart.during("open 10,000 layers", desk.run(requests.OpenSession(path=path), lambda: None))
+    rows += await killed(window, engine, heart)
     heart.stop()
     return rows
+
+
+async def killed(window: Any, engine: Any, heart: Heart) -> list[Row]:
+    """Return how the window takes the end of its engine in the middle of a job."""
+    from workbench.runtime import requests
+
+    desk, spoken = window.desk, list[float]()
+    restarted = asyncio.Event()
+
+    def hear(event: str, text: str) -> None:
+        if event == "died":
+            spoken.append(time.perf_counter())
+        elif event == "restarted":
+            restarted.set()
+
+    end = engine.subscribe(hear)
+    request = requests.Score(session=desk.workspace.state.session, metric="measured_kl", samples=32)
+    job = asyncio.ensure_future(desk.work(request))
+    await asyncio.sleep(1.5)
+    began = time.perf_counter()
+    os.kill(engine.pid, signal.SIGKILL)
+    rows = await heart.during("engine killed and started again", restarted.wait())
+    took = time.perf_counter() - began
+    await job
+    await asyncio.sleep(0.2)
+    end()
+    assert window.status.retry_button.isVisible(), "the window offers to try the job again"
+    said = [message.title for message in desk.messages]
+    assert "The engine process ended" in said, said
+    return [
+        *rows,
+        Row(what="engine killed, until the window says so", value=(spoken[0] - began) * 1e3, unit="ms", limit=100.0),
+        Row(what="engine killed, until it runs again", value=took, unit="s", limit=3.0),
+    ]
 
 
 # -------------------------------------------------------------------- clicks and frames
@@ -271,7 +336,7 @@ def in_the_window() -> list[Row]:
     from qasync import QEventLoop
 
     from workbench.gui import theme
-    from workbench.gui.app import application
+    from workbench.gui.app import SWITCH_SECONDS, application, warm_up
     from workbench.gui.desk import Desk
     from workbench.gui.window import Window
     from workbench.runtime.engine import Engine
@@ -280,6 +345,7 @@ def in_the_window() -> list[Row]:
 
     app = application()
     theme.apply(app, theme.LIGHT)
+    sys.setswitchinterval(SWITCH_SECONDS)
 
     async def live(folder: Path) -> list[Row]:
         QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, str(folder))
@@ -290,7 +356,10 @@ def in_the_window() -> list[Row]:
         window.resize(1600, 1000)
         window.show()
         gc.freeze()
+        unsubscribe = engine.subscribe(window.engine_event)
+        threading.Thread(target=warm_up, name="warm", daemon=True).start()
         rows = await event_loop(window, engine, folder)
+        unsubscribe()
         done: asyncio.Future[list[Row]] = asyncio.get_running_loop().create_future()
         asyncio.get_running_loop().call_later(0.1, lambda: done.set_result(clicks(window, app) + frames(window, app)))
         rows += await done

@@ -30,7 +30,7 @@ def test_words_find_their_commands() -> None:
 def test_a_command_is_found_and_done_by_keyboard(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))
-        await person.press(Qt.Key.Key_P, control=True, shift=True)
+        await person.press(Qt.Key.Key_K, control=True)
         await person.until(lambda: person.dialog("palette"), 5)
         dialog = person.dialog("palette")
         assert dialog.list.count() == len(ACTIONS) - 1 + len(PANELS)
@@ -81,6 +81,7 @@ def test_memory_is_this_process(live: Callable[..., None]) -> None:
 def test_a_long_job_is_spoken_of_once_and_copied_as_python(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         person.window.notices.seconds = 0.0
+        person.desk.engine_pid = os.getpid
         await person.act(lambda: person.window.commands.open_path("demo:digits-classifier"))
         await person.until(lambda: person.state.session is not None)
         await person.settle(0.1)
@@ -88,7 +89,10 @@ def test_a_long_job_is_spoken_of_once_and_copied_as_python(live: Callable[..., N
         assert said == ["Open demo:digits-classifier ended"]
         await person.act(lambda: person.window.show_panel("jobs"))
         assert "Window" in person.window.panels["jobs"].memory.text()
-        await person.click(person.window.panels["jobs"].python)
+        panel = person.window.panels["jobs"]
+        assert panel.steps.records.rowCount() > 1 and panel.steps.records.record(0).text == "Reading the model"
+        assert panel.jobs.records.data(panel.jobs.records.index(0, 5)).endswith("MB")
+        await person.click(panel.python)
         assert "wb.open('demo:digits-classifier')" in QApplication.clipboard().text()
         person.picture("jobs")
 

@@ -82,7 +82,7 @@ def test_a_person_chooses_a_target_and_repairs(live: Callable[..., None]) -> Non
         for _ in range(at):
             await person.press(Qt.Key.Key_Down, line.box)
         await person.until(lambda: person.state.target == "vllm", 5)
-        await person.until(lambda: "cannot run" in line.told.text(), 5)
+        await person.until(lambda: "refused" in line.told.text(), 5)
         assert UP in line.told.toolTip()
         await person.click(line.select_button)
         assert {Q, UP} <= set(person.state.selection)

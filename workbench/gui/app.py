@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from workbench.gui.desk import Desk
     from workbench.gui.window import Window
 
+SWITCH_SECONDS = 0.001
+"""How long a thread that reads from the engine may hold the interpreter while the window waits for it."""
+
 INTERRUPT_MS = 100
 """How often Python gets a turn so that Ctrl-C is heard while Qt waits."""
 
@@ -51,6 +54,7 @@ def run(path: str | None = None, *, factory: str | None = None, weights: str | N
 
 
 async def _live(app: QApplication, path: str | None, how: dict[str, Any]) -> None:
+    sys.setswitchinterval(SWITCH_SECONDS)
     engine = Engine()
     await engine.start()
     from workbench.gui.desk import Desk
@@ -78,7 +82,7 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any]) -> Non
         desk.start(recovery.offer())
         if path is not None:
             window.commands.open_path(path, **({} if path.endswith(".qwb") else how))
-        threading.Thread(target=_warm, name="warm", daemon=True).start()
+        threading.Thread(target=warm_up, name="warm", daemon=True).start()
         await closed
     finally:
         heartbeat.stop()
@@ -116,10 +120,19 @@ def install_hooks(desk: Desk) -> Callable[[], None]:
     return restore
 
 
-def _warm() -> None:
-    """Import what numpy, and checking a plan's text, would import in the middle of a click."""
+def warm_up() -> None:
+    """Load, on a thread of its own, what would otherwise be loaded in the middle of a click or of a job's end."""
     import jsonschema  # noqa: F401
     import numpy.ma  # noqa: F401
+
+    from workbench.deployment import REGISTRY as EXPORTERS
+    from workbench.gui import schemes
+    from workbench.numerics.algorithms import REGISTRY as ALGORITHMS
+    from workbench.numerics.ranges import REGISTRY as RANGES
+
+    for registry in (EXPORTERS, ALGORITHMS, RANGES):
+        registry.names()
+    schemes.families()
 
 
 def _hear_interrupts(window: Window) -> QTimer:

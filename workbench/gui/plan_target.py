@@ -105,7 +105,7 @@ def repair(desk: Desk) -> None:
 def _sentence(name: str, layers: int) -> str:
     if not name:
         return "no limits"
-    return f"{quantities.plural(layers, 'layer')} cannot run so" if layers else "runs the whole plan"
+    return f"{quantities.plural(layers, 'layer')} refused" if layers else "runs the whole plan"
 
 
 def _whom(one: Violation) -> str:

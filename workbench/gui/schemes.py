@@ -26,6 +26,13 @@ def families() -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 @lru_cache(maxsize=4096)
+def family_of(name: str) -> str:
+    """Return the title of the family that a scheme belongs to."""
+    family = parse_scheme(name).family
+    return next((member.title for member in REGISTRY if member.name == family), family)
+
+
+@lru_cache(maxsize=4096)
 def reference_bits(name: str) -> float:
     """Return bits per weight of the scheme on a large square matrix; ``keep`` sorts last."""
     if name == KEEP:

@@ -9,6 +9,8 @@ from pathlib import Path
 from workbench.storage.session import Session
 
 SIZE = (1600, 1000)
+SETTLING = 5
+"""Turns of the event loop after which layouts and plots have settled."""
 
 
 def screenshot(
@@ -41,7 +43,10 @@ def screenshot(
         desk.workspace.select((worst_layer(desk),))
         for name in filter(None, front.split(",")):
             window.show_panel(name)
-        for _ in range(5):
+        app.processEvents()
+        while not window.is_drawn:
+            app.processEvents()
+        for _ in range(SETTLING):
             app.processEvents()
         if not window.grab().save(str(out)):
             raise OSError(f"the picture {out} could not be written")

@@ -54,6 +54,7 @@ class Window(QMainWindow):
         self.closed = False
         self.on_closed: Callable[[], None] = lambda: None
         self._shown = _Shown()
+        self._statuses: list[Any] = []
         self._errors: list[QMessageBox] = []
         self.setAcceptDrops(True)
         self.setWindowIcon(icons.icon("workbench", colours))
@@ -183,7 +184,10 @@ class Window(QMainWindow):
         self.status.show_jobs(views)
         self.panels["jobs"].show_jobs(views)
         self.notices.look(views)
-        self._enable_actions()
+        statuses = [view.status for view in views]
+        if statuses != self._statuses:
+            self._statuses = statuses
+            self._enable_actions()
         for view in views:
             if view.status == "running":
                 partial = self.desk.jobs.partial(view.id)

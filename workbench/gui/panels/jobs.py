@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import dataclass, field
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QPainter
+from PySide6.QtGui import QPainter, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
     QHBoxLayout,
@@ -18,6 +19,7 @@ from PySide6.QtWidgets import (
     QStyledItemDelegate,
     QStyleOptionProgressBar,
     QStyleOptionViewItem,
+    QTabWidget,
     QVBoxLayout,
 )
 
@@ -53,8 +55,41 @@ JOBS = (
     Field(title="Took", text=lambda view: quantities.duration(_took(view)) if view.started is not None else "",
           numeric=True, key=_took),
     Field(title="Left", text=_remaining, numeric=True, tip="Time left, estimated from the share done"),
-    Field(title="What", text=lambda view: view.error or view.text),
 )  # fmt: skip
+
+WHAT = Field(title="What", text=lambda view: view.error or view.text)
+
+STEPS = (
+    Field(title="After", text=lambda step: quantities.duration(step.after), numeric=True, tip="Since the job began"),
+    Field(title="What", text=lambda step: step.text),
+)
+
+MAX_STEPS = 500
+"""How many lines of a job's log are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a job said it does, ``after`` so many seconds."""
+
+    after: float
+    text: str
+
+
+@dataclass(slots=True)
+class Track:
+    """What is followed of a job: its log, and the most memory of the engine while it ran, in bytes."""
+
+    steps: list[Step] = field(default_factory=list)
+    peak: int = 0
+
+    def follow(self, view: Any, memory: int | None) -> None:
+        """Take up how the job is now."""
+        self.peak = max(self.peak, memory or 0)
+        text = view.error or view.text
+        if text and (not self.steps or self.steps[-1].text != text):
+            self.steps = [*self.steps[-MAX_STEPS + 1 :], Step(_took(view), text)]
+
 
 MESSAGES = (
     Field(title="Time", text=lambda message: time.strftime("%H:%M:%S", time.localtime(message.when))),
@@ -89,10 +124,21 @@ class JobsPanel(Panel):
 
     def __init__(self, desk: Desk, colours: Colours) -> None:
         super().__init__(desk, colours)
-        self.jobs = RecordsView("Jobs", JOBS)
+        self._tracks: dict[int, Track] = {}
+        memory = Field(
+            title="Memory", text=lambda view: quantities.data_size(self._peak(view) or None), numeric=True,
+            key=self._peak, tip="The most that the engine process held while the job ran",
+        )  # fmt: skip
+        self.jobs = RecordsView("Jobs", (*JOBS, memory, WHAT))
         self._progress = ProgressDelegate(self.jobs)
         self.jobs.setItemDelegateForColumn(PROGRESS, self._progress)
         self.log = RecordsView("Messages", MESSAGES)
+        self.steps = RecordsView("Log of the job", STEPS)
+        self.pages = QTabWidget()
+        self.pages.setDocumentMode(True)
+        self.pages.setAccessibleName("Messages and log")
+        self.pages.addTab(self.log, "Messages")
+        self.pages.addTab(self.steps, "Log of the job")
         self.cancel = QPushButton("&Cancel")
         self.retry = QPushButton("Re&try")
         self.cancel.setToolTip("Cancel the selected job, or the running one")
@@ -113,16 +159,17 @@ class JobsPanel(Panel):
         row = QHBoxLayout()
         splitter = QSplitter(Qt.Orientation.Vertical)
         splitter.addWidget(self.jobs)
-        splitter.addWidget(self.log)
+        splitter.addWidget(self.pages)
         row.addWidget(splitter, 1)
         row.addLayout(buttons)
         self.column().addLayout(row, 1)
         self.jobs.horizontalHeader().setStretchLastSection(True)
-        self.log.horizontalHeader().setStretchLastSection(True)
-        for place, width in enumerate((220, 76, 110, 70, 70)):
+        for table in (self.log, self.steps):
+            table.horizontalHeader().setStretchLastSection(True)
+        for place, width in enumerate((220, 76, 110, 70, 70, 76)):
             self.jobs.setColumnWidth(place, width)
         self._views: tuple[Any, ...] = ()
-        self.jobs.selectionModel().selectionChanged.connect(lambda: self._enable())
+        self.jobs.selectionModel().selectionChanged.connect(lambda: self._selected())
         self._enable()
         self.setFocusProxy(self.jobs)
 
@@ -132,9 +179,40 @@ class JobsPanel(Panel):
     def show_jobs(self, views: tuple[Any, ...]) -> None:
         """Show the jobs as they are now."""
         self._views = tuple(reversed(views))
+        engine = resident(self.desk.engine_pid())
+        for view in views:
+            if view.status == "running" or (view.id in self._tracks and view.error):
+                self._tracks.setdefault(view.id, Track()).follow(view, engine)
+        self._tracks = {view.id: self._tracks[view.id] for view in views if view.id in self._tracks}
+        if self.is_seen:
+            self._show()
+
+    def catch_up(self) -> None:
+        """Draw what happened while the panel was not seen."""
+        super().catch_up()
+        self._show()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Catch up with what happened while the panel was hidden."""
+        super().showEvent(event)
+        self._show()
+
+    def _show(self) -> None:
         self.jobs.records.show_records(self._views)
-        self._enable()
+        self._selected()
         self._show_memory()
+
+    def _selected(self) -> None:
+        """Show the log of the selected job, or the newest one."""
+        self._enable()
+        rows = self.jobs.selectionModel().selectedRows()
+        view = self.jobs.records.record(rows[0].row()) if rows else next(iter(self._views), None)
+        track = self._tracks.get(view.id) if view is not None else None
+        self.steps.show_records(tuple(track.steps) if track else ())
+
+    def _peak(self, view: Any) -> int:
+        track = self._tracks.get(view.id)
+        return track.peak if track else 0
 
     def _show_memory(self) -> None:
         engine, own = resident(self.desk.engine_pid()), resident(os.getpid())

@@ -19,7 +19,7 @@ from workbench.gui.desk import Desk
 from workbench.gui.panels.panel import Panel
 from workbench.gui.tables.delegates import Index, RowDelegate, SchemeDelegate
 from workbench.gui.tables.layer_filter import HINT
-from workbench.gui.tables.layers import COLUMNS, FLOATING, HISTOGRAM, INPUTS, NAME, SCHEME, LayersModel
+from workbench.gui.tables.layers import COLUMNS, FIELDS, FLOATING, HISTOGRAM, INPUTS, NAME, SCHEME, LayersModel
 from workbench.gui.tables.row_painter import LayersView
 from workbench.gui.theme import Colours
 from workbench.runtime.workspace import State
@@ -121,10 +121,15 @@ class LayersPanel(Panel):
         self.desk.say(f"Copied {quantities.plural(len(names), 'layer')} as a table")
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Copy the rows with Ctrl+C."""
-        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and _copies(event):
-            self.copy()
-            return True
+        """Copy the rows with Ctrl+C; edit the scheme with F2 wherever in the row the keyboard is."""
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            if _copies(event):
+                self.copy()
+                return True
+            index = self.view.currentIndex()
+            if event.key() == Qt.Key.Key_F2 and index.isValid() and index.column() not in FIELDS:
+                self.view.edit(index.siblingAtColumn(SCHEME))
+                return True
         return super().eventFilter(watched, event)
 
     # ---------------------------------------------------------------- inside

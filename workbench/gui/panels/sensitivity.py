@@ -8,7 +8,7 @@ import numpy as np
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy
 
-from workbench.gui import quantities
+from workbench.gui import quantities, schemes
 from workbench.gui.changes import Assignments, changed_layers
 from workbench.gui.desk import Desk
 from workbench.gui.options import METRIC_SHORT, METRIC_TITLES
@@ -63,7 +63,7 @@ class SensitivityPanel(Panel):
         layout.addLayout(top)
         layout.addLayout(middle, 1)
         self._given: Sensitivity | None = None
-        self._arranged: tuple[Sensitivity, Sensitivity] | None = None
+        self._arranged: tuple[Sensitivity, str, Sensitivity] | None = None
         self._table: Sensitivity | None = None
         self._partial: Sensitivity | None = None
         self._chosen: tuple[Sensitivity | None, Assignments, np.ndarray] = (None, {}, np.zeros(0, np.int64))
@@ -119,10 +119,15 @@ class SensitivityPanel(Panel):
         else:
             low, high = colour_scale(table.score)
             self.heatmap.show_cells(
-                Cells(rows=table.layers, columns=table.schemes, score=table.score, chosen=chosen, low=low, high=high)
-            )
+                Cells(
+                    rows=table.layers, columns=table.schemes, score=table.score, chosen=chosen, low=low, high=high,
+                    groups=tuple(map(schemes.family_of, table.schemes)),
+                )
+            )  # fmt: skip
             self.bar.show_scale(low, high, METRIC_SHORT.get(table.metric, table.unit))
         self._table = table
+        locked = state.session.locked if state.session else frozenset()
+        self.heatmap.show_locked(frozenset(table.row[name] for name in locked if name in table.row))
         self.heatmap.show_selected(frozenset(table.row[name] for name in state.selection if name in table.row))
         self._hover(-1, -1)
 
@@ -144,12 +149,12 @@ class SensitivityPanel(Panel):
         return held
 
     def _in_order(self, table: Sensitivity) -> Sensitivity:
-        """Return the table with its rows in the order that was chosen; the same object for the same table."""
-        if self.order_box.currentText() == BY_DEPTH:
-            return table
-        if self._arranged is None or self._arranged[0] is not table:
-            self._arranged = table, by_loss(table)
-        return self._arranged[1]
+        """Return the table by families, its rows in the order that was chosen; the same object for the same table."""
+        order = self.order_box.currentText()
+        if self._arranged is None or self._arranged[0] is not table or self._arranged[1] != order:
+            grouped = by_family(table)
+            self._arranged = table, order, grouped if order == BY_DEPTH else by_loss(grouped)
+        return self._arranged[2]
 
     def _hover(self, row: int, column: int) -> None:
         table = self._table
@@ -212,6 +217,15 @@ class SensitivityPanel(Panel):
     def _select(self, row: int) -> None:
         if self._table is not None:
             self.desk.workspace.select((self._table.layers[row],))
+
+
+def by_family(table: Sensitivity) -> Sensitivity:
+    """Return the table with the schemes of one family side by side, each family where its first scheme was."""
+    names = [schemes.family_of(name) for name in table.schemes]
+    order = sorted(range(len(names)), key=lambda column: names.index(names[column]))
+    if order == list(range(len(names))):
+        return table
+    return replace(table, schemes=tuple(table.schemes[column] for column in order), score=table.score[:, order])
 
 
 def by_loss(table: Sensitivity) -> Sensitivity:

@@ -12,7 +12,8 @@ import pyqtgraph as pg
 class Cells:
     """``score`` float64 ``[rows, columns]`` (NaN: not computed); ``chosen`` the column of each row's scheme, -1: none.
 
-    ``low`` and ``high`` are the ends of the logarithmic colour scale.
+    ``low`` and ``high`` are the ends of the logarithmic colour scale.  ``groups`` are the titles of the columns'
+    families, equal ones side by side; empty where there are none.
     """
 
     rows: tuple[str, ...]
@@ -21,6 +22,18 @@ class Cells:
     chosen: np.ndarray
     low: float
     high: float
+    groups: tuple[str, ...] = ()
+
+    @property
+    def spans(self) -> list[tuple[str, int, int]]:
+        """``(title, first column, number of columns)`` of every family."""
+        found: list[tuple[str, int, int]] = []
+        for column, title in enumerate(self.groups):
+            if found and found[-1][0] == title:
+                found[-1] = title, found[-1][1], found[-1][2] + 1
+            else:
+                found.append((title, column, 1))
+        return found
 
 
 def headings(names: tuple[str, ...]) -> tuple[str, ...]:

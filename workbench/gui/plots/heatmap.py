@@ -23,6 +23,7 @@ from PySide6.QtWidgets import QAbstractScrollArea
 
 from workbench.gui import quantities
 from workbench.gui.plots.cells import Cells, headings, levels, lookup
+from workbench.gui.plots.heatmap_headings import HeadedRow, paint_heads, paint_names
 from workbench.gui.theme import Colours
 
 MIN_ROW, MAX_ROW, TEXT_ROW = 3, 40, 14
@@ -56,6 +57,7 @@ class Heatmap(QAbstractScrollArea):
         self._hover = (-1, -1)
         self._pressed = False
         self._selected: frozenset[int] = frozenset()
+        self._locked: frozenset[int] = frozenset()
         self._lut = lookup()
         self._image: QImage | None = None
         self._drawn: tuple[tuple[object, ...], QPixmap] | None = None
@@ -102,6 +104,12 @@ class Heatmap(QAbstractScrollArea):
             self._scroll_to(min(rows))
         self.viewport().update()
 
+    def show_locked(self, rows: frozenset[int]) -> None:
+        """Mark the locked layers with a small lock before their names."""
+        if rows != self._locked:
+            self._locked = rows
+            self.viewport().update()
+
     def recolour(self, colours: Colours) -> None:
         """Take other colours."""
         self._colours = colours
@@ -123,7 +131,13 @@ class Heatmap(QAbstractScrollArea):
         if self.cells is None:
             return 24
         longest = max((self._metrics().horizontalAdvance(name) for name in self.cells.columns), default=0)
-        return longest + 16 if longest + 8 > self.column_width else self._metrics().height() + 8
+        plain = longest + 16 if longest + 8 > self.column_width else self._metrics().height() + 8
+        return plain + self._band_height
+
+    @property
+    def _band_height(self) -> int:
+        """The height of the families' titles above the headings."""
+        return self._metrics().height() + 4 if self.cells is not None and self.cells.groups else 0
 
     def _measured_column_width(self) -> int:
         if self.cells is None or not self.cells.columns:
@@ -208,7 +222,8 @@ class Heatmap(QAbstractScrollArea):
         assert self.cells is not None
         ratio = self.devicePixelRatioF()
         key = (self._image, self.horizontalScrollBar().value(), self.verticalScrollBar().value(), self.row_height,
-               self.column_width, self.viewport().size(), ratio, self._selected, self._colours)  # fmt: skip
+               self.column_width, self.viewport().size(), ratio,
+               self._selected, self._locked, self._colours)  # fmt: skip
         if self._drawn is None or self._drawn[0] != key:
             picture = QPixmap(self.viewport().size() * ratio)
             picture.setDevicePixelRatio(ratio)
@@ -219,8 +234,16 @@ class Heatmap(QAbstractScrollArea):
                 painter.setClipRect(self.viewport().rect().adjusted(self.name_width, self.head_height, 0, 0))
                 self._paint_cells(painter, first, last)
                 painter.restore()
-                self._paint_names(painter, first, last)
-                self._paint_heads(painter)
+                painter.setFont(self.font())
+                area = QRect(0, self.head_height, self.name_width, self.viewport().height())
+                tall = self.row_height >= TEXT_ROW
+                rows = [HeadedRow(text=self._names[row] if tall else "", top=self.cell_rect(row, 0).y(),
+                                  height=self.row_height, selected=row in self._selected, locked=row in self._locked)
+                        for row in range(first, last)]  # fmt: skip
+                paint_names(painter, area, rows, self._colours)
+                area = QRect(self.name_width, 0, self.viewport().width(), self.head_height)
+                lefts = {column: self.cell_rect(0, column).x() for column in range(len(self.cells.columns))}
+                paint_heads(painter, area, self.cells, lefts, self.column_width, self._band_height, self._colours)
             self._drawn = key, picture
         return self._drawn[1]
 
@@ -269,45 +292,6 @@ class Heatmap(QAbstractScrollArea):
         if self.hasFocus() and self.row_height >= 6:
             painter.setPen(QPen(QColor(self._colours.text), 1, Qt.PenStyle.DashLine))
             painter.drawRect(self.cell_rect(*self.cursor_cell).adjusted(0, 0, -1, -1))
-
-    def _paint_names(self, painter: QPainter, first: int, last: int) -> None:
-        assert self.cells is not None
-        painter.save()
-        painter.setClipRect(QRect(0, self.head_height, self.name_width, self.viewport().height()))
-        painter.setFont(self.font())
-        metrics = self._metrics()
-        for row in range(first, last):
-            rect = self.cell_rect(row, 0)
-            rect.setX(0)
-            rect.setWidth(self.name_width)
-            if row in self._selected:
-                painter.fillRect(rect, QColor(self._colours.selection))
-            if self.row_height < TEXT_ROW:
-                continue
-            painter.setPen(QColor(self._colours.text))
-            name = metrics.elidedText(self._names[row], Qt.TextElideMode.ElideLeft, self.name_width - 10)
-            painter.drawText(
-                rect.adjusted(4, 0, -6, 0), Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, name
-            )
-        painter.restore()
-
-    def _paint_heads(self, painter: QPainter) -> None:
-        assert self.cells is not None
-        painter.setFont(self.font())
-        painter.setClipRect(QRect(self.name_width, 0, self.viewport().width(), self.head_height))
-        painter.setPen(QColor(self._colours.text))
-        metrics = self._metrics()
-        for column in self._visible_columns():
-            name = self.cells.columns[column]
-            rect = QRect(self.cell_rect(0, column).x(), 0, self.column_width, self.head_height)
-            if metrics.horizontalAdvance(name) + 8 <= self.column_width and self.head_height < 40:
-                painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, name)
-                continue
-            painter.save()
-            painter.translate(rect.center().x() + metrics.ascent() / 2 - 1, rect.bottom() - 5)
-            painter.rotate(-90)
-            painter.drawText(0, 0, name)
-            painter.restore()
 
     # ---------------------------------------------------------------- mouse and keyboard
 
