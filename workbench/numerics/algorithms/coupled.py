@@ -53,7 +53,7 @@ def descend_coupled(
     found, exact = values.cpu().T.contiguous(), weight.cpu().T
     for _ in range(sweeps):
         moved = 0
-        for part in order.split(BLOCK):
+        for part in torch.split(order, BLOCK):
             slopes = moments[part] @ (found - exact) @ coupling
             block = found[part]
             moved += move_block(
