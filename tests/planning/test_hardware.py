@@ -11,7 +11,7 @@ import pytest
 
 from tests.planning.synthetic import decoder, linear, summary_of, table_of
 from workbench.deployment.targets import RUNTIMES, legal, target, target_names
-from workbench.errors import PlanError
+from workbench.errors import BudgetError, PlanError
 from workbench.models.layer import LayerKind
 from workbench.numerics.formats import all_schemes
 from workbench.planning.constraints import Constraints
@@ -151,6 +151,23 @@ def test_a_target_that_can_run_nothing_of_a_layer_is_told():
     rules = Constraints(legal=where.legal, target=where.title)
     with pytest.raises(PlanError, match="nothing is left to choose for .* on Google Coral"):
         search(summary, table_of(summary), bits_per_weight=8, base=Plan(), constraints=rules)
+
+
+def test_a_budget_that_a_targets_refusals_make_impossible_names_them():
+    summary, where = decoder(1), target("gguf")
+    rules = Constraints(legal=where.legal, target=where.title)
+    table = table_of(summary, ("int4-g32-asym", "int8-channel"))
+    with pytest.raises(BudgetError) as caught:
+        search(summary, table, bits_per_weight=8, base=Plan(), constraints=rules)
+    said = str(caught.value)
+    first = "model.layers.0.self_attn.q_proj"
+    reason = where.legal(summary.by_name[first], "int4-g32-asym", None)
+    assert "the smallest possible takes" in said
+    assert f"{where.title} runs no scheme of this search for {first} and 3 more layers" in said
+    assert reason and f"int4-g32-asym: {reason}" in said
+    with pytest.raises(BudgetError) as free:
+        search(summary, table, bits_per_weight=1, base=Plan())
+    assert "runs no scheme" not in str(free.value)
 
 
 def test_estimated_times_serve_a_search():

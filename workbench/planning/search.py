@@ -156,7 +156,7 @@ def search(
     problem = _problem(space, minimise, limits)
     picks = solve(problem)
     if picks is None:
-        raise BudgetError(_impossible(space, wanted, limits))
+        raise BudgetError(_impossible(space, wanted, limits) + _barred(space, table, constraints))
     goal = "" if minimise == "loss" else f"least {TITLES[minimise]} "
     return plan_of(space, picks, name or f"{goal}within {wanted}")
 
@@ -244,6 +244,24 @@ def _impossible(space: Choices, budgets: Budgets, limits: dict[str, float]) -> s
     said = "; ".join(_smallest(space, quantity, others) for quantity in alone)
     beside = " under the other budgets" if others else ""
     return f"no plan fits into {budgets}: {said}{beside}; raise the budget or allow smaller schemes"
+
+
+def _barred(space: Choices, table: Sensitivity, rules: Constraints | None) -> str:
+    """Say which layers a target leaves as they are stored, and why; nothing where it does not."""
+    if rules is None or rules.legal is None:
+        return ""
+    barred = [name for group in space.groups if group.schemes == (KEEP,) for name in group.layers]
+    if not barred:
+        return ""
+    layer, reasons = space.summary.by_name[barred[0]], []
+    for scheme in table.schemes if rules.schemes is None else rules.schemes:
+        reason = rules.legal(layer, scheme, space.base[layer.name].inputs) if scheme != KEEP else None
+        reasons += [f"{scheme}: {reason}"] if reason else []
+    more = f" and {len(barred) - 1} more layers" if len(barred) > 1 else ""
+    return (
+        f"; {rules.target} runs no scheme of this search for {layer.name}{more} ({'; '.join(reasons[:3])}); score and "
+        "allow schemes that it runs"
+    )
 
 
 def _least(space: Choices, quantity: str, limits: dict[str, float]) -> float:
