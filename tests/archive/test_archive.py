@@ -14,7 +14,10 @@ from workbench.models.layer import LayerKind
 from workbench.storage.session import Session
 
 ARCHIVE = Path(__file__).parent
-FILES = {"session-v1.qwb": "81577ebb36316013598b42a822285548745f052b1fd0630f4e9f312892d5379c"}
+FILES = {
+    "session-v1.qwb": "81577ebb36316013598b42a822285548745f052b1fd0630f4e9f312892d5379c",
+    "session-v1-findings.qwb": "9007198abfacd79e168bde0fbec1a577b5389c82d37e694aad3ef9c4c2bd1726",
+}
 """Every archived file, and the digest of the arrays in it."""
 
 
@@ -73,3 +76,20 @@ def test_what_version_1_says() -> None:
     assert list(session.evaluations[0].metrics) == ["kl", "top/1"]
     assert [len(timing.samples) for timing in session.timings] == [3, 4]
     assert session.notes == ("a note\nof two lines", "")
+
+
+def test_what_later_files_of_version_1_say_besides() -> None:
+    old, new = (Session.load(ARCHIVE / name) for name in FILES)
+    assert old.error_budget is None and old.evaluations[0].changed == () and old.evaluations[0].notes == ()
+    assert old.evaluations[0].metrics["top/1"].baseline_per_sample is None
+    first, second = new.evaluations
+    assert [(one.sample, one.position, one.flipped) for one in first.changed] == [(3, 7, False), (0, -1, True)]
+    assert first.changed[0].context == "a\0b\n" and first.changed[0].baseline == "層" and first.changed[0].kl == 0.125
+    assert second.changed == () and second.notes == ("a", "b\nc")
+    kept = first.metrics["top/1"]
+    assert first.metrics["kl"].baseline_per_sample is None and kept.baseline_per_sample is not None
+    assert np.array_equal(kept.baseline_per_sample, kept.per_sample[::-1], equal_nan=True)
+    assert kept.weights is not None and list(kept.weights) == [0, 1, 2, 3, 4]
+    pair = new.error_budget
+    assert pair is not None and pair.predicted is not None and pair.gains.gain.shape == (3, 2)
+    assert pair.measured.blocks == ("block/0", "output") and (pair.gains.samples, pair.gains.seed) == (8, 1)

@@ -1,21 +1,19 @@
-"""Searches with targets, locks, times and strategies on a tiny Llama, and its error budget."""
+"""Searches with targets, locks, times and strategies on a tiny Llama."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from workbench.errors import MissingResultError, PlanError
+from workbench.errors import PlanError
 from workbench.models.model import Model
 from workbench.models.summary import quantizable
 from workbench.planning.budgets import Budgets, MeasuredTimes, plan_microseconds
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.totals import plan_totals
 from workbench.runtime import planner, tasks
-from workbench.runtime.model_cache import ModelCache
 from workbench.runtime.timings import candidate_timings
 from workbench.storage.session import Session
 
@@ -76,20 +74,3 @@ def test_strategies_are_compared_at_one_size(scored: Session) -> None:
     assert losses["optimal"] == min(losses.values())
     with pytest.raises(PlanError, match="minimises nothing"):
         planner.find_plan(scored, budget, strategy_name="top-k", minimise="nbytes")
-
-
-def test_the_error_budget_predicts_what_is_measured(model: Model, scored: Session) -> None:
-    plan = Plan.uniform(quantizable(scored.model.layers), "int8-channel")
-    session = replace(scored, plan=plan)
-    models = ModelCache()
-    models.put(model)
-    request = planner.MeasureErrorBudget(session=session, samples=4)
-    assert plan.name in request.title
-    found = request.run(models, lambda *_: None)
-    assert found.predicted is not None
-    assert np.allclose(found.predicted.decibels, found.measured.decibels, atol=1.5)
-    assert found.measured.blocks[-1] == "output" and (found.measured.decibels > 20).all()
-    again = planner.error_budget(session, model=model, gains=found.gains, samples=4)
-    assert (again.measured.noise == found.measured.noise).all()
-    with pytest.raises(MissingResultError, match="calibrate first"):
-        planner.error_budget(replace(session, calibration=None), model=model)

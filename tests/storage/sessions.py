@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from workbench.models.dataset import DataRecord
-from workbench.models.evaluation import Evaluation, Metric, Timing
+from workbench.models.evaluation import Changed, Evaluation, Metric, Timing
 from workbench.models.layer import KeptTensor, Layer, LayerKind
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics import BINS, LayerStatistics
+from workbench.planning.error_budget import BudgetPair, ErrorBudget, NoiseGains
 from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.planning.sensitivity import Sensitivity
 from workbench.storage.session import TAPS, Environment, Session
@@ -66,7 +67,8 @@ def metric(random: np.random.Generator, name: str) -> Metric:
     values[2] = np.nan
     return Metric(
         name=name, unit="nat", value=float("nan"), baseline=-0.0, low=float("-inf"), high=1e300, samples=5,
-        higher_is_better=False, per_sample=values,
+        higher_is_better=False, per_sample=values, weights=np.arange(5.0),
+        baseline_per_sample=None if name == "kl" else values[::-1].copy(),
     )  # fmt: skip
 
 
@@ -107,6 +109,7 @@ def full_session(seed: int = 0) -> Session:
         locked=frozenset(ODD_NAMES[:2]),
         evaluations=(evaluation(random, 0.25), evaluation(random, None)),
         timings=(timing(random, 3), timing(random, 4)),
+        error_budget=budget(np.random.default_rng(seed)),
         notes=("a note\nof two lines", ""),
     )  # fmt: skip
 
@@ -120,6 +123,24 @@ def evaluation(random: np.random.Generator, predicted: float | None) -> Evaluati
     return Evaluation(
         plan_name="p", plan_hash="sha256:3", data_name="d", data_hash="sha256:4", bits_per_weight=4.5, nbytes=123,
         predicted_kl=predicted, metrics={name: metric(random, name) for name in ("kl", "top/1")},
+        changed=() if predicted is None else (changed(3, 7), changed(0, -1)), notes=() if predicted else ("a", "b\nc"),
+    )  # fmt: skip
+
+
+def changed(sample: int, position: int) -> Changed:
+    return Changed(
+        sample=sample, position=position, kl=0.125, flipped=position < 0, context="a\0b\n", baseline="層",
+        quantized="", actual=" x",
+    )  # fmt: skip
+
+
+def budget(random: np.random.Generator) -> BudgetPair:
+    layers, blocks = ODD_NAMES[:3], ("block/0", "output")
+    gain, share = random.random((3, 2)), random.random((3, 2))
+    predicted = ErrorBudget(blocks=blocks, noise=share.sum(axis=0), layers=layers, share=share)
+    return BudgetPair(
+        plan_name="p", plan_hash="sha256:3", measured=ErrorBudget(blocks=blocks, noise=random.random(2)),
+        gains=NoiseGains(layers=layers, blocks=blocks, gain=gain, samples=8, seed=1), predicted=predicted,
     )  # fmt: skip
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from workbench.errors import DataError
 from workbench.models.batches import Data, require_data, token_mask
 from workbench.models.bootstrap import interval, weighted_mean
-from workbench.models.divergence import sample_divergence
+from workbench.models.divergence import logit_divergence, sample_divergence
 from workbench.models.evaluation import Metric
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind
+from workbench.models.user_metric import UserMetric
+from workbench.models.worst import Worst
 from workbench.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -28,6 +31,8 @@ def evaluate(
     *,
     batch_size: int = 8,
     seed: int = 0,
+    worst: Worst | None = None,
+    user_metrics: Sequence[UserMetric] = (),
     progress: Progress = silent,
 ) -> dict[str, Metric]:
     """Run both models on ``dataset`` and return the metrics that the output allows, by name.
@@ -35,18 +40,24 @@ def evaluate(
     Token logits: ``kl`` (nats per token), ``top1_agreement`` (% of tokens) and ``perplexity``, the exponential of the
     mean negative log-likelihood of tokens 1 to T - 1 of each window.  Class logits: ``kl`` (nats per sample),
     ``top1_agreement`` and, with labels, ``accuracy`` (%).  Embeddings: ``cosine`` to the reference; other outputs:
-    ``relative_error``.  Raises CannotRunError and DataError.
+    ``relative_error``.  ``user_metrics`` come under their own names; ``worst`` collects the most changed tokens or
+    samples where the outputs are logits.  Raises CannotRunError and DataError.
     """
     require_data(reference, dataset, "evaluation")
-    sums = _Sums()
+    kinds = {**_KINDS, **{own.name: _kind_of(own) for own in user_metrics}}
+    sums = _Sums(worst=worst)
     total = -(-len(dataset) // batch_size)
     for number, batch in enumerate(dataset.batches(batch_size)):
         progress(number / total, f"evaluating, batch {number + 1} of {total}")
         with torch.no_grad():
             base = reference.run(batch)
-            _add(sums, base, candidate.run(batch), batch, reference.summary.output)
+            other = candidate.run(batch)
+            _add(sums, base, other, batch, reference.summary.output)
+            for own in user_metrics:
+                values = own.of(other, batch)
+                sums.add(own.name, values, own.of(base, batch), torch.ones_like(values))
     progress(1.0, "evaluated")
-    return {name: _metric(_KINDS[name], column, seed) for name, column in sums.columns.items()}
+    return {name: _metric(kinds[name], column, seed) for name, column in sums.columns.items()}
 
 
 @dataclass(slots=True)
@@ -61,6 +72,7 @@ class _Column:
 @dataclass(slots=True)
 class _Sums:
     columns: dict[str, _Column] = field(default_factory=dict)
+    worst: Worst | None = None
 
     def add(self, name: str, value: torch.Tensor, baseline: torch.Tensor, weight: torch.Tensor) -> None:
         column = self.columns.setdefault(name, _Column())
@@ -81,7 +93,10 @@ def _add_tokens(sums: _Sums, base: torch.Tensor, other: torch.Tensor, batch: Bat
     mask = token_mask(batch)
     real = torch.ones(base.shape[:2], dtype=torch.bool) if mask is None else mask
     tokens = real.sum(dim=1)
-    sums.add("kl", sample_divergence(base, other, batch, OutputKind.TOKEN_LOGITS), torch.zeros(len(tokens)), tokens)
+    each = torch.stack([logit_divergence(one, two) for one, two in zip(base, other, strict=True)]) * real
+    sums.add("kl", each.sum(dim=1), torch.zeros(len(tokens)), tokens)
+    if sums.worst is not None:
+        sums.worst.add(each, base, other, batch)
     same = (base.argmax(-1) == other.argmax(-1)) & real
     sums.add("top1_agreement", 100.0 * same.sum(dim=1), 100.0 * tokens, tokens)
     ids = batch["input_ids"] if "input_ids" in batch else next(iter(batch.values()))
@@ -101,7 +116,10 @@ def _nll(logits: torch.Tensor, ids: torch.Tensor, pairs: torch.Tensor) -> torch.
 
 def _add_classes(sums: _Sums, base: torch.Tensor, other: torch.Tensor, batch: Batch) -> None:
     one = torch.ones(base.shape[0])
-    sums.add("kl", sample_divergence(base, other, batch, OutputKind.CLASS_LOGITS), 0.0 * one, one)
+    each = sample_divergence(base, other, batch, OutputKind.CLASS_LOGITS)
+    sums.add("kl", each, 0.0 * one, one)
+    if sums.worst is not None and base.ndim == 2:
+        sums.worst.add(each, base, other, batch)
     sums.add("top1_agreement", 100.0 * (base.argmax(-1) == other.argmax(-1)), 100.0 * one, one)
     if "labels" in batch:
         labels = batch["labels"]
@@ -138,6 +156,12 @@ _KINDS = {
 }
 
 
+def _kind_of(own: UserMetric) -> _Kind:
+    if own.name in _KINDS:
+        raise DataError(f"a metric called {own.name} is computed already; give the function another name")
+    return _Kind(name=own.name, unit=own.unit, higher_is_better=own.higher_is_better)
+
+
 def _metric(kind: _Kind, column: _Column, seed: int) -> Metric:
     sums, baselines, weights = (np.concatenate(part) for part in (column.values, column.baselines, column.weights))
     counted = weights > 0
@@ -148,5 +172,5 @@ def _metric(kind: _Kind, column: _Column, seed: int) -> Metric:
         name=kind.name, unit=kind.unit, higher_is_better=kind.higher_is_better, samples=int(values.size),
         value=float(kind.transform(np.array(weighted_mean(values, weights)))),
         baseline=float(kind.transform(np.array(weighted_mean(base, weights)))),
-        low=low, high=high, per_sample=values,
+        low=low, high=high, per_sample=values, baseline_per_sample=base, weights=weights,
     )  # fmt: skip

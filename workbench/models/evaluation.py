@@ -13,7 +13,9 @@ class Metric:
     """One figure of the quantized model beside the floating-point baseline.
 
     ``low`` and ``high`` bound the 95 % bootstrap confidence interval of ``value`` over samples; ``per_sample`` holds
-    what it was computed from (float64, one entry for each sample).  ``higher_is_better`` tells which way is good.
+    what it was computed from (float64, one entry for each sample), ``baseline_per_sample`` the same of the
+    floating-point model and ``weights`` what each sample counts (its tokens); None in files of older versions.
+    ``higher_is_better`` tells which way is good.
     """
 
     name: str
@@ -25,6 +27,27 @@ class Metric:
     samples: int
     higher_is_better: bool
     per_sample: np.ndarray
+    baseline_per_sample: np.ndarray | None = None
+    weights: np.ndarray | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """A token (or a whole sample, ``position`` -1) whose output quantization changed: ``kl`` in nats.
+
+    ``sample`` counts from 0 through the data.  ``context`` is the text up to and with the token at ``position``;
+    ``baseline`` and ``quantized`` what the two models hold most likely to follow (or the class), ``actual`` what does,
+    empty where that is not known.  ``flipped``: the two differ.
+    """
+
+    sample: int
+    position: int
+    kl: float
+    flipped: bool
+    context: str
+    baseline: str
+    quantized: str
+    actual: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,7 +55,8 @@ class Evaluation:
     """A plan's measured figures on one data set, with the prediction it is to be compared with.
 
     ``predicted_kl`` in nats (None where the session holds no prediction for every layer); ``nbytes`` of all tensors;
-    ``plan_hash`` identifies the plan, ``data_hash`` the data.
+    ``plan_hash`` identifies the plan, ``data_hash`` the data.  ``changed`` lists the most changed tokens or samples;
+    ``notes`` what was not as asked for, such as layers that were kept because their weights hold NaN.
     """
 
     plan_name: str
@@ -43,6 +67,8 @@ class Evaluation:
     nbytes: int
     predicted_kl: float | None
     metrics: Mapping[str, Metric]
+    changed: tuple[Changed, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

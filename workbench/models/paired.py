@@ -12,6 +12,9 @@ from workbench.errors import DataError
 from workbench.models.bootstrap import RESAMPLES, weighted_mean
 from workbench.models.evaluation import Metric
 
+COMPARED_ALREADY = frozenset({"kl", "top1_agreement", "cosine", "relative_error"})
+"""Metrics that are a comparison with floating point themselves."""
+
 _CELLS = 1 << 22
 
 
@@ -82,10 +85,28 @@ def between(first: Metric, second: Metric, seed: int = 0) -> Difference:
     """Return the difference of one metric between two evaluations on the same samples; DataError for other metrics."""
     if first.name != second.name:
         raise DataError(f"{first.name} and {second.name} are different metrics")
-    transform = np.exp if first.name == "perplexity" else lambda mean: mean
     return paired_difference(
-        first.per_sample, second.per_sample, name=first.name, unit=first.unit, seed=seed, transform=transform
-    )
+        first.per_sample, second.per_sample, name=first.name, unit=first.unit, weights=first.weights, seed=seed,
+        transform=_transform(first),
+    )  # fmt: skip
+
+
+def against_baseline(metric: Metric, seed: int = 0) -> Difference | None:
+    """Return what quantization changed of a metric, sample by sample against floating point.
+
+    None where the baseline says nothing: it is a constant (a divergence from itself), or an old file lacks it.
+    """
+    base = metric.baseline_per_sample
+    if base is None or base.size != metric.per_sample.size or metric.name in COMPARED_ALREADY:
+        return None
+    return paired_difference(
+        metric.per_sample, base, name=metric.name, unit=metric.unit, weights=metric.weights, seed=seed,
+        transform=_transform(metric),
+    )  # fmt: skip
+
+
+def _transform(metric: Metric) -> Callable[[np.ndarray], np.ndarray]:
+    return np.exp if metric.name == "perplexity" else lambda mean: mean
 
 
 def _change(transform: Callable[[np.ndarray], np.ndarray], first: float, second: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from workbench.models.batches import Data, require_data, units_of
 from workbench.models.divergence import sample_divergence
 from workbench.models.model import Model
 from workbench.planning.audit import Audit
-from workbench.planning.measured import Tick, replaced_rows
+from workbench.planning.measured import replaced_rows
 from workbench.progress import Progress, silent
 
 
@@ -56,7 +56,7 @@ def audit(
     )  # fmt: skip
 
 
-def _losses(model: Model, views: list[Model], data: Data, batch_size: int, tick: Tick) -> list[float]:
+def _losses(model: Model, views: list[Model], data: Data, batch_size: int, tick: Callable[[str], None]) -> list[float]:
     """Return each view's divergence from the model, in nats per unit."""
     sums, units = [0.0] * len(views), 0
     with torch.no_grad():

@@ -78,6 +78,17 @@ class ErrorBudget:
         return tuple((self.layers[n], float(column[n]) / total) for n in order if column[n] > 0)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BudgetPair:
+    """A plan's error budget, measured and (where weight errors are known) predicted, with the gains for the next."""
+
+    plan_name: str
+    plan_hash: str
+    gains: NoiseGains
+    measured: ErrorBudget
+    predicted: ErrorBudget | None
+
+
 def blocks_of(summary: ModelSummary) -> tuple[str, ...]:
     """Return the model's blocks in order, without those that only hold other blocks, and OUTPUT behind them."""
     names = tuple(dict.fromkeys(layer.block for layer in summary.layers if layer.block))

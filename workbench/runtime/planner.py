@@ -1,4 +1,4 @@
-"""The planner's steps as pure functions: searches with targets, times and strategies; the error budget.
+"""The planner's steps as pure functions: searches with targets, times and strategies.
 
 Thin glue like :mod:`workbench.runtime.tasks`: each opens what it needs and calls the layer below.
 """
@@ -6,25 +6,19 @@ Thin glue like :mod:`workbench.runtime.tasks`: each opens what it needs and call
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
-from workbench.errors import MissingResultError, PlanError, nearest
+from workbench.errors import PlanError, nearest
 from workbench.models.summary import quantizable
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import Budgets, MeasuredTimes
 from workbench.planning.constraints import Constraints
-from workbench.planning.plan import KEEP, Assignment, Plan, Rule, resolve
+from workbench.planning.plan import KEEP, Assignment, Plan, Rule
 from workbench.planning.strategies import Optimal, strategy
-from workbench.progress import Progress, part_of, silent
+from workbench.progress import Progress, silent
 from workbench.runtime.timings import candidate_timings
 from workbench.storage.session import Session
-
-if TYPE_CHECKING:
-    from workbench.models.model import Model
-    from workbench.planning.error_budget import ErrorBudget, NoiseGains
-    from workbench.runtime.model_cache import ModelCache
 
 
 def find_plan(
@@ -92,75 +86,3 @@ def _matching(session: Session, pattern: str) -> list[str]:
         hint = f"; did you mean '*{pattern}*'?" if close else nearest(pattern, known)
         raise PlanError(f"the lock {pattern!r} matches no layer of the model{hint}")
     return names
-
-
-def error_budget(
-    session: Session,
-    plan: Plan | None = None,
-    *,
-    model: Model | None = None,
-    gains: NoiseGains | None = None,
-    samples: int = 8,
-    batch_size: int = 8,
-    seed: int = 0,
-    trust: bool = False,
-    progress: Progress = silent,
-) -> BudgetPair:
-    """Return signal-to-noise at every block's output under ``plan`` (default: the session's), predicted and measured.
-
-    Runs on the first ``samples`` of the calibration's data.  ``gains`` of an earlier call serve again: they belong to
-    the model, not to the plan.  There is no prediction where the session lacks the ``weight_error`` table.  Raises
-    CannotRunError, MissingResultError without calibration.
-    """
-    from workbench.planning import error_budget as budget
-    from workbench.runtime import session_data, tasks
-
-    plan = plan or session.plan
-    if session.calibration is None:
-        raise MissingResultError("an error budget needs calibration data; calibrate first (workbench calibrate)")
-    model = model or tasks.reopen(session.model, trust=trust)
-    data = session_data.recorded(model, session.calibration, samples=min(samples, session.calibration.samples))
-    if gains is None:
-        gains = budget.noise_gains(
-            model, data, batch_size=batch_size, seed=seed, progress=part_of(progress, 0.0, 0.6)
-        )  # fmt: skip
-    quantized = tasks.quantize(model, plan, session=session, progress=part_of(progress, 0.6, 0.9))
-    measured = budget.measured_budget(
-        model, quantized.bind(model), data, batch_size=batch_size, progress=part_of(progress, 0.9, 1.0)
-    )
-    errors = session.sensitivities.get("weight_error")
-    given = resolve(plan, session.model.layers)
-    predicted = None if errors is None else budget.predicted_budget(gains, given, errors)
-    return BudgetPair(plan_name=plan.name, gains=gains, measured=measured, predicted=predicted)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BudgetPair:
-    """A plan's error budget, measured and (where weight errors are known) predicted, with the gains for the next."""
-
-    plan_name: str
-    gains: NoiseGains
-    measured: ErrorBudget
-    predicted: ErrorBudget | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MeasureErrorBudget:
-    """The request of the window: the current plan's error budget along the depth."""
-
-    session: Session
-    gains: NoiseGains | None = None
-    samples: int = 8
-    trust: bool = False
-
-    @property
-    def title(self) -> str:
-        """What a person reads in the jobs panel."""
-        return f"Error budget of {self.session.plan.name}"
-
-    def run(self, models: ModelCache, progress: Progress) -> BudgetPair:
-        """Measure; raises CannotRunError, MissingResultError and what opening the model raises."""
-        return error_budget(
-            self.session, model=models.get(self.session.model, self.trust), gains=self.gains, samples=self.samples,
-            trust=self.trust, progress=progress,
-        )  # fmt: skip

@@ -229,13 +229,14 @@ class SearchPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Evaluate:
-    """Measure the session's current plan against the floating-point baseline."""
+    """Measure the session's current plan against the floating-point baseline, by a metric of one's own besides."""
 
     session: Session
     data: str | None = None
     samples: int | None = None
     batch_size: int = 8
     seed: int = 0
+    metric: str | None = None
     trust: bool = False
 
     @property
@@ -257,7 +258,7 @@ class Evaluate:
 
         return tasks.evaluate(
             self.session, model=models.get(self.session.model, self.trust), data=self.data, samples=self.samples,
-            batch_size=self.batch_size, seed=self.seed, trust=self.trust, progress=progress,
+            batch_size=self.batch_size, seed=self.seed, metric=self.metric, trust=self.trust, progress=progress,
         )  # fmt: skip
 
     def joined(self, current: Session, response: Evaluation) -> Session:

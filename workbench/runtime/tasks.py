@@ -239,15 +239,21 @@ def evaluate(
     samples: int | None = None,
     batch_size: int = 8,
     seed: int = 0,
+    metric: str | Path | None = None,
     trust: bool = False,
     progress: Progress = silent,
 ) -> Evaluation:
     """Measure ``plan`` (default: the session's) against the floating-point model.
 
     ``data`` defaults to the session's evaluation data, else to the part of the calibration's data that calibration
-    never sees.  Raises CannotRunError, DataError, PlanError and its kin.
+    never sees.  ``metric`` is a trusted Python file with a function of one's own (``file.py`` or ``file.py:name``, see
+    :mod:`workbench.models.user_metric`).  Raises CannotRunError, DataError, PlanError and its kin.
     """
     from workbench.models.evaluate import evaluate as measure
+    from workbench.models.inputs import InputSpec
+    from workbench.models.samples import decoder
+    from workbench.models.user_metric import load_metric
+    from workbench.models.worst import Worst
 
     plan = plan or session.plan
     require_same(session.model, plan, None)
@@ -256,13 +262,18 @@ def evaluate(
     sums = plan_totals(session.model, plan, session.sensitivities.get("predicted_kl"))
     model = model or reopen(session.model, trust=trust)
     dataset = session_data.for_evaluation(model, session, data, samples=samples, seed=seed)
+    own = () if metric is None else (load_metric(metric, trust=trust),)
+    spec = getattr(model, "inputs", InputSpec())
+    worst = Worst(decoder(spec) if spec.tokenizer is not None else None)
     quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.3))
     metrics = measure(
-        model, quantized.bind(model), dataset, batch_size=batch_size, seed=seed, progress=part_of(progress, 0.3, 1.0)
-    )
+        model, quantized.bind(model), dataset, batch_size=batch_size, seed=seed, worst=worst, user_metrics=own,
+        progress=part_of(progress, 0.3, 1.0),
+    )  # fmt: skip
     return Evaluation(
         plan_name=plan.name, plan_hash=plan.hash, data_name=dataset.record.name, data_hash=dataset.record.content_hash,
         bits_per_weight=sums.bits_per_weight, nbytes=sums.nbytes, predicted_kl=sums.predicted, metrics=metrics,
+        changed=worst.changed(), notes=tuple(dict.fromkeys((*quantized.notes, *dataset.notes))),
     )  # fmt: skip
 
 

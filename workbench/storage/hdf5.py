@@ -11,7 +11,9 @@
 ``/sensitivity/<metric>``             ``score`` with the dimension scales ``layers`` and ``schemes``
 ``/plan``, ``/plans/<name>``          name and fingerprint as attributes, the table ``rules``
 ``/locked``, ``/notes``               lists of strings
-``/evaluations``, ``/timings``        tables; ``/evaluations/metrics`` has one row for each metric of each evaluation
+``/evaluations``, ``/timings``        tables; ``/evaluations/metrics`` has one row for each metric of each evaluation,
+                                      ``/evaluations/changed`` one for each token or sample that changed most
+``/error_budget``                     ``gain`` is layers x blocks; absent where none was measured
 ====================================  ==================================================================================
 
 The file is formed in memory and written by us: a disk that fills up in the middle is then our error to handle, and not
@@ -31,7 +33,7 @@ import numpy as np
 
 from workbench.errors import SessionError
 from workbench.models.dataset import DataRecord
-from workbench.models.evaluation import Evaluation, Metric, Timing
+from workbench.models.evaluation import Timing
 from workbench.models.layer import KeptTensor, Layer
 from workbench.models.summary import ModelSource, ModelSummary
 from workbench.numerics.curvature import Curvature
@@ -50,7 +52,8 @@ from workbench.storage.columns import (
     write_array,
     write_text,
 )
-from workbench.storage.records import build, read_record, read_rows, read_table, write_record, write_table
+from workbench.storage.findings import read_error_budget, read_evaluations, write_error_budget, write_evaluations
+from workbench.storage.records import build, read_record, read_table, write_record, write_table
 from workbench.storage.session import SCHEMA_VERSION, Environment, Session
 
 TYPE = "quantization-workbench/session"
@@ -58,7 +61,6 @@ _DAMAGE = (
     OSError, RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError, MemoryError,
 )  # fmt: skip
 _TIMING_UNITS = {"samples": "microsecond", "baseline_samples": "microsecond"}
-_EVALUATION_UNITS = {"bits_per_weight": "bit", "nbytes": "byte", "predicted_kl": "nat"}
 
 
 def write_session(session: Session, path: Path) -> None:
@@ -133,7 +135,9 @@ def _write(file: h5py.File, session: Session) -> None:
         _write_plan(plans, link_name(name), plan)
     write_text(file, "locked", sorted(session.locked))
     write_text(file, "notes", session.notes)
-    _write_evaluations(file, session.evaluations)
+    write_evaluations(file, session.evaluations)
+    if session.error_budget is not None:
+        write_error_budget(file, session.error_budget)
     write_table(file, "timings", Timing, session.timings, units=_TIMING_UNITS)
 
 
@@ -156,7 +160,8 @@ def _read(file: h5py.File) -> Session:
         sensitivities={original_name(link): _read_sensitivity(group) for link, group in _members(file, "sensitivity")},
         plans={original_name(link): _read_plan(member(file, "plans"), link) for link, _ in _members(file, "plans")},
         locked=frozenset(read_text(file, "locked")),
-        evaluations=_read_evaluations(file),
+        evaluations=read_evaluations(file),
+        error_budget=read_error_budget(file),
         timings=tuple(read_table(file, "timings", Timing)[0]),
         notes=tuple(read_text(file, "notes")),
     )
@@ -242,29 +247,6 @@ def _read_plan(parent: h5py.Group, name: str) -> Plan:
         facts["transforms"] = tuple(read_text(member(parent, name), "transforms"))
     facts["rules"] = tuple(Rule(pattern=pattern, assignment=assignment) for pattern, assignment in pairs)
     return build(Plan, facts, f"the plan {name}")
-
-
-def _write_evaluations(file: h5py.File, evaluations: tuple[Evaluation, ...]) -> None:
-    group = write_table(file, "evaluations", Evaluation, evaluations, units=_EVALUATION_UNITS, without=("metrics",))
-    entries = [(index, *item) for index, each in enumerate(evaluations) for item in each.metrics.items()]
-    numbers = np.array([index for index, _, _ in entries], dtype=np.int64)
-    keys: dict[str, list[str] | np.ndarray] = {"evaluation": numbers, "key": [key for _, key, _ in entries]}
-    write_table(group, "metrics", Metric, [metric for _, _, metric in entries], keys=keys)
-
-
-def _read_evaluations(file: h5py.File) -> tuple[Evaluation, ...]:
-    rows, _ = read_rows(file, "evaluations", Evaluation, without=("metrics",))
-    metrics, (numbers, keys) = read_table(
-        member(file, "evaluations"), "metrics", Metric, keys={"evaluation": int, "key": str}
-    )
-    found: list[dict[str, Metric]] = [{} for _ in rows]
-    for number, key, metric in zip(numbers, keys, metrics, strict=True):
-        if not 0 <= number < len(rows):
-            raise SessionError(f"/evaluations/metrics speaks of evaluation {number}, there are {len(rows)}")
-        found[number][key] = metric
-    return tuple(
-        build(Evaluation, row | {"metrics": each}, "/evaluations") for row, each in zip(rows, found, strict=True)
-    )
 
 
 def _collection(parent: h5py.Group, name: str) -> h5py.Group:

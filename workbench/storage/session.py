@@ -13,6 +13,7 @@ from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics import LayerStatistics
+from workbench.planning.error_budget import BudgetPair
 from workbench.planning.plan import Plan
 from workbench.planning.sensitivity import Sensitivity
 
@@ -42,6 +43,7 @@ class Session:
     ``statistics`` maps (layer, tap) with tap in TAPS; ``ranges`` maps (layer, tap, method) to calibrated ranges and
     ``active_ranges`` (layer, tap) to the one in force, which may be a person's own (method ``manual``).
     ``sensitivities`` maps a metric to its table; ``plans`` are named plans besides the current ``plan``.
+    ``error_budget`` is the last one measured; it names its plan.
     ``locked`` layers keep their assignment in every search.
     """
 
@@ -58,6 +60,7 @@ class Session:
     plans: Mapping[str, Plan] = field(default_factory=dict)
     locked: frozenset[str] = frozenset()
     evaluations: tuple[Evaluation, ...] = ()
+    error_budget: BudgetPair | None = None
     timings: tuple[Timing, ...] = ()
     notes: tuple[str, ...] = ()
 

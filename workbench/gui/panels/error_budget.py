@@ -10,7 +10,8 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.depth import Depth
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
-from workbench.runtime.planner import BudgetPair, MeasureErrorBudget
+from workbench.planning.error_budget import BudgetPair
+from workbench.runtime.error_budgets import MeasureErrorBudget
 from workbench.runtime.workspace import State
 
 FIELDS = (
@@ -54,9 +55,14 @@ class ErrorBudgetPanel(Panel):
             self.pair = None
             return
         self.say_empty("")
-        if session.model.fingerprint != self._fingerprint or self.pair is None:
+        if session.error_budget is not self.pair or session.model.fingerprint != self._fingerprint:
             self._fingerprint = session.model.fingerprint
-            self.show_pair(None)
+            self.show_pair(session.error_budget)
+
+    def borrow(self, live: Panel) -> None:
+        """Show the live panel's budget."""
+        if isinstance(live, ErrorBudgetPanel):
+            self.show_pair(live.pair)
 
     def recolour(self, colours: Colours) -> None:
         """Redraw in other colours."""
@@ -71,10 +77,7 @@ class ErrorBudgetPanel(Panel):
         session = self.desk.workspace.state.session
         if session is None:
             return
-        pair = await self.desk.run(MeasureErrorBudget(session=session), self.measure)
-        now = self.desk.workspace.state.session
-        if pair is not None and now is not None and now.model.fingerprint == session.model.fingerprint:
-            self.show_pair(pair)
+        await self.desk.work(MeasureErrorBudget(session=session))
 
     def show_pair(self, pair: BudgetPair | None) -> None:
         """Show a budget, or that there is none yet."""

@@ -1,0 +1,61 @@
+"""The most changed tokens and samples, against sorting everything; what is shown of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from tests.models.networks import convolutions, decoder, images, tokens
+from workbench.models.divergence import logit_divergence
+from workbench.models.evaluate import evaluate
+from workbench.models.worst import KEPT, Worst
+
+
+def test_the_worst_tokens_are_those_of_a_full_sort() -> None:
+    reference, candidate, data = decoder(0), decoder(1), tokens()
+    worst = Worst(lambda ids: "/".join(map(str, ids)))
+    evaluate(reference, candidate, data, batch_size=4, worst=worst)
+    ids = data.tensors["input_ids"]
+    with torch.no_grad():
+        p, q = reference.run({"input_ids": ids}), candidate.run({"input_ids": ids})
+    each = torch.stack([logit_divergence(a, b) for a, b in zip(p, q, strict=True)])
+    order = torch.argsort(each.flatten(), descending=True, stable=True)
+    found = worst.changed()
+    for one, index in zip(found[:KEPT], order.tolist(), strict=False):
+        sample, position = divmod(index, ids.shape[1])
+        assert (one.sample, one.position) == (sample, position)
+        np.testing.assert_allclose(one.kl, float(each[sample, position]), rtol=1e-5)
+        tops = int(p[sample, position].argmax()), int(q[sample, position].argmax())
+        assert (one.baseline, one.quantized) == tuple(map(str, tops)) and one.flipped == (tops[0] != tops[1])
+        assert one.context.split("/")[-1] == str(int(ids[sample, position]))
+        following = str(int(ids[sample, position + 1])) if position + 1 < ids.shape[1] else ""
+        assert one.actual == following
+    assert KEPT <= len(found) <= 2 * KEPT and [one.kl for one in found] == sorted((o.kl for o in found), reverse=True)
+    flips = int((p.argmax(-1) != q.argmax(-1)).sum())
+    assert sum(one.flipped for one in found) >= min(flips, KEPT)
+
+
+def test_padding_is_never_among_them() -> None:
+    data = tokens()
+    data.tensors["attention_mask"] = torch.ones_like(data.tensors["input_ids"])
+    data.tensors["attention_mask"][:, 2:] = 0
+    worst = Worst()
+    evaluate(decoder(0), decoder(1), data, batch_size=4, worst=worst)
+    assert worst.changed() and max(one.position for one in worst.changed()) < 2
+
+
+def test_samples_of_a_classifier_are_whole_and_say_their_label() -> None:
+    data = images()
+    worst = Worst()
+    found = evaluate(convolutions(0), convolutions(1), data, batch_size=3, worst=worst)
+    first = worst.changed()[0]
+    assert first.position == -1 and first.context == ""
+    assert first.sample == int(found["kl"].per_sample.argmax()) and first.kl == found["kl"].per_sample.max()
+    if "labels" in data.tensors:
+        assert first.actual == str(int(data.tensors["labels"][first.sample]))
+
+
+def test_a_model_against_itself_changes_nothing() -> None:
+    worst = Worst()
+    evaluate(decoder(), decoder(), tokens(), worst=worst)
+    assert worst.changed() == ()

@@ -1,0 +1,74 @@
+"""A task's own metric: a function in a person's Python file, which runs only with the person's word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from workbench.errors import DataError, NotAModelError, TrustRequiredError, nearest
+from workbench.models.batches import samples_of
+
+if TYPE_CHECKING:
+    from workbench.models.model import Batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserMetric:
+    """``function(outputs, batch)`` returns one number for each sample of the batch (a tensor, an array or a list).
+
+    ``outputs`` is what the model returns (logits), ``batch`` the tensors it was given, labels among them.  The
+    function's attributes ``unit`` (text) and ``higher_is_better`` (default True) are what the result is shown with.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    unit: str = ""
+    higher_is_better: bool = True
+
+    def of(self, outputs: torch.Tensor, batch: Batch) -> torch.Tensor:
+        """Return the function's value for each sample, float64 ``[samples]``; raises DataError for anything else."""
+        try:
+            found = torch.as_tensor(self.function(outputs, batch), dtype=torch.float64).detach().cpu()
+        except Exception as error:  # a person's own code
+            raise DataError(f"the metric {self.name} failed: {type(error).__name__}: {error}") from error
+        if found.shape != (samples_of(batch),):
+            raise DataError(
+                f"the metric {self.name} returned the shape {tuple(found.shape)} for {samples_of(batch)} samples; it "
+                "has to return one number for each sample"
+            )
+        return found
+
+
+def load_metric(path: str | Path, *, trust: bool = False) -> UserMetric:
+    """Return the metric of ``file.py`` (its function ``metric``) or of ``file.py:name``.
+
+    Raises TrustRequiredError without ``trust``, NotAModelError for a file that fails, DataError without the function.
+    """
+    from workbench.models.sources.python_module import run_file
+
+    text, _, name = str(path).partition(".py:")
+    file = Path(f"{text}.py" if name else text).absolute()
+    name = name or "metric"
+    if file.suffix != ".py" or not file.is_file():
+        raise DataError(f"there is no Python file {file}; give FILE.py or FILE.py:FUNCTION")
+    if not trust:
+        raise TrustRequiredError(
+            f"taking a metric from {file} runs it as a Python program; allow it (--trust) only if you know it",
+            str(file),
+        )
+    try:
+        module = run_file(file)
+    except NotAModelError as error:
+        raise DataError(str(error)) from error
+    function = getattr(module, name, None)
+    if not callable(function):
+        names = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+        raise DataError(f"{file} has no function {name!r}{nearest(name, names)}; define {name}(outputs, batch)")
+    return UserMetric(
+        name=name, function=function, unit=str(getattr(function, "unit", "")),
+        higher_is_better=bool(getattr(function, "higher_is_better", True)),
+    )  # fmt: skip

@@ -1,0 +1,94 @@
+"""The tokens or samples that quantization changed most, with what a person can read of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from workbench.models.batches import samples_of
+from workbench.models.evaluation import Changed
+
+if TYPE_CHECKING:
+    from workbench.models.model import Batch
+
+KEPT = 50
+"""So many of the largest divergences are kept, and of the flips among all."""
+
+CONTEXT = 16
+"""Tokens of text that are kept before a changed one, itself among them."""
+
+Decode = Callable[[Sequence[int]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    kl: float
+    sample: int
+    position: int
+    baseline: int
+    quantized: int
+    actual: int | None
+    context: tuple[int, ...]
+
+
+class Worst:
+    """Collects over batches; memory for KEPT units only.
+
+    ``decode`` turns token ids into text; without it ids and labels are given as numbers.
+    """
+
+    def __init__(self, decode: Decode | None = None) -> None:
+        self._decode = decode
+        self._seen = 0
+        self._worst: list[_Unit] = []
+        self._flips: list[_Unit] = []
+
+    def add(self, divergence: torch.Tensor, base: torch.Tensor, other: torch.Tensor, batch: Batch) -> None:
+        """Add a batch: ``divergence`` ``[samples]`` or ``[samples, tokens]`` in nats, 0 at padding, and the logits."""
+        first, second = base.argmax(-1), other.argmax(-1)
+        flips = torch.where(first != second, divergence, torch.zeros_like(divergence))
+        for values, held in ((divergence, self._worst), (flips, self._flips)):
+            order = torch.argsort(values.flatten(), descending=True, stable=True)[:KEPT]
+            for index in order[values.flatten()[order] > 0].tolist():
+                held.append(self._unit(index, divergence, first, second, batch))
+            held.sort(key=lambda unit: (-unit.kl, unit.sample, unit.position))
+            del held[KEPT:]
+        self._seen += samples_of(batch)
+
+    def _unit(
+        self, index: int, divergence: torch.Tensor, first: torch.Tensor, second: torch.Tensor, batch: Batch
+    ) -> _Unit:
+        tokens = divergence.shape[1] if divergence.ndim == 2 else 1
+        sample, position = divmod(index, tokens)
+        ids = batch.get("input_ids") if divergence.ndim == 2 else None
+        actual, context = None, ()
+        if ids is not None:
+            row = ids[sample].tolist()
+            actual = int(row[position + 1]) if position + 1 < len(row) else None
+            context = tuple(row[max(position + 1 - CONTEXT, 0) : position + 1])
+        elif "labels" in batch and divergence.ndim == 1:
+            actual = int(batch["labels"].reshape(-1)[sample])
+        return _Unit(
+            kl=float(divergence.flatten()[index]), sample=self._seen + sample,
+            position=position if divergence.ndim == 2 else -1, baseline=int(first.flatten()[index]),
+            quantized=int(second.flatten()[index]), actual=actual, context=context,
+        )  # fmt: skip
+
+    def changed(self) -> tuple[Changed, ...]:
+        """Return the units, the largest divergence first: the worst of all and the worst of those that flipped."""
+        units = sorted({*self._worst, *self._flips}, key=lambda unit: (-unit.kl, unit.sample, unit.position))
+        return tuple(self._readable(unit) for unit in units)
+
+    def _readable(self, unit: _Unit) -> Changed:
+        def text(ids: Sequence[int]) -> str:
+            words = unit.position >= 0 and self._decode is not None
+            return self._decode(ids) if words and self._decode and ids else " ".join(map(str, ids))
+
+        return Changed(
+            sample=unit.sample, position=unit.position, kl=unit.kl, flipped=unit.baseline != unit.quantized,
+            context=text(unit.context), baseline=text([unit.baseline]), quantized=text([unit.quantized]),
+            actual="" if unit.actual is None else text([unit.actual]),
+        )  # fmt: skip

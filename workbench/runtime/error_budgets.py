@@ -1,0 +1,98 @@
+"""The error budget of a plan, predicted and measured: the step and the window's request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from workbench.errors import MissingResultError
+from workbench.planning.error_budget import BudgetPair, NoiseGains
+from workbench.planning.plan import Plan, resolve
+from workbench.progress import Progress, part_of, silent
+from workbench.runtime.slimming import moments_of_plan, without_results
+from workbench.storage.session import Session
+
+if TYPE_CHECKING:
+    from workbench.models.model import Model
+    from workbench.runtime.model_cache import ModelCache
+
+
+def error_budget(
+    session: Session,
+    plan: Plan | None = None,
+    *,
+    model: Model | None = None,
+    gains: NoiseGains | None = None,
+    samples: int = 8,
+    batch_size: int = 8,
+    seed: int = 0,
+    trust: bool = False,
+    progress: Progress = silent,
+) -> BudgetPair:
+    """Return signal-to-noise at every block's output under ``plan`` (default: the session's), predicted and measured.
+
+    Runs on the first ``samples`` of the calibration's data.  ``gains`` of an earlier call serve again: they belong to
+    the model, not to the plan; those in the session are taken where samples and seed are the same.  There is no prediction where the session lacks the ``weight_error`` table.  Raises
+    CannotRunError, MissingResultError without calibration.
+    """
+    from workbench.planning import error_budget as budget
+    from workbench.runtime import session_data, tasks
+
+    plan = plan or session.plan
+    if session.calibration is None:
+        raise MissingResultError("an error budget needs calibration data; calibrate first (workbench calibrate)")
+    model = model or tasks.reopen(session.model, trust=trust)
+    data = session_data.recorded(model, session.calibration, samples=min(samples, session.calibration.samples))
+    gains = gains or _known_gains(session, len(data), seed)
+    if gains is None:
+        gains = budget.noise_gains(
+            model, data, batch_size=batch_size, seed=seed, progress=part_of(progress, 0.0, 0.6)
+        )  # fmt: skip
+    quantized = tasks.quantize(model, plan, session=session, progress=part_of(progress, 0.6, 0.9))
+    measured = budget.measured_budget(
+        model, quantized.bind(model), data, batch_size=batch_size, progress=part_of(progress, 0.9, 1.0)
+    )
+    errors = session.sensitivities.get("weight_error")
+    given = resolve(plan, session.model.layers)
+    predicted = None if errors is None else budget.predicted_budget(gains, given, errors)
+    return BudgetPair(plan_name=plan.name, plan_hash=plan.hash, gains=gains, measured=measured, predicted=predicted)
+
+
+def _known_gains(session: Session, samples: int, seed: int) -> NoiseGains | None:
+    known = None if session.error_budget is None else session.error_budget.gains
+    return known if known is not None and (known.samples, known.seed) == (samples, seed) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MeasureErrorBudget:
+    """The request of the window: the current plan's error budget along the depth."""
+
+    session: Session
+    gains: NoiseGains | None = None
+    samples: int = 8
+    trust: bool = False
+
+    @property
+    def title(self) -> str:
+        """What a person reads in the jobs panel."""
+        return f"Error budget of {self.session.plan.name}"
+
+    def slim(self) -> MeasureErrorBudget:
+        """Keep the plan, the active ranges, the weight errors, and the moments that the plan's algorithms look at."""
+        tables = {name: table for name, table in self.session.sensitivities.items() if name == "weight_error"}
+        slimmed = without_results(
+            self.session, sensitivities=tables, curvature=moments_of_plan(self.session),
+            error_budget=self.session.error_budget,
+        )  # fmt: skip
+        return replace(self, session=slimmed)
+
+    def run(self, models: ModelCache, progress: Progress) -> BudgetPair:
+        """Measure; raises CannotRunError, MissingResultError and what opening the model raises."""
+        return error_budget(
+            self.session, model=models.get(self.session.model, self.trust), gains=self.gains, samples=self.samples,
+            trust=self.trust, progress=progress,
+        )  # fmt: skip
+
+    def joined(self, current: Session, response: BudgetPair) -> Session:
+        """Keep it as the session's error budget."""
+        return replace(current, error_budget=response)
