@@ -32,8 +32,9 @@ def error_budget(
     """Return signal-to-noise at every block's output under ``plan`` (default: the session's), predicted and measured.
 
     Runs on the first ``samples`` of the calibration's data.  ``gains`` of an earlier call serve again: they belong to
-    the model, not to the plan; those in the session are taken where samples and seed are the same.  There is no prediction where the session lacks the ``weight_error`` table.  Raises
-    CannotRunError, MissingResultError without calibration.
+    the model, not to the plan; those in the session are taken where samples and seed are the same.  There is no
+    prediction where the session lacks the ``weight_error`` table.  Raises CannotRunError, MissingResultError without
+    calibration.
     """
     from workbench.planning import error_budget as budget
     from workbench.runtime import session_data, tasks
