@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes.util
+import functools
 import platform
 import time
 from collections.abc import Callable
@@ -44,7 +45,12 @@ def check(op: Op, case: Case) -> float:
 def measure(
     rows: int, columns: int, batch: int, kernel: Op, baseline: Op, *, repeats: int = 30, seed: int = 0
 ) -> Samples:
-    """Check both kernels on one problem, then time them in turns so that a change of clock meets both alike."""
+    """Check both kernels on one problem, then time them in turns so that a change of clock meets both alike.
+
+    On a CUDA device each is timed by itself, cold: see ``cuda_bench``.
+    """
+    if kernel.device == "cuda":
+        return _measure_cuda(rows, columns, batch, kernel, baseline, repeats, seed)
     cases = [op.prepare(rows, columns, batch, seed) for op in (kernel, baseline)]
     with torch.no_grad():
         for op, case in zip((kernel, baseline), cases, strict=True):
@@ -55,6 +61,25 @@ def measure(
             for which in (0, 1) if repeat % 2 else (1, 0):
                 times[which, repeat] = _seconds(cases[which].launch, launches[which]) / launches[which] * 1e6
     return Samples(kernel=times[0], baseline=times[1], device=cpu_name())
+
+
+def _measure_cuda(
+    rows: int, columns: int, batch: int, kernel: Op, baseline: Op, repeats: int, seed: int
+) -> Samples:
+    from .cuda_bench import times_of
+    from .cuda_linear import device
+
+    found = []
+    for op in (kernel, baseline):
+        case = op.prepare(rows, columns, batch, seed)
+        check(op, case)
+        make = functools.partial(_another, op, rows, columns, batch, seed)
+        found.append(times_of(op.name, case, make, repeats))
+    return Samples(kernel=found[0], baseline=found[1], device=device().name)
+
+
+def _another(op: Op, rows: int, columns: int, batch: int, seed: int, number: int) -> Case:
+    return op.prepare(rows, columns, batch, seed + number)
 
 
 def _launches(launch: Callable[[], torch.Tensor]) -> int:

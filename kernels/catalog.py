@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from . import (
+    block,
+    cache_append,
+    cuda_linear,
     decode_attention,
     fp4_blocks,
+    gate_quantize,
     gemm8,
     gguf_blocks,
     group_quantize,
+    k_quants,
     linear,
     matmul_nbits,
     norm_quantize,
@@ -29,9 +34,29 @@ SAME_SCHEME: tuple[tuple[Op, ...], ...] = (
 )  # fmt: skip
 """Kernels that serve the same weights; ``choice.fastest`` measures which one to take for a shape."""
 
+_CPU: dict[str, tuple[Op, ...]] = {
+    "bf16": (linear.BF16,), "int8": SAME_SCHEME[0],
+    **{f"int4 group {group}": (linear.INT4[group], matmul_nbits.INT4[group]) for group in linear.INT4},
+}  # fmt: skip
+_CUDA: dict[str, tuple[Op, ...]] = {
+    "fp16": (cuda_linear.FP16,), "bf16": (cuda_linear.BF16,), "int8": (cuda_linear.INT8,), "fp8": (cuda_linear.FP8,),
+    **{f"int4 group {group}": (op,) for group, op in cuda_linear.INT4.items()},
+}  # fmt: skip
+
+
+def candidates(scheme: str) -> tuple[Op, ...]:
+    """Return the kernels that serve a scheme on this machine: on its CUDA device if it has one, else on the CPU.
+
+    ``scheme`` is fp16, bf16, int8 (per channel, activations per token), fp8 or ``int4 group N``; () for others.  Hand
+    the result to ``choice.fastest``.
+    """
+    return (_CPU if cuda_reason() else _CUDA).get(scheme, ())
+
+
 CUDA_OPS: tuple[CudaOp, ...] = (
-    statistics.OP, *group_quantize.OPS, *fp4_blocks.OPS, *gguf_blocks.OPS, w4a16.OP, gemm8.INT8_OP, gemm8.FP8_OP,
-    gemm8.WGMMA_OP, decode_attention.OP, norm_quantize.OP,
+    statistics.OP, *group_quantize.OPS, *fp4_blocks.OPS, *gguf_blocks.OPS, *k_quants.OPS, w4a16.OP,
+    gemm8.INT8_OP, gemm8.FP8_OP, gemm8.WGMMA_OP, decode_attention.OP, norm_quantize.OP, norm_quantize.PLAIN_OP,
+    *gate_quantize.OPS, cache_append.OP, block.OP,
 )  # fmt: skip
 
 SOURCES: tuple[CudaSource, ...] = tuple(dict.fromkeys(op.source for op in CUDA_OPS))

@@ -29,6 +29,15 @@ class Choice:
         return "; ".join([own + (f" (slower: {', '.join(others)})" if others else ""), *refused])
 
 
+def baseline(op: Op) -> Op:
+    """Return the floating-point product that a kernel is timed beside, on the same device."""
+    if op.device == "cpu":
+        return FP32
+    from .cuda_linear import FP16
+
+    return FP16
+
+
 @functools.cache
 def fastest(candidates: tuple[Op, ...], rows: int, columns: int, batch: int, repeats: int = 7) -> Choice:
     """Check and time every kernel that takes the shape; raises BackendUnavailable with all reasons if none does.
@@ -41,6 +50,7 @@ def fastest(candidates: tuple[Op, ...], rows: int, columns: int, batch: int, rep
     if not able:
         raise BackendUnavailable(f"no kernel takes {rows} x {columns}: " + "; ".join(map(": ".join, refused.items())))
     times = {
-        op.name: float(np.median(measure(rows, columns, batch, op, FP32, repeats=repeats).kernel)) for op in able
+        op.name: float(np.median(measure(rows, columns, batch, op, baseline(op), repeats=repeats).kernel))
+        for op in able
     }
     return Choice(op=min(able, key=lambda op: times[op.name]), microseconds=times, refused=refused)

@@ -6,39 +6,97 @@ events and divided by their number: neither Python nor a warm cache is in the fi
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 
+from . import tuning
 from .bench import WrongResultError
 from .device import CudaDevice
-from .launch import CudaOp, Problem, ceil_div
+from .launch import Baseline, CudaOp, Executor, Launch, ceil_div
+from .occupancy import Occupancy, occupancy
+from .op import Case
+from .source import CudaSource
 
 COLD_BYTES = 160 * 2**20
 """Rotating problems read at least so much together: three times the largest L2 cache there is (H200, 50 MB)."""
 LAUNCHES = 20
 WARM_UP = 3
+Runs = Sequence[Callable[[], object]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelUse:
+    """One kernel of an op: its grid and block, registers of a thread, and how much of a multiprocessor it fills."""
+
+    entry: str
+    grid: tuple[int, int, int]
+    block: int
+    registers: int
+    occupancy: Occupancy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CudaSamples:
-    """Microseconds of one launch, every sample, and what was moved and computed by it."""
+    """Microseconds of one launch, every sample, of the kernel and of each baseline; what the kernel moves and computes.
+
+    ``refused`` says why a baseline has no figures; ``variant`` is the tuned choice, empty where there is none.
+    """
 
     microseconds: np.ndarray
     moved: int
     operations: int
     device: str
+    baselines: dict[str, np.ndarray] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    kernels: tuple[KernelUse, ...] = ()
+    variant: str = ""
+
+    def median(self) -> float:
+        """Return the median microseconds."""
+        return float(np.median(self.microseconds))
 
     def gigabytes_per_second(self) -> float:
         """Return bytes over the median time."""
-        return self.moved / float(np.median(self.microseconds)) / 1e3
+        return self.moved / self.median() / 1e3
 
     def teraoperations_per_second(self) -> float:
         """Return operations over the median time."""
-        return self.operations / float(np.median(self.microseconds)) / 1e6
+        return self.operations / self.median() / 1e6
+
+    def times_faster(self) -> dict[str, float]:
+        """Return each baseline's median over the kernel's."""
+        return {name: float(np.median(times)) / self.median() for name, times in self.baselines.items()}
+
+
+class Recorder:
+    """Stands before an executor and notes what is launched."""
+
+    def __init__(self, on: Executor) -> None:
+        self._on = on
+        self.launches: list[tuple[CudaSource, Launch]] = []
+
+    @property
+    def device(self) -> torch.device:
+        """Where tensors are."""
+        return self._on.device
+
+    @property
+    def processors(self) -> int:
+        """How many multiprocessors there are."""
+        return self._on.processors
+
+    def empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        """Return memory."""
+        return self._on.empty(shape, dtype)
+
+    def run(self, source: CudaSource, launch: Launch) -> None:
+        """Note and enqueue a kernel."""
+        self.launches.append((source, launch))
+        self._on.run(source, launch)
 
 
 def check_results(op: CudaOp, results: tuple[torch.Tensor, ...], expected: tuple[torch.Tensor, ...]) -> float:
@@ -74,23 +132,108 @@ def _error(op: CudaOp, number: int, got: torch.Tensor, want: torch.Tensor) -> fl
     return error
 
 
-def measure(device: CudaDevice, op: CudaOp, shape: dict[str, Any], *, samples: int = 15) -> CudaSamples:
-    """Check one problem, then time it cold.  Raises WrongResultError, BackendUnavailable, DeviceFault."""
-    first = op.prepare(device, 0, **shape)
+def measure(
+    device: CudaDevice, op: CudaOp, shape: dict[str, Any], *, samples: int = 15, baselines: bool = True
+) -> CudaSamples:
+    """Check one problem, then time it cold beside its baselines, each kernel in its fastest known variant.
+
+    Raises WrongResultError, BackendUnavailable, DeviceFault.
+    """
+    variant = tuned_variant(device, op, shape)
+    full = {**shape, **variant}
+    recorder = Recorder(device)
+    first = op.prepare(recorder, 0, **full)
     check_results(op, first.launch(), first.reference())
-    problems = [first] + [op.prepare(device, seed, **shape) for seed in range(1, _copies(first))]
-    graph = _captured([problem.launch for problem in problems])
+    uses = kernel_uses(device, recorder.launches)
+    moved, operations = first.read + first.written, first.operations
+    runs: Runs = [first.launch] + [
+        op.prepare(device, seed, **full).launch for seed in range(1, copies(first.read))
+    ]  # fmt: skip
+    times = _timed(op.name, runs, samples)
+    found: dict[str, np.ndarray] = {}
+    refused: dict[str, str] = {}
+    for baseline in op.baselines(device.device, **shape) if baselines and op.baselines else ():
+        try:
+            found[baseline.name] = _timed(baseline.name, _baseline_runs(baseline), samples)
+        except (RuntimeError, NotImplementedError) as error:  # torch has no such product for this device or shape
+            refused[baseline.name] = str(error).splitlines()[0]
     return CudaSamples(
-        microseconds=_times(graph, samples) / LAUNCHES, moved=first.read + first.written, operations=first.operations,
-        device=device.name,
+        microseconds=times, moved=moved, operations=operations, device=device.name, baselines=found, refused=refused,
+        kernels=uses, variant=" ".join(map(str, variant.values())),
     )  # fmt: skip
 
 
-def _copies(problem: Problem) -> int:
-    return min(LAUNCHES, max(1, ceil_div(COLD_BYTES, problem.read)))
+def copies(read: int) -> int:
+    """Return how many problems that read so many bytes are rotated, so that none is in the cache."""
+    return min(LAUNCHES, max(1, ceil_div(COLD_BYTES, read)))
 
 
-def _captured(launches: list[Callable[[], object]]) -> torch.cuda.CUDAGraph:
+def _baseline_runs(baseline: Baseline) -> Runs:
+    return [baseline.make(seed) for seed in range(copies(baseline.read))]
+
+
+def kernel_uses(device: CudaDevice, launches: Sequence[tuple[CudaSource, Launch]]) -> tuple[KernelUse, ...]:
+    """Return what each different launch takes."""
+    made = {}
+    for source, launch in launches:
+        used = device.resources(source, launch.entry)
+        full = occupancy(used, launch.block, launch.shared, device.capability)
+        made[launch.entry] = KernelUse(
+            entry=launch.entry, grid=launch.grid, block=launch.block, registers=used.registers, occupancy=full
+        )
+    return tuple(made.values())
+
+
+def tuned_variant(device: CudaDevice, op: CudaOp, shape: dict[str, Any]) -> dict[str, Any]:
+    """Return the keywords of the op's fastest variant for a shape, measured once for each device; {} if it has none."""
+    if op.tunables is None:
+        return {}
+    variants = {" ".join(map(str, v.values())): v for v in op.tunables(device.processors, **shape)}
+
+    def seconds(name: str) -> float:
+        full = {**shape, **variants[name]}
+        first = op.prepare(device, 0, **full)
+        check_results(op, first.launch(), first.reference())
+        runs: Runs = [first.launch] + [op.prepare(device, s, **full).launch for s in range(1, copies(first.read))]
+        return float(np.median(_timed(f"tuning {op.name}", runs, 5))) / 1e6
+
+    words = " ".join(f"{name}={str(value).removeprefix('torch.')}" for name, value in sorted(shape.items()))
+    key = f"{op.name} {words} {tuning.source_mark(op.source)}"
+    return variants[tuning.tuned(tuning.file_for(device.name), key, tuple(variants), seconds).variant]
+
+
+def _timed(title: str, runs: Runs, samples: int) -> np.ndarray:
+    """Return microseconds of one launch, every sample."""
+    with torch.cuda.nvtx.range(title):
+        return _times(_captured(runs), samples) / LAUNCHES
+
+
+def profile(device: CudaDevice, op: CudaOp, shape: dict[str, Any]) -> None:
+    """Launch an op a few times inside an NVTX range of its name, for a profiler."""
+    problem = op.prepare(device, 0, **shape)
+    problem.launch()
+    device.synchronize()
+    with torch.cuda.nvtx.range(op.name):
+        for _ in range(WARM_UP):
+            problem.launch()
+        device.synchronize()
+
+
+def ncu_command(op: CudaOp) -> str:
+    """Return the command that profiles an op's kernels with Nsight Compute, clocks left as they are."""
+    return (
+        f'ncu --nvtx --nvtx-include "{op.name}/" --set full --clock-control none '
+        f'python tests/benchmarks/kernels.py --profile "{op.name}"'
+    )
+
+
+def times_of(title: str, first: Case, another: Callable[[int], Case], samples: int) -> np.ndarray:
+    """Return microseconds of one launch of a linear layer, every sample, cold; ``another(n)`` draws more problems."""
+    runs: Runs = [first.launch] + [another(number).launch for number in range(1, copies(first.read))]
+    return _timed(title, runs, samples)
+
+
+def _captured(launches: Runs) -> torch.cuda.CUDAGraph:
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     with torch.cuda.stream(stream):
         for _ in range(WARM_UP):

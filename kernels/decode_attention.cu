@@ -2,7 +2,8 @@
 //
 // K and V are codes [tokens, G, D], INT8 or E4M3, with a float scale for each token and head [tokens, G].  Block (head,
 // split): four warps share the tokens of the split; a lane holds D / 32 neighbouring elements.  Each split leaves its
-// largest score, its sum of exponentials and its weighted values; a second kernel joins the splits.
+// largest score, its sum of exponentials and its weighted values; a second kernel joins the splits.  The number of tokens
+// can lie on the device, so that a recorded launch serves a growing cache; splits beyond it are empty.
 #include "portable.cuh"
 
 namespace qw {
@@ -22,6 +23,8 @@ struct Cache {
     const uint8_t *keys, *values;
     const float *key_scales, *value_scales;
     int tokens, groups;
+    const int* length;  // how many tokens are in use, on the device; null if all are
+    QW_INLINE int used() const { return length ? min(*length, tokens) : tokens; }
 };
 
 // A softmax under way: largest score, sum of exponentials, sum of weighted values.
@@ -92,7 +95,7 @@ QW_INLINE void attend_split(const __half* query, const Cache& c, float* part, fl
     const int head = blockIdx.x, group = head / (gridDim.x / c.groups), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     float q[EACH];
     for (int i = 0; i < EACH; ++i) q[i] = __half2float(query[head * 32 * EACH + lane * EACH + i]) * scale;
-    const int last = min(c.tokens, int(blockIdx.y + 1) * per_split);
+    const int last = min(c.used(), int(blockIdx.y + 1) * per_split);
     Running<EACH> state;
     for (int t = blockIdx.y * per_split + warp * AT_ONCE; t < last; t += WARPS * AT_ONCE)
         attend<Code>(state, q, c, group, t, last);
@@ -116,8 +119,9 @@ template <int EACH> QW_INLINE void join_splits(const float* part, __half* out, i
 
 #define ATTEND(NAME, CODE, EACH)                                                                                     \
     QW_KERNEL(128) attend_##NAME(const __half* q, const uint8_t* k, const uint8_t* v, const float* ks,               \
-                                 const float* vs, float* part, float scale, int tokens, int groups, int per_split) { \
-        qw::attend_split<qw::CODE, EACH>(q, {k, v, ks, vs, tokens, groups}, part, scale, per_split);                 \
+                                 const float* vs, const int* length, float* part, float scale, int tokens,           \
+                                 int groups, int per_split) {                                                        \
+        qw::attend_split<qw::CODE, EACH>(q, {k, v, ks, vs, tokens, groups, length}, part, scale, per_split);         \
     }
 #define JOIN(D, EACH)                                                                  \
     QW_KERNEL(32) join_##D(const float* part, __half* out, int splits) {               \

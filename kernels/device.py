@@ -13,7 +13,7 @@ import torch
 from . import source as sources
 from .errors import BackendUnavailable, DeviceFault
 from .launch import Argument, Float, Int, Launch
-from .source import CudaSource
+from .source import CudaSource, Resources
 
 DEFAULT_SHARED = 48 * 1024
 """Bytes of dynamic shared memory that a kernel may have without asking."""
@@ -51,6 +51,22 @@ class CudaDevice:
     def empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """Return memory of torch's pool."""
         return torch.empty(*shape, dtype=dtype, device=self.device)
+
+    def synchronize(self) -> None:
+        """Wait for all that was enqueued; raises what torch raises for a fault."""
+        torch.cuda.synchronize(self.device)
+
+    def own_stream(self) -> None:
+        """Make a new stream the calling thread's current one."""
+        torch.cuda.set_device(self.device)
+        torch.cuda.set_stream(torch.cuda.Stream(self.device))  # type: ignore[no-untyped-call]
+
+    def resources(self, source: CudaSource, entry: str) -> Resources:
+        """Return what a loaded kernel takes, as the driver says."""
+        function = _function(source, entry, self.device.index, self.capability)
+        return Resources(
+            registers=function.num_regs, stack=function.local_size_bytes, spills=0, shared=function.shared_size_bytes
+        )
 
     def run(self, source: CudaSource, launch: Launch) -> None:
         """Enqueue a kernel on torch's current stream."""

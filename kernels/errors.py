@@ -16,5 +16,9 @@ class ArgumentError(ValueError):
     """A tensor or a number that a kernel does not take; the message says what came and what was expected."""
 
 
+class OutOfDeviceMemory(RuntimeError):  # noqa: N818
+    """The device has too little memory left for a job; other jobs can run."""
+
+
 class DeviceFault(RuntimeError):  # noqa: N818
     """A launch failed on the device.  The CUDA context may be lost: what runs next in this process may fail as well."""

@@ -6,21 +6,10 @@ from dataclasses import dataclass
 
 import torch
 
+from .contract import check_choice, check_multiple, check_tensor
 from .errors import ArgumentError
-from .launch import (
-    FLOATS,
-    CudaOp,
-    Executor,
-    Launch,
-    Long,
-    Problem,
-    ceil_div,
-    check_choice,
-    check_multiple,
-    check_tensor,
-    drawn,
-    nbytes,
-)
+from .exact import divided
+from .launch import FLOATS, CudaOp, Executor, Launch, Long, Problem, ceil_div, drawn, nbytes
 from .source import CudaSource
 
 SIZES = {"mxfp4": 32, "nvfp4": 16}
@@ -108,7 +97,7 @@ def reference_quantize(x: torch.Tensor, name: str, tensor_scale: torch.Tensor | 
     if tensor_scale is None:
         stored = (torch.frexp(largest).exponent + 124).clamp(0, 254).where(largest > 0, 0).to(torch.uint8)
     else:
-        wanted = (largest / 6 / tensor_scale).clamp_max(448).to(torch.float8_e4m3fn).view(torch.uint8)
+        wanted = (divided(largest, 6) / tensor_scale).clamp_max(448).to(torch.float8_e4m3fn).view(torch.uint8)
         stored = torch.where((wanted == 0) & (largest > 0), 1, wanted).to(torch.uint8)
     scale = _scales(stored, tensor_scale)[..., None]
     codes = torch.where(scale > 0, _codes(blocks / scale), 0).reshape(x.shape).to(torch.uint8)

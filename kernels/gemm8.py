@@ -9,21 +9,9 @@ import functools
 
 import torch
 
-from .errors import ArgumentError
-from .launch import (
-    FLOATS,
-    CudaOp,
-    Executor,
-    Int,
-    Launch,
-    Problem,
-    ceil_div,
-    check_choice,
-    check_multiple,
-    check_tensor,
-    drawn,
-    nbytes,
-)
+from . import baselines
+from .contract import check_choice, check_count, check_matrix, check_multiple, check_tensor, check_vectors
+from .launch import FLOATS, Baseline, CudaOp, Executor, Int, Launch, Problem, ceil_div, drawn, drawn_integers, nbytes
 from .source import CudaSource
 
 SIDES = (64, 128)
@@ -48,17 +36,11 @@ def check_operands(
     a: torch.Tensor, b: torch.Tensor, left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None, on: Executor
 ) -> tuple[int, int, int]:
     """Return M, N and K; raises ArgumentError."""
-    check_tensor("a", a, on, tuple(_KINDS), (None, None))
-    m, k = a.shape
-    check_multiple("K, the columns of a,", k, 16)
+    m, k = check_matrix("a", a, on, tuple(_KINDS), 16, "K, the columns of a,")
     check_tensor("b", b, on, (a.dtype,), (None, k))
     n = b.shape[0]
-    check_tensor("left", left, on, (torch.float32,), (m,))
-    check_tensor("right", right, on, (torch.float32,), (n,))
-    if bias is not None:
-        check_tensor("bias", bias, on, (torch.float32,), (n,))
-    if m * n > 2**31 - 1:
-        raise ArgumentError(f"the result has {m} x {n} elements; at most {2**31 - 1}: split M")
+    check_vectors(on, torch.float32, {"left": (left, (m,)), "right": (right, (n,)), "bias": (bias, (n,))})
+    check_count("the result", m * n)
     return m, n, k
 
 
@@ -116,8 +98,7 @@ def prepare(
 ) -> Problem:  # fmt: skip
     """Draw operands over the whole range of their codes."""
     if dtype == torch.int8:
-        generator = torch.Generator().manual_seed(seed)
-        a, b = (torch.randint(-128, 128, (r, k), generator=generator, dtype=dtype).to(on.device) for r in (m, n))
+        a, b = (drawn_integers(on, seed + i, -128, 128, r, k, dtype=dtype) for i, r in enumerate((m, n)))
     else:
         a, b = (drawn(on, seed + i, r, k).to(dtype) for i, r in enumerate((m, n)))
     left, right = (drawn(on, seed + 2 + i, r).abs() / 100 + 0.001 for i, r in enumerate((m, n)))
@@ -132,9 +113,16 @@ def prepare(
     )  # fmt: skip
 
 
+def _baselines(
+    device: torch.device, *, m: int, n: int, k: int, dtype: torch.dtype = torch.float8_e4m3fn, **_: object
+) -> tuple[Baseline, ...]:
+    return baselines.eight_bit(device, m=m, n=n, k=k, dtype=dtype)
+
+
 def _op(name: str, source: CudaSource, dtype: torch.dtype, note: str) -> CudaOp:
     return CudaOp(
-        name=name, note=note, source=source, tolerance=4e-3, prepare=prepare,
+        name=name, note=note, source=source, tolerance=4e-3, prepare=prepare, baselines=_baselines,
+        tunables=lambda processors, **shape: tuple({"side": side} for side in SIDES),
         variants=(
             {"m": 1, "n": 1, "k": 16, "dtype": dtype, "side": 64},
             {"m": 33, "n": 70, "k": 208, "dtype": dtype, "side": 64, "bias": True},
@@ -143,7 +131,8 @@ def _op(name: str, source: CudaSource, dtype: torch.dtype, note: str) -> CudaOp:
             {"m": 130, "n": 40, "k": 64, "dtype": dtype, "side": 128},
         ),
         sizes=tuple(
-            {"m": m, "n": 8192, "k": 8192, "dtype": dtype, "out": torch.bfloat16} for m in (1, 16, 128, 1024, 8192)
+            {"m": m, "n": 8192, "k": 8192, "dtype": dtype, "out": torch.bfloat16}
+            for m in (1, 4, 16, 128, 1024, 4096, 8192)
         ),
     )  # fmt: skip
 
@@ -152,7 +141,7 @@ INT8_OP = _op("w8a8 int8 gemm", INT8, torch.int8, "INT8 x INT8, 32-bit sums, sca
 FP8_OP = _op("fp8 gemm", FP8, torch.float8_e4m3fn, "E4M3 x E4M3 by mma.sync, scales per token and channel, bias")
 WGMMA_OP = CudaOp(
     name="fp8 gemm wgmma", note="E4M3 x E4M3 by wgmma, Hopper only", source=WGMMA, tolerance=1e-2, prepare=prepare,
-    variants=(),
+    variants=(), baselines=_baselines,
     sizes=tuple(
         {"m": m, "n": 8192, "k": 8192, "dtype": torch.float8_e4m3fn, "wgmma": True} for m in (1, 128, 1000, 8192)
     ),

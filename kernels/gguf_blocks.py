@@ -10,20 +10,9 @@ from dataclasses import dataclass
 
 import torch
 
-from .launch import (
-    FLOATS,
-    CudaOp,
-    Executor,
-    Launch,
-    Long,
-    Problem,
-    ceil_div,
-    check_choice,
-    check_multiple,
-    check_tensor,
-    drawn,
-    nbytes,
-)
+from .contract import check_choice, check_count, check_matrix
+from .exact import divided
+from .launch import FLOATS, CudaOp, Executor, Launch, Long, Problem, ceil_div, drawn, nbytes
 from .source import CudaSource
 
 BLOCK = 256
@@ -65,9 +54,9 @@ def dequantize(blocks: torch.Tensor, name: str, dtype: torch.dtype, *, on: Execu
     check_choice("format", name, tuple(FORMATS))
     check_choice("dtype", dtype, tuple(FLOATS))
     form = FORMATS[name]
-    check_tensor("blocks", blocks, on, (torch.uint8,), (None, None))
-    check_multiple(f"the bytes of a row of {name}", blocks.shape[1], form.size)
+    check_matrix("blocks", blocks, on, (torch.uint8,), form.size, f"the bytes of a row of {name}")
     count = blocks.numel() // form.size
+    check_count("the result", count * form.values)
     out = on.empty((blocks.shape[0], blocks.shape[1] // form.size * form.values), dtype)
     on.run(SOURCE, Launch(
         entry=f"dequantize_{name}_{FLOATS[dtype]}", grid=(ceil_div(count * form.lanes, BLOCK), 1, 1), block=BLOCK,
@@ -80,8 +69,7 @@ def quantize(x: torch.Tensor, name: str, *, on: Executor) -> torch.Tensor:
     """Return the blocks of ``x``, float32 ``[rows, columns]``, as uint8 ``[rows, bytes]``.  Raises ArgumentError."""
     check_choice("format", name, ENCODED)
     form = FORMATS[name]
-    check_tensor("x", x, on, (torch.float32,), (None, None))
-    check_multiple("columns", x.shape[1], form.values)
+    check_matrix("x", x, on, (torch.float32,), form.values)
     count = x.numel() // form.values
     out = on.empty((x.shape[0], x.shape[1] // form.values * form.size), torch.uint8)
     on.run(SOURCE, Launch(entry=f"quantize_{name}", grid=(ceil_div(count * 8, BLOCK), 1, 1), block=BLOCK,
@@ -153,7 +141,7 @@ def reference_quantize(x: torch.Tensor, name: str) -> torch.Tensor:
         codes = (blocks * _inverse(scale) + 8.5).to(torch.int8).clamp_max(15).to(torch.uint8)
         codes = codes[:, :16] | codes[:, 16:] << 4
     else:
-        scale = blocks.abs().amax(1, keepdim=True) / 127
+        scale = divided(blocks.abs().amax(1, keepdim=True), 127)
         scaled = blocks * _inverse(scale)
         codes = (scaled.sign() * (scaled.abs() + 0.5).floor()).to(torch.int8).view(torch.uint8)
     return torch.cat([scale.half().view(torch.uint8), codes], 1).reshape(x.shape[0], -1)

@@ -6,28 +6,17 @@ that is given (static), one scale serves the tensor.  Values must be finite; ``s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from . import baselines
+from .contract import check_choice, check_groups, check_tensor
 from .errors import ArgumentError
-from .launch import (
-    FLOATS,
-    Argument,
-    CudaOp,
-    Executor,
-    Int,
-    Launch,
-    Long,
-    Problem,
-    ceil_div,
-    check_choice,
-    check_multiple,
-    check_tensor,
-    drawn,
-    nbytes,
-)
+from .exact import divided
+from .launch import FLOATS, Argument, Baseline, CudaOp, Executor, Int, Launch, Long, Problem, ceil_div, drawn, nbytes
 from .source import CudaSource
 
 EIGHT = 8
@@ -99,9 +88,7 @@ def _source(code: str) -> CudaSource:
 def _check(x: torch.Tensor, code: str, group: int, on: Executor) -> None:
     check_choice("code", code, tuple(CODES))
     check_tensor("x", x, on, tuple(FLOATS), (None, None))
-    check_multiple("group", group, EIGHT)
-    if x.shape[1] % group:
-        raise ArgumentError(f"group is {group}, which does not divide the {x.shape[1]} columns of x")
+    check_groups("x", x.shape[1], group, EIGHT)
 
 
 def lanes_for(group: int) -> int:
@@ -165,9 +152,7 @@ def dequantize(q: Quantized, dtype: torch.dtype, *, on: Executor) -> torch.Tenso
     kind = CODES[q.code]
     check_tensor("codes", q.codes, on, (kind.stored,), (None, None))
     rows, columns = q.codes.shape[0], q.codes.shape[1] * kind.per_byte
-    check_multiple("group", q.group, EIGHT)
-    if columns % q.group:
-        raise ArgumentError(f"group is {q.group}, which does not divide the {columns} columns of codes")
+    check_groups("codes", columns, q.group, EIGHT)
     check_tensor("scales", q.scales, on, (torch.float32,), (rows, columns // q.group))
     if kind.asymmetric and q.zeros is None:
         raise ArgumentError(f"{q.code} needs zeros, and there are none")
@@ -184,7 +169,7 @@ def reference_quantize(x: torch.Tensor, code: str, group: int, scale: torch.Tens
     """Compute the same codes, scales and zero points with torch, in float32 as the kernel does."""
     kind, grouped = CODES[code], x.float().reshape(x.shape[0], -1, group)
     low, high = grouped.amin(2).clamp_max(0), grouped.amax(2).clamp_min(0)
-    span = (high - low) / kind.high if kind.asymmetric else torch.maximum(-low, high) / kind.high
+    span = divided(high - low if kind.asymmetric else torch.maximum(-low, high), kind.high)
     scales = span if scale is None else scale.expand(span.shape)
     scales = torch.where(scales >= SMALLEST_NORMAL, scales, 0)
     inverse = torch.where(scales > 0, 1 / scales, 0)
@@ -265,6 +250,27 @@ def _variants(code: str) -> tuple[dict[str, Any], ...]:
     return tuple({**shape, "code": code} for shape in ODD)
 
 
+def _quantized_by_torch(x: torch.Tensor, code: str, group: int) -> object:
+    return reference_quantize(x, code, group).tensors()
+
+
+def _faked_by_torch(x: torch.Tensor, code: str, group: int) -> object:
+    return reference_dequantize(reference_quantize(x, code, group), x.dtype)
+
+
+def _baselines(function: Callable[[torch.Tensor, str, int], object]) -> Callable[..., tuple[Baseline, ...]]:
+    """Return what times ``torch.compile`` of a function of the matrix, the code and the group."""
+
+    def made(
+        device: torch.device, *, rows: int, columns: int, group: int, code: str, dtype: torch.dtype, **_: object
+    ) -> tuple[Baseline, ...]:
+        return baselines.compiled(
+            lambda x: function(x, code, group), device, rows=rows, columns=columns, dtype=dtype
+        )
+
+    return made
+
+
 def _ops(code: str) -> tuple[CudaOp, ...]:
     kind, source = CODES[code], _source(code)
     real = tuple(
@@ -274,11 +280,11 @@ def _ops(code: str) -> tuple[CudaOp, ...]:
     note = f"{code} in groups of columns, {'with a zero point' if kind.asymmetric else 'symmetric'}"
     return (
         CudaOp(name=f"quantize {code}", note=note, source=source, tolerance=0, prepare=prepare_quantize,
-               variants=_variants(code) + static, sizes=real),
+               variants=_variants(code) + static, sizes=real, baselines=_baselines(_quantized_by_torch)),
         CudaOp(name=f"dequantize {code}", note=note, source=source, tolerance=0, prepare=prepare_dequantize,
                variants=_variants(code), sizes=real),
         CudaOp(name=f"fake-quantize {code}", note=note, source=source, tolerance=0, prepare=prepare_fake,
-               variants=_variants(code), sizes=real),
+               variants=_variants(code), sizes=real, baselines=_baselines(_faked_by_torch)),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What a launcher hands to a device, and the checks that every launcher makes before."""
+"""What a launcher hands to a device."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from typing import Any, Protocol
 
 import torch
 
-from .errors import ArgumentError
 from .source import CudaSource
 
-MOST_ELEMENTS = 2**31 - 1
-ALIGNMENT = 16
 FLOATS = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 """Element types that kernels read and write, and what they are called in the names of kernels."""
 
@@ -91,6 +88,16 @@ class Problem:
     operations: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Baseline:
+    """What people use today for the same work: ``make(seed)`` draws its tensors and returns the launch; ``read`` bytes
+    that it must read."""
+
+    name: str
+    make: Callable[[int], Callable[[], object]]
+    read: int
+
+
 Prepare = Callable[..., Problem]
 """``prepare(executor, seed, **shape)`` draws the tensors of one problem."""
 
@@ -101,7 +108,8 @@ class CudaOp:
 
     ``tolerance`` bounds ``max |result - reference| / max |reference|`` of each floating-point result; integers are
     equal.  ``variants`` are the small and odd shapes of the tests, ``sizes`` those that are timed; both are keywords of
-    ``prepare``.
+    ``prepare`` and of ``baselines(device, **shape)``.  ``tunables(processors, **shape)`` are further keywords of
+    ``prepare`` among which the fastest is found by measurement, the choice that is made without one first.
     """
 
     name: str
@@ -111,46 +119,8 @@ class CudaOp:
     prepare: Prepare
     variants: tuple[dict[str, Any], ...]
     sizes: tuple[dict[str, Any], ...] = field(default=())
-
-
-def check_tensor(
-    name: str, x: torch.Tensor, on: Executor, dtypes: Sequence[torch.dtype], shape: Sequence[int | None]
-) -> None:
-    """Raise ArgumentError unless ``x`` is a contiguous, aligned tensor on the device; None in ``shape`` is any size."""
-    if not isinstance(x, torch.Tensor):
-        raise ArgumentError(f"{name} is a {type(x).__name__}; expected a tensor")
-    if x.dtype not in dtypes:
-        raise ArgumentError(f"{name} is {_plain(x.dtype)}; expected {' or '.join(map(_plain, dtypes))}")
-    fits = x.ndim == len(shape) and all(want is None or want == got for want, got in zip(shape, x.shape, strict=True))
-    if not fits:
-        wanted = ", ".join("any" if size is None else str(size) for size in shape)
-        raise ArgumentError(f"{name} has shape {tuple(x.shape)}; expected ({wanted})")
-    if x.device != on.device:
-        raise ArgumentError(f"{name} is on {x.device}; the kernel runs on {on.device}: move it there first")
-    if not x.numel():
-        raise ArgumentError(f"{name} is empty (shape {tuple(x.shape)}); there is nothing to compute")
-    if x.numel() > MOST_ELEMENTS:
-        raise ArgumentError(f"{name} has {x.numel()} elements; at most {MOST_ELEMENTS}: split it")
-    if not x.is_contiguous():
-        raise ArgumentError(f"{name} is not contiguous (strides {x.stride()}); call .contiguous() first")
-    if x.data_ptr() % ALIGNMENT:
-        raise ArgumentError(f"{name} starts at an address that is no multiple of {ALIGNMENT} bytes; clone it first")
-
-
-def check_multiple(name: str, value: int, of: int) -> None:
-    """Raise ArgumentError unless ``value`` is a positive multiple of ``of``."""
-    if value <= 0 or value % of:
-        raise ArgumentError(f"{name} is {value}; expected a positive multiple of {of}")
-
-
-def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
-    """Raise ArgumentError unless ``value`` is one of ``choices``."""
-    if value not in choices:
-        raise ArgumentError(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}")
-
-
-def _plain(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
+    baselines: Callable[..., tuple[Baseline, ...]] | None = None
+    tunables: Callable[..., tuple[dict[str, Any], ...]] | None = None
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -164,5 +134,17 @@ def nbytes(*tensors: torch.Tensor | None) -> int:
 
 
 def drawn(on: Executor, seed: int, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Return normal random numbers, the same on every device."""
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype).to(on.device)
+    """Return normal random numbers, drawn on the device."""
+    return torch.randn(*shape, generator=generator(on, seed), device=on.device).to(dtype)
+
+
+def generator(on: Executor, seed: int) -> torch.Generator:
+    """Return a generator of the device's random numbers."""
+    return torch.Generator(on.device).manual_seed(seed)
+
+
+def drawn_integers(
+    on: Executor, seed: int, low: int, high: int, *shape: int, dtype: torch.dtype = torch.uint8
+) -> torch.Tensor:
+    """Return random integers from ``low`` to ``high - 1``, drawn on the device."""
+    return torch.randint(low, high, shape, generator=generator(on, seed), dtype=dtype, device=on.device)

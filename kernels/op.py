@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Case:
     """One problem, prepared: ``launch()`` runs the kernel, ``reference()`` computes the same in float64 from the very
-    codes and scales that the kernel was given; both return ``[batch, rows]``."""
+    codes and scales that the kernel was given; both return ``[batch, rows]``.  ``read`` is the bytes that a launch must
+    read, to time it with a cold cache on a device; 0 on the CPU."""
 
     launch: Callable[[], torch.Tensor]
     reference: Callable[[], torch.Tensor]
+    read: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,7 +27,8 @@ class Op:
 
     ``note`` says in words what runs.  ``tolerance`` bounds ``max |y - reference| / max |reference|``.  ``refuses(rows,
     columns)`` gives the reason why a shape does not fit, ``available()`` why this machine cannot run the kernel at all;
-    both None if they can.  ``variants`` are shapes (rows, columns, batch) that the tests check.
+    both None if they can.  ``variants`` are shapes (rows, columns, batch) that the tests check.  ``device`` is cpu or
+    cuda: where it runs, and with which clock it is timed.
     """
 
     name: str
@@ -35,3 +38,4 @@ class Op:
     available: Callable[[], str | None]
     refuses: Callable[[int, int], str | None]
     variants: tuple[tuple[int, int, int], ...]
+    device: str = "cpu"

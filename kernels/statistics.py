@@ -6,19 +6,8 @@ from dataclasses import dataclass
 
 import torch
 
-from .launch import (
-    FLOATS,
-    CudaOp,
-    Executor,
-    Int,
-    Launch,
-    Long,
-    Problem,
-    ceil_div,
-    check_tensor,
-    drawn,
-    nbytes,
-)
+from .contract import check_tensor
+from .launch import FLOATS, CudaOp, Executor, Int, Launch, Long, Problem, ceil_div, drawn, nbytes
 from .source import CudaSource
 
 BINS = 2048

@@ -1,9 +1,10 @@
 """Compiles every kernel for every architecture, into the package; needs NVRTC, no GPU.
 
-    python packaging/build_cubins.py [--architectures sm_80 sm_90] [--budget]
+    python packaging/build_cubins.py [--architectures sm_80 sm_90] [--budget [FILE.cu ...]]
 
 The images are found by the hash of their source: one that no longer fits its source is not used, and is removed here.
-``--budget`` writes tests/kernels/budget.json instead: what every kernel takes, which the tests compare.
+``--budget`` writes tests/kernels/budget.json instead: what every kernel takes, which the tests compare; with the names
+of sources, only their rows.
 """
 
 from __future__ import annotations
@@ -40,17 +41,24 @@ def build(architectures: list[str]) -> None:
     (PREBUILT / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 
-def write_budget() -> None:
-    """Write registers, spilled bytes and static shared memory of every kernel for every architecture."""
-    table: dict[str, dict[str, dict[str, list[int]]]] = {}
-    for source in SOURCES:
+def write_budget(files: list[str]) -> None:
+    """Write registers, spilled bytes and static shared memory of every kernel for every architecture.
+
+    With ``files`` the rows of other sources stay as they are.
+    """
+    before = json.loads(BUDGET.read_text(encoding="utf-8")) if files else {}
+    table: dict[str, dict[str, dict[str, list[int]]]] = {
+        source.file: before[source.file] for source in SOURCES if source.file in before and source.file not in files
+    }
+    for source in (source for source in SOURCES if source.file not in table):
         for architecture in source.architectures:
             found = resources(compile_text(source.text, source.file, architecture).log)
             for entry, used in sorted(found.items()):
                 row = table.setdefault(source.file, {}).setdefault(entry, {})
                 row[architecture] = [used.registers, used.stack + used.spills, used.shared]
     lines = []
-    for file, rows in table.items():
+    for file in sorted(table):
+        rows = table[file]
         entries = ",\n".join(f"    {json.dumps(entry)}: {json.dumps(row)}" for entry, row in rows.items())
         lines.append(f"  {json.dumps(file)}: {{\n{entries}\n  }}")
     head = f'{{\n  "nvrtc": {json.dumps(list(nvrtc.version()))},\n'
@@ -61,10 +69,10 @@ def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--architectures", nargs="+", default=list(ARCHITECTURES), choices=ARCHITECTURES)
-    parser.add_argument("--budget", action="store_true")
+    parser.add_argument("--budget", nargs="*", metavar="FILE.cu")
     given = parser.parse_args()
-    if given.budget:
-        write_budget()
+    if given.budget is not None:
+        write_budget(given.budget)
     else:
         build(given.architectures)
 

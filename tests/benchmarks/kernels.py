@@ -1,26 +1,47 @@
-"""How fast the kernels are beside what people use today: a table and one line of JSON.
+"""How fast the kernels are beside what people use today: tables and one line of JSON.
 
     python tests/benchmarks/kernels.py [--rows 4096] [--columns 4096] [--batches 1 16 256] [--repeats 15] [--ops w4a16]
+    python tests/benchmarks/kernels.py --ncu "w4a16 linear"        prints the command that profiles an op's kernels
 
-On the CPU: every linear kernel of the catalog beside torch's FP32 product, in turns, medians.  With a CUDA device also
-every CUDA kernel, cold, beside the copy rate measured in the same run; without one the reason stands in its place.
+On the CPU: every linear kernel of the catalog beside torch's FP32 product, in turns, medians; number formats beside the
+gguf package; the limits beside the figures.  With a CUDA device also every CUDA kernel, tuned, cold, beside its
+baselines and the ceilings measured in the same run, written into kernels/RESULTS.md; else the reason in its place.
 Every result is checked before it is timed.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
+import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from workbench_kernels import ceilings, report
 from workbench_kernels.bench import cpu_name, measure
-from workbench_kernels.catalog import CUDA_OPS, OPS, cuda_reason
+from workbench_kernels.catalog import CUDA_OPS, OPS, SAME_SCHEME, SOURCES, cuda_reason
+from workbench_kernels.choice import fastest
+from workbench_kernels.cuda_bench import measure as measure_cuda
+from workbench_kernels.cuda_bench import ncu_command, profile
+from workbench_kernels.device import CudaDevice
+from workbench_kernels.errors import BackendUnavailable
+from workbench_kernels.gpu_thread import compile_all
+from workbench_kernels.launch import CudaOp
 from workbench_kernels.linear import FP32
 from workbench_kernels.op import Op
 
 Row = dict[str, Any]
+RESULTS = Path(__file__).parent.parent.parent / "kernels" / "RESULTS.md"
+
+LINEAR_LIMITS = {  # scheme's first kernel, batch -> times FP32; the fastest kernel of the scheme must reach it
+    ("torch int4 group 32 linear", 1): 4.0, ("torch int4 group 64 linear", 1): 4.0,
+    ("torch int4 group 128 linear", 1): 4.0, ("torch int8 dynamic linear", 16): 5.0,
+    ("torch int8 dynamic linear", 256): 5.0,
+}  # fmt: skip
 
 
 def cpu_row(op: Op, rows: int, columns: int, batch: int, repeats: int) -> Row:
@@ -37,7 +58,7 @@ def cpu_row(op: Op, rows: int, columns: int, batch: int, repeats: int) -> Row:
 def cpu_table(rows: int, columns: int, batches: list[int], repeats: int) -> list[Row]:
     """Time and print every CPU kernel."""
     print(f"{cpu_name()}; {rows} x {columns}")
-    print(f"{'kernel':<32} {'batch':>5} {'us':>10} {'FP32 us':>10} {'faster':>7}")
+    print(f"{'kernel':<36} {'batch':>5} {'us':>10} {'FP32 us':>10} {'faster':>7}")
     table = []
     for op in OPS:
         for batch in batches:
@@ -47,70 +68,155 @@ def cpu_table(rows: int, columns: int, batches: list[int], repeats: int) -> list
                 f"{row['microseconds']:10.0f} {row['fp32_microseconds']:10.0f} {row['times_faster']:6.2f}x"
                 if "microseconds" in row else row["reason"]
             )  # fmt: skip
-            print(f"{op.name:<32} {batch:5d} {figures}", flush=True)
+            print(f"{op.name:<36} {batch:5d} {figures}", flush=True)
     return table
 
 
-def copy_rate() -> float:
-    """Return GB/s, read and written, of a device copy of 1 GiB; the best of ten."""
-    source = torch.empty(2**28, device="cuda")
-    target = torch.empty_like(source)
-    best = float("inf")
-    for _ in range(10):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        target.copy_(source)
-        end.record()
-        end.synchronize()
-        best = min(best, start.elapsed_time(end))
-    return 2 * source.numel() * 4 / best / 1e6
+def choices(table: list[Row], rows: int, columns: int, batches: list[int]) -> list[Row]:
+    """Print which kernel of each scheme ``choice.fastest`` takes, and its speed-up beside the limit."""
+    print(f"\n{'scheme, by measurement':<36} {'batch':>5} {'faster':>7} {'limit':>6}")
+    found = []
+    for same in SAME_SCHEME:
+        for batch in batches:
+            chosen = fastest(same, rows, columns, batch)
+            times = next(r["times_faster"] for r in table if r["op"] == chosen.op.name and r["batch"] == batch)
+            limit = LINEAR_LIMITS.get((same[0].name, batch))
+            print(f"{chosen.op.name:<36} {batch:5d} {times:6.2f}x {verdict(times, limit)}")
+            found.append({"choice": chosen.op.name, "batch": batch, "times_faster": times, "limit": limit})
+    return found
 
 
-def cuda_table(names: list[str]) -> list[Row]:
-    """Time and print every CUDA kernel whose name holds one of ``names``."""
-    from workbench_kernels.cuda_bench import measure as measure_cuda
-    from workbench_kernels.device import CudaDevice
-    from workbench_kernels.errors import BackendUnavailable
+def verdict(figure: float, limit: float | None) -> str:
+    """Return the limit and whether it is reached."""
+    return "" if limit is None else f"{limit:6.2f} {'reached' if figure >= limit else 'missed'}"
 
-    device, limit = CudaDevice(), copy_rate()
-    print(f"\n{device.name}; copy {limit:.0f} GB/s")
-    print(f"{'kernel':<26} {'shape':<58} {'us':>9} {'GB/s':>7} {'of copy':>7} {'Tops':>7}")
+
+def best_seconds(call: Callable[[], object], repeats: int) -> float:
+    """Return the least seconds of a call, after one that is not counted."""
+    call()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def format_table(rows: int, columns: int, repeats: int) -> list[Row]:
+    """Time number formats on one thread beside the gguf package: GB/s of float32 values."""
+    import gguf
+
+    from workbench.numerics.formats import parse_scheme
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    x = torch.randn(rows, columns, generator=torch.Generator().manual_seed(0))
+    kinds = {"q4_0": gguf.GGMLQuantizationType.Q4_0, "q4_k": gguf.GGMLQuantizationType.Q4_K}
+    print(f"\n{'format, one thread':<20} {'GB/s':>7} {'gguf':>7} {'limit':>14}")
     table = []
+    for name, kind in kinds.items():
+        scheme = parse_scheme(name)
+        stored = scheme.encode(x, scheme.fit(x))
+        octets = next(iter(stored.arrays.values()))
+        theirs = 4 * x.numel() / best_seconds(lambda o=octets, k=kind: gguf.dequantize(o, k), repeats) / 1e9
+        ours = 4 * x.numel() / best_seconds(lambda s=scheme, q=stored: s.decode(q), repeats) / 1e9
+        limit = 4 * theirs if name == "q4_0" else 5.0
+        table.append({"format": f"{name} decode", "GB/s": ours, "gguf GB/s": theirs, "limit": limit})
+        ours = 4 * x.numel() / best_seconds(lambda s=scheme: s.encode(x, s.fit(x)), repeats) / 1e9
+        row = {"format": f"{name} encode", "GB/s": ours, "limit": 0.15}
+        if name == "q4_0":
+            theirs = 4 * x.numel() / best_seconds(lambda k=kind: gguf.quantize(x.numpy(), k), repeats) / 1e9
+            row |= {"gguf GB/s": theirs, "limit": 2 * theirs}
+        table.append(row)
+    torch.set_num_threads(threads)
+    for row in table:
+        beside = f"{row['gguf GB/s']:7.2f}" if "gguf GB/s" in row else "      -"
+        print(f"{row['format']:<20} {row['GB/s']:7.2f} {beside} {verdict(row['GB/s'], row['limit'])}")
+    return table
+
+
+def cuda_rows(device: CudaDevice, names: list[str]) -> list[report.Row]:
+    """Time every CUDA kernel whose name holds one of ``names``."""
+    found = []
     for op in CUDA_OPS:
         for shape in op.sizes if any(name in op.name for name in names) else ():
-            row: Row = {"op": op.name, "shape": {name: str(value) for name, value in shape.items()}}
-            label = " ".join(f"{name}={str(value).removeprefix('torch.')}" for name, value in shape.items())
             try:
-                found = measure_cuda(device, op, shape)
-            except BackendUnavailable as error:
-                print(f"{op.name:<26} {label:<58} {error}", flush=True)
-                table.append(row | {"reason": str(error)})
+                row = report.Row(op=op.name, shape=shape, samples=measure_cuda(device, op, shape))
+            except (BackendUnavailable, torch.OutOfMemoryError) as error:
+                row = report.Row(op=op.name, shape=shape, samples=None, reason=str(error).splitlines()[0])
+            torch.cuda.empty_cache()
+            found.append(row)
+            if row.samples is None:
+                print(f"{op.name:<24} {report.shape_text(shape):<60} {row.reason}", flush=True)
                 continue
-            rate, operations = found.gigabytes_per_second(), found.teraoperations_per_second()
-            median = float(np.median(found.microseconds))
-            figures = f"{median:9.1f} {rate:7.0f} {rate / limit:7.1%} {operations:7.1f}"
-            print(f"{op.name:<26} {label:<58} {figures}", flush=True)
-            table.append(row | {"microseconds": found.microseconds.tolist(), "GB/s": rate, "Tops": operations})
-    return table
+            s = row.samples
+            rates = f"{s.gigabytes_per_second():7.0f} GB/s {s.teraoperations_per_second():7.1f} T"
+            print(f"{op.name:<24} {report.shape_text(shape):<60} {s.median():9.1f} us {rates}", flush=True)
+    return found
 
 
-def main() -> None:
-    """Print the tables and the JSON line."""
+def cuda_tables(names: list[str]) -> Row:
+    """Measure the device and every kernel, and write the tables into RESULTS.md."""
+    device = CudaDevice()
+    compile_all(device, SOURCES, lambda fraction, what: print(f"{fraction:4.0%} {what}", flush=True))
+    before, limits = ceilings.clocks(), ceilings.measure(device)
+    print(f"\n{device.name}; copy {limits.copy:.0f} GB/s; products {limits.products}")
+    rows = cuda_rows(device, names)
+    facts = before | {f"{name} after": value for name, value in ceilings.clocks().items() if "clocks" in name}
+    made = report.table(rows, limits, device.name, datetime.date.today().isoformat(), facts)
+    if names == [""]:
+        RESULTS.write_text(report.with_table(RESULTS.read_text(encoding="utf-8"), made), encoding="utf-8")
+    print(made)
+    samples = [
+        {"op": row.op, "shape": report.shape_text(row.shape), "reason": row.reason} if row.samples is None else
+        {"op": row.op, "shape": report.shape_text(row.shape), "microseconds": row.samples.microseconds.tolist(),
+         "baselines": {name: times.tolist() for name, times in row.samples.baselines.items()}}
+        for row in rows
+    ]  # fmt: skip
+    return {"device": device.name, "facts": facts, "copy GB/s": limits.copy, "rows": samples}
+
+
+def named(name: str) -> CudaOp:
+    """Return the op of that very name."""
+    found = [op for op in CUDA_OPS if op.name == name]
+    if not found:
+        raise SystemExit(f"no op is called {name!r}; there are: {', '.join(sorted(op.name for op in CUDA_OPS))}")
+    return found[0]
+
+
+def parsed() -> argparse.Namespace:
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=4096)
     parser.add_argument("--columns", type=int, default=4096)
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 16, 256])
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--ops", nargs="+", default=[""], help="parts of the names of CUDA kernels")
-    given = parser.parse_args()
-    result: Row = {"cpu": cpu_name(), "cpu_rows": cpu_table(given.rows, given.columns, given.batches, given.repeats)}
+    parser.add_argument("--no-cpu", action="store_true", help="leave the CPU's tables out")
+    parser.add_argument("--ncu", metavar="OP", help="print the command that profiles an op, and end")
+    parser.add_argument("--profile", metavar="OP", help="launch an op a few times for a profiler, and end")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Print the tables and the JSON line."""
+    given = parsed()
+    if given.ncu:
+        print(ncu_command(named(given.ncu)))
+        return
+    if given.profile:
+        op = named(given.profile)
+        profile(CudaDevice(), op, op.sizes[0])
+        return
+    result: Row = {"cpu": cpu_name()}
+    if not given.no_cpu:
+        table = cpu_table(given.rows, given.columns, given.batches, given.repeats)
+        result |= {"cpu_rows": table, "choices": choices(table, given.rows, given.columns, given.batches),
+                   "formats": format_table(given.rows, given.columns, 3)}  # fmt: skip
     reason = cuda_reason()
     if reason:
         print(f"\nCUDA: {reason}")
-        result["cuda"] = reason
-    else:
-        result["cuda"] = torch.cuda.get_device_name()
-        result["cuda_rows"] = cuda_table(given.ops)
+    result["cuda"] = reason or cuda_tables(given.ops)
     print(json.dumps(result))
 
 

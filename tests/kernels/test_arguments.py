@@ -10,6 +10,7 @@ from workbench_kernels import (
     gemm8,
     gguf_blocks,
     group_quantize,
+    k_quants,
     norm_quantize,
     statistics,
     w4a16,
@@ -110,6 +111,17 @@ def test_gguf_rows_are_whole_blocks():
         gguf_blocks.quantize(torch.zeros(2, 256), "q4_k", on=ON)
 
 
+def test_k_quants_are_of_whole_blocks_of_float32():
+    bad = [
+        (torch.zeros(2, 128), "q4_k", "columns is 128; expected a positive multiple of 256"),
+        (torch.zeros(2, 256).half(), "q6_k", "x is float16; expected float32"),
+        (torch.zeros(2, 256), "q5_k", "format is 'q5_k'; expected one of 'q4_k', 'q3_k', 'q6_k'"),
+    ]
+    for x, name, message in bad:
+        with pytest.raises(ArgumentError, match=message):
+            k_quants.quantize(x, name, on=ON)
+
+
 def test_fp4_blocks_have_the_scales_of_their_format():
     one = torch.ones(1)
     bad = [
@@ -134,7 +146,7 @@ def test_tokens_and_their_weight_must_fit():
         ((X, weight, torch.int8), "x is float32; expected float16 or bfloat16"),
         ((x, weight.bfloat16(), torch.int8), "weight is bfloat16; expected float16"),
         ((x, weight[:8].clone(), torch.int8), r"weight has shape \(8,\); expected \(64\)"),
-        ((x, weight, torch.uint8), "codes is torch.uint8"),
+        ((x, weight, torch.uint8), "codes is torch.uint8; expected one of torch.int8"),
         ((x[:, :12].contiguous(), weight, torch.int8), "columns is 12; expected a positive multiple of 8"),
         ((x, weight, torch.int8, 0.0), "epsilon is 0.0; expected a positive number"),
     ]
@@ -150,12 +162,13 @@ SCALES = torch.ones(128, 1).half()
 @pytest.mark.parametrize(
     ("codes", "scales", "message"),
     [
-        (CODES[:64], SCALES[:64], "rows is 64; expected a positive multiple of 128"),
+        (CODES[:, :32], SCALES, "columns is 32; expected a positive multiple of 64"),
+        (CODES[:0], SCALES[:0], r"codes are empty \(shape \(0, 128\)\)"),
         (CODES.int(), SCALES, "codes are torch.int32"),
-        (CODES, torch.ones(128, 4).half(), "group is 32; expected one of 64, 128, 256"),
+        (CODES, torch.ones(128, 3).half(), "group is 42; expected one of 16, 32, 64, 128, 256"),
         (CODES + 16, SCALES, "codes go to 16; 4 bits hold 0 to 15"),
         (CODES, SCALES.float(), "scales torch.float32"),
-        (CODES, SCALES[:1], r"scales \(1, 1\) or zeros do not fit 128 rows"),
+        (CODES, SCALES[:1], r"scales \(1, 1\) do not fit 128 x 128 codes"),
     ],
 )
 def test_weights_that_cannot_be_packed(codes, scales, message):
@@ -172,8 +185,12 @@ def test_activations_must_fit_the_packed_weights():
             w4a16.linear(wrong, packed, on=ON)
     with pytest.raises(ArgumentError, match=r"bias has shape \(3,\); expected \(128\)"):
         w4a16.linear(x, packed, torch.zeros(3).half(), on=ON)
-    with pytest.raises(ArgumentError, match="kernel is 'few'; expected one of 'tile16'"):
-        w4a16.linear(torch.zeros(9, 128).half(), packed, on=ON, kernel="few")
+    with pytest.raises(ArgumentError, match="kernel is 'few8'; expected one of 'tile16'"):
+        w4a16.linear(torch.zeros(9, 128).half(), packed, on=ON, variant=w4a16.Variant("few8"))
+    with pytest.raises(ArgumentError, match="splits is 3; expected one of 1"):
+        w4a16.linear(x, packed, on=ON, variant=w4a16.Variant("few8", 3))
+    with pytest.raises(ArgumentError, match=r"zeros \(1, 1\) do not fit scales \(128, 1\)"):
+        w4a16.pack(CODES, SCALES, CODES[:1, :1])
 
 
 def test_operands_of_a_product_must_fit():

@@ -18,8 +18,10 @@ pytestmark = pytest.mark.skipif(nvrtc.reason() is not None, reason=str(nvrtc.rea
 BUDGET = json.loads((Path(__file__).parent / "budget.json").read_text(encoding="utf-8"))
 SAMPLE = {
     "statistics.cu": "sm_75", "integer_groups.cu": "sm_90", "float8_groups.cu": "sm_89", "gguf_blocks.cu": "sm_120",
+    "k_quants.cu": "sm_90",
     "w4a16.cu": "sm_80", "gemm_int8.cu": "sm_86", "gemm_fp8.cu": "sm_120", "gemm_fp8_wgmma.cu": "sm_90a",
-    "decode_attention.cu": "sm_100", "fp4_blocks.cu": "sm_86", "norm_quantize.cu": "sm_80",
+    "decode_attention.cu": "sm_100", "fp4_blocks.cu": "sm_86", "norm_quantize.cu": "sm_80", "gate_quantize.cu": "sm_90",
+    "cache_append.cu": "sm_89",
 }  # fmt: skip
 """The one architecture for each source in the main run; together all of them."""
 MOST_SHARED = 227 * 1024

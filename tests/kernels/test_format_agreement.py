@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from workbench_kernels import fp4_blocks, gguf_blocks
+from workbench_kernels import fp4_blocks, gguf_blocks, k_quants
 
 from workbench.numerics.formats import parse_scheme
 
@@ -31,6 +31,25 @@ def test_gguf_blocks_are_written_alike(name):
     (octets,) = (array for array in stored.arrays.values() if array.dtype == np.uint8)
     ours = gguf_blocks.quantize(x, name, on=Emulator())
     assert np.array_equal(ours.numpy(), octets.reshape(ours.shape))
+
+
+def odd_weights() -> torch.Tensor:
+    """Rows of 512 from 1e-9 to 1e13: zeros, constants, one sign only, integers with many ties, values out of reach."""
+    generator = torch.Generator().manual_seed(22)
+    x = torch.randn(24, 512, generator=generator) * torch.logspace(-9, 9, 24)[:, None]
+    x[0, :32], x[3, :40], x[5, :256], x[6, :256], x[22, ::3] = 0, 0, 1.5, -2, 0
+    x[7], x[8], x[9] = x[7].abs(), -x[8].abs(), x[9].round()
+    x[23] *= 1e4
+    return x
+
+
+@pytest.mark.parametrize("name", k_quants.LANES)
+def test_k_quants_are_written_alike(name):
+    x = odd_weights()
+    scheme = parse_scheme(name)
+    octets = scheme.encode(x, scheme.fit(x)).arrays["blocks"]
+    assert np.array_equal(k_quants.quantize(x, name, on=Emulator(order="random")).numpy(), octets)
+    assert np.array_equal(k_quants.reference(x, name).numpy(), octets)
 
 
 @pytest.mark.parametrize("name", gguf_blocks.FORMATS)

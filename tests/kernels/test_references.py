@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from workbench_kernels import decode_attention, gguf_blocks, group_quantize, norm_quantize, statistics, w4a16
+from workbench_kernels import (
+    decode_attention,
+    gguf_blocks,
+    group_quantize,
+    k_quants,
+    norm_quantize,
+    statistics,
+    w4a16,
+)
 
 GGML = {"q4_0": "Q4_0", "q8_0": "Q8_0", "q4_k": "Q4_K", "q3_k": "Q3_K", "q6_k": "Q6_K"}
 
@@ -82,7 +90,7 @@ def test_packed_words_hold_every_code_where_the_kernel_looks():
             inside, column = k % 16, n % 16
             lane = column % 8 * 4 + inside % 8 // 2
             nibble = column // 8 * 2 + inside // 8 + inside % 2 * 4
-            assert words[k // 16, n // 16, lane] >> 4 * nibble & 15 == codes[n, k]
+            assert words[k // 16, n // 32, lane, n % 32 // 16] >> 4 * nibble & 15 == codes[n, k]
 
 
 @pytest.mark.parametrize("codes", norm_quantize.CODES)
@@ -90,6 +98,7 @@ def test_normalized_codes_are_near_torchs_own_normalization(codes):
     x = torch.randn(4, 256, generator=torch.Generator().manual_seed(9)).half()
     weight = torch.linspace(-2, 2, 256).half()
     made, scales = norm_quantize.reference(x, weight, codes, 1e-5)
+    assert scales is not None
     exact = torch.nn.functional.rms_norm(x.double(), (256,), weight.double(), 1e-5)
     error = (made.double() * scales[:, None] - exact).abs()
     bound = scales[:, None] * 0.51 if codes == torch.int8 else exact.abs() / 15 + scales[:, None] * 2**-9
@@ -107,3 +116,13 @@ def test_attention_is_torchs_own():
         query.double()[:, None], k.repeat_interleave(2, 0), v.repeat_interleave(2, 0)
     )
     torch.testing.assert_close(decode_attention.reference(query, cache), expected[:, 0], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", k_quants.LANES)
+def test_k_quants_are_near_what_they_stand_for(name):
+    gguf = pytest.importorskip("gguf")
+    x = torch.randn(16, 512, generator=torch.Generator().manual_seed(3)) * torch.logspace(-3, 3, 16)[:, None]
+    blocks = k_quants.reference(x, name)
+    decoded = torch.from_numpy(gguf.dequantize(blocks.numpy(), gguf.GGMLQuantizationType[GGML[name]]))
+    error = ((decoded - x).square().mean(1) / x.square().mean(1)).sqrt()
+    assert (error < {"q4_k": 0.08, "q3_k": 0.2, "q6_k": 0.025}[name]).all()
