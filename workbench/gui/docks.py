@@ -1,11 +1,15 @@
-"""The docks, made from PANELS: where they stand at first, how large they are, and which of them have a title."""
+"""The docks, made from PANELS: where they stand at first, how large they are, and which of them have a title.
+
+A panel is made when it is first seen or asked for; the others follow one by one while there is nothing else to do.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
 from workbench.gui import settings
@@ -13,37 +17,81 @@ from workbench.gui.desk import Desk
 from workbench.gui.panels import PANELS
 from workbench.gui.panels.panel import Panel
 from workbench.gui.theme import Colours
+from workbench.runtime.workspace import State
 
 LEFT = Qt.DockWidgetArea.LeftDockWidgetArea
 RIGHT = Qt.DockWidgetArea.RightDockWidgetArea
 CORNERS = ("left top", "left bottom", "right top", "right bottom")
 
 
+class Panels(dict[str, Any]):
+    """The panels by their id; one that is asked for is made, the values are those that are there."""
+
+    def __init__(self, make: Callable[[str], Panel]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, name: str) -> Panel:
+        panel = self[name] = self._make(name)
+        return panel
+
+
 class Docks(QMainWindow):
-    """The area below the toolbar; ``panels`` and ``docks`` by their id."""
+    """The area below the toolbar; ``panels`` and ``docks`` by their id.
+
+    ``state`` and ``colours`` are what a panel that is made later begins with.
+    """
 
     def __init__(self, desk: Desk, colours: Colours) -> None:
         super().__init__()
+        self._desk, self.colours, self.state = desk, colours, State()
+        self._specs = {spec.id: spec for spec in PANELS}
         self.setWindowFlags(Qt.WindowType.Widget)
         self.setDockNestingEnabled(True)
         option = QMainWindow.DockOption
         self.setDockOptions(option.AllowNestedDocks | option.AllowTabbedDocks | option.GroupedDragging)
         self.tabifiedDockWidgetActivated.connect(lambda _: self.show_titles())
         self.setTabPosition(LEFT | RIGHT, self.tabPosition(LEFT).North)
-        self.panels: dict[str, Any] = {}
+        self.panels = Panels(self._make)
         self.docks: dict[str, QDockWidget] = {}
         for spec in PANELS:
-            panel: Panel = spec.make(desk, colours)
             dock = QDockWidget(spec.title)
             dock.setObjectName(spec.id)
-            dock.setWidget(panel)
+            dock.setWidget(QWidget())
             dock.setAccessibleName(spec.title)
             dock.setFeatures(dock.DockWidgetFeature.DockWidgetMovable | dock.DockWidgetFeature.DockWidgetFloatable)
             dock.topLevelChanged.connect(self.show_titles)
-            dock.visibilityChanged.connect(partial(_seen, panel))
-            self.panels[spec.id], self.docks[spec.id] = panel, dock
+            dock.visibilityChanged.connect(partial(self._seen, spec.id))
+            self.docks[spec.id] = dock
         self._place()
         self._first = self.saveState(settings.LAYOUT_VERSION)
+        self._idle = QTimer(self)
+        self._idle.setInterval(0)
+        self._idle.timeout.connect(self._make_next)
+
+    def make_the_rest(self) -> None:
+        """Make the panels that are not there yet, one for each turn of the event loop."""
+        self._idle.start()
+
+    def _make_next(self) -> None:
+        missing = [name for name in (*self._fronts, *self._specs) if name not in self.panels]
+        if missing:
+            self.panels[missing[0]]
+        else:
+            self._idle.stop()
+
+    def _make(self, name: str) -> Panel:
+        panel = self._specs[name].make(self._desk, self.colours)
+        dock = self.docks[name]
+        before = dock.widget()
+        dock.setWidget(panel)
+        before.deleteLater()
+        panel.take(self.state)
+        return panel
+
+    def _seen(self, name: str, seen: bool) -> None:
+        if seen:
+            self.panels[name].catch_up()
 
     def reset(self) -> None:
         """Put the docks where they were at first."""
@@ -83,9 +131,5 @@ class Docks(QMainWindow):
         for dock in corners.values():
             dock.raise_()
         self._corners = [corners[place] for place in CORNERS]
+        self._fronts = [dock.objectName() for dock in self._corners]
         self.size_docks()
-
-
-def _seen(panel: Panel, seen: bool) -> None:
-    if seen:
-        panel.catch_up()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
     QMainWindow,
@@ -111,6 +111,7 @@ class Window(QMainWindow):
     def _redraw(self, force: bool = False) -> None:
         if self._shown.waiting or force:
             self._shown.waiting = False
+            self.area.state = self.desk.workspace.state
             self._show_frame(self.desk.workspace.state, force)
             self._shown.due = self._by_interest()
         if force:
@@ -247,6 +248,7 @@ class Window(QMainWindow):
         theme.apply(app, colours)
         self.bars.recolour(colours)
         self.start_page.recolour(colours)
+        self.area.colours = colours
         for panel in self.panels.values():
             panel.recolour(colours)
         self._redraw(force=True)
@@ -254,6 +256,11 @@ class Window(QMainWindow):
     def reset_layout(self) -> None:
         """Put the docks where they were at first."""
         self.area.reset()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Make the panels that are not there yet, once the window can be seen."""
+        super().showEvent(event)
+        self.area.make_the_rest()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Take one local file or folder."""

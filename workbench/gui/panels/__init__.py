@@ -2,47 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from workbench.gui.desk import Desk
-from workbench.gui.panels.accuracy import AccuracyPanel
-from workbench.gui.panels.agreement import AgreementPanel
-from workbench.gui.panels.calibration_data import CalibrationDataPanel
-from workbench.gui.panels.channels import ChannelsPanel
-from workbench.gui.panels.distributions import DistributionsPanel
-from workbench.gui.panels.error_budget import ErrorBudgetPanel
-from workbench.gui.panels.jobs import JobsPanel
-from workbench.gui.panels.layers import LayersPanel
-from workbench.gui.panels.panel import Panel
-from workbench.gui.panels.pareto import ParetoPanel
-from workbench.gui.panels.plan import PlanPanel
-from workbench.gui.panels.sensitivity import SensitivityPanel
-from workbench.gui.panels.timing import TimingPanel
-from workbench.gui.theme import Colours
+if TYPE_CHECKING:
+    from workbench.gui.desk import Desk
+    from workbench.gui.panels.panel import Panel
+    from workbench.gui.theme import Colours
 
 
 @dataclass(frozen=True, slots=True)
 class PanelSpec:
-    """A dock: ``place`` is a corner; panels of one corner are tabs, the first one in front."""
+    """A dock: ``id`` names the file beside this one, ``kind`` the class in it, which is imported when it is made.
+
+    ``place`` is a corner; panels of one corner are tabs, the first one in front.
+    """
 
     id: str
     title: str
     place: str
-    make: Callable[[Desk, Colours], Panel]
+    kind: str
+
+    def make(self, desk: Desk, colours: Colours) -> Panel:
+        """Import the panel's file and make the panel."""
+        kind: type[Panel] = getattr(import_module(f"workbench.gui.panels.{self.id}"), self.kind)
+        return kind(desk, colours)
 
 
 PANELS = (
-    PanelSpec("layers", "Layers", "left top", LayersPanel),
-    PanelSpec("plan", "Plan", "left bottom", PlanPanel),
-    PanelSpec("sensitivity", "Sensitivity", "right top", SensitivityPanel),
-    PanelSpec("pareto", "Pareto front", "right top", ParetoPanel),
-    PanelSpec("accuracy", "Accuracy", "right top", AccuracyPanel),
-    PanelSpec("agreement", "Agreement", "right top", AgreementPanel),
-    PanelSpec("error_budget", "Error budget", "right top", ErrorBudgetPanel),
-    PanelSpec("distributions", "Distributions", "right bottom", DistributionsPanel),
-    PanelSpec("channels", "Channels", "right bottom", ChannelsPanel),
-    PanelSpec("calibration_data", "Calibration data", "right bottom", CalibrationDataPanel),
-    PanelSpec("timing", "Timing", "right bottom", TimingPanel),
-    PanelSpec("jobs", "Jobs", "right bottom", JobsPanel),
+    PanelSpec("layers", "Layers", "left top", "LayersPanel"),
+    PanelSpec("plan", "Plan", "left bottom", "PlanPanel"),
+    PanelSpec("sensitivity", "Sensitivity", "right top", "SensitivityPanel"),
+    PanelSpec("pareto", "Pareto front", "right top", "ParetoPanel"),
+    PanelSpec("accuracy", "Accuracy", "right top", "AccuracyPanel"),
+    PanelSpec("agreement", "Agreement", "right top", "AgreementPanel"),
+    PanelSpec("error_budget", "Error budget", "right top", "ErrorBudgetPanel"),
+    PanelSpec("compare", "Compare", "right top", "ComparePanel"),
+    PanelSpec("distributions", "Distributions", "right bottom", "DistributionsPanel"),
+    PanelSpec("channels", "Channels", "right bottom", "ChannelsPanel"),
+    PanelSpec("calibration_data", "Calibration data", "right bottom", "CalibrationDataPanel"),
+    PanelSpec("timing", "Timing", "right bottom", "TimingPanel"),
+    PanelSpec("jobs", "Jobs", "right bottom", "JobsPanel"),
 )
