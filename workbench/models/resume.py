@@ -40,13 +40,15 @@ class Call:
 class Recording:
     """One batch through the model as it is: the order of the modules, the output, and outputs of some modules.
 
-    ``written`` names the modules whose output something later writes into, so that only copies are handed out.
+    ``written`` names the modules whose output something later writes into, so that only copies are handed out;
+    ``stacked`` remembers kept outputs repeated so many times.
     """
 
     calls: dict[str, Call]
     output: torch.Tensor
     kept: dict[str, Any] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
+    stacked: dict[tuple[str, int], Any] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
@@ -141,9 +143,12 @@ class Resumable:
         stored = module.get_parameter(parameter)
         tensors = [tensor_of(facts, matrix).to(stored.device, stored.dtype) for matrix in matrices]
         given = [name for name in self.before(recording, layer) if name in recording.kept]
+        for name in given:
+            if (name, times) not in recording.stacked:
+                recording.stacked[name, times] = repeated(recording.kept[name], samples, times)
         stacked = Recording(
             calls=recording.calls, output=recording.output, written=recording.written,
-            kept={name: repeated(recording.kept[name], samples, times) for name in given},
+            kept={name: recording.stacked[name, times] for name in given},
         )  # fmt: skip
         with self._answering(stacked, given), several_weights(module, parameter, tensors):
             output = self._model.run(repeated_batch(batch, times))

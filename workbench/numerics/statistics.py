@@ -28,6 +28,8 @@ class LayerStatistics:
     ``count`` finite values with ``minimum``, ``maximum`` (+inf and -inf while there are none), ``total`` and
     ``total_squares`` (sums of values and of squares); ``counts`` int64 ``[2048]``; ``channel_minimum``,
     ``channel_maximum`` and ``channel_absmax`` float32 ``[channels]``, +inf, -inf and 0 for a channel without values.
+    ``batches`` counts the observed tensors that held finite values; ``minimum_total`` and ``maximum_total`` are sums of
+    their least and greatest values (0 batches in statistics that an earlier version stored).
     """
 
     count: int
@@ -41,6 +43,9 @@ class LayerStatistics:
     channel_absmax: np.ndarray
     channel_minimum: np.ndarray
     channel_maximum: np.ndarray
+    batches: int = 0
+    minimum_total: float = 0.0
+    maximum_total: float = 0.0
 
     def __post_init__(self) -> None:
         if self.counts.shape != (BINS,) or self.counts.dtype != np.int64:
@@ -113,6 +118,9 @@ class LayerStatistics:
             channel_absmax=np.maximum(self.channel_absmax, other.channel_absmax),
             channel_minimum=np.minimum(self.channel_minimum, other.channel_minimum),
             channel_maximum=np.maximum(self.channel_maximum, other.channel_maximum),
+            batches=self.batches + other.batches,
+            minimum_total=self.minimum_total + other.minimum_total,
+            maximum_total=self.maximum_total + other.maximum_total,
         )
 
     def trimmed(self) -> tuple[np.ndarray, np.ndarray]:
@@ -220,6 +228,9 @@ def _summed(blocks: _Blocks, low: torch.Tensor, high: torch.Tensor, numel: int, 
         channel_absmax=np.maximum(np.maximum(channel_maximum, -channel_minimum), 0.0).astype(np.float32),
         channel_minimum=channel_minimum,
         channel_maximum=channel_maximum,
+        batches=1 if count else 0,
+        minimum_total=minimum if count else 0.0,
+        maximum_total=maximum if count else 0.0,
     )
 
 

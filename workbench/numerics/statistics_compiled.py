@@ -214,6 +214,28 @@ def _halve(size: int, lanes: tuple[np.ndarray, ...], wide: tuple[np.ndarray, ...
 
 
 @_compiled
+def _fold_rows(
+    lanes: tuple[np.ndarray, ...], wide: tuple[np.ndarray, ...], left: int, found: tuple[np.ndarray, ...]
+) -> bool:
+    """Take up columns as ``_fold`` does where column ``j`` belongs to channel ``j % channels``."""
+    total = 0.0
+    i, n = 0, lanes[0].size
+    while i < n:
+        channel = (left + i) % found[0].size
+        run = min(n - i, found[0].size - channel)
+        for k in range(run):
+            low, high = lanes[0][i + k], lanes[1][i + k]
+            found[0][channel + k] = low if low < found[0][channel + k] else found[0][channel + k]
+            found[1][channel + k] = high if high > found[1][channel + k] else found[1][channel + k]
+            found[2][channel + k] += wide[0][i + k]
+            found[3][channel + k] += wide[1][i + k]
+        i += run
+    for k in range(n):
+        total += wide[1][k]
+    return bool(total - total == 0)
+
+
+@_compiled
 def _fold(
     lanes: tuple[np.ndarray, ...], wide: tuple[np.ndarray, ...], left: int, inner: int, found: tuple[np.ndarray, ...]
 ) -> bool:
@@ -221,6 +243,8 @@ def _fold(
 
     Column ``j`` belongs to channel ``j // inner % channels``.
     """
+    if inner == 1:
+        return _fold_rows(lanes, wide, left, found)
     total = 0.0
     i, n = 0, lanes[0].size
     while i < n:

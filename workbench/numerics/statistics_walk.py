@@ -86,13 +86,15 @@ def walk(tensor: torch.Tensor, axis: int) -> tuple[LayerStatistics, np.ndarray] 
     values = tensor.to(torch.float32).contiguous().numpy().reshape(outer, channels * inner)
     pieces = list(_pieces(values, inner))
     parts = _Parts.empty(pieces, channels, inner)
-    _run(parts, pieces)
+    _run(parts, pieces, torch.get_num_threads() if values.size > PIECE else 1)
     if (parts.exponent == NOT_FINITE).any():
         return None
     low, high, squares = parts.low.min(axis=0), parts.high.max(axis=0), parts.squares.sum(axis=0)
     exponent, counts = parts.histogram()
+    minimum, maximum = float(low.min()), float(high.max())
     found = LayerStatistics(
-        count=values.size, non_finite=0, minimum=float(low.min()), maximum=float(high.max()),
+        count=values.size, non_finite=0, minimum=minimum, maximum=maximum, batches=1, minimum_total=minimum,
+        maximum_total=maximum,
         total=float(parts.sums.sum()), total_squares=float(squares.sum()), exponent=exponent, counts=counts,
         channel_absmax=np.maximum(np.maximum(high, -low), 0.0), channel_minimum=low, channel_maximum=high,
     )  # fmt: skip
@@ -129,7 +131,7 @@ def _pieces(values: np.ndarray, inner: int) -> Iterator[_Piece]:
         run += 1
 
 
-def _run(parts: _Parts, pieces: list[_Piece]) -> None:
+def _run(parts: _Parts, pieces: list[_Piece], threads: int) -> None:
     """Take up the pieces on this thread, and on others as soon as they wake."""
     waiting = deque(pieces)
 
@@ -141,7 +143,7 @@ def _run(parts: _Parts, pieces: list[_Piece]) -> None:
                 return
             parts.observe(piece)
 
-    helpers = min(len(pieces), torch.get_num_threads()) - 1
+    helpers = min(len(pieces), threads) - 1
     futures = [_threads().submit(work) for _ in range(helpers)]
     work()
     for future in futures:

@@ -79,6 +79,7 @@ class Cells:
         if self._now is not None:
             for name in self._inside:
                 del self._now.kept[name]
+            self._now.stacked.clear()
         self._inside, self._now, self._distance = set(), None, None
 
     def losses(

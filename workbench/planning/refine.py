@@ -78,15 +78,20 @@ def refine(
     )  # fmt: skip
     if previous is not None:
         _take(found, previous)
-    open_ = [cell for cell in cells if np.isnan(found.of(*cell))]
-    for start in range(0, len(open_), ROUND):
+    for start in range(0, len(cells), ROUND):
         wanted: dict[str, list[str]] = {}
-        for layer, scheme in open_[start : start + ROUND]:
+        for layer, scheme in cells[start : start + ROUND]:
             wanted.setdefault(layer, []).append(scheme)
-        ordered = {name: wanted[name] for name in table.layers if name in wanted}
+        # schemes of one layer share their runs: a round's row is measured as a whole, or its bits might differ
+        ordered = {
+            name: wanted[name] for name in table.layers
+            if name in wanted and any(np.isnan(found.of(name, scheme)) for scheme in wanted[name])
+        }  # fmt: skip
+        if not ordered:
+            continue
 
         def tick(text: str, done: int = start) -> None:
-            progress(done / len(open_), text)
+            progress(done / len(cells), text)
 
         rows = measured_rows(
             model, ordered, data, batch_size=batch_size, algorithm=algorithm, curvature=curvature or {}, tick=tick
@@ -94,28 +99,9 @@ def refine(
         for name, losses in rows:
             for scheme, loss in losses.items():
                 found.score[found.row[name], found.column[scheme]] = loss
-            progress(start / len(open_), f"measured {name}", replace(found, score=found.score.copy()))
+            progress(start / len(cells), f"measured {name}", replace(found, score=found.score.copy()))
     progress(1.0, "refined", replace(found, score=found.score.copy()))
     return found
-
-
-def combined(table: Sensitivity, measured: Sensitivity) -> Sensitivity:
-    """Return measured losses where there are any, elsewhere the prediction times its scheme's median ratio to them.
-
-    The ratio is that of the scheme's own measured cells, or of all where the scheme has none: a calibrated prediction,
-    to be shown as such.
-    """
-    score = table.score.copy()
-    known = np.array([[measured.of(layer, scheme) for scheme in table.schemes] for layer in table.layers])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.where(table.score > 0, known / table.score, np.nan)
-    if not np.isfinite(ratios).any():
-        return replace(table, score=np.where(np.isnan(known), score, known))
-    everywhere = float(np.nanmedian(ratios))
-    for column in range(len(table.schemes)):
-        own = ratios[np.isfinite(ratios[:, column]), column]
-        score[:, column] *= float(np.median(own)) if own.size else everywhere
-    return replace(table, score=np.where(np.isnan(known), score, known))
 
 
 def _take(found: Sensitivity, previous: Sensitivity) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,16 @@ from scipy.stats import entropy as scipy_entropy
 from workbench.errors import RangeError
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.range_error import histogram_error
-from workbench.numerics.ranges import METHODS, Entropy, MinMax, Mse, Percentile, RangeMethod, range_method
+from workbench.numerics.ranges import (
+    METHODS,
+    Entropy,
+    MinMax,
+    MovingAverage,
+    Mse,
+    Percentile,
+    RangeMethod,
+    range_method,
+)
 from workbench.numerics.ranges.entropy import divergence
 from workbench.numerics.statistics import LayerStatistics, observe
 
@@ -70,6 +81,33 @@ def test_min_max_is_the_observed_range() -> None:
     assert MinMax().range(seen, parse_scheme("int8-tensor-asym")).low == float(NORMAL.min())
     assert MinMax().range(seen, parse_scheme("int8-tensor-asym")).high == float(NORMAL.max())
     assert MinMax().range(seen, parse_scheme("int8-tensor")).high == float(NORMAL.abs().max())
+
+
+def test_moving_average_is_the_mean_of_the_batches_extremes_in_any_order() -> None:
+    batches = NORMAL.split(10)
+    wide, narrow = parse_scheme("int8-tensor-asym"), parse_scheme("int8-tensor")
+    seen = [observe(batch, 1) for batch in batches]
+    for order in (range(10), reversed(range(10))):
+        merged = LayerStatistics.empty(500)
+        for index in order:
+            merged = merged.merge(seen[index])
+        found = MovingAverage().range(merged, wide)
+        low = np.mean([float(batch.min()) for batch in batches])
+        high = np.mean([float(batch.max()) for batch in batches])
+        assert found.low == pytest.approx(low, rel=1e-12)
+        assert found.high == pytest.approx(high, rel=1e-12)
+        assert MovingAverage().range(merged, narrow).high == pytest.approx(max(-low, high), rel=1e-12)
+        assert MinMax().range(merged, wide).high > found.high
+    assert merged.batches == 10
+
+
+def test_moving_average_skips_batches_without_a_finite_value_and_serves_old_statistics() -> None:
+    scheme = parse_scheme("int8-tensor-asym")
+    seen = observe(torch.full((2, 3), torch.nan), 1).merge(observe(torch.tensor([[1.0, -2.0, 4.0]]), 1))
+    assert seen.batches == 1
+    assert (MovingAverage().range(seen, scheme).low, MovingAverage().range(seen, scheme).high) == (-2.0, 4.0)
+    old = replace(seen, batches=0, minimum_total=0.0, maximum_total=0.0)
+    assert MovingAverage().range(old, scheme).high == 4.0
 
 
 @pytest.mark.parametrize("percentile", [50.0, 90.0, 99.0, 99.9, 100.0])
@@ -148,7 +186,7 @@ def test_entropy_cuts_an_outlier_and_keeps_a_uniform_range() -> None:
 
 
 def test_names_and_options() -> None:
-    assert [method.name for method in METHODS] == ["min-max", "percentile", "entropy", "mse"]
+    assert [method.name for method in METHODS] == ["min-max", "moving-average", "percentile", "entropy", "mse"]
     assert range_method("MSE") == Mse()
     with pytest.raises(RangeError, match="closest are entropy"):
         range_method("entropie")

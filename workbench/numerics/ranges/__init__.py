@@ -10,13 +10,17 @@ from workbench.errors import RangeError
 from workbench.numerics.ranges.calibrated import Range, RangeMethod
 from workbench.numerics.ranges.entropy import Entropy
 from workbench.numerics.ranges.min_max import MinMax
+from workbench.numerics.ranges.moving_average import MovingAverage
 from workbench.numerics.ranges.mse import Mse
 from workbench.numerics.ranges.percentile import Percentile
 from workbench.registry import Registry
 
-__all__ = ["METHODS", "REGISTRY", "Entropy", "MinMax", "Mse", "Percentile", "Range", "RangeMethod", "range_method"]
+__all__ = [
+    "METHODS", "REGISTRY", "Entropy", "MinMax", "MovingAverage", "Mse", "Percentile", "Range", "RangeMethod",
+    "range_method",
+]  # fmt: skip
 
-METHODS: tuple[RangeMethod, ...] = (MinMax(), Percentile(), Entropy(), Mse())
+METHODS: tuple[RangeMethod, ...] = (MinMax(), MovingAverage(), Percentile(), Entropy(), Mse())
 
 REGISTRY: Registry[RangeMethod] = Registry(
     METHODS, "workbench.ranges", kind="range method", error=RangeError, member_type=RangeMethod

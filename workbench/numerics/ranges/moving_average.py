@@ -1,0 +1,39 @@
+"""The range that a batch has on average: one unusual batch widens it little.
+
+The moving average of observers (``x <- momentum * x + (1 - momentum) * batch``) depends on the order of the batches and
+forgets the first ones.  Here every batch counts alike: the plain mean of the batches' extremes, the same in any order
+and on any number of machines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.numerics.ranges.calibrated import Range, found, full_range
+from workbench.numerics.scheme import Scheme, is_symmetric
+from workbench.numerics.statistics import LayerStatistics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovingAverage:
+    """From the mean of the batches' least values to the mean of their greatest."""
+
+    @property
+    def name(self) -> str:
+        """``moving-average``."""
+        return "moving-average"
+
+    def range(self, statistics: LayerStatistics, scheme: Scheme) -> Range:
+        """Return the mean range, zero included, mirrored for a symmetric scheme to the wider of its sides.
+
+        The whole observed range where the batches were not counted (statistics stored by an earlier version).
+        """
+        low, high = full_range(statistics, scheme)
+        if statistics.batches:
+            mean_low = min(statistics.minimum_total / statistics.batches, 0.0)
+            mean_high = max(statistics.maximum_total / statistics.batches, 0.0)
+            if is_symmetric(scheme):
+                mean_high = max(-mean_low, mean_high)
+                mean_low = -mean_high
+            low, high = max(low, mean_low), min(high, mean_high)
+        return found(statistics, low, high, self.name)
