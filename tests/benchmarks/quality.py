@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -32,18 +33,19 @@ SLACK = 0.01
 Found = dict[str, Any]
 
 
-def ours_of(case: Case, cache: Cache, sizes: list[float]) -> list[Found]:
-    """Measure our sizes; print them as they come."""
+def ours_of(case: Case, cache: Cache, sizes: list[float], learning: bool) -> list[Found]:
+    """Measure our sizes; print them as they come.  Without ``learning`` the best of our algorithms is rounding."""
     ours, limits, found = Ours(case=case, cache=cache), {size.bits: size for size in SIZES}, []
     print(f"\n{case.name}: {len(case.layers)} layers, {len(case.evaluation)} windows, KL in nats per token\n")
     print(f"{'bits':>6}{'predicted':>11}{'rounding':>10}{'limit':>9}{'ratio':>7}{'best':>10}{'goal':>9}  perplexity")
     for size in sizes:
-        rounded, best = ours.row(size, ROUNDING), ours.row(size, LEARNED)
+        rounded = ours.row(size, ROUNDING)
+        best = ours.row(size, LEARNED) if learning else rounded
         limit = limits.get(size) if case.name == "llama-260k" else None
         ratio = rounded["predicted"] / rounded["kl"]
         missed = [] if limit is None else [
             what for what, kl, most in (
-                ("rounding", rounded["kl"], limit.rounding), ("best", best["kl"], limit.best)
+                ("rounding", rounded["kl"], limit.rounding), ("best", best["kl"], limit.best if learning else math.inf)
             ) if kl >= most
         ]  # fmt: skip
         asked = ("", "") if limit is None else (f"{limit.rounding:.4f}", f"{limit.best:.4f}")
@@ -117,7 +119,7 @@ def report(case: Case, cache: Cache, environment: Environment, tools: list[str],
     """Measure one model and print both tables."""
     wanted = {size.bits for size in SIZES} if options.sizes is None else set(options.sizes)
     more = set(MORE_SIZES) if tools and options.sizes is None else set()
-    ours = ours_of(case, cache, sorted(wanted | more))
+    ours = ours_of(case, cache, sorted(wanted | more), not options.no_learning)
     peers = peers_of(case, cache, environment, tools, options) if tools else []
     if peers:
         compare(case, ours, peers)
@@ -129,8 +131,8 @@ def report(case: Case, cache: Cache, environment: Environment, tools: list[str],
           f"{predicted['of']} rounded plans between 3.5 and 6 bits; limits missed: {'; '.join(missed) or 'none'}; "
           f"rows lost: {'; '.join(lost) or 'none'}; peers not run: {'; '.join(failed) or 'none'}")  # fmt: skip
     return {
-        "case": case.name, "ours": ours, "peers": peers, "ratios": predicted, "missed": missed, "lost": lost,
-        "failed": failed, "met": predicted["met"] and not missed and not lost,
+        "case": case.name, "learning": not options.no_learning, "ours": ours, "peers": peers,
+        "ratios": predicted, "missed": missed, "lost": lost, "failed": failed, "met": predicted["met"] and not missed and not lost,
     }  # fmt: skip
 
 
@@ -141,6 +143,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--peers", nargs="+", default=["all"], metavar="TOOL",
                         help=f"none, all, or some of {', '.join(TOOLS)} (default: all)")  # fmt: skip
     parser.add_argument("--sizes", nargs="+", type=float, help="bits per weight (default: the eight with limits)")
+    parser.add_argument("--no-learning", action="store_true", help="rounding only: minutes instead of an hour")
     parser.add_argument("--cache", type=Path, default=Path(platformdirs.user_cache_dir("workbench-quality")))
     parser.add_argument("--environment", type=Path, help="the peers' environment (default: in the cache)")
     parser.add_argument("--torch", default="torch==2.13.0", help="what pip is asked for there (default: %(default)s)")

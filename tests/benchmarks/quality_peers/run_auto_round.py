@@ -5,17 +5,23 @@ Layers whose width is no multiple of the group stay in 16 bits there without a w
 
 from __future__ import annotations
 
+import os
+import tempfile
+from pathlib import Path
 from typing import Any
+
+os.environ.setdefault("AR_DISABLE_DATASET_SUBPROCESS", "1")
 
 import torch
 from auto_round import AutoRound, AutoScheme
+from auto_round.calib_dataset import register_dataset
 from auto_round.schemes import QuantizationScheme
-from measure import Given, Made, Work, affine_bits, linear, main, mean_bits
+from datasets import Dataset
+from measure import Given, Made, Work, affine_bits, linear, load, main, mean_bits
 from torch import nn
-from torch.utils.data import DataLoader
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-GROUP, STEPS = 64, 200
+GROUP, STEPS, NAME = 64, 200, "windows"
 
 
 def scheme(bits: int) -> QuantizationScheme:
@@ -23,10 +29,15 @@ def scheme(bits: int) -> QuantizationScheme:
     return QuantizationScheme(bits=bits, group_size=GROUP, sym=False, data_type="int")
 
 
-def batches(windows: torch.Tensor) -> DataLoader[Any]:
-    """Return the calibration windows as it takes them."""
-    samples = [{"input_ids": row, "attention_mask": torch.ones_like(row)} for row in windows]
-    return DataLoader(samples, batch_size=8)
+def registered(windows: torch.Tensor) -> str:
+    """Register the calibration windows as a data set of auto-round's, which wants a name; return it."""
+    rows = windows.tolist()
+
+    @register_dataset(NAME)
+    def _windows(**_: Any) -> Dataset:
+        return Dataset.from_dict({"input_ids": rows, "attention_mask": [[1] * len(row) for row in rows]})
+
+    return NAME
 
 
 def tokenizer_of(given: Given) -> Any:
@@ -41,10 +52,15 @@ def tokenizer_of(given: Given) -> Any:
 
 
 def rounded(given: Given, model: nn.Module, chosen: Any, steps: int) -> nn.Module:
-    """Quantize and return the model with dequantized weights."""
-    windows = given.calibration
+    """Quantize and return the model with dequantized weights.
+
+    It goes through a folder: auto-round loads a model anew from where it came, and would lose the padding.
+    """
+    windows, folder = given.calibration, tempfile.mkdtemp()
+    model.save_pretrained(folder)
+    padded = load(Path(folder))
     work = AutoRound(
-        model, tokenizer_of(given), scheme=chosen, dataset=batches(windows), iters=steps, nsamples=len(windows),
+        padded, tokenizer_of(given), scheme=chosen, dataset=registered(windows), iters=steps, nsamples=len(windows),
         seqlen=windows.shape[1], batch_size=8, device_map="cpu", enable_torch_compile=False, low_cpu_mem_usage=False,
         seed=0,
     )  # fmt: skip
