@@ -132,7 +132,8 @@ def report(case: Case, cache: Cache, environment: Environment, tools: list[str],
           f"rows lost: {'; '.join(lost) or 'none'}; peers not run: {'; '.join(failed) or 'none'}")  # fmt: skip
     return {
         "case": case.name, "learning": not options.no_learning, "ours": ours, "peers": peers,
-        "ratios": predicted, "missed": missed, "lost": lost, "failed": failed, "met": predicted["met"] and not missed and not lost,
+        "ratios": predicted, "missed": missed, "lost": lost, "failed": failed,
+        "met": predicted["met"] and not missed and not lost,
     }  # fmt: skip
 
 
