@@ -101,11 +101,16 @@ def test_rounding_equals_decoding_what_was_encoded_bit_for_bit(name: str, mode: 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_error_stays_under_the_bounds_of_llama_cpps_own_tests(name: str) -> None:
-    bound = {"q2_k": 0.0075, "q3_k": 0.0040, "tq1_0": 0.01, "tq2_0": 0.01}.get(name, 0.002)
+    """Ternary blocks store 1.7 and 2.1 bits a weight; their own quantizer, whose bytes ours are, leaves 0.0087."""
+    bound = {"q2_k": 0.0075, "q3_k": 0.0040, "tq1_0": 0.0087, "tq2_0": 0.0087}.get(name, 0.002)
     weight = (0.1 + 2 * np.cos(np.arange(4096))).astype(np.float32)
     form = scheme(name)
     decoded = gguf.dequantize(stored(form, torch.from_numpy(weight)[None]), kind(name))[0]
-    assert np.sqrt(np.square(decoded - weight, dtype=np.float64).sum()) / 4096 < bound
+    error = np.sqrt(np.square(decoded - weight, dtype=np.float64).sum()) / 4096
+    assert error < bound
+    if name.startswith("tq"):
+        reference = gguf.dequantize(gguf.quantize(weight[None], kind(name)), kind(name))[0]
+        assert error == np.sqrt(np.square(reference - weight, dtype=np.float64).sum()) / 4096
 
 
 @pytest.mark.parametrize(

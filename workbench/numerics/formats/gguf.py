@@ -10,9 +10,9 @@ Rows whose width is no multiple of the block (32 or 256): a scheme fills the las
 ``bits`` and drops them again when decoding.  llama.cpp itself stores no such row; :meth:`GgufScheme.fallback` names the
 format that it takes instead.
 
-Odd blocks.  All zero: scale 0.  Constant: exact up to the rounding of the float16 scale or minimum.  Values so small
-that the float16 scale vanishes decode to 0.  Values beyond the reach of a float16 scale saturate.  NaN and infinity
-raise NonFiniteError.
+Odd blocks.  All zero: scale 0, decoded to -0 where llama.cpp gives such a block a negative zero as its scale.
+Constant: exact up to the rounding of the float16 scale or minimum.  Values so small that the float16 scale vanishes
+decode to 0.  Values beyond the reach of a float16 scale saturate.  NaN and infinity raise NonFiniteError.
 """
 
 from __future__ import annotations

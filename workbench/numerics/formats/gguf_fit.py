@@ -2,8 +2,8 @@
 
 ``x`` is float32 ``[n, width]``, finite.  A plain fit equals llama.cpp's quantization without an importance matrix (the
 ``gguf`` package's, where that has one); searched fits of K-quants and IQ4_NL with ``imatrix_weights`` equal its
-quantization with one.  Values beyond what a float16
-scale reaches are clipped to it first, so a huge block saturates and never becomes infinite.
+quantization with one.  Values beyond what a float16 scale reaches are clipped to it first, so a huge block saturates
+and never becomes infinite.  That is the one difference: MXFP4 of values that round to ``2**128`` stays finite too.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from workbench.numerics.formats.gguf_headers import half_octets, write_k2, write
 Array = Any
 _HALF_MAX = np.float32(65504)
 _TINY = np.float32(1e-15)
+_TOP_EXPONENT = 252  # 12 * 2**(252 - 128), MXFP4's largest level, is still a finite float32
 
 _SHRINK_FACTORS = tuple(1.0 - 0.04 * step for step in range(1, 23))
 
@@ -72,7 +73,7 @@ def imatrix_weights(block: Block, x: Array, importance: Array, row_blocks: int) 
     """
     if block.fitting == "k6":
         return importance
-    squares = x * x
+    squares = np.square(_clipped(block, x))
     span = row_blocks if block.rounding == "up" else 1
     mean = np.add.accumulate(squares.reshape(-1, span * block.width), axis=1)[:, -1:]
     once = block.rounding == "up" or block.fitting == "k2"
@@ -138,7 +139,7 @@ def _e8m0(block: Block, x: Array, peak: Array, shrink: np.float32) -> Fit:
     size = np.abs(peak)
     with np.errstate(divide="ignore"):
         exponent = np.floor(np.log2(size)) + np.float32(127 - 2 + np.log2(shrink))
-    stored = np.clip(exponent, 0, 254).astype(np.uint8)
+    stored = np.clip(exponent, 0, _TOP_EXPONENT).astype(np.uint8)
     power = np.ldexp(np.float32(1), 128 - np.maximum(stored, 1).astype(np.int32))
     factor = np.where(stored > 0, power, np.float32(0)).astype(np.float32)
     return Fit(header=stored[:, None], factor=factor)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.errors import NonFiniteError, RangeError, SchemeError
+from workbench.numerics.formats.output_memory import uninitialised
 from workbench.numerics.granularity import Granularity, PerTensor
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scale_format import BF16, FP16, FP32, ScaleFormat
@@ -97,7 +98,10 @@ class PassthroughScheme(Scheme):
         """Return the stored numbers as float32."""
         import torch
 
-        return torch.from_numpy(self.element.load(stored.arrays["codes"]).astype(np.float32, copy=True))
+        rows, columns = stored.shape
+        codes = torch.from_numpy(np.require(stored.arrays["codes"], requirements=["C", "W"]))
+        exact = codes.view(torch.bfloat16) if codes.dtype == torch.uint16 else codes
+        return torch.from_numpy(uninitialised(rows, columns)).copy_(exact)
 
     def _cast(self, tile: torch.Tensor) -> torch.Tensor:
         import torch
