@@ -128,7 +128,7 @@ def coupled_loss(values: torch.Tensor, outputs: torch.Tensor) -> float:
 
 
 @pytest.mark.parametrize(
-    "name", ["int4-g32-asym", "int3-g32", "int4-channel", "int4-g32-asym-zfp16", "nvfp4", "nf4-b64"]
+    "name", ["int4-g32-asym", "int3-g32", "int4-channel", "int4-g32-asym-zfp16", "nvfp4", "nf4-b64-dq"]
 )
 def test_errors_of_different_outputs_cancel_where_the_model_cannot_tell_them_apart(name: str) -> None:
     few = torch.randn(24, 8, generator=torch.Generator().manual_seed(7))

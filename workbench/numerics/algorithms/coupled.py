@@ -26,6 +26,9 @@ BLOCK = 128
 LEVELS = 256
 """Schemes with more values than this lose too little for a search to matter."""
 
+NEAR = 1e-3
+"""How far a value may be from an entry of the table, in scales, to be that entry."""
+
 DAMPING = 0.01
 """The share of the mean of diag G that is added to it."""
 
@@ -83,7 +86,7 @@ def _grids(
     import torch
 
     table = torch.from_numpy(scheme.values()).float()
-    if type(parameters) is not Parameters or not 1 < table.numel() <= LEVELS:
+    if not 1 < table.numel() <= LEVELS:
         return None
     rows, columns = values.shape
 
@@ -98,4 +101,14 @@ def _grids(
         base = -scale * spread(parameters.zero_point)
     elif parameters.offset is not None:
         base = spread(parameters.offset)
-    return scale, base, table
+    return (scale, base, table) if _holds(values.cpu().T, scale, base, table) else None
+
+
+def _holds(values: torch.Tensor, scale: torch.Tensor, base: torch.Tensor, table: torch.Tensor) -> bool:
+    """Tell whether all ``values`` are entries of the table, scaled and shifted."""
+    import torch
+
+    exact = (values - base) / torch.where(scale == 0, 1.0, scale)
+    above = torch.searchsorted(table, exact.contiguous()).clamp(1, table.numel() - 1)
+    away = torch.minimum((exact - table[above - 1]).abs(), (exact - table[above]).abs())
+    return bool((away[scale != 0] <= NEAR).all())
