@@ -163,8 +163,9 @@ def main() -> None:
     options = arguments()
     torch.set_num_threads(options.threads)
     tools = list(TOOLS) if "all" in options.peers else [name for name in options.peers if name != "none"]
-    cache = Cache(folder=options.cache, fresh=options.fresh)
-    environment = Environment(folder=(options.environment or options.cache / "environment"), torch=options.torch)
+    cache = Cache(folder=options.cache.resolve(), fresh=options.fresh)
+    home = (options.environment or cache.folder / "environment").resolve()
+    environment = Environment(folder=home, torch=options.torch)
     found = [report(open_case(name), cache, environment, tools, options) for name in options.cases]
     versions = environment.versions() if tools else {}
     print(json.dumps({"benchmark": "quality", "cases": found, "peers": versions}))

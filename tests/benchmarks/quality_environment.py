@@ -1,6 +1,6 @@
 """The peers' own Python environment: built once in the cache folder, each tool beside one and the same torch.
 
-About 1.7 GB and two minutes with a CPU build of torch.  A tool that does not install is remembered with the reason.
+About 1.7 GB and two minutes with a CPU build of torch.  A tool that does not install is reported with the reason.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ PACKAGES = {
     "auto_round": ("auto-round",), "modelopt": ("nvidia-modelopt",), "gptq": (),
 }  # fmt: skip
 """What to install for each tool.  AIMET needs an environment of its own and is left out."""
+
+SHARED = ("transformers>=5,<6", "accelerate", "numpy")
 
 SCRIPTS = Path(__file__).parent / "quality_peers"
 INSTALLING = 1200
@@ -44,13 +47,9 @@ class Environment:
 
     def prepare(self, tool: str) -> None:
         """Install what ``tool`` needs, once; PeerError with the reason if it cannot be."""
-        notes = self.folder / f"installed-{tool}.json"
-        known = json.loads(notes.read_text()) if notes.is_file() else None
-        if known is None or known["torch"] != self.torch or known["error"]:
-            known = {"torch": self.torch, "error": self._install(tool)}
-            notes.write_text(json.dumps(known))
-        if known["error"]:
-            raise PeerError(f"could not be installed: {known['error']}")
+        error = _installation(self, tool)
+        if error:
+            raise PeerError(f"could not be installed: {error}")
 
     def versions(self) -> dict[str, str]:
         """Return the version of every package of the tools."""
@@ -64,23 +63,30 @@ class Environment:
         found = json.loads(listed.stdout) if listed.returncode == 0 else []
         return {one["name"]: one["version"] for one in found if one["name"] in wanted}
 
-    def _install(self, tool: str) -> str:
-        """Return why the installation failed, empty if it did not."""
-        try:
-            if not self.python.is_file():
-                subprocess.run([sys.executable, "-m", "venv", self.folder], check=True, timeout=INSTALLING)
-                self._pip(self.torch, "transformers>=5,<6", "accelerate", "numpy")
-            if PACKAGES[tool]:
-                self._pip(self.torch, *PACKAGES[tool])
-        except subprocess.TimeoutExpired:
-            return f"pip took more than {INSTALLING} seconds"
-        except subprocess.CalledProcessError as error:
-            return _last_line(error.stderr) or str(error)
-        return ""
+    def install(self, tool: str) -> None:
+        """Make the environment if there is none, and install ``tool`` in it."""
+        if not self.python.is_file():
+            subprocess.run([sys.executable, "-m", "venv", self.folder], check=True, timeout=INSTALLING)
+        command = [self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", self.torch]
+        subprocess.run(
+            [*command, *SHARED, *PACKAGES[tool]], check=True, capture_output=True, text=True, timeout=INSTALLING
+        )
 
-    def _pip(self, *requirements: str) -> None:
-        command = [self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements]
-        subprocess.run(command, check=True, capture_output=True, text=True, timeout=INSTALLING)
+
+@cache
+def _installation(environment: Environment, tool: str) -> str:
+    """Install a tool unless it is there; return why it failed, empty if it did not."""
+    done = environment.folder / f"installed-{tool}"
+    if done.is_file() and done.read_text() == environment.torch:
+        return ""
+    try:
+        environment.install(tool)
+    except subprocess.TimeoutExpired:
+        return f"pip took more than {INSTALLING} seconds"
+    except subprocess.CalledProcessError as error:
+        return _last_line(error.stderr) or str(error)
+    done.write_text(environment.torch)
+    return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
