@@ -100,7 +100,7 @@ def test_the_whole_job(scored: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert len(set(found["schemes"].values())) > 2
 
     evaluated = call(capsys, "evaluate", str(scored), "--plan", str(plan_path), "--samples", "8")
-    assert set(evaluated) == {"bits_per_weight", "bytes", "predicted_kl", "metrics"}
+    assert set(evaluated) == {"bits_per_weight", "bytes", "predicted_kl", "metrics", "notes", "differences", "changed"}
     assert set(evaluated["metrics"]["kl"]) == {"unit", "value", "baseline", "low", "high", "samples"}
     assert evaluated["bits_per_weight"] == found["bits_per_weight"]
     divergence = evaluated["metrics"]["kl"]

@@ -8,7 +8,8 @@ import pytest
 from tests.models.networks import decoder, tokens
 from workbench.errors import CancelledError, PlanError
 from workbench.models.calibrate import calibrate
-from workbench.planning.refine import close_cells, combined, refine
+from workbench.planning.combined import combined
+from workbench.planning.refine import close_cells, refine
 from workbench.planning.score import score
 from workbench.planning.sensitivity import Sensitivity
 

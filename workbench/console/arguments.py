@@ -28,12 +28,13 @@ def session(entry: argparse.ArgumentParser) -> None:
     _trust(entry)
 
 
-def _sampling(entry: argparse.ArgumentParser, data: str = "") -> None:
+def _sampling(entry: argparse.ArgumentParser, data: str = "", *, seeded: bool = True) -> None:
     if data:
         entry.add_argument("--data", metavar="DATA", help=data)
     entry.add_argument("--samples", type=_positive, metavar="N", help="how many samples (default: all)")
     entry.add_argument("--batch-size", type=_positive, default=8, metavar="N", help="samples in a batch (default 8)")
-    entry.add_argument("--seed", type=int, default=0, metavar="N", help="seed of every random choice (default 0)")
+    if seeded:
+        entry.add_argument("--seed", type=int, default=0, metavar="N", help="seed of every random choice (default 0)")
 
 
 def _positive(text: str) -> int:
@@ -64,6 +65,13 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
+def _batches(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(dict.fromkeys(_positive(part) for part in text.split(",")))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of batch sizes; expected for example 1,4,16") from None
+
+
 def _shape(text: str) -> tuple[int, int]:
     rows, _, columns = text.lower().partition("x")
     try:
@@ -78,7 +86,11 @@ def plan(entry: argparse.ArgumentParser) -> None:
     budget.add_argument("--bits-per-weight", type=_bits, metavar="B", help="mean bits of the quantizable weights")
     budget.add_argument("--size", type=_size, metavar="SIZE", help="bytes of all tensors, such as 120MB or 1.5GiB")
     budget.add_argument("--uniform", metavar="SCHEME", help="one scheme everywhere, such as int4-g32-asym")
-    entry.add_argument("--metric", choices=METRICS, help="what to minimise (default: the best table in the session)")
+    entry.add_argument(
+        "--metric", choices=(*METRICS, "refined"),
+        help="what to minimise (default: the best table in the session); refined: the predicted losses corrected by "
+        "the measured ones",
+    )  # fmt: skip
     entry.add_argument("--schemes", type=_names, metavar="A,B,...", help="allow only these schemes")
     entry.add_argument(
         "--transforms", type=_names, metavar="A,B,...",
@@ -106,9 +118,65 @@ def calibrate(entry: argparse.ArgumentParser) -> None:
 
 def evaluate(entry: argparse.ArgumentParser) -> None:
     session(entry)
-    entry.add_argument("--plan", metavar="PLAN.json", help="the plan (default: the session's current plan)")
+    _plan(entry)
     _sampling(entry, "evaluation data (default: the set that belongs to the calibration data, disjoint from it)")
+    entry.add_argument(
+        "--metric-file", metavar="FILE.py[:NAME]",
+        help="a metric of your own: NAME(outputs, batch) (default metric) returns one number for each sample; needs "
+        "--trust",
+    )  # fmt: skip
+    entry.add_argument("--worst", type=_positive, default=10, metavar="N", help="list so many changed tokens (10)")
     entry.add_argument("--no-save", action="store_true", help="do not add the evaluation to the session")
+
+
+def audit(entry: argparse.ArgumentParser) -> None:
+    session(entry)
+    _plan(entry)
+    _sampling(entry, "evaluation data (default: as for evaluate)", seeded=False)
+    _most(entry, "layers")
+
+
+def quality(entry: argparse.ArgumentParser) -> None:
+    session(entry)
+    _sampling(entry, seeded=False)
+    _most(entry, "tensors")
+
+
+def refine(entry: argparse.ArgumentParser) -> None:
+    session(entry)
+    entry.add_argument(
+        "--bits-per-weight", type=_bits, required=True, metavar="B", help="the size whose decisions are looked at"
+    )
+    entry.add_argument(
+        "--tolerance", type=float, default=0.3, metavar="T",
+        help="relative error of a prediction that could turn a decision (default 0.3)",
+    )  # fmt: skip
+    _sampling(entry, seeded=False)
+    entry.add_argument("--out", metavar="S2.qwb", help="write the result here instead of back into S.qwb")
+
+
+def error_budget(entry: argparse.ArgumentParser) -> None:
+    session(entry)
+    _plan(entry)
+    entry.add_argument("--samples", type=_positive, default=8, metavar="N", help="calibration samples (default 8)")
+    entry.add_argument("--batch-size", type=_positive, default=8, metavar="N", help="samples in a batch (default 8)")
+    entry.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the noise (default 0)")
+    entry.add_argument("--no-save", action="store_true", help="do not keep the budget in the session")
+    _most(entry, "layers")
+
+
+def compare(entry: argparse.ArgumentParser) -> None:
+    entry.add_argument("session", metavar="A.qwb", help="a session file")
+    entry.add_argument("other", metavar="B.qwb", help="another session file")
+    entry.add_argument("--all", action="store_true", help="list layers that do not differ as well")
+
+
+def _plan(entry: argparse.ArgumentParser) -> None:
+    entry.add_argument("--plan", metavar="PLAN.json", help="the plan (default: the session's current plan)")
+
+
+def _most(entry: argparse.ArgumentParser, what: str) -> None:
+    entry.add_argument("--most", type=_positive, default=10, metavar="N", help=f"list so many {what} (default 10)")
 
 
 def apply(entry: argparse.ArgumentParser) -> None:
@@ -154,8 +222,12 @@ def bench(entry: argparse.ArgumentParser) -> None:
     entry.add_argument("session", nargs="?", metavar="S.qwb", help="time the layers of this session's plan")
     entry.add_argument("--shape", type=_shape, default=(4096, 4096), metavar="OxI", help="outputs x inputs")
     entry.add_argument("--schemes", type=_names, default=("int8-channel", "int4-g32-asym"), metavar="A,B,...")
-    entry.add_argument("--batch", type=_positive, default=1, metavar="N", help="rows of the input (default 1)")
+    entry.add_argument(
+        "--batch", type=_batches, default=(1,), metavar="N[,N...]",
+        help="rows of the input (default 1); several, such as 1,4,16,128, are swept",
+    )  # fmt: skip
     entry.add_argument("--repeats", type=_positive, default=30, metavar="N", help="timed repeats (default 30)")
+    entry.add_argument("--no-save", action="store_true", help="do not keep the timings in the session")
 
 
 def demo(entry: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from workbench.console import arguments, search_options
 from workbench.errors import DataError, WorkbenchError
-from workbench.progress import Progress
+from workbench.progress import Progress, part_of
 
 Result = dict[str, Any]
 
@@ -115,18 +115,20 @@ def _plan(options: argparse.Namespace, progress: Progress) -> Result:
 
 
 def _evaluate(options: argparse.Namespace, progress: Progress) -> Result:
-    from workbench.console import reports
+    from workbench.console import evaluations
     from workbench.runtime import tasks
+    from workbench.runtime.requests import with_evaluation
 
     session = _load(options.session)
     plan = _plan_of(options, session)
     evaluation = tasks.evaluate(
         session, plan, data=options.data, samples=options.samples, batch_size=options.batch_size, seed=options.seed,
-        trust=options.trust, progress=progress,
+        metric=options.metric_file, trust=options.trust, progress=progress,
     )  # fmt: skip
+    found = evaluations.evaluated(evaluation, session.evaluations, options.worst)
     if not options.no_save:
-        replace(session, evaluations=(*session.evaluations, evaluation)).save(options.session)
-    return reports.evaluate(evaluation)
+        replace(session, evaluations=with_evaluation(session.evaluations, evaluation)).save(options.session)
+    return found
 
 
 def _plan_of(options: argparse.Namespace, session: Any) -> Any:
@@ -173,16 +175,20 @@ def _bench(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.console import reports
     from workbench.runtime import timings as runtime
 
-    if options.session:
-        timings = runtime.time_kernels(
-            _load(options.session), batch=options.batch, repeats=options.repeats, progress=progress
-        )
-        if not timings:
-            raise DataError("the session's plan quantizes no layer, so there is nothing to time; make a plan first")
-    else:
-        timings = runtime.time_shapes(
-            options.shape, options.schemes, batch=options.batch, repeats=options.repeats, progress=progress
-        )
+    timings: list[Any] = []
+    session = _load(options.session) if options.session else None
+    for number, batch in enumerate(options.batch):
+        part = part_of(progress, number / len(options.batch), (number + 1) / len(options.batch))
+        if session is not None:
+            timings += runtime.time_kernels(session, batch=batch, repeats=options.repeats, progress=part)
+        else:
+            timings += runtime.time_shapes(
+                options.shape, options.schemes, batch=batch, repeats=options.repeats, progress=part
+            )
+    if not timings:
+        raise DataError("the session's plan quantizes no layer, so there is nothing to time; make a plan first")
+    if session is not None and not options.no_save:
+        replace(session, timings=runtime.with_timings(session.timings, timings)).save(options.session)
     return reports.bench(timings)
 
 
@@ -195,11 +201,22 @@ def _info(options: argparse.Namespace, progress: Progress) -> Result:
     return reports.info(_load(options.session), path)
 
 
+def _check(name: str) -> Callable[[argparse.Namespace, Progress], Result]:
+    def run(options: argparse.Namespace, progress: Progress) -> Result:
+        from workbench.console import checks
+
+        found: Result = getattr(checks, name)(options, progress)
+        return found
+
+    return run
+
+
 def _as_text(name: str) -> Callable[[Result], str]:
     def text(result: Result) -> str:
-        from workbench.console import reports
+        from workbench.console import check_reports, evaluations, reports
 
-        return str(getattr(reports, f"{name}_text")(result))
+        modules = (reports, check_reports, evaluations)
+        return str(next(getattr(m, f"{name}_text") for m in modules if hasattr(m, f"{name}_text"))(result))
 
     return text
 
@@ -230,7 +247,17 @@ COMMANDS = (
     _command("plan", "find the best plan for a budget", "plan S.qwb --bits-per-weight 4.5 --out plan.json",
              arguments.plan, _plan),
     _command("evaluate", "measure a plan against the floating-point model", "evaluate S.qwb --plan plan.json",
-             arguments.evaluate, _evaluate),
+             arguments.evaluate, _evaluate, "evaluated"),
+    _command("audit", "check whether a plan's losses add up", "audit S.qwb --plan plan.json --samples 16",
+             arguments.audit, _check("audit")),
+    _command("quality", "judge whether the calibration data are enough", "quality S.qwb", arguments.quality,
+             _check("quality")),
+    _command("refine", "measure the losses that decide closely", "refine S.qwb --bits-per-weight 4.5",
+             arguments.refine, _check("refine")),
+    _command("error-budget", "signal to noise along the depth of the network", "error-budget S.qwb --plan plan.json",
+             arguments.error_budget, _check("error_budget"), "error_budget"),
+    _command("compare", "compare two sessions layer by layer", "compare A.qwb B.qwb", arguments.compare,
+             _check("compare")),
     _command("apply", "quantize a model by a plan and write it",
              "apply path/to/model --plan plan.json --to safetensors --out quantized.safetensors",
              arguments.apply, _apply, "written"),

@@ -131,23 +131,12 @@ def evaluate(evaluation: Evaluation) -> Result:
             }
             for name, metric in evaluation.metrics.items()
         },
+        "notes": list(evaluation.notes),
     }  # fmt: skip
 
 
-def evaluate_text(result: Result) -> str:
-    """Return the metrics as a table."""
-    rows = [
-        (name, _figure(entry["value"]), _figure(entry["baseline"]),
-         f"{_figure(entry['low'])} .. {_figure(entry['high'])}", entry["unit"], str(entry["samples"]))
-        for name, entry in result["metrics"].items()
-    ]  # fmt: skip
-    head = f"{result['bits_per_weight']:.3f} bits per weight, {readable_bytes(result['bytes'])}"
-    if result["predicted_kl"] is not None:
-        head += f", predicted KL {result['predicted_kl']:.4g} nats"
-    return f"{head}\n\n" + table(rows, ("metric", "quantized", "floating point", "95 % interval", "unit", "samples"))
-
-
-def _figure(value: float | None) -> str:
+def figure(value: float | None) -> str:
+    """Return a figure with four digits, ``-`` for one that is not known."""
     return "-" if value is None else f"{value:.4g}"
 
 
@@ -194,9 +183,10 @@ def bench_text(result: Result) -> str:
         fast, base = row["microseconds"], row["baseline_microseconds"]
         ratio = f"{base / fast:.2f}x" if fast and base else "-"
         shape = " x ".join(map(str, row["shape"]))
-        rows.append((row["layer"], row["scheme"], shape, _figure(fast), _figure(base), ratio, row["note"]))
+        batch = str(row["batch"])
+        rows.append((row["layer"], row["scheme"], shape, batch, figure(fast), figure(base), ratio, row["note"]))
     head = f"device: {result['device']}\nCUDA: {result['cuda']}"
-    columns = ("layer", "scheme", "shape", "us", "FP us", "speed-up", "what ran")
+    columns = ("layer", "scheme", "shape", "batch", "us", "FP us", "speed-up", "what ran")
     return f"{head}\n\n" + table(rows, columns)
 
 

@@ -95,7 +95,7 @@ def refine_table(
     The table of ``measured_kl`` grows; a cancelled call's last report is such a table, and goes on from there.  Raises
     MissingResultError without a predicted table.
     """
-    from workbench.planning.refine import close_cells, refine
+    from workbench.planning.refine import refine
 
     table = session.require_table("predicted_kl")
     model = model or tasks.reopen(session.model, trust=trust)
@@ -107,8 +107,17 @@ def refine_table(
         len(dataset), dataset.record.content_hash, table.seed, table.algorithm,
     )  # fmt: skip
     found = refine(
-        model, table, dataset, close_cells(model.summary, table, bits_per_weight, tolerance=tolerance),
+        model, table, dataset, close_decisions(session, bits_per_weight, tolerance),
         batch_size=batch_size, algorithm=table.algorithm, curvature=session.curvature,
         previous=previous if same else None, progress=progress,
     )  # fmt: skip
     return replace(session, sensitivities={**session.sensitivities, "measured_kl": found})
+
+
+def close_decisions(session: Session, bits_per_weight: float, tolerance: float = 0.3) -> list[tuple[str, str]]:
+    """Return the (layer, scheme) cells that :func:`refine_table` measures, in its order."""
+    from workbench.planning.refine import close_cells
+
+    return close_cells(
+        session.model, session.require_table("predicted_kl"), bits_per_weight, tolerance=tolerance
+    )  # fmt: skip

@@ -13,12 +13,16 @@ from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics import LayerStatistics
+from workbench.planning.combined import combined
 from workbench.planning.error_budget import BudgetPair
 from workbench.planning.plan import Plan
 from workbench.planning.sensitivity import Sensitivity
 
 SCHEMA_VERSION = 1
 """The version of the file layout; a file of a later version is refused with a clear message."""
+
+REFINED = "refined"
+"""The table of predicted losses corrected by the measured ones; made of two tables, never stored."""
 
 TAPS = ("weight", "input", "output")
 """Where statistics are taken."""
@@ -65,7 +69,12 @@ class Session:
     notes: tuple[str, ...] = ()
 
     def require_table(self, metric: str | None = None) -> Sensitivity:
-        """Return the table of ``metric``, or the best one there is; raises MissingResultError naming what to run."""
+        """Return the table of ``metric``, or the best one there is; raises MissingResultError naming what to run.
+
+        ``refined`` is the predicted table with the measured cells in place and the others corrected by them.
+        """
+        if metric == REFINED:
+            return combined(self.require_table("predicted_kl"), self.require_table("measured_kl"))
         wanted = (metric,) if metric else ("predicted_kl", "measured_kl", "output_error", "weight_error")
         for name in wanted:
             if name in self.sensitivities:

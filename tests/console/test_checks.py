@@ -1,0 +1,176 @@
+"""The judging commands on the bundled classifier: what they print, and their errors in one line."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from workbench.cli import main
+from workbench.console import checks
+from workbench.storage.session import Session
+
+MODEL = "demo:digits-classifier"
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    code = main([*words, "--json"])
+    captured = capsys.readouterr()
+    assert code == 0, captured.err
+    return json.loads(captured.out)
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(list(words)) == 0, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+def fails(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(list(words)) == 1
+    captured = capsys.readouterr()
+    assert captured.out == "" and len(captured.err.strip().splitlines()) == 1
+    return captured.err
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A calibrated and scored session of the bundled classifier with a plan of 4 bits."""
+    path = tmp_path_factory.mktemp("checks") / "first.qwb"
+    out = ["--out", str(path), "--quiet"]
+    assert main(["calibrate", MODEL, "--data", MODEL, "--samples", "64", *out]) == 0
+    schemes = ["--schemes", "int3-channel,int4-channel,int8-channel", "--quiet"]
+    assert main(["sensitivity", str(path), *schemes]) == 0
+    assert main(["sensitivity", str(path), "--metric", "weight_error", *schemes]) == 0
+    assert main(["plan", str(path), "--uniform", "int4-channel", "--quiet"]) == 0
+    return path
+
+
+def test_an_audit_adds_up_by_itself(first: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = call(capsys, "audit", str(first), "--samples", "32", "--most", "100")
+    assert found["samples"] == 32 and found["alone"] == pytest.approx(sum(x["alone"] for x in found["layers"]))
+    assert found["correction"] == pytest.approx(found["whole"] / found["predicted"])
+    sizes = [abs(x["interaction"]) for x in found["layers"]]
+    assert sizes == sorted(sizes, reverse=True)
+    text = said(capsys, "audit", str(first), "--samples", "32")
+    assert "add up" in text and "calibrated correction" in text and "interaction" in text
+
+
+def test_the_data_get_a_verdict(first: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = call(capsys, "quality", str(first))
+    assert found["samples"] == 64 and found["enough"] is (not found["unsettled"] or found["enough"])
+    steps = [x["samples"] for x in found["saturation"]]
+    assert steps == sorted(steps) and steps[-1] == 64
+    far = [x["standard_deviations"] for x in found["distances"]]
+    assert far == sorted(far, reverse=True)
+    assert ("verdict: enough" if found["enough"] else "verdict: not enough") in said(capsys, "quality", str(first))
+
+
+def test_refining_measures_and_a_plan_may_use_it(
+    first: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "refined.qwb"
+    words = ["refine", str(first), "--bits-per-weight", "4.5", "--tolerance", "5", "--samples", "32", "--out", str(out)]
+    found = call(capsys, *words)
+    assert found["cells"] and found["measured"] == len(found["cells"])
+    assert all(x["measured"] >= 0 and x["predicted"] >= 0 for x in found["cells"])
+    refined = call(capsys, "plan", str(out), "--bits-per-weight", "4.5", "--metric", "refined")
+    assert refined["predicted"] is not None and refined["bits_per_weight"] <= 4.5
+    assert "decide closely at 4.5 bits" in said(capsys, *words)
+    assert "measured_kl" in fails(capsys, "plan", str(first), "--bits-per-weight", "4.5", "--metric", "refined")
+
+
+def test_an_interrupted_refinement_keeps_what_it_measured_and_goes_on_to_the_same_bits(
+    first: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["refine", str(first), "--bits-per-weight", "4.5", "--tolerance", "5", "--samples", "16", "--quiet"]
+    whole, part, rest = (tmp_path / f"{name}.qwb" for name in ("whole", "part", "rest"))
+    assert main([*words, "--out", str(whole)]) == 0
+    take = checks._Latest.__call__
+
+    def interrupted(self: Any, fraction: float, text: str, partial: Any = None) -> None:
+        take(self, fraction, text, partial)
+        if partial is not None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(checks._Latest, "__call__", interrupted)
+    assert main([*words, "--out", str(part)]) == 1
+    monkeypatch.undo()
+    held = Session.load(part).sensitivities["measured_kl"].score
+    assert 0 < np.isfinite(held).sum() < np.isfinite(Session.load(whole).sensitivities["measured_kl"].score).sum()
+    words[1] = str(part)
+    assert main([*words, "--out", str(rest)]) == 0
+    tables = [Session.load(path).sensitivities["measured_kl"].score for path in (whole, rest)]
+    np.testing.assert_array_equal(*tables)
+    capsys.readouterr()
+
+
+def test_the_error_budget_stays_in_the_session(first: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = call(capsys, "error-budget", str(first), "--samples", "16")
+    assert found["blocks"][-1]["block"] == "output" and found["blocks"][-1]["measured"] > 0
+    assert found["worst"] and sum(x["share"] for x in found["worst"]) == pytest.approx(1.0, abs=0.2)
+    kept = Session.load(first).error_budget
+    assert kept is not None and float(kept.measured.decibels[-1]) == found["blocks"][-1]["measured"]
+    assert "in dB" in said(capsys, "error-budget", str(first), "--samples", "16", "--no-save")
+
+
+def test_evaluations_say_whether_differences_are_resolved(
+    first: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = tmp_path / "task.py"
+    task.write_text("def margin(outputs, batch):\n    top = outputs.topk(2).values\n    return top[:, 0] - top[:, 1]\n")
+    words = ["evaluate", str(first), "--samples", "64", "--metric-file", f"{task}:margin"]
+    assert "--trust" in fails(capsys, *words)
+    found = call(capsys, *words, "--trust")
+    assert set(found["metrics"]) == {"kl", "top1_agreement", "accuracy", "margin"}
+    assert {each["metric"] for each in found["differences"]} == {"accuracy", "margin"}
+    for each in found["differences"]:
+        metric = found["metrics"][each["metric"]]
+        assert each["value"] == pytest.approx(metric["value"] - metric["baseline"]) and each["to"] == "floating point"
+        assert ("is resolved with 64" in each["sentence"]) == each["resolved"]
+    kls = [each["kl"] for each in found["changed"]]
+    assert kls == sorted(kls, reverse=True) and all(each["position"] == -1 for each in found["changed"])
+    said(capsys, "plan", str(first), "--uniform", "int8-channel")
+    text = said(capsys, "evaluate", str(first), "--samples", "64")
+    assert "against floating point: accuracy" in text and "samples" in text and "most changed" in text
+    assert text.count("against ") >= 4, "the earlier plan's evaluation on the same samples is compared as well"
+    assert len(Session.load(first).evaluations) == 2
+    said(capsys, "plan", str(first), "--uniform", "int4-channel")
+
+
+def test_two_sessions_are_compared(first: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    second = tmp_path / "second.qwb"
+    second.write_bytes(first.read_bytes())
+    same = call(capsys, "compare", str(first), str(second))
+    assert same["same_model"] and same["layers"] == [] and not any(x["differs"] for x in same["facts"])
+    said(capsys, "plan", str(second), "--uniform", "int8-channel")
+    found = call(capsys, "compare", str(first), str(second))
+    assert len(found["layers"]) == found["layers_in_all"]
+    assert found["layers"][0]["first"]["weights"] == "int4-channel" and found["layers"][0]["second"]["bits"] > 8
+    text = said(capsys, "compare", str(first), str(second), "--all")
+    assert "int4-channel" in text and "* " in text
+
+
+def test_timings_of_several_batch_sizes_stay_in_the_session(first: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = call(capsys, "bench", str(first), "--batch", "1,4", "--repeats", "3")
+    assert {row["batch"] for row in found["rows"]} == {1, 4}
+    assert {timing.batch for timing in Session.load(first).timings} == {1, 4}
+    with pytest.raises(SystemExit) as ended:
+        main(["bench", "--batch", "1,x"])
+    assert ended.value.code == 2 and "batch sizes" in capsys.readouterr().err
+
+
+def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bare = tmp_path / "bare.qwb"
+    from workbench.runtime import tasks
+
+    tasks.start(tasks.open(MODEL)).save(bare)
+    assert "calibrate" in fails(capsys, "quality", str(bare))
+    assert "sensitivity step first" in fails(capsys, "refine", str(bare), "--bits-per-weight", "4")
+    assert "nothing to audit" in fails(capsys, "audit", str(bare))
+    assert "calibrate first" in fails(capsys, "error-budget", str(bare))
+    assert "no-such.qwb" in fails(capsys, "compare", str(bare), str(tmp_path / "no-such.qwb"))
+    assert math.isfinite(Session.load(bare).model.nbytes)

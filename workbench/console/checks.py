@@ -1,0 +1,111 @@
+"""The commands that judge: do losses add up, are the data enough, which cells decide, where does error enter."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import Any
+
+from workbench.console import check_reports
+from workbench.errors import MissingResultError
+from workbench.planning.sensitivity import Sensitivity
+from workbench.progress import Progress
+
+Result = dict[str, Any]
+
+
+def audit(options: argparse.Namespace, progress: Progress) -> Result:
+    """Measure a plan's layers one by one, all together and all but one."""
+    from workbench.runtime.audits import audit_plan
+
+    session = _load(options.session)
+    found = audit_plan(
+        session, _plan_of(options, session), data=options.data, samples=options.samples,
+        batch_size=options.batch_size, trust=options.trust, progress=progress,
+    )  # fmt: skip
+    return check_reports.audit(found, options.most)
+
+
+def quality(options: argparse.Namespace, progress: Progress) -> Result:
+    """Judge the calibration data."""
+    from workbench.runtime.audits import calibration_quality
+
+    found = calibration_quality(
+        _load(options.session), samples=options.samples, batch_size=options.batch_size, trust=options.trust,
+        progress=progress,
+    )  # fmt: skip
+    return check_reports.quality(found, options.most)
+
+
+def refine(options: argparse.Namespace, progress: Progress) -> Result:
+    """Measure the close cells; what an interrupted run has measured stays in the session."""
+    from workbench.runtime.audits import close_decisions, refine_table
+
+    session = _load(options.session)
+    if "predicted_kl" not in session.sensitivities:
+        raise MissingResultError(
+            "the session has no predicted table to refine; run the sensitivity step first (workbench sensitivity "
+            "S.qwb --metric predicted_kl)"
+        )
+    out = options.out or options.session
+    keep = _Latest(progress)
+    try:
+        session = refine_table(
+            session, options.bits_per_weight, samples=options.samples, batch_size=options.batch_size,
+            tolerance=options.tolerance, trust=options.trust, progress=keep,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        if keep.table is not None:
+            tables = {**session.sensitivities, "measured_kl": keep.table}
+            replace(session, sensitivities=tables).save(out)
+        raise
+    session.save(out)
+    cells = close_decisions(session, options.bits_per_weight, options.tolerance)
+    return check_reports.refine(session, cells, options.bits_per_weight)
+
+
+class _Latest:
+    """A Progress that holds on to the latest table on its way to another."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self.table: Sensitivity | None = None
+
+    def __call__(self, fraction: float, text: str, partial: Any = None) -> None:
+        if isinstance(partial, Sensitivity):
+            self.table = partial
+        self._progress(fraction, text, partial)
+
+
+def error_budget(options: argparse.Namespace, progress: Progress) -> Result:
+    """Measure signal to noise along the depth and keep it in the session."""
+    from workbench.runtime.error_budgets import error_budget as measure
+
+    session = _load(options.session)
+    pair = measure(
+        session, _plan_of(options, session), samples=options.samples, batch_size=options.batch_size,
+        seed=options.seed, trust=options.trust, progress=progress,
+    )  # fmt: skip
+    if not options.no_save:
+        replace(session, error_budget=pair).save(options.session)
+    return check_reports.error_budget(pair, options.most)
+
+
+def compare(options: argparse.Namespace, progress: Progress) -> Result:
+    """Compare two sessions layer by layer."""
+    from workbench.runtime.compare import compare_sessions
+
+    found = compare_sessions(_load(options.session), _load(options.other))
+    return check_reports.compare(found, everything=options.all)
+
+
+def _load(path: str) -> Any:
+    from workbench.storage.session import Session
+
+    return Session.load(path)
+
+
+def _plan_of(options: argparse.Namespace, session: Any) -> Any:
+    from workbench.planning.plan import Plan
+
+    return Plan.load(options.plan) if options.plan else session.plan

@@ -1,0 +1,28 @@
+"""Predicted losses corrected by those that were measured.  numpy only."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from workbench.planning.sensitivity import Sensitivity
+
+
+def combined(table: Sensitivity, measured: Sensitivity) -> Sensitivity:
+    """Return measured losses where there are any, elsewhere the prediction times its scheme's median ratio to them.
+
+    The ratio is that of the scheme's own measured cells, or of all where the scheme has none: a calibrated prediction,
+    to be shown as such.
+    """
+    score = table.score.copy()
+    known = np.array([[measured.of(layer, scheme) for scheme in table.schemes] for layer in table.layers])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(table.score > 0, known / table.score, np.nan)
+    if not np.isfinite(ratios).any():
+        return replace(table, score=np.where(np.isnan(known), score, known))
+    everywhere = float(np.nanmedian(ratios))
+    for column in range(len(table.schemes)):
+        own = ratios[np.isfinite(ratios[:, column]), column]
+        score[:, column] *= float(np.median(own)) if own.size else everywhere
+    return replace(table, score=np.where(np.isnan(known), score, known))
