@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QTextCursor
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QMouseEvent, QTextCursor
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -27,6 +29,16 @@ def _ruled() -> Session:
         for pattern, scheme in ((MLP, "int4-g32-asym"), (ALL, "int8-channel"))
     )
     return replace(session, plan=replace(session.plan, rules=rules))
+
+
+def send_move(widget: QWidget, spot: QPoint) -> None:
+    """Move the mouse with its left button down."""
+    none, left = Qt.MouseButton.NoButton, Qt.MouseButton.LeftButton
+    place = QPointF(widget.mapToGlobal(spot))
+    event = QMouseEvent(
+        QMouseEvent.Type.MouseMove, QPointF(spot), place, none, left, Qt.KeyboardModifier.NoModifier
+    )
+    QApplication.sendEvent(widget, event)
 
 
 def test_a_rule_says_what_it_matches_and_what_it_decides() -> None:
@@ -100,6 +112,62 @@ def test_the_plan_is_edited_as_text(live: Callable[..., None]) -> None:
         assert person.state.undo_name == "Edit the plan as text"
         assert person.state.assignments["model.layers.0.self_attn.q_proj"].weights == "int6-g32-asym"
         await person.press(Qt.Key.Key_Z, person.window, control=True)
+        assert person.state.session.plan == session.plan
+
+    live(story)
+
+
+def test_a_rule_is_dragged_to_another_place_as_one_step(live: Callable[..., None]) -> None:
+    session = _ruled()
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        panel = person.window.panels["plan"]
+        rules = panel.rules
+        await person.act(lambda: panel.tabs.setCurrentWidget(rules))
+        port, before = rules.table.viewport(), [rule.pattern for rule in session.plan.rules]
+        height = rules.table.rowHeight(0)
+        await person.act(lambda: QTest.mousePress(port, Qt.MouseButton.LeftButton, pos=QPoint(30, height // 2)))
+        for y in (height, 3 * height // 2, 2 * height + height // 4):
+            await person.act(lambda y=y: send_move(port, QPoint(30, y)))
+        person.picture("dragging")
+        end = QPoint(30, 2 * height + height // 4)
+        await person.act(lambda: QTest.mouseRelease(port, Qt.MouseButton.LeftButton, pos=end))
+        after = [rule.pattern for rule in person.state.session.plan.rules]
+        assert after == [before[1], before[0], *before[2:]]
+        assert person.state.undo_name == f"Move the rule {before[0]}"
+        await person.press(Qt.Key.Key_Z, person.window, control=True)
+        assert person.state.session.plan == session.plan and not person.state.undo_name
+
+    live(story)
+
+
+def test_transforms_are_ticked_in_their_usual_order(live: Callable[..., None]) -> None:
+    session = _ruled()
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        panel = person.window.panels["plan"]
+        page = panel.transforms
+        await person.act(lambda: panel.tabs.setCurrentWidget(page))
+
+        def row(name: str) -> int:
+            return next(at for at in range(page.list.count()) if page.list.item(at).data(256) == name)
+
+        for name in ("awq", "fold-norms"):
+            await person.act(lambda name=name: page.list.setCurrentRow(row(name)))
+            await person.press(Qt.Key.Key_Space, page.list)
+            assert person.state.undo_name == f"Add the transform {name}"
+        assert person.state.session.plan.transforms == ("fold-norms", "awq")
+        person.picture("transforms")
+        await person.act(lambda: page.list.setCurrentRow(row("awq")))
+        await person.click(page.up)
+        assert person.state.session.plan.transforms == ("awq", "fold-norms")
+        await person.act(lambda: page.list.setCurrentRow(row("awq")))
+        await person.press(Qt.Key.Key_Space, page.list)
+        assert person.state.session.plan.transforms == ("fold-norms",)
+        for _ in range(4):
+            await person.press(Qt.Key.Key_Z, person.window, control=True)
         assert person.state.session.plan == session.plan
 
     live(story)
