@@ -39,6 +39,7 @@ class PlanTransforms(QWidget):
         self._filling = False
         self.list = QListWidget()
         self.list.setAccessibleName("Transforms of the plan")
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.itemChanged.connect(self._ticked)
         self.list.currentRowChanged.connect(lambda _: self._enable())
         text = QLabel(TEXT)

@@ -1,0 +1,109 @@
+"""Sums and pictures that are kept up with edits are what they would be from scratch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.gui import schemes
+from workbench.gui.changes import changed_layers
+from workbench.gui.panels.sensitivity import by_family
+from workbench.gui.plan_parts import Parts
+from workbench.gui.tables.layers import SCHEME
+from workbench.gui.tables.row_painter import bar_heights
+from workbench.planning.plan import KEEP
+from workbench.planning.totals import layer_bits
+from workbench.runtime.workspace import Workspace
+
+UP, SEEN = "model.layers.1.mlp.up_proj", "model.layers.0.self_attn.q_proj"
+
+
+def test_the_parts_after_edits_are_those_of_a_fresh_sum() -> None:
+    workspace, kept = Workspace(), Parts()
+    workspace.open(sessions.full(3), None)
+    kept.of(workspace.state)
+    names = [layer.name for layer in workspace.state.session.model.layers]  # type: ignore[union-attr]
+    for step, scheme in enumerate(("int4-g32-asym", "nf4-b64", KEEP, "int8-channel", "int4-g32-asym")):
+        chosen = names[step::3]
+        session = workspace.state.session
+        assert session is not None
+        workspace.edit("x", lambda now, c=chosen, s=scheme: _assigned(now, c, s))  # type: ignore[misc]
+        parts = kept.of(workspace.state)
+        fresh = Parts().of(workspace.state)
+        assert [part.scheme for part in parts] == [part.scheme for part in fresh]
+        for one, other in zip(parts, fresh, strict=True):
+            assert (one.layers, one.weights, one.bits) == (other.layers, other.weights, other.bits)
+            assert one.loss == other.loss or math.isnan(one.loss) and math.isnan(other.loss)
+        stored = [layer for layer in session.model.layers if layer.tied_to is None]
+        held = workspace.state.assignments
+        assert sum(part.bits for part in parts) == sum(layer_bits(one, held[one.name].weights) for one in stored)
+
+
+def _assigned(session: object, names: list[str], scheme: str) -> object:
+    from dataclasses import replace
+
+    return replace(session, plan=session.plan.assign(names, weights=scheme))  # type: ignore[attr-defined, type-var]
+
+
+def test_changed_layers_are_found_by_identity() -> None:
+    workspace = Workspace()
+    workspace.open(sessions.full(2), None)
+    before = workspace.state.assignments
+    assert changed_layers(before, before) == []
+    workspace.edit("x", lambda now: _assigned(now, [UP], "int8-channel"))  # type: ignore[arg-type, return-value]
+    assert changed_layers(before, workspace.state.assignments) == [UP]
+    assert changed_layers({}, before) is None
+
+
+@pytest.mark.parametrize(
+    ("counts", "bars", "height", "heights"),
+    [
+        ([0, 0, 0, 0], 4, 10, []),
+        ([0, 4, 0, 1, 0], 4, 10, [10, 0, 5]),
+        ([1, 3, 0, 1, 16], 3, 8, [4, 2, 8]),
+        ([7], 4, 10, [10]),
+        ([10_000, 1], 2, 10, [10, 1]),
+    ],
+)
+def test_bars_are_square_roots_of_summed_bins(counts: list[int], bars: int, height: int, heights: list[int]) -> None:
+    assert bar_heights(np.array(counts, np.int64), bars, height).tolist() == heights
+
+
+def test_columns_stand_by_family_and_keep_their_scores() -> None:
+    table = sessions.table(sessions.summary(2))
+    grouped = by_family(table)
+    families = [schemes.family_of(name) for name in grouped.schemes]
+    assert len(set(families)) == 1 + sum(a != b for a, b in zip(families, families[1:], strict=False))
+    assert sorted(grouped.schemes) == sorted(table.schemes)
+    for name in table.schemes:
+        assert np.array_equal(grouped.score[:, grouped.column[name]], table.score[:, table.column[name]])
+
+
+def test_a_row_paints_its_cells_its_selection_and_its_focus(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        panel = person.window.panels["layers"]
+        view = panel.view
+
+        def row() -> np.ndarray:
+            image = view.viewport().grab(view.visualRect(panel.model.index_of(SEEN, SCHEME))).toImage()
+            return np.frombuffer(image.bits(), np.uint32).copy()
+
+        plain = row()
+        assert len(set(plain.tolist())) > 2, "the scheme's name is painted"
+        await person.act(lambda: person.desk.workspace.select([SEEN]))
+        selected = row()
+        assert not np.array_equal(plain, selected)
+        await person.act(lambda: view.setCurrentIndex(panel.model.index_of(SEEN, SCHEME)))
+        await person.act(lambda: view.setFocus(Qt.FocusReason.TabFocusReason))
+        assert not np.array_equal(selected, row())
+        await person.act(lambda: person.desk.lock([SEEN], True))
+        assert panel.model.index_of(SEEN).data().endswith("(locked)")
+
+    live(story)
