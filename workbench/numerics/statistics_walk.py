@@ -105,7 +105,8 @@ def _as_it_lies(tensor: torch.Tensor, axis: int) -> tuple[torch.Tensor, int]:
     """Return the tensor with its axes in the order of its memory, where that makes it contiguous (channels last)."""
     if tensor.is_contiguous():
         return tensor, axis
-    order = sorted(range(tensor.dim()), key=lambda each: -tensor.stride(each))
+    strides = tensor.stride()
+    order = sorted(range(tensor.dim()), key=lambda each: -strides[each])
     turned = tensor.permute(order)
     return (turned, order.index(axis)) if turned.is_contiguous() else (tensor, axis)
 
