@@ -10,13 +10,14 @@ from shiboken6 import isValid
 from workbench.gui import legality, plan_target, schemes
 from workbench.gui.file_commands import FileCommands
 from workbench.gui.help import About, Guide
+from workbench.gui.output_commands import OutputCommands
 from workbench.gui.work_commands import WorkCommands
 from workbench.planning.plan import KEEP
 from workbench.runtime.devices import ListDevices
 from workbench.storage.session import Session
 
 
-class Commands(FileCommands, WorkCommands):
+class Commands(FileCommands, WorkCommands, OutputCommands):
     """Every action's method."""
 
     # ---------------------------------------------------------------- edits

@@ -78,6 +78,11 @@ class CalibrationDataPanel(Panel):
         if session.calibration.content_hash != self._hash:
             self._forget(session.calibration.content_hash)
 
+    def borrow(self, live: Panel) -> None:
+        """Show the live panel's judgement."""
+        if isinstance(live, CalibrationDataPanel):
+            self.show_quality(live.quality)
+
     def recolour(self, colours: Colours) -> None:
         """Redraw in other colours."""
         super().recolour(colours)

@@ -59,11 +59,6 @@ class ErrorBudgetPanel(Panel):
             self._fingerprint = session.model.fingerprint
             self.show_pair(session.error_budget)
 
-    def borrow(self, live: Panel) -> None:
-        """Show the live panel's budget."""
-        if isinstance(live, ErrorBudgetPanel):
-            self.show_pair(live.pair)
-
     def recolour(self, colours: Colours) -> None:
         """Redraw in other colours."""
         super().recolour(colours)

@@ -77,6 +77,9 @@ class Panel(QWidget):
         """Redraw what differs between the two snapshots."""
         raise NotImplementedError
 
+    def borrow(self, live: Panel) -> None:
+        """Show what ``live``, the same panel of the window, knows beside the session; nothing where that is all."""
+
     def recolour(self, colours: Colours) -> None:
         """Take other colours; subclasses pass them on to their plots."""
         self.colours = colours

@@ -163,6 +163,11 @@ class TimingPanel(Panel):
         if found is not None:
             self.roof.show_measured(found.ceilings)
 
+    def borrow(self, live: Panel) -> None:
+        """Draw the live panel's ceilings."""
+        if isinstance(live, TimingPanel):
+            self.roof.show_measured(live.roof.measured)
+
     def recolour(self, colours: Colours) -> None:
         """Redraw in other colours."""
         super().recolour(colours)

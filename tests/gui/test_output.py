@@ -1,0 +1,131 @@
+"""Any plot as PNG and SVG, any table as CSV, the whole session as one page that needs nothing else."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QDesktopServices, QImage
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QLineEdit
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.errors import ExportError
+from workbench.gui.pictures import save_picture
+from workbench.gui.report_page import Section, Table, page
+
+
+async def _save_as(person: Person, path: Path) -> None:
+    await person.until(lambda: person.dialog("path"), 10)
+    name = person.dialog("path").findChild(QLineEdit, "fileNameEdit")
+    await person.type(name, str(path))
+    await person.press(Qt.Key.Key_Return, name)
+    await person.until(path.exists)
+
+
+def test_a_plot_is_saved_as_picture_and_drawing(live: Callable[..., None], tmp_path: Path) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        await person.act(lambda: person.window.show_panel("pareto"))
+        plot = person.window.panels["pareto"].plot
+        for name in ("front.png", "front.svg"):
+            await person.act(plot.setFocus)
+            await person.act(lambda: person.window.trigger("save_picture"))
+            await _save_as(person, tmp_path / name)
+        image = QImage(str(tmp_path / "front.png"))
+        assert image.width() == 2 * plot.width() and image.height() == 2 * plot.height()
+        drawing = ElementTree.fromstring((tmp_path / "front.svg").read_text(encoding="utf-8"))
+        text = "".join("".join(element.itertext()) for element in drawing.iter("{http://www.w3.org/2000/svg}text"))
+        assert "MB" in text and "present plan" in text.replace("\n", " ")
+        assert QSvgRenderer(str(tmp_path / "front.svg")).isValid()
+        with pytest.raises(ExportError, match="ends in .png or .svg"):
+            save_picture(plot, tmp_path / "front.gif")
+        with pytest.raises(ExportError, match="could not be written"):
+            save_picture(plot, tmp_path / "nowhere" / "front.png")
+
+    live(story)
+
+
+def test_a_table_is_saved_with_what_it_shows(live: Callable[..., None], tmp_path: Path) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.window.show_panel("accuracy"))
+        table = person.window.panels["accuracy"].table
+        await person.act(lambda: person.window.trigger("save_table"))
+        await _save_as(person, tmp_path / "accuracy.csv")
+        with open(tmp_path / "accuracy.csv", encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.reader(file))
+        assert rows[0] == [column.title for column in table.records.columns]
+        assert len(rows) == 1 + table.records.rowCount()
+        assert rows[1] == [column.text(table.records.record(0)) for column in table.records.columns]
+        await person.act(lambda: person.window.show_panel("layers"))
+        await person.act(lambda: person.window.trigger("save_table"))
+        await _save_as(person, tmp_path / "layers.csv")
+        text = (tmp_path / "layers.csv").read_text(encoding="utf-8-sig")
+        assert all(name in text for name in ("self_attn.q_proj", "int3-g32-asym", "model.layers.0"))
+
+    live(story)
+
+
+class _Page(HTMLParser):
+    """Checks that tags match, and collects what would be fetched from elsewhere."""
+
+    VOID = ("meta", "img", "br", "link", "hr")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.fetched: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in self.VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            if name in ("src", "href", "xlink:href") and value and not value.startswith(("data:", "#")):
+                self.fetched.append(value)
+            if name == "id" and value:
+                self.ids.append(value)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_report_is_one_page_with_everything(
+    live: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toLocalFile()))
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        await person.act(lambda: person.desk.workspace.select(["model.layers.0.mlp.up_proj"]))
+        await person.press(Qt.Key.Key_P, person.window, control=True)
+        await _save_as(person, tmp_path / "report.html")
+        await person.until(lambda: opened)
+        assert opened == [str(tmp_path / "report.html")]
+
+    live(story, dark=True)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    checked = _Page()
+    checked.feed(text)
+    assert not checked.open and not checked.fetched and len(set(checked.ids)) == len(checked.ids)
+    headings = re.findall(r"<h2>(.*?)</h2>", text)
+    expected = {"Summary", "Plan", "Sensitivity", "Pareto front", "Accuracy", "Distributions", "Channels", "Timing"}
+    assert expected <= set(headings)
+    assert text.count("<figure><svg") >= 9 and 'src="data:image/png;base64,' in text
+    assert "model.layers.1.mlp.down_proj" in text and "#171a1f" not in text, "light whatever the window's colours"
+
+
+def test_the_page_says_what_was_cut_and_escapes() -> None:
+    table = Table(caption="<Layers>", rows=[["a<b"], ["1 & 2"]], cut=1234)
+    text = page("x < y", "", [Section(title="Täst & more", words=["<script>"], tables=[table])])
+    assert "1,234 more rows are left out" in text and "1 &amp; 2" in text and "a&lt;b" in text
+    assert "<script>" not in text and 'id="täst-more"' in text

@@ -1,0 +1,31 @@
+"""The report's table of layers: every fact that is known of each, as text."""
+
+from __future__ import annotations
+
+from workbench.gui import quantities
+from workbench.planning.plan import KEEP
+from workbench.planning.totals import layer_bits
+from workbench.runtime.workspace import State
+
+HEADINGS = ["Layer", "Kind", "Shape", "Weights", "Inputs", "Algorithm", "Bits", "Size", "Loss", "Locked"]
+
+
+def layer_rows(state: State) -> list[list[str]]:
+    """Return the headings and a row for each layer; only the headings where the plan cannot be resolved."""
+    session = state.session
+    if session is None or not state.assignments:
+        return [HEADINGS]
+    table = session.sensitivities.get(state.metric)
+    rows = [HEADINGS]
+    for layer in session.model.layers:
+        given = state.assignments[layer.name]
+        kept = given.weights == KEEP
+        bits = layer_bits(layer, given.weights)
+        loss = 0.0 if kept else None if table is None else table.of(layer.name, given.weights)
+        rows.append([
+            layer.name, layer.kind.value, quantities.shape(layer.shape),
+            "tied" if layer.tied_to else f"kept ({layer.dtype})" if kept else given.weights,
+            given.inputs or "", "" if kept else given.algorithm, f"{bits / max(layer.parameters, 1):.2f}",
+            quantities.data_size(bits / 8), quantities.number(loss), "yes" if layer.name in session.locked else "",
+        ])  # fmt: skip
+    return rows
