@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QMouseEvent, QTextCursor
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent, QMouseEvent, QTextCursor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -39,6 +40,16 @@ def send_move(widget: QWidget, spot: QPoint) -> None:
         QMouseEvent.Type.MouseMove, QPointF(spot), place, none, left, Qt.KeyboardModifier.NoModifier
     )
     QApplication.sendEvent(widget, event)
+
+
+def drop(widget: QWidget, path: Path) -> None:
+    """Drop a file on the window."""
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path))])
+    event = QDropEvent(
+        QPointF(100, 100), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    )
+    widget.dropEvent(event)
 
 
 def test_a_rule_says_what_it_matches_and_what_it_decides() -> None:
@@ -168,6 +179,30 @@ def test_transforms_are_ticked_in_their_usual_order(live: Callable[..., None]) -
         assert person.state.session.plan.transforms == ("fold-norms",)
         for _ in range(4):
             await person.press(Qt.Key.Key_Z, person.window, control=True)
+        assert person.state.session.plan == session.plan
+
+    live(story)
+
+
+def test_a_dropped_plan_becomes_the_plan_and_a_foreign_one_is_refused(
+    live: Callable[..., None], tmp_path: Path
+) -> None:
+    session = _ruled()
+    good, foreign = tmp_path / "good.json", tmp_path / "foreign.json"
+    Plan(name="dropped", rules=session.plan.rules[:1]).save(good)
+    Plan(name="foreign", rules=session.plan.rules, fingerprint="sha256:" + "1" * 64).save(foreign)
+
+    async def story(person: Person) -> None:
+        await person.act(lambda: drop(person.window, good))
+        await person.answer("error", "Close")
+        assert "open the model" in person.desk.messages[-1].text
+        await person.open(session)
+        await person.act(lambda: drop(person.window, good))
+        assert person.state.session.plan.name == "dropped" and person.state.undo_name == "Open the plan dropped"
+        await person.act(lambda: drop(person.window, foreign))
+        await person.answer("error", "Close")
+        assert person.state.session.plan.name == "dropped"
+        await person.press(Qt.Key.Key_Z, person.window, control=True)
         assert person.state.session.plan == session.plan
 
     live(story)

@@ -7,15 +7,22 @@ from typing import Any
 
 from PySide6.QtWidgets import QFileDialog
 
+from workbench.deployment.plan_json import TYPE, read_plan
+from workbench.errors import PlanError, WorkbenchError
 from workbench.gui import dialogs, options, settings
 from workbench.gui.command_group import CommandGroup
 from workbench.models.layer import LayerKind
+from workbench.planning.plan import resolve
 from workbench.runtime import requests
 from workbench.storage.session import Session
 
 MODEL_FILES = "Models (*.safetensors *.pt2 *.py *.json *.gguf *.onnx *.pt *.pth);;All files (*)"
 SESSIONS = "Sessions (*.qwb)"
 DEMO = "demo:language-model"
+
+
+HEAD = 1000
+"""Characters in which a plan says what it is."""
 
 
 class FileCommands(CommandGroup):
@@ -38,8 +45,27 @@ class FileCommands(CommandGroup):
         self.open_path(DEMO)
 
     def open_path(self, path: str, **how: Any) -> None:
-        """Open a model or a session by its path, after asking about unsaved work."""
-        self.desk.start(self.opening(path, **how))
+        """Open a model or a session by its path, after asking about unsaved work; a plan becomes the current plan."""
+        if is_plan(path):
+            self.open_plan(path)
+        else:
+            self.desk.start(self.opening(path, **how))
+
+    def open_plan(self, path: str) -> None:
+        """Make the plan in a JSON file the current one, as one undoable step."""
+        session = self.desk.workspace.state.session
+        try:
+            plan = read_plan(Path(path))
+            if session is None:
+                raise PlanError(f"{Path(path).name} is a plan; open the model that it is for first")
+            if plan.fingerprint is not None:
+                session.model.require_fingerprint(plan.fingerprint, f"the plan {plan.name!r}")
+            resolve(plan, session.model.layers)
+        except WorkbenchError as error:
+            self.desk.report("The plan cannot be opened", error)
+            return
+        self.desk.take_plan(f"Open the plan {plan.name}", plan)
+        self.desk.say(f"Opened the plan {plan.name}")
 
     async def opening(self, path: str, **how: Any) -> bool:
         """Open; returns whether the document is now the one at ``path``."""
@@ -130,9 +156,20 @@ class FileCommands(CommandGroup):
         async def choosing() -> None:
             path = await dialogs.ask_path(self.window, title, mode=mode, filters=filters)
             if path is not None:
-                await self.opening(path)
+                self.open_path(path)
 
         self.desk.start(choosing())
+
+
+def is_plan(path: str) -> bool:
+    """Tell whether a file says that it is a plan; it is looked into only where it is a JSON file."""
+    if Path(path).suffix != ".json":
+        return False
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return f'"{TYPE}"' in file.read(HEAD)
+    except OSError:
+        return False
 
 
 def _first(session: Session) -> tuple[str, ...]:
