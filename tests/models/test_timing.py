@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from workbench_kernels.catalog import candidates
+from workbench_kernels.choice import fastest
 
 from workbench.models.layer import LayerKind
 from workbench.models.timing import choose, time_layers
@@ -10,25 +12,40 @@ from workbench.planning.plan import Assignment
 
 
 @pytest.mark.parametrize(
-    ("scheme", "inputs", "kernel", "note"),
+    ("scheme", "inputs", "kernels", "note"),
     [
-        ("int8-channel", "int8-token", "torch int8 dynamic linear", "INT8 weights per channel"),
-        ("int8-channel", None, "torch int8 dynamic linear", "the plan's activations are not dynamic INT8"),
-        ("int4-g32", None, "torch int4 group 32 linear", "INT4 weight-only, group 32, bfloat16 activations"),
-        ("int4-g64-asym", None, "torch int4 group 64 linear", "group 64"),
-        ("bf16", None, "torch bf16 linear", "bfloat16"),
-        ("fp8-e4m3-channel", None, "torch fp32 linear", "no CPU kernel serves fp8-e4m3-channel"),
-        ("int3-g32", None, "torch fp32 linear", "no CPU kernel serves int3-g32"),
+        ("int8-channel", "int8-token", "int8", "INT8 weights per channel"),
+        ("int8-channel", None, "int8", "the plan's activations are not dynamic INT8"),
+        ("int4-g32", None, "int4 group 32", "group 32"),
+        ("int4-g64-asym", None, "int4 group 64", "group 64"),
+        ("int4-g64-asym", "int8-token", "int4 group 64", "the plan's int8-token activations are not quantized"),
+        ("bf16", None, "bf16", "bfloat16"),
+        ("fp8-e5m2-channel", None, "", "no kernel of this machine serves fp8-e5m2-channel"),
+        ("int3-g32", None, "", "no kernel of this machine serves int3-g32"),
+        ("int8-channel-asym", None, "", "no kernel of this machine serves"),
     ],
 )
-def test_the_note_says_what_runs(scheme, inputs, kernel, note):
+def test_the_note_says_what_runs(scheme, inputs, kernels, note):
     found = choose((64, 128), scheme, inputs)
-    assert found.op.name == kernel and note in found.note
+    serving = candidates(kernels)
+    assert found.op in serving if serving else "decoded weight" in found.note
+    assert note in found.note
+
+
+def test_of_several_kernels_the_fastest_is_taken_and_all_figures_are_told():
+    serving = [op for op in candidates("int8") if not (op.available() or op.refuses(96, 64))]
+    if len(serving) < 2:
+        pytest.skip("one kernel only serves INT8 on this machine")
+    found = choose((96, 64), "int8-channel", None, batch=2)
+    measured = fastest(tuple(serving), 96, 64, 2)
+    assert found.op is measured.op and f"fastest of {len(serving)}" in found.note
+    assert all(op.name in found.note for op in serving)
+    assert measured.microseconds[found.op.name] == min(measured.microseconds.values())
 
 
 def test_a_shape_that_does_not_fit_says_why():
-    found = choose((172, 64), "int4-g32", None)
-    assert found.op.name == "torch fp32 linear" and "multiple of 16 rows" in found.note
+    found = choose((64, 72), "int4-g32", None)
+    assert "decoded weight" in found.note and "multiple" in found.note and "72" in found.note
 
 
 def test_layers_of_one_shape_share_a_measurement():

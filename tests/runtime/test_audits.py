@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from workbench.errors import MissingResultError
 from workbench.planning.plan import Plan
+from workbench.progress import silent
 from workbench.runtime import audits, tasks
+from workbench.runtime.model_cache import ModelCache
+from workbench.runtime.requests import merge
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +53,22 @@ def test_what_is_missing_is_named(judged) -> None:
     model, _ = judged
     with pytest.raises(MissingResultError, match="calibrate first"):
         audits.calibration_quality(tasks.start(model), model=model)
+
+
+def test_the_windows_requests_do_the_same(judged) -> None:
+    model, session = judged
+    models = ModelCache()
+    models.put(model)
+    planned = replace(session, plan=Plan.uniform(session.model.layers, "int3-channel"))
+    request = audits.AuditPlan(session=planned, samples=16)
+    assert planned.plan.name in request.title and not request.slim().session.statistics
+    found = request.slim().run(models, silent)
+    assert found.samples == 16 and merge(planned, request, found) is planned
+    refining = audits.RefineTable(session=session, bits_per_weight=5.0, samples=16, tolerance=3.0)
+    assert "5 bits" in refining.title
+    seen: list[object] = []
+    table = refining.slim().run(models, lambda fraction, text, partial=None: seen.append(partial))
+    assert any(partial is not None for partial in seen), "the table so far is reported"
+    merged = merge(session, refining, table)
+    assert merged.sensitivities["measured_kl"] is table
+    assert merged.sensitivities["predicted_kl"] is session.sensitivities["predicted_kl"]

@@ -16,6 +16,8 @@ from workbench.progress import Progress, silent
 if TYPE_CHECKING:
     from workbench_kernels.op import Op
 
+    from workbench.numerics.scheme import Scheme
+
 TIMED_KINDS = (LayerKind.LINEAR, LayerKind.ATTENTION)
 """Kinds that run as one matrix product of their own."""
 
@@ -52,12 +54,13 @@ def time_layers(
 ) -> tuple[Timing, ...]:
     """Time the kernels of every quantized linear layer, once for each distinct shape and scheme.
 
-    ``batch`` is the number of tokens.  A scheme that no kernel of this machine serves is timed as what would run
-    instead, the FP32 product of the decoded weight, and the note says so.  Layers that the plan keeps, and kinds that
-    are no single matrix product (convolutions, embeddings), have no timing.
+    ``batch`` is the number of tokens.  Where several kernels serve a scheme, the fastest for the shape and batch is
+    found by measurement, and the note gives the figures of all.  A scheme that none serves is timed as what would run
+    instead, the floating-point product of the decoded weight, and the note says so.  Layers that the plan keeps, and
+    kinds that are no single matrix product (convolutions, embeddings), have no timing.
     """
     from workbench_kernels.bench import Samples, measure
-    from workbench_kernels.linear import FP32
+    from workbench_kernels.choice import baseline
 
     layers = [x for x in summary.layers if x.kind in TIMED_KINDS and assignments[x.name].weights != "keep"]
     keys = {x.name: (x.matrix, assignments[x.name].weights, assignments[x.name].inputs) for x in layers}
@@ -66,42 +69,84 @@ def time_layers(
     for number, key in enumerate(distinct):
         (rows, columns), scheme, inputs = key
         progress(number / len(distinct), f"timing {scheme} at {rows} x {columns}")
-        choice = choose((rows, columns), scheme, inputs)
-        found[key] = choice, measure(rows, columns, batch, choice.op, FP32, repeats=repeats)
+        choice = choose((rows, columns), scheme, inputs, batch)
+        found[key] = choice, measure(rows, columns, batch, choice.op, baseline(choice.op), repeats=repeats)
     progress(1.0, "timed")
     return tuple(_timing(layer, assignments[layer.name].weights, batch, *found[keys[layer.name]]) for layer in layers)
 
 
-def choose(shape: tuple[int, int], scheme_name: str, inputs: str | None) -> Choice:
-    """Return the kernel of this machine for a weight scheme; FP32 with the reason where there is none."""
-    from workbench_kernels.linear import BF16, FP32, INT4, INT8
+def choose(shape: tuple[int, int], scheme_name: str, inputs: str | None, batch: int = 1) -> Choice:
+    """Return the kernel of this machine for a weight scheme: where several serve it, the one measured fastest.
+
+    A floating-point product, with the reason, where there is none.
+    """
+    from workbench_kernels.catalog import candidates
+    from workbench_kernels.choice import fastest
 
     scheme = parse_scheme(scheme_name)
-    levels, granularity = len(scheme.values()), scheme.granularity
-    nearby = ""
-    op: Op | None = None
-    if scheme.name == "bf16":
-        op = BF16
-    elif scheme.family == "integer" and levels == 256 and granularity == PerChannel() and "asym" not in scheme.name:
-        op = INT8
-        nearby = "" if inputs == "int8-token" else "; the plan's activations are not dynamic INT8, the kernel's are"
-    elif scheme.family == "integer" and levels == 16 and isinstance(granularity, PerGroup):
-        op = INT4.get(granularity.size)
-        nearby = "" if inputs is None else f"; the plan's {inputs} activations are not quantized by the kernel"
-    reason = f"no CPU kernel serves {scheme.name}" if op is None else op.available() or op.refuses(*shape)
-    if op is None or reason:
-        return Choice(op=FP32, note=f"{reason}: timed as FP32 linear of the decoded weight")
-    return Choice(op=op, note=op.note + nearby)
+    serving = candidates(_served_as(scheme))
+    reasons = {op: op.available() or op.refuses(*shape) for op in serving}
+    able = tuple(op for op, reason in reasons.items() if not reason)
+    if not able:
+        reason = next((text for text in reasons.values() if text), f"no kernel of this machine serves {scheme.name}")
+        fallback = _floating_point()
+        return Choice(op=fallback, note=f"{reason}: timed as {fallback.note} of the decoded weight")
+    if len(able) == 1:
+        return Choice(op=able[0], note=able[0].note + _nearby(scheme, inputs))
+    found = fastest(able, *shape, batch)
+    return Choice(op=found.op, note=f"{found.op.note}{_nearby(scheme, inputs)}; fastest of {len(able)}: {found.text()}")
+
+
+def _served_as(scheme: Scheme) -> str:
+    """Return the catalog's name for what serves the scheme, an empty string where nothing does."""
+    granularity = scheme.granularity
+    if scheme.name in ("bf16", "fp16"):
+        return scheme.name
+    if scheme.name == "fp8-e4m3-channel":
+        return "fp8"
+    if scheme.family != "integer":
+        return ""
+    levels = len(scheme.values())
+    if levels == 256 and granularity == PerChannel() and "asym" not in scheme.name:
+        return "int8"
+    return f"int4 group {granularity.size}" if levels == 16 and isinstance(granularity, PerGroup) else ""
+
+
+def _nearby(scheme: Scheme, inputs: str | None) -> str:
+    """Say where the kernel's activations are not the plan's."""
+    served = _served_as(scheme)
+    if served == "int8" and inputs != "int8-token":
+        return "; the plan's activations are not dynamic INT8, the kernel's are"
+    if served.startswith("int4") and inputs is not None:
+        return f"; the plan's {inputs} activations are not quantized by the kernel"
+    return ""
+
+
+def _floating_point() -> Op:
+    from workbench_kernels import cuda_linear, linear
+    from workbench_kernels.catalog import cuda_reason
+
+    return linear.FP32 if cuda_reason() else cuda_linear.FP32
+
+
+def device_name() -> str:
+    """Return the device on which :func:`time_layers` times."""
+    from workbench_kernels import cuda_linear
+    from workbench_kernels.bench import cpu_name
+    from workbench_kernels.catalog import cuda_reason
+
+    return cpu_name() if cuda_reason() else str(cuda_linear.device().name)
 
 
 def _timing(layer: Layer, scheme: str, batch: int, choice: Choice, samples: object) -> Timing:
     from workbench_kernels.bench import Samples
-    from workbench_kernels.linear import FP32
+    from workbench_kernels.choice import baseline
 
     assert isinstance(samples, Samples)
     return Timing(
-        layer=layer.name, scheme=scheme, kernel=choice.op.name, baseline_kernel=FP32.name, shape=layer.matrix,
-        batch=batch, device=samples.device, note=choice.note, samples=samples.kernel, baseline_samples=samples.baseline,
+        layer=layer.name, scheme=scheme, kernel=choice.op.name, baseline_kernel=baseline(choice.op).name,
+        shape=layer.matrix, batch=batch, device=samples.device, note=choice.note, samples=samples.kernel,
+        baseline_samples=samples.baseline,
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +12,14 @@ from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import Plan
 from workbench.progress import Progress, part_of, silent
 from workbench.runtime import session_data, tasks
+from workbench.runtime.slimming import moments, moments_of_plan, without_results
 from workbench.storage.session import Session
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
     from workbench.planning.audit import Audit
+    from workbench.planning.sensitivity import Sensitivity
+    from workbench.runtime.model_cache import ModelCache
 
 
 def audit_plan(
@@ -121,3 +124,71 @@ def close_decisions(session: Session, bits_per_weight: float, tolerance: float =
     return close_cells(
         session.model, session.require_table("predicted_kl"), bits_per_weight, tolerance=tolerance
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AuditPlan:
+    """The window's request: do the losses of the session's plan add up?  The response is an Audit."""
+
+    session: Session
+    data: str | None = None
+    samples: int | None = None
+    batch_size: int = 8
+    trust: bool = False
+
+    @property
+    def title(self) -> str:
+        """What a person reads in the jobs panel."""
+        return f"Audit {self.session.plan.name}"
+
+    def slim(self) -> AuditPlan:
+        """Keep the plan, the active ranges, the prediction, and the moments that its algorithms look at."""
+        tables = {name: table for name, table in self.session.sensitivities.items() if name == "predicted_kl"}
+        slimmed = without_results(self.session, sensitivities=tables, curvature=moments_of_plan(self.session))
+        return replace(self, session=slimmed)
+
+    def run(self, models: ModelCache, progress: Progress) -> Audit:
+        """Audit; raises PlanError, CannotRunError, DataError and what opening the model raises."""
+        return audit_plan(
+            self.session, model=models.get(self.session.model, self.trust), data=self.data, samples=self.samples,
+            batch_size=self.batch_size, trust=self.trust, progress=progress,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RefineTable:
+    """The window's request: measure the cells that decide closely; partial results are the table so far."""
+
+    session: Session
+    bits_per_weight: float
+    samples: int | None = None
+    batch_size: int = 8
+    tolerance: float = 0.3
+    trust: bool = False
+
+    @property
+    def title(self) -> str:
+        """What a person reads in the jobs panel."""
+        return f"Measure close decisions at {self.bits_per_weight:g} bits per weight"
+
+    def slim(self) -> RefineTable:
+        """Keep the two tables and the moments that their algorithm looks at."""
+        kept = ("predicted_kl", "measured_kl")
+        tables = {name: table for name, table in self.session.sensitivities.items() if name in kept}
+        algorithms = {table.algorithm for table in tables.values()}
+        slimmed = without_results(
+            self.session, sensitivities=tables, curvature=moments(self.session, algorithms, "measured_kl")
+        )
+        return replace(self, session=slimmed)
+
+    def run(self, models: ModelCache, progress: Progress) -> Sensitivity:
+        """Measure; raises MissingResultError, CannotRunError, DataError and what opening the model raises."""
+        return refine_table(
+            self.session, self.bits_per_weight, model=models.get(self.session.model, self.trust),
+            samples=self.samples, batch_size=self.batch_size, tolerance=self.tolerance, trust=self.trust,
+            progress=progress,
+        ).sensitivities["measured_kl"]  # fmt: skip
+
+    def joined(self, current: Session, response: Sensitivity) -> Session:
+        """Put the measured table in place of the earlier one, which it holds already."""
+        return replace(current, sensitivities={**current.sensitivities, "measured_kl": response})

@@ -62,11 +62,9 @@ def candidate_timings(
     session: Session, schemes: Sequence[str], *, batch: int = 1, repeats: int = 10, progress: Progress = silent
 ) -> tuple[Timing, ...]:
     """Return the session's timings at ``batch`` and those of every shape and scheme that it lacks, timed now."""
-    from workbench_kernels.bench import cpu_name
+    from workbench.models.timing import TIMED_KINDS, device_name, time_layers
 
-    from workbench.models.timing import TIMED_KINDS, time_layers
-
-    device = cpu_name()
+    device = device_name()
     known = [timing for timing in session.timings if timing.batch == batch and timing.device == device]
     done = {(timing.shape, timing.scheme) for timing in known}
     shapes = {layer.matrix: layer for layer in session.model.layers if layer.kind in TIMED_KINDS}

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import h5py
 import numpy as np
 
 from workbench.errors import SessionError
 from workbench.models.evaluation import Changed, Evaluation, Metric
 from workbench.planning.error_budget import BudgetPair, ErrorBudget, NoiseGains
-from workbench.storage.columns import member, read_array, read_text, write_array, write_text
+from workbench.storage.columns import Group, member, read_array, read_text, write_array, write_text
 from workbench.storage.records import build, read_record, read_rows, read_table, write_record, write_table
 
 _UNITS = {"bits_per_weight": "bit", "nbytes": "byte", "predicted_kl": "nat"}
 _TABLES = ("metrics", "changed")
 
 
-def write_evaluations(file: h5py.File, evaluations: tuple[Evaluation, ...]) -> None:
+def write_evaluations(file: Group, evaluations: tuple[Evaluation, ...]) -> None:
     """Write the group ``evaluations``."""
     group = write_table(file, "evaluations", Evaluation, evaluations, units=_UNITS, without=_TABLES)
     entries = [(index, *item) for index, each in enumerate(evaluations) for item in each.metrics.items()]
@@ -29,7 +28,7 @@ def write_evaluations(file: h5py.File, evaluations: tuple[Evaluation, ...]) -> N
     write_table(group, "changed", Changed, changed, keys={"evaluation": owners}, units={"kl": "nat"})
 
 
-def read_evaluations(file: h5py.File) -> tuple[Evaluation, ...]:
+def read_evaluations(file: Group) -> tuple[Evaluation, ...]:
     """Read the group ``evaluations``; raises SessionError."""
     rows, _ = read_rows(file, "evaluations", Evaluation, without=_TABLES)
     group = member(file, "evaluations")
@@ -50,7 +49,7 @@ def _owner(rows: list[dict[str, Any]], number: int, table: str) -> dict[str, Any
     return rows[number]
 
 
-def write_error_budget(file: h5py.File, pair: BudgetPair) -> None:
+def write_error_budget(file: Group, pair: BudgetPair) -> None:
     """Write the group ``error_budget``."""
     group = write_record(file, "error_budget", pair)
     write_record(group, "gains", pair.gains)
@@ -62,7 +61,7 @@ def write_error_budget(file: h5py.File, pair: BudgetPair) -> None:
         write_array(group, "predicted_share", pair.predicted.share)
 
 
-def read_error_budget(file: h5py.File) -> BudgetPair | None:
+def read_error_budget(file: Group) -> BudgetPair | None:
     """Read the group ``error_budget``, None where there is none; raises SessionError."""
     if "error_budget" not in file:
         return None
