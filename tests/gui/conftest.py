@@ -98,8 +98,12 @@ class Person:
         await self.settle()
 
     async def settle(self, seconds: float = 0.02) -> None:
-        """Let the window draw what changed."""
+        """Let the window draw what changed, one panel after the other."""
         await asyncio.sleep(seconds)
+        for _ in range(200):
+            if self.window.is_drawn:
+                return
+            await asyncio.sleep(0.01)
 
     async def until(self, true: Callable[[], object], seconds: float = 60.0) -> None:
         """Wait until something has become true."""

@@ -315,7 +315,7 @@ def test_the_heatmap_sorts_by_loss(live: Callable[..., None]) -> None:
         worst = table.layers[int(np.log(table.score).mean(axis=1).argmax())]
         assert panel.heatmap.cells.rows[0] == worst
         await person.click(panel.heatmap.viewport(), panel.heatmap.cell_rect(0, 6).center())
-        assert person.state.assignments[worst].weights == table.schemes[6]
+        assert person.state.assignments[worst].weights == panel.heatmap.cells.columns[6]
         assert panel.heatmap.cells.chosen[0] == 6
 
     live(story)

@@ -122,7 +122,6 @@ def install_hooks(desk: Desk) -> Callable[[], None]:
 
 def warm_up() -> None:
     """Load, on a thread of its own, what would otherwise be loaded in the middle of a click or of a job's end."""
-    import jsonschema  # noqa: F401
     import numpy.ma  # noqa: F401
 
     from workbench.deployment import REGISTRY as EXPORTERS

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+from importlib import import_module
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QColor, QFontDatabase, QTextCharFormat, QTextCursor
@@ -28,6 +30,7 @@ class PlanText(QWidget):
         super().__init__()
         self._desk = desk
         self._of: Plan | None = None
+        self._warm = False
         self.edit = QPlainTextEdit()
         self.edit.setAccessibleName("Plan as JSON")
         self.edit.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
@@ -59,6 +62,9 @@ class PlanText(QWidget):
     def take(self, state: State) -> None:
         """Show the state's plan, unless a person has begun to change the text."""
         plan = state.session.plan if state.session else None
+        if not self._warm and plan is not None:
+            self._warm = True
+            threading.Thread(target=import_module, args=("jsonschema",), name="schema", daemon=True).start()
         if plan is self._of or (self.edit.document().isModified() and plan is not None):
             return
         self._of = plan
