@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from workbench.cli import main, parser
-from workbench.console.search_options import check
+from workbench.console.search_options import _merged, check
 
 
 def parsed(*words: str) -> argparse.Namespace:
@@ -25,6 +25,9 @@ def parsed(*words: str) -> argparse.Namespace:
         ["--uniform", "int8-channel", "--target", "vllm"],
         ["--uniform", "int8-channel", "--lock", "*.0.*"],
         ["--uniform", "int8-channel", "--loss", "0.1"],
+        ["--uniform", "int8-channel", "--allow", "*=int8-channel"],
+        ["--bits-per-weight", "4", "--allow", "*.mlp.*"],
+        ["--bits-per-weight", "4", "--allow", "*.mlp.*=,"],
         ["--loss", "-1"],
         ["--microseconds", "soon"],
         ["--bits-per-weight", "4", "--minimise", "beauty"],
@@ -55,6 +58,11 @@ def test_what_goes_together_passes(words: list[str]) -> None:
 def test_locks_add_up() -> None:
     assert parsed("--lock", "a", "--lock", "b.*").lock == ["a", "b.*"]
     assert parsed().lock == []
+
+
+def test_schemes_are_allowed_by_pattern() -> None:
+    given = parsed("--allow", "*.mlp.*=int4-g32, keep", "--allow", "re:.*=o$=int8-channel", "--allow", "*.mlp.*=nf4")
+    assert _merged(given.allow) == {"*.mlp.*": ["int4-g32", "keep", "nf4"], "re:.*=o$": ["int8-channel"]}
 
 
 def test_compiled_code_prints_to_standard_error() -> None:

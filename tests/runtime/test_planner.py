@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.errors import PlanError
+from workbench.errors import PlanError, SchemeError
 from workbench.models.model import Model
 from workbench.models.summary import quantizable
 from workbench.planning.budgets import Budgets, MeasuredTimes, plan_microseconds
@@ -41,6 +41,19 @@ def test_locks_and_targets_hold(scored: Session) -> None:
         planner.find_plan(scored, Budgets(bits_per_weight=8.0), lock=["*.nope"])
     with pytest.raises(PlanError, match="no target 'vlm'; the closest are vllm"):
         planner.find_plan(scored, Budgets(bits_per_weight=8.0), target="vlm")
+
+
+def test_patterns_allow_schemes(scored: Session) -> None:
+    allow = {"*.mlp.down_proj": ["INT8-channel"], "*.mlp.*": ["int4-g32", "keep"]}
+    plan = planner.find_plan(scored, Budgets(bits_per_weight=30.0), allow=allow)
+    given = {layer.name: resolve(plan, scored.model.layers)[layer.name].weights for layer in scored.model.layers}
+    assert {scheme for name, scheme in given.items() if name.endswith("down_proj")} == {"int8-channel"}
+    others = {scheme for name, scheme in given.items() if ".mlp." in name and not name.endswith("down_proj")}
+    assert others <= {"int4-g32", KEEP}
+    with pytest.raises(PlanError, match=r"the pattern '\*.nope' matches no layer"):
+        planner.find_plan(scored, Budgets(bits_per_weight=8.0), allow={"*.nope": ["int4-g32"]})
+    with pytest.raises(SchemeError, match="has no column for 'int5-g32'"):
+        planner.find_plan(scored, Budgets(bits_per_weight=8.0), allow={"*.mlp.*": ["int5-g32"]})
 
 
 def test_a_target_that_computes_in_integers_needs_the_activations(scored: Session) -> None:

@@ -37,6 +37,10 @@ def add_search_options(entry: argparse.ArgumentParser) -> None:
         "--lock", action="append", default=[], metavar="PATTERN",
         help="layers that keep what the session's plan gives them; may be repeated",
     )  # fmt: skip
+    entry.add_argument(
+        "--allow", action="append", default=[], type=_allowed, metavar="PATTERN=A,B",
+        help="layers that may take these schemes only (keep among them or not); may be repeated, first match counts",
+    )  # fmt: skip
     entry.set_defaults(refuse=entry.error)
 
 
@@ -53,8 +57,8 @@ def find(session: Session, options: argparse.Namespace, progress: Progress) -> P
     with _output_of_libraries_as_errors():
         return find_plan(
             session, budgets, minimise=options.minimise, strategy_name=options.strategy, metric=options.metric,
-            schemes=options.schemes, target=options.target, lock=options.lock, inputs=options.inputs,
-            batch=options.batch, progress=progress,
+            schemes=options.schemes, target=options.target, lock=options.lock, allow=_merged(options.allow),
+            inputs=options.inputs, batch=options.batch, progress=progress,
         )  # fmt: skip
 
 
@@ -81,9 +85,28 @@ def check(options: argparse.Namespace) -> None:
     given = [name for name in BUDGETS if getattr(options, name) is not None]
     if not given and options.strategy == "optimal":
         options.refuse("one of --bits-per-weight, --size, --microseconds, --loss or --uniform is needed")
-    others = len(given) > 1 or options.target or options.lock or options.inputs or options.strategy != "optimal"
+    limits = options.target or options.lock or options.allow or options.inputs
+    others = len(given) > 1 or limits or options.strategy != "optimal"
     if options.uniform and (others or options.minimise != "loss"):
-        options.refuse("--uniform searches nothing, so it goes with no budget, target, lock or strategy")
+        options.refuse("--uniform searches nothing, so it goes with no budget, target, lock, allow or strategy")
+
+
+def _allowed(text: str) -> tuple[str, list[str]]:
+    pattern, sign, names = text.rpartition("=")
+    schemes = [name.strip() for name in names.split(",") if name.strip()]
+    if not (sign and pattern and schemes):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no pattern with schemes; write it as in '*.mlp.*=int4-g32-asym,keep'"
+        )
+    return pattern, schemes
+
+
+def _merged(allowed: list[tuple[str, list[str]]]) -> dict[str, list[str]]:
+    """Return the schemes of each pattern; those of a pattern that was given twice add up."""
+    found: dict[str, list[str]] = {}
+    for pattern, schemes in allowed:
+        found.setdefault(pattern, []).extend(schemes)
+    return found
 
 
 def _above_zero(text: str) -> float:

@@ -5,7 +5,7 @@ Thin glue like :mod:`workbench.runtime.tasks`: each opens what it needs and call
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
@@ -31,6 +31,7 @@ def find_plan(
     schemes: Sequence[str] | None = None,
     target: str | None = None,
     lock: Sequence[str] = (),
+    allow: Mapping[str, Sequence[str]] | None = None,
     inputs: str | None = None,
     batch: int = 1,
     progress: Progress = silent,
@@ -38,12 +39,13 @@ def find_plan(
     """Return the plan that minimises ``minimise`` within ``budgets``, or the one of a simple strategy.
 
     ``target`` (see :mod:`workbench.deployment.targets`) refuses what it cannot run; layers that match a pattern of
-    ``lock`` keep what the session's plan gives them.  ``inputs`` is the activation scheme of all other layers that are
-    searched (default: what the session's plan says).  Where microseconds matter, the session's timings at ``batch``
-    serve, and the candidates that lack one are timed on this machine first.  Raises BudgetError, PlanError,
-    MissingResultError.
+    ``lock`` keep what the session's plan gives them, those that match a pattern of ``allow`` take one of its schemes
+    (``keep`` only if it is listed; the first pattern that matches counts).  ``inputs`` is the activation scheme of all
+    other layers that are searched (default: what the session's plan says).  Where microseconds matter, the session's
+    timings at ``batch`` serve, and the candidates that lack one are timed on this machine first.  Raises BudgetError,
+    PlanError, MissingResultError.
     """
-    rules = constraints_of(session, target, lock, schemes)
+    rules = constraints_of(session, target, lock, schemes, allow or {})
     table = session.require_table(metric)
     base = session.plan
     if inputs is not None:
@@ -64,17 +66,26 @@ def find_plan(
 
 
 def constraints_of(
-    session: Session, target: str | None, lock: Sequence[str] = (), schemes: Sequence[str] | None = None
+    session: Session,
+    target: str | None,
+    lock: Sequence[str] = (),
+    schemes: Sequence[str] | None = None,
+    allow: Mapping[str, Sequence[str]] | None = None,
 ) -> Constraints:
     """Return the session's locks, those of the patterns ``lock``, the allowed schemes and the target's rules."""
     locked = session.locked | frozenset(name for pattern in lock for name in _matching(session, pattern))
-    rules = Constraints(locked=locked, schemes=None if schemes is None else tuple(schemes))
+    allowed = tuple((pattern, tuple(map(_scheme, names))) for pattern, names in (allow or {}).items())
+    rules = Constraints(locked=locked, schemes=None if schemes is None else tuple(schemes), allowed=allowed)
     if target is None:
         return rules
     from workbench.deployment.targets import target as find
 
     chosen = find(target)
     return replace(rules, legal=chosen.legal, bonds=chosen.bonds(session.model.layers), target=chosen.title)
+
+
+def _scheme(name: str) -> str:
+    return KEEP if name == KEEP else parse_scheme(name).name
 
 
 def _matching(session: Session, pattern: str) -> list[str]:
