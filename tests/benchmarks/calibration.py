@@ -1,9 +1,11 @@
 """What calibration costs beside a bare forward pass over the same batches: a table and one line of JSON.
 
-    python tests/benchmarks/calibration.py MODEL DATA [--trust] [--weights FILE] [--batch-size N] [--batches N]
+    python tests/benchmarks/calibration.py [MODEL DATA] [--trust] [--weights FILE] [--batch-size N] [--batches N]
 
 ``statistics``: extremes, channels' extremes, moments and histograms of every layer's input and output, diagonal A.
-``curvature``: that, full A and the rows of G.  By turns in one process, least times.
+``curvature``: that, full A and the rows of G.  Times by turns in one process, least times; peers' figures are ratios
+measured elsewhere on the same models.  Memory is the peak of resident memory during the pass, each in a
+process of its own in which everything that the passes need (numba too) was loaded and compiled before.
 """
 
 from __future__ import annotations
@@ -11,8 +13,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
@@ -24,12 +30,33 @@ from workbench.models.growing import Part
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 
+LIMITS = {"token_logits": 1.5, "class_logits": 1.6}
+"""Of ``statistics``, in bare passes."""
+
+PEERS = {
+    "token_logits": "torch.ao histograms of inputs 1.7, PT2E 2.15, ModelOpt 1.6, AIMET 3.1 to 14, ONNX 1.9 to 6.3",
+    "class_logits": "torch.ao histograms of inputs 2.27, PT2E 2.15, ModelOpt 1.5, AIMET 1.9 to 7.3, ONNX 3.5 to 10",
+}
+
+LAYER_BYTES = 64 << 10
+"""What a layer may take beyond 1.2 times a bare pass."""
+
 
 def bare(model: Model, data: Part) -> None:
     """Run the model once over the data."""
     with torch.no_grad():
         for batch in data.batches(data.batch_size):
             model.run(batch)
+
+
+def passes(model: Model, data: Part) -> dict[str, Callable[[], object]]:
+    """Return what is timed and weighed."""
+    size = data.batch_size
+    return {
+        "bare": lambda: bare(model, data),
+        "statistics": lambda: calibrate(model, data, batch_size=size, curvature=False),
+        "curvature": lambda: calibrate(model, data, batch_size=size),
+    }
 
 
 def by_turns(work: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
@@ -43,6 +70,32 @@ def by_turns(work: dict[str, Callable[[], object]], repeats: int) -> dict[str, f
     return least
 
 
+def resident(field: str) -> int:
+    """Return ``VmRSS`` (now) or ``VmHWM`` (peak) of this process in bytes (Linux)."""
+    found = re.search(rf"{field}:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert found is not None
+    return int(found[1]) * 1024
+
+
+def weigh(work: Callable[[], object], small: Iterable[Callable[[], object]]) -> dict[str, int]:
+    """Return resident bytes before and at the peak of ``work``, after ``small`` has loaded all that any pass needs."""
+    for each in small:
+        each()
+    Path("/proc/self/clear_refs").write_text("5")  # starts the peak anew
+    before = resident("VmRSS")
+    work()
+    return {"before": before, "peak": resident("VmHWM")}
+
+
+def memory(arguments: list[str]) -> dict[str, dict[str, int]]:
+    """Return what each pass weighs in a process of its own."""
+    command = [sys.executable, __file__, *arguments]
+    return {
+        name: json.loads(subprocess.run([*command, "--weigh", name], check=True, capture_output=True).stdout)
+        for name in ("bare", "statistics", "curvature")
+    }
+
+
 def main() -> None:
     """Read the command line, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -53,19 +106,30 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=8)
     parser.add_argument("--batches", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=12)
+    parser.add_argument("--weigh", choices=("bare", "statistics", "curvature"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     model = open_model(options.model, weights=options.weights, trust=options.trust)
-    data = open_dataset(options.data, model, samples=options.batches * options.batch_size)
-    part = Part(data=data, start=0, stop=options.batches, batch_size=options.batch_size)
-    size = options.batch_size
-    least = by_turns({
-        "bare": lambda: bare(model, part),
-        "statistics": lambda: calibrate(model, part, batch_size=size, curvature=False),
-        "curvature": lambda: calibrate(model, part, batch_size=size),
-    }, options.repeats)  # fmt: skip
+    split = {"split": "calibration"} if options.data.startswith("demo:") else {}
+    data = open_dataset(options.data, model, samples=options.batches * options.batch_size, **split)
+    work = passes(model, Part(data=data, start=0, stop=options.batches, batch_size=options.batch_size))
+    if options.weigh:
+        small = passes(model, Part(data=data, start=0, stop=1, batch_size=1))
+        print(json.dumps(weigh(work[options.weigh], small.values())))
+        return
+    kind = model.summary.output.value
+    limit = LIMITS.get(kind)
+    least = by_turns(work, options.repeats)
     for name, seconds in least.items():
-        print(f"{name:12} {1e3 * seconds:8.1f} ms   {seconds / least['bare']:.2f} bare passes")
-    print(json.dumps({"model": model.summary.name, **least}))
+        asked = f"   asked: {limit}" if name == "statistics" and limit else ""
+        print(f"{name:12} {1e3 * seconds:8.1f} ms   {seconds / least['bare']:.2f} bare passes{asked}")
+    print(f"peers        {PEERS.get(kind, 'none measured')}")
+    weighed = memory(sys.argv[1:])
+    room = 1.2 * weighed["bare"]["peak"] + LAYER_BYTES * len(model.summary.layers)
+    for name, found in weighed.items():
+        asked = f"   asked: {room / 2**20:.1f}" if name == "statistics" else ""
+        more = (found["peak"] - found["before"]) / 2**20
+        print(f"{name:12} {found['peak'] / 2**20:8.1f} MiB at the peak, {more:.1f} of them for the pass{asked}")
+    print(json.dumps({"model": model.summary.name, **least, "memory": weighed, "memory_limit": room}))
 
 
 if __name__ == "__main__":

@@ -166,3 +166,12 @@ def test_weight_statistics_count_nan_and_go_on():
     assert found["up", "weight"].non_finite == 1 and found["up", "weight"].count == 95
     assert found["head", "weight"] is found["embed", "weight"]
     assert found["down", "weight"].channels == 8
+
+
+def test_an_output_without_an_axis_of_samples_is_refused():
+    class Summed(Decoder):
+        def forward(self, ids):
+            return super().forward(ids).sum()
+
+    with pytest.raises(DataError, match=r"an output of shape \(\) for 4 samples"):
+        calibrate(model_of(Summed(), OutputKind.EMBEDDING), tokens(), batch_size=4)

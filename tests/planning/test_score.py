@@ -58,6 +58,13 @@ def test_measured_kl_is_that_of_a_naive_loop():
                 assert table.of(name, scheme) == pytest.approx(naive, rel=1e-4, abs=1e-9)
 
 
+def test_a_layer_that_no_data_reach_has_no_measured_loss():
+    table = score(recurrent(), "measured_kl", SCHEMES, dataset=sequences(), batch_size=5)
+    assert np.isnan(table.score[table.row["unused"]]).all()
+    others = np.delete(table.score, table.row["unused"], axis=0)
+    assert np.isfinite(others).all() and (others > 0).all()
+
+
 def test_a_network_that_mixes_its_samples_is_measured_whole():
     class Mixing(Decoder):
         """Adds the mean over the batch: three weights in one run would see each other."""

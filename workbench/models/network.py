@@ -141,7 +141,7 @@ class NetworkModel:
         moved = {name: tensor.to(self.device) for name, tensor in batch.items()}
         with self._body.lock, self._hooks(tap, inputs or {}, layers), no_fused_attention():
             try:
-                return self._body.call(self._forward(), moved)
+                return _by_sample(self._summary.name, self._body.call(self._forward(), moved), moved)
             except _CallbackFailed as failed:
                 raise failed.cause from failed.cause.__cause__
             except (WorkbenchError, torch.OutOfMemoryError):
@@ -292,6 +292,17 @@ def merge_weights(
         same_view = (owner.axes, owner.row_axes) == (layer.axes, layer.row_axes)
         merged[owner.name] = matrix if same_view else matrix_of(owner, tensor_of(layer, matrix))
     return merged
+
+
+def _by_sample(name: str, output: torch.Tensor, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """Return ``output``; raises DataError unless its first axis is that of the samples."""
+    samples = next(iter(batch.values())).shape[0] if batch else 0
+    if batch and (output.ndim == 0 or output.shape[0] != samples):
+        raise DataError(
+            f"{name} gave an output of shape {tuple(output.shape)} for {samples} samples; expected one row for each "
+            "sample, samples x ...: let the model return its logits or embeddings before they are summed or averaged"
+        )
+    return output
 
 
 def _rejected(name: str, batch: Mapping[str, torch.Tensor], error: Exception) -> str:

@@ -77,6 +77,10 @@ class Resumable:
         unit = self.unit_of(layer)
         return type(self._modules[unit]).__qualname__, self._owners(layer)[0].removeprefix(unit)
 
+    def reaches(self, recording: Recording, layer: str) -> bool:
+        """Tell whether a module that holds the weight of ``layer`` ran itself."""
+        return any(name in recording.calls for name in self._owners(layer))
+
     def record(self, batch: Batch) -> Recording:
         """Run ``batch`` through the model as it is and note the order of its modules."""
         calls: dict[str, Call] = {}

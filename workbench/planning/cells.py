@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -47,6 +47,7 @@ class Cells:
     _inside: set[str] = field(default_factory=set)
     _checks: dict[tuple[str, str, bool], set[str]] = field(default_factory=dict)
     _refused: set[tuple[str, str, bool]] = field(default_factory=set)
+    _reached: set[str] = field(default_factory=set)
 
     def together(self, one: str, other: str) -> bool:
         """Tell whether two layers lie in one block, so that they share what ran before it."""
@@ -71,6 +72,7 @@ class Cells:
             self._room -= size
             new = set()
         self._inside = new | self.resumable.keep(batch, recording, inner)
+        self._reached |= {layer for layer in group if self.resumable.reaches(recording, layer)}
         self._now = recording
         self._distance = Divergence(recording.output, batch, self.model.summary.output)
 
@@ -81,6 +83,10 @@ class Cells:
                 del self._now.kept[name]
             self._now.stacked.clear()
         self._inside, self._now, self._distance = set(), None, None
+
+    def unreached(self, layer: str, losses: Iterable[float]) -> bool:
+        """Tell whether no data reached the layer: its module never ran and no weight of it changed anything."""
+        return self.resumable is not None and layer not in self._reached and not any(losses)
 
     def losses(
         self, layer: str, matrices: Mapping[str, torch.Tensor], batch: Batch, tick: Tick

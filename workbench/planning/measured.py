@@ -38,7 +38,10 @@ def replaced_rows(
     model: Model, wanted: Mapping[str, Sequence[str]], matrix_of: Callable[[str, str], torch.Tensor], data: Data, *,
     batch_size: int, tick: Tick,
 ) -> Iterator[tuple[str, dict[str, float]]]:  # fmt: skip
-    """Yield the same for any replacement: ``matrix_of(layer, key)`` for the keys wanted of each layer."""
+    """Yield the same for any replacement: ``matrix_of(layer, key)`` for the keys wanted of each layer.
+
+    NaN for a layer that no data reached: its loss is not known, and not zero.
+    """
     cells = Cells(model=model, resumable=Resumable(model) if isinstance(model, NetworkModel) else None)
     for group in _groups(cells, wanted):
         matrices = {name: {key: matrix_of(name, key) for key in wanted[name]} for name in group}
@@ -53,7 +56,8 @@ def replaced_rows(
                         sums[name][key] += loss
                 cells.end()
         for name in group:
-            yield name, {key: loss / units for key, loss in sums[name].items()}
+            lost = cells.unreached(name, sums[name].values())
+            yield name, {key: math.nan if lost else loss / units for key, loss in sums[name].items()}
 
 
 def _groups(cells: Cells, wanted: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
