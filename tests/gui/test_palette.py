@@ -106,7 +106,8 @@ def test_a_long_job_is_spoken_of_once_and_copied_as_python(live: Callable[..., N
         await person.act(lambda: person.window.show_panel("jobs"))
         assert "Window" in person.window.panels["jobs"].memory.text()
         panel = person.window.panels["jobs"]
-        assert panel.steps.records.rowCount() > 1 and panel.steps.records.record(0).text == "Reading the model"
+        steps = [step.text for step in panel.steps.records.records]  # the newest progress, 30 times a second at most
+        assert steps and all("model" in text or "weights" in text for text in steps)
         assert panel.jobs.records.data(panel.jobs.records.index(0, 5)).endswith("MB")
         await person.click(panel.python)
         assert "wb.open('demo:digits-classifier')" in QApplication.clipboard().text()

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtGui import QDesktopServices, QImage, QTextCursor, QTextDocument
 from PySide6.QtWidgets import (
     QApplication,
     QDialog,
@@ -21,12 +21,32 @@ from PySide6.QtWidgets import (
 from workbench.gui import dialogs
 from workbench.gui.versions import versions
 
-GUIDE_SIZE = (860, 760)
+GUIDE_SIZE = (860, 700)
+MARGIN = 70
+"""Pixels of the guide's width that frame and scroll bar take."""
 ASKING = "Devices: asking the engine…"
 
 
+class Pages(QTextBrowser):
+    """A text with pictures that are never wider than it is."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+
+    def loadResource(self, kind: int, name: QUrl) -> object:
+        """Return a picture of the guide's folder, made as narrow as the text; anything else is Qt's matter."""
+        if kind != QTextDocument.ResourceType.ImageResource.value or name.scheme():
+            return super().loadResource(kind, name)
+        picture = QImage(str(self._folder / name.path()))
+        width = GUIDE_SIZE[0] - MARGIN
+        if picture.width() > width:
+            picture = picture.scaledToWidth(width, Qt.TransformationMode.SmoothTransformation)
+        return picture
+
+
 class Guide(QDialog):
-    """The user guide, with a field that finds words; links to other pages open in the browser."""
+    """The user guide, with a field that finds words; pictures and pages elsewhere open in their own programs."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -35,9 +55,9 @@ class Guide(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(*GUIDE_SIZE)
         folder = Path(str(files("workbench_resources"))) / "guide"
-        self.text = QTextBrowser()
+        self._folder = folder
+        self.text = Pages(folder)
         self.text.setAccessibleName("User guide")
-        self.text.setSearchPaths([str(folder)])
         self.text.setOpenLinks(False)
         self.text.anchorClicked.connect(self._follow)
         self.text.document().setMarkdown((folder / "guide.md").read_text(encoding="utf-8"))
@@ -49,18 +69,21 @@ class Guide(QDialog):
         layout.addWidget(self.field)
         layout.addWidget(self.text, 1)
         dialogs.framed(self)
+        self.text.moveCursor(QTextCursor.MoveOperation.Start)
         self.field.setFocus()
 
     def find_next(self) -> None:
         """Go to the next place of what was typed, from the top after the last."""
         words = self.field.text()
         if words and not self.text.find(words):
-            self.text.moveCursor(self.text.textCursor().MoveOperation.Start)
+            self.text.moveCursor(QTextCursor.MoveOperation.Start)
             self.text.find(words)
 
     def _follow(self, link: QUrl) -> None:
         if link.scheme() in ("http", "https"):
             QDesktopServices.openUrl(link)
+        elif link.path():
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._folder / link.path())))
         else:
             self.text.scrollToAnchor(link.fragment())
 

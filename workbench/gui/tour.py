@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from workbench.gui import dialogs, settings
@@ -59,6 +59,7 @@ class Tour(QDialog):
         self.setModal(False)
         self.setFixedWidth(WIDTH)
         self._window, self.at = window, 0
+        self._watched: QWidget | None = None
         self._mark = QFrame(window)
         self._mark.setObjectName("tour-mark")
         self._mark.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -99,17 +100,38 @@ class Tour(QDialog):
         self._count.setText(f"{self.at + 1} of {len(STEPS)}")
         self.back.setEnabled(self.at > 0)
         self.next.setText("&Done" if self.at == len(STEPS) - 1 else "&Next")
+        self._watch(self._window.panels[step.panel])
+        self._place()
+        self.next.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _watch(self, panel: QWidget | None) -> None:
+        """Follow a panel to where the layout puts it, which is later where it was just made."""
+        if self._watched is not None:
+            self._watched.removeEventFilter(self)
+        self._watched = panel
+        if panel is not None:
+            panel.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Move along with the panel."""
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Move):
+            QTimer.singleShot(0, self, self._place)
+        return False
+
+    def _place(self) -> None:
+        """Put words and frame where the panel is."""
         self.adjustSize()
+        step = STEPS[min(self.at, len(STEPS) - 1)]
         area = _area(self._window.panels[step.panel], self._window)
         self._mark.setGeometry(area)
         self._mark.show()
         self._mark.raise_()
         spot = beside(area, self.width(), self.height(), self._window.rect())
         self.move(self._window.mapToGlobal(spot))
-        self.next.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _end(self) -> None:
         settings.end_tour()
+        self._watch(None)
         self._mark.hide()
         self._mark.deleteLater()
 
