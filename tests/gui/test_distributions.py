@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
-from workbench.gui.panels.distributions import MANY, OVERLAY
+from workbench.gui.panels.distributions import CACHE, MANY, OVERLAY
 from workbench.gui.range_line import range_of
 from workbench.models.layer import LayerKind
 from workbench.planning.plan import KEEP
@@ -92,13 +92,13 @@ def test_dragging_shows_error_and_predicted_loss(live: Callable[..., None]) -> N
     async def story(person: Person) -> None:
         layer = await _calibrated(person)
         panel = person.window.panels["distributions"]
-        assert "predicted loss" not in panel.figures.text()
+        assert "nats" not in panel.figures.text()
         before = range_of(person.state.session, layer, "input")
         await person.type(panel.high, f"{before.high / 2:.5g}")
         await person.press(Qt.Key.Key_Return, panel.high)
-        await person.until(lambda: "predicted loss" in panel.figures.text())
+        await person.until(lambda: "nats" in panel.figures.text())
         half = panel.figures.text()
-        loss = float(half.split("predicted loss ")[1].split(" nats")[0])
+        loss = float(half.split("loss ")[1].split(" nats")[0])
         squared = float(half.split("error ")[1].split(" ")[0]) ** 2
         weight = dict(_weights())[layer]
         held = person.state.session.curvature[layer]
@@ -109,7 +109,7 @@ def test_dragging_shows_error_and_predicted_loss(live: Callable[..., None]) -> N
         expected = 0.5 * float((outputs * (weight @ weight.T)).sum()) * squared
         assert loss == pytest.approx(expected, rel=0.02)
         await person.press(Qt.Key.Key_Z, person.window, control=True)
-        assert panel.figures.text() != half and "predicted loss" in panel.figures.text()
+        assert panel.figures.text() != half and "nats" in panel.figures.text()
 
     live(story)
 
@@ -177,3 +177,19 @@ def _wheel(widget: QWidget, spot: QPoint) -> None:
         Qt.ScrollPhase.NoScrollPhase, False,
     )  # fmt: skip
     QApplication.sendEvent(widget, event)
+
+
+def test_keys_and_values_of_the_whole_model(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(3))
+        await person.act(lambda: person.desk.workspace.select([Q_PROJ]))
+        panel = person.window.panels["distributions"]
+        await person.press(Qt.Key.Key_End, panel.view)
+        assert panel.view.currentText() == CACHE and panel.multiples.isVisible()
+        shown = dict(panel.multiples._entries)
+        parts = [f"model.layers.{block}.self_attn.{part}" for block in range(3) for part in ("k_proj", "v_proj")]
+        assert list(shown) == parts
+        assert all(one is person.state.session.statistics[name, "output"] for name, one in shown.items())
+        person.picture("keys-and-values")
+
+    live(story)

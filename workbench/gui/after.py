@@ -33,10 +33,10 @@ class AfterCache:
             self._asked = layer
             self._desk.start(self._asking(layer))
 
-    @property
-    def waiting(self) -> str:
-        """The layer that an answer is awaited for, or an empty string."""
-        return self._asked
+    def keep(self, found: BeforeAfter) -> None:
+        """Keep an answer about the present plan."""
+        self._forget_others()
+        self._held = {**dict(list(self._held.items())[-MOST + 1 :]), found.layer: found}
 
     def _forget_others(self) -> None:
         session = self._desk.workspace.state.session
@@ -53,7 +53,7 @@ class AfterCache:
             found = await self._desk.run(ShowAfter(session=session, layer=layer).slim(), lambda: self.ask(layer))
             now = self._desk.workspace.state.session
             if found is not None and now is not None and now.plan is session.plan:
-                self._held = {**dict(list(self._held.items())[-MOST + 1 :]), layer: found}
+                self.keep(found)
         finally:
             self._asked = ""
         self._changed()

@@ -136,7 +136,7 @@ class RangeLine(QWidget):
         if self.tap != "input":
             return ""
         gain = self._gains.of(self.layer)
-        return "" if gain is None else f" · predicted loss {quantities.number(gain * quality.mean_squared_error)} nats"
+        return "" if gain is None else f" · loss {quantities.number(gain * quality.mean_squared_error)} nats"
 
     def _gain_known(self) -> None:
         if self._shown is not None and self.tap == "input" and self.low.isEnabled():

@@ -132,11 +132,13 @@ class ChannelsPanel(Panel):
         statistics = self._statistics
         if statistics is None:
             self.table.show_records(())
-        elif self.listed.currentText() == OUTLIERS:
+            return
+        if self.listed.currentText() == OUTLIERS:
             self.table.show_records(outliers(statistics, errors=self._errors))
         else:
             first, last = self.plot.chosen
             self.table.show_records(brushed(statistics, first, min(last, first + MOST - 1), self._errors))
+        self.table.setVisible(bool(self.table.records.records))
 
     def _brushed(self, first: int, last: int) -> None:
         statistics = self._statistics

@@ -159,8 +159,12 @@ class ComparePanel(Panel):
         """Read the other session and show the comparison."""
         found = await self.desk.run(OpenSession(path=path), lambda: self._read_again(path))
         if found is not None:
-            self.other, self._other_path = found, Path(path)
-            self._compare()
+            self.show_other(found, path)
+
+    def show_other(self, session: Session, path: str) -> None:
+        """Compare with a session that was read from ``path``."""
+        self.other, self._other_path = session, Path(path)
+        self._compare()
 
     def _read_again(self, path: str) -> None:
         self.desk.start(self.read(path))

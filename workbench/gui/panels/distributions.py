@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 import numpy as np
@@ -29,9 +30,11 @@ from workbench.gui.plots.multiples import Multiples
 from workbench.gui.range_line import RangeLine, range_of, statistics_of
 from workbench.gui.tables.layer_rows import short_name
 from workbench.gui.theme import Colours
+from workbench.models.layer import LayerKind
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.statistics import LayerStatistics
 from workbench.planning.plan import KEEP
+from workbench.runtime.before_after import BeforeAfter
 from workbench.runtime.workspace import State
 from workbench.storage.session import TAPS, Session
 
@@ -39,7 +42,10 @@ PLANNED = "as planned"
 FORMATS = (PLANNED, "int3-tensor", "int4-tensor", "fp4-e2m1-channel", "nf4-b64", "fp6-e2m3-channel", "int8-tensor")
 """What can be drawn on the axis: the plan's own scheme, and formats to compare it with."""
 
-ONE, OVERLAY, MANY = "One layer", "Overlay", "Side by side"
+ONE, OVERLAY, MANY, CACHE = "One layer", "Overlay", "Side by side", "Keys and values"
+KEYS_AND_VALUES = re.compile(r"(.*[._])?(k|v|key|value)(_proj|_lin|_linear)?", re.IGNORECASE)
+"""Last parts of the names of layers whose outputs a key-value cache holds."""
+
 MAX_OVERLAID = 5
 
 
@@ -99,7 +105,8 @@ class DistributionsPanel(Panel):
                 self._draw_tap(session, layer, tap)
         self._layer = layer
         more = f"  (and {len(new.selection) - 1} more)" if len(new.selection) > 1 else ""
-        self.title.setText(f"{layer}{more}")
+        self.title.setText(f"{_short(session, layer)}{more}")
+        self.title.setToolTip(f"{layer}{more}")
         self.line.show_layer(layer)
         self._show_many()
         self._show_grids()
@@ -120,9 +127,12 @@ class DistributionsPanel(Panel):
         for toggle in self.toggles.values():
             top.addWidget(toggle)
         self.view = QComboBox()
-        self.view.addItems([ONE, OVERLAY, MANY])
+        self.view.addItems([ONE, OVERLAY, MANY, CACHE])
         self.view.setAccessibleName("How many layers are shown")
-        self.view.setToolTip("One layer, the selected layers laid over each other, or a picture for each of them")
+        self.view.setToolTip(
+            "One layer, the selected layers laid over each other, a picture for each of them, or what a key-value "
+            "cache would hold: the outputs of all layers that make keys and values"
+        )
         self.view.activated.connect(lambda _: self._show_many())
         self.log = QCheckBox("&Log counts")
         self.log.setChecked(True)
@@ -198,10 +208,10 @@ class DistributionsPanel(Panel):
         session, view = state.session, self.view.currentText()
         if session is None:
             return
-        self._pages.setCurrentIndex(1 if view == MANY else 0)
-        if view == MANY:
-            tap = self.line.tap
-            found = ((name, statistics_of(session, name, tap)) for name in state.selection)
+        self._pages.setCurrentIndex(1 if view in (MANY, CACHE) else 0)
+        if view in (MANY, CACHE):
+            names, tap = (cached_layers(session), "output") if view == CACHE else (state.selection, self.line.tap)
+            found = ((name, statistics_of(session, name, tap)) for name in names)
             self.multiples.show_entries([(name, one) for name, one in found if one is not None])
         for tap, plot in self.plots.items():
             others = state.selection[1 : MAX_OVERLAID + 1] if view == OVERLAY else ()
@@ -222,6 +232,12 @@ class DistributionsPanel(Panel):
         if tap == "weight":
             return [(f"after {', '.join(found.transforms)}", found.transformed), (found.scheme, found.rounded)]
         return []
+
+    def show_after(self, found: BeforeAfter) -> None:
+        """Lay what the plan makes of a layer over it."""
+        self.after.keep(found)
+        self.compared.setChecked(True)
+        self._show_many()
 
     def _after_known(self) -> None:
         if self.is_seen:
@@ -262,6 +278,14 @@ def _grid(scheme: str, low: float, high: float) -> np.ndarray | None:
         return np.asarray(parse_scheme(scheme).grid(low, high))
     except WorkbenchError:
         return None
+
+
+def cached_layers(session: Session) -> tuple[str, ...]:
+    """Return the linear layers whose outputs are keys or values, by their names, in the model's order."""
+    return tuple(
+        layer.name for layer in session.model.layers
+        if layer.kind is LayerKind.LINEAR and KEYS_AND_VALUES.fullmatch(layer.name.rsplit(".", 1)[-1])
+    )  # fmt: skip
 
 
 def _short(session: Session, name: str) -> str:

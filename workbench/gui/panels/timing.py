@@ -139,13 +139,12 @@ class TimingPanel(Panel):
         return line
 
     def _offer_batches(self, timings: tuple[Timing, ...]) -> None:
-        """Offer the batch sizes that were timed; the chosen one stays, the last timed one is chosen first."""
+        """Offer the batch sizes that were timed; the chosen one stays, the smallest is chosen first."""
         chosen = self.batch.currentData()
         self.batch.clear()
         for batch in sorted({one.batch for one in timings}):
             self.batch.addItem(f"batch {batch}", batch)
-        wanted = chosen if self.batch.findData(chosen) >= 0 else timings[-1].batch if timings else None
-        self.batch.setCurrentIndex(self.batch.findData(wanted))
+        self.batch.setCurrentIndex(max(self.batch.findData(chosen), 0) if timings else -1)
         self.batch.setVisible(self.batch.count() > 1)
 
     def start_sweep(self) -> None:

@@ -39,8 +39,8 @@ class CoveragePlot(Plot):
 
     def _draw_tokens(self, quality: CalibrationQuality) -> None:
         share = covered(quality.calibration.tokens, quality.evaluation.tokens) * 100
-        self.label("left", "evaluation tokens (%)")
-        self.label("bottom", "commonest token ids of the calibration data")
+        self.label("left", "covered (%)")
+        self.label("bottom", "commonest ids of the calibration data; covered: share of the evaluation's tokens")
         self.item.getAxis("bottom").setTicks(None)
         x = np.arange(share.size, dtype=float)
         colour = self.colours.quantized

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyqtgraph as pg
+from PySide6.QtGui import QResizeEvent
 
 from workbench.gui.plots.plot import Plot, faded, pen
 from workbench.gui.theme import Colours
 from workbench.models.evaluation import Timing
 
 HALF = 0.36
+
+ROW = 17
+"""Pixels of a row."""
 
 
 class KernelTimes(Plot):
@@ -56,7 +60,18 @@ class KernelTimes(Plot):
         most = max(float(np.percentile(timing.samples, 90)) for timing in self._timings)
         most = max(most, max(float(np.percentile(timing.baseline_samples, 90)) for timing in self._timings))
         self.item.setXRange(0, most * 1.05, padding=0)
-        self.item.setYRange(-0.6, min(len(self._timings), 14) - 0.4, padding=0)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Show as many rows as can be told apart; the others are reached by dragging."""
+        fits = max(int(self.item.getViewBox().height() / ROW), 4)
+        self.item.setYRange(-0.6, min(len(self._timings), fits) - 0.4, padding=0)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Show other many rows at this height."""
+        super().resizeEvent(event)
+        if getattr(self, "_timings", ()):
+            self._fit()
 
 
 def _tail(name: str, limit: int = 14) -> str:

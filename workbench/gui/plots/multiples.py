@@ -21,6 +21,8 @@ MAX_SHOWN = 60
 WIDEST = 260
 """Pixels that one picture takes at most."""
 
+NOTHING = "Nothing was observed of such layers; calibrate (F5), or select others"
+
 Entry = tuple[str, LayerStatistics]
 
 
@@ -116,6 +118,9 @@ class Multiples(QWidget):
         """Paint every picture with its name."""
         with QPainter(self) as painter:
             painter.fillRect(self.rect(), QColor(self._colours.base))
+            if not self._entries:
+                painter.setPen(QColor(self._colours.muted))
+                painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, NOTHING)
             for position, (name, statistics) in enumerate(self._entries):
                 self._paint(painter, self.rect_of(position), name, statistics)
 

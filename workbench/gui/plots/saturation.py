@@ -20,7 +20,7 @@ class SaturationPlot(Plot):
 
     def __init__(self, colours: Colours) -> None:
         super().__init__(
-            "How far ranges move as samples are added", colours, left="moved (% of the range)", bottom="samples"
+            "How far ranges move as samples are added", colours, left="moved (%)", bottom="samples"
         )
         self._saturation: Saturation | None = None
         self.item.getAxis("left").setWidth(46)
