@@ -142,8 +142,8 @@ def input_gain(session: Session, layer: str, *, model: Model) -> float | None:
     """Return the nats per token that an input error of mean square 1 costs, None where it is not known.
 
     ``1/2 sum_ik G_ik (W W^T)_ik``: an error of equal variance in every feature passes through ``W`` to the output,
-    whose curvature is ``G`` (its diagonal only where no more was collected: then about half of what noise costs on a small
-    Llama).  For linear layers only; MissingResultError before a calibration.
+    whose curvature is ``G`` (its diagonal only where no more was collected: then about half of what noise costs on a
+    small Llama).  For linear layers only; MissingResultError before a calibration.
     """
     from workbench.numerics.curvature import predicted_loss_full
 
