@@ -41,6 +41,9 @@ NAMES = (
     "nf4-b64",
     "nf4-b64-dq",
     "fp4-bnb-b7",
+    "kmeans3-channel",
+    "kmeans2-g100",
+    "kmeans4-tensor-sfp32",
 )
 
 Answers = tuple[Parameters, torch.Tensor, QuantizedTensor, torch.Tensor]
@@ -88,8 +91,8 @@ def test_they_give_the_same_bytes(
         monkeypatch.setattr(scaled, "COMPILED_FROM", threshold)
         found.append(answers(name, weights[kind]))
     fast, plain = found
-    for member in ("scale", "zero_point", "offset", "shared"):
-        a, b = getattr(fast[0], member), getattr(plain[0], member)
+    for member in ("scale", "zero_point", "offset", "shared", "codebook"):
+        a, b = getattr(fast[0], member, None), getattr(plain[0], member, None)
         assert (a is None) == (b is None)
         assert a is None or a.numpy().tobytes() == b.numpy().tobytes(), member
     for index in (1, 3):
@@ -112,6 +115,7 @@ def test_they_give_the_same_bytes(
         "mxfp4",
         "fp8-e4m3-g128",
         "mxint8",
+        "kmeans3-g64",
     ],
 )
 def test_weights_outside_the_fitted_range(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.errors import NonFiniteError, RangeError, SchemeError, nearest
+from workbench.numerics.formats import scaled
 from workbench.numerics.granularity import Granularity, PerChannel, PerGroup, PerTensor
 from workbench.numerics.grouping import Grid, check_granularity, granularity_name, grid
 from workbench.numerics.packing import pack, packed_width, unpack
@@ -138,6 +139,11 @@ class KmeansScheme(Scheme):
 
         weight = weight.detach()
         cut = self._grid(weight)
+        assert isinstance(parameters, CodebookParameters)
+        if _compiled(weight):
+            from workbench.numerics.formats import kmeans_compiled
+
+            return kmeans_compiled.rounded(weight, parameters.codebook, parameters.width)
         out = torch.empty(cut.rows, cut.columns, dtype=torch.float32, device=weight.device)
         for part in row_tiles(cut.rows, cut.columns):
             exact = weight[part].to(torch.float32)
@@ -147,28 +153,44 @@ class KmeansScheme(Scheme):
 
     def encode(self, weight: torch.Tensor, parameters: Parameters) -> QuantizedTensor:
         """Return ``codes`` uint8 ``[rows, packed]`` and ``codebooks`` ``[bands, groups, levels]``."""
-        import torch
-
         weight = weight.detach()
         cut = self._grid(weight)
-        codes = torch.empty(cut.rows, packed_width(cut.columns, self.width), dtype=torch.uint8)
-        for part in row_tiles(cut.rows, cut.columns):
-            exact = weight[part].to(torch.float32)
-            if bool(exact.isnan().any()):
-                raise NonFiniteError(f"a matrix of shape {cut.rows} x {cut.columns} holds NaN; it has no code")
-            codes[part] = pack(self._nearest(exact, parameters, part)[1], self.width)
         assert isinstance(parameters, CodebookParameters)
+        if _compiled(weight):
+            from workbench.numerics.formats import kmeans_compiled
+
+            codes, bad = kmeans_compiled.encode(weight, parameters.codebook, parameters.width, self.width)
+        else:
+            codes, bad = self._packed(weight, parameters)
+        if bad:
+            raise NonFiniteError(f"a matrix of shape {cut.rows} x {cut.columns} holds NaN; it has no code")
         books = parameters.codebook.expand(cut.bands, cut.groups, self.levels)
-        arrays = {"codes": codes.numpy(), "codebooks": self.value_format.store(books.contiguous())}
+        arrays = {"codes": codes, "codebooks": self.value_format.store(books.contiguous())}
         return QuantizedTensor(scheme=self.name, shape=(cut.rows, cut.columns), arrays=arrays)
+
+    def _packed(self, weight: torch.Tensor, parameters: Parameters) -> tuple[np.ndarray, int]:
+        """Return packed codes, uint8 ``[rows, packed width]``, and how many weights are NaN."""
+        import torch
+
+        rows, columns = weight.shape
+        codes, bad = torch.empty(rows, packed_width(columns, self.width), dtype=torch.uint8), 0
+        for part in row_tiles(rows, columns):
+            exact = weight[part].to(torch.float32)
+            bad += int(exact.isnan().sum())
+            codes[part] = pack(self._nearest(exact, parameters, part)[1], self.width)
+        return codes.numpy(), bad
 
     def decode(self, stored: QuantizedTensor) -> torch.Tensor:
         """Return the float32 matrix; bit for bit what ``round`` returned."""
         import torch
 
         cut = grid(self.sharing, stored.shape)
-        codes = unpack(stored.arrays["codes"], cut.columns, self.width)
         books = torch.from_numpy(self.value_format.load(stored.arrays["codebooks"]))
+        if cut.rows * cut.columns >= scaled.COMPILED_FROM:
+            from workbench.numerics.formats import kmeans_compiled
+
+            return kmeans_compiled.decode(stored.arrays["codes"], stored.shape, books, cut.width, self.width)
+        codes = unpack(stored.arrays["codes"], cut.columns, self.width)
         out = torch.empty(stored.shape, dtype=torch.float32)
         for part in row_tiles(cut.rows, cut.columns):
             out[part] = _looked_up(_rows(books, part), codes[part], cut.width)
@@ -193,6 +215,11 @@ class KmeansScheme(Scheme):
                 f"{self.name} stores a floating-point matrix; got {weight.dtype} of shape {tuple(weight.shape)}"
             )
         return grid(self.sharing, (weight.shape[0], weight.shape[1]))
+
+
+def _compiled(weight: torch.Tensor) -> bool:
+    """Return whether ``weight`` is large enough for the compiled kernels."""
+    return weight.numel() >= scaled.COMPILED_FROM and weight.device.type == "cpu"
 
 
 def _rows(books: torch.Tensor, part: slice) -> torch.Tensor:
@@ -241,7 +268,7 @@ def _sorted(values: torch.Tensor, mass: torch.Tensor | None) -> tuple[torch.Tens
     """Return values and importance in ascending order of values, float64 ``[..., n]``."""
     import torch
 
-    ordered, order = values.to(torch.float64).sort(dim=-1, stable=True)
+    ordered, order = values.to(torch.float64).contiguous().sort(dim=-1, stable=True)
     if not bool(ordered.isfinite().all()) or bool((ordered.abs() > torch.finfo(torch.float32).max).any()):
         raise NonFiniteError(f"a matrix of shape {tuple(values.shape)} holds NaN or infinite values")
     if mass is None:
