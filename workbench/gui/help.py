@@ -34,11 +34,12 @@ class Pages(QTextBrowser):
         super().__init__()
         self._folder = folder
 
-    def loadResource(self, kind: int, name: QUrl) -> object:
+    def loadResource(self, kind: int, name: QUrl | str) -> object:
         """Return a picture of the guide's folder, made as narrow as the text; anything else is Qt's matter."""
-        if kind != QTextDocument.ResourceType.ImageResource.value or name.scheme():
+        place = QUrl(name)
+        if kind != QTextDocument.ResourceType.ImageResource.value or place.scheme():
             return super().loadResource(kind, name)
-        picture = QImage(str(self._folder / name.path()))
+        picture = QImage(str(self._folder / place.path()))
         width = GUIDE_SIZE[0] - MARGIN
         if picture.width() > width:
             picture = picture.scaledToWidth(width, Qt.TransformationMode.SmoothTransformation)
