@@ -121,6 +121,33 @@ def test_a_cancelled_run_goes_on_to_the_very_same_bits(model: NetworkModel, tmp_
     assert same(whole.tensors, again.tensors)
 
 
+@pytest.mark.parametrize("at", [3, 41])
+def test_learned_rounding_goes_on_to_the_very_same_bits(model: NetworkModel, tmp_path: Path, at: int) -> None:
+    file, data = tmp_path / "run.npz", tokens()
+    whole = learn_rounding(model, SCHEMES, data, options=OPTIONS)
+    with pytest.raises(CancelledError):
+        learn_rounding(model, SCHEMES, data, options=OPTIONS, checkpoint=file, progress=Stop(at))
+    with np.load(file) as stored:
+        assert int(stored["taken"]) == at - 1
+    resumed = learn_rounding(model, SCHEMES, data, options=OPTIONS, checkpoint=file)
+    for name in SCHEMES:
+        assert torch.equal(whole[name].values, resumed[name].values)
+        assert torch.equal(whole[name].parameters.scale, resumed[name].parameters.scale)
+
+
+def test_a_plan_that_is_learned_goes_on_from_its_checkpoint(
+    model: NetworkModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LearnOptions.__init__, "__kwdefaults__", {**LearnOptions.__init__.__kwdefaults__, "steps": 20})
+    file, data = tmp_path / "run.npz", tokens()
+    whole = quantize(model, plan(), data=data)
+    with pytest.raises(CancelledError):
+        quantize(model, plan(), data=data, checkpoint=file, progress=Stop(12))
+    with np.load(file) as stored:
+        assert 0 < int(stored["taken"]) < 20
+    assert same(whole.tensors, quantize(model, plan(), data=data, checkpoint=file).tensors)
+
+
 def test_a_checkpoint_of_another_run_is_refused(model: NetworkModel, tmp_path: Path) -> None:
     file = tmp_path / "run.npz"
     train(model, plan(), tokens(), steps=2, checkpoint=file)

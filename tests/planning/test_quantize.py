@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from tests.models.networks import convolutions, decoder, images, tokens
+from workbench.deployment import exporter
 from workbench.errors import FingerprintMismatchError, MissingResultError, NonFiniteError, UnmatchedRuleError
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.ranges import Range
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import quantize
 from workbench.planning.totals import layer_bits
+from workbench.progress import silent
 
 
 def test_the_stored_bits_decode_to_what_runs():
@@ -58,6 +62,18 @@ def test_a_layer_with_nan_is_kept_and_noted():
     found = quantize(model, Plan().assign(["up", "down"], weights="int4-channel"))
     assert set(found.tensors) == {"down"}
     assert len(found.notes) == 1 and "up" in found.notes[0] and "kept" in found.notes[0]
+
+
+def test_what_cannot_be_served_is_left_and_named_and_the_others_go_on(tmp_path):
+    model = decoder()
+    plan = Plan().assign(["down"], weights="int4-channel").assign(["up"], weights="fp8-e4m3-channel", algorithm="hqq")
+    found = quantize(model, plan)
+    assert set(found.tensors) == {"down"} and set(found.left) == {"up"}
+    assert re.search("hqq cannot round up to fp8-e4m3-channel.*asymmetric.*kept", found.left["up"])
+    assert found.notes == (found.left["up"],)
+    assert torch.equal(found.bind(model).weight("up"), model.weight("up"))
+    (file,) = exporter("state-dict").export(found, model, tmp_path / "out.safetensors", silent)
+    assert torch.equal(load_file(file)[model.summary.by_name["up"].parameter], model.weight("up"))
 
 
 def inputs_seen(model, data, layer):

@@ -139,12 +139,15 @@ def _plan_of(options: argparse.Namespace, session: Any) -> Any:
 
 def _apply(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.console import reports
+    from workbench.deployment import exporter
     from workbench.planning.plan import Plan
     from workbench.runtime import tasks
 
     model, plan = _open(options), Plan.load(options.plan)
     session = _load(options.session) if options.session else None
-    return reports.written(tasks.apply(model, plan, options.to, options.out, session=session, progress=progress))
+    quantized = tasks.quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
+    paths = exporter(options.to).export(quantized, model, Path(options.out), part_of(progress, 0.7, 1.0))
+    return reports.written(paths, quantized.notes)
 
 
 def _train(options: argparse.Namespace, progress: Progress) -> Result:

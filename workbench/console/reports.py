@@ -140,9 +140,9 @@ def figure(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}"
 
 
-def written(paths: Iterable[Path]) -> Result:
-    """List the files that an export wrote, with their bytes."""
-    return {"files": [{"path": str(path), "bytes": _bytes(path)} for path in paths]}
+def written(paths: Iterable[Path], notes: Iterable[str] = ()) -> Result:
+    """List the files that an export wrote, with their bytes, and what there is to tell of layers left as they are."""
+    return {"files": [{"path": str(path), "bytes": _bytes(path)} for path in paths], "notes": list(notes)}
 
 
 def _bytes(path: Path) -> int:
@@ -153,7 +153,8 @@ def _bytes(path: Path) -> int:
 
 def written_text(result: Result) -> str:
     """Return one line for each file."""
-    return "\n".join(f"wrote {entry['path']} ({readable_bytes(entry['bytes'])})" for entry in result["files"])
+    lines = [f"wrote {entry['path']} ({readable_bytes(entry['bytes'])})" for entry in result["files"]]
+    return "\n".join([*lines, *(f"note: {note}" for note in result["notes"])])
 
 
 def bench(timings: Sequence[Timing]) -> Result:

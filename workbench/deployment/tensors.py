@@ -44,14 +44,14 @@ def check(quantized: QuantizedModel, model: Model | None) -> Model:
 
     Raises if it is missing, is another one, or if a tensor of the plan was not quantized.
 
-    Layers with NaN or infinite weights may be missing: the quantizer keeps them and says so.
+    Layers that could not be quantized (``left``) may be missing: the quantizer keeps them and says why.
     """
     if model is None:
         raise ExportError("this export reads the model's weights: open the model and export again")
     model = quantized.rewritten(model)
     for name, assignment in resolve(quantized.plan, model.summary.layers).items():
         layer = model.summary.by_name[name]
-        wanted = layer.tied_to is None and assignment.weights != KEEP and name not in model.summary.non_finite
+        wanted = layer.tied_to is None and assignment.weights != KEEP and name not in quantized.left
         if wanted and name not in quantized.tensors:
             raise ExportError(f"the plan gives {name} the scheme {assignment.weights}, but it was not quantized")
     return model

@@ -68,8 +68,8 @@ def learn_remaining(
     curvature: Mapping[str, Curvature],
     checkpoint: str | Path | None = None,
     progress: Progress = silent,
-) -> tuple[dict[str, QuantizedTensor], list[str]]:
-    """Return the stored form of the layers of ``schemes``, learned beside ``others``, and notes on what was kept.
+) -> tuple[dict[str, QuantizedTensor], dict[str, str]]:
+    """Return the stored form of the layers of ``schemes``, learned beside ``others``, and why any were kept.
 
     Raises MissingResultError without data, and what :func:`learn_rounding` raises.
     """
@@ -79,16 +79,16 @@ def learn_remaining(
             "and give the session (workbench apply ... --session S.qwb), or choose rtn-clip"
         )
     kept = [name for name in schemes if name in model.summary.non_finite]
-    notes = [f"the weight of {name} holds NaN or infinite values; it was kept in floating point" for name in kept]
+    left = {name: f"the weight of {name} holds NaN or infinite values; it was kept in floating point" for name in kept}
     finite = {name: scheme for name, scheme in schemes.items() if name not in kept}
     if not finite:
-        return {}, notes
+        return {}, left
     decoded = {name: parse_scheme(stored.scheme).decode(stored) for name, stored in others.items()}
     found = learn_rounding(
         model, finite, data, student=model.with_weights(decoded), inputs=inputs, curvature=curvature,
         checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
-    return {name: parse_scheme(finite[name]).encode(one.values, one.parameters) for name, one in found.items()}, notes
+    return {name: parse_scheme(finite[name]).encode(one.values, one.parameters) for name, one in found.items()}, left
 
 
 def _listed(names: Mapping[str, str]) -> str:

@@ -38,8 +38,9 @@ class QuantizedModel:
     """Data, not a network: the stored form of every quantized weight of the model that ``summary`` describes.
 
     ``tensors`` maps a layer that owns its weight; layers that are tied to it share it.  ``ranges`` serve static input
-    schemes.  ``notes`` names what the plan quantizes but could not be: layers with NaN or infinite weights, and those
-    that an algorithm cannot serve, which are kept.  ``kept`` maps norms, biases and buffers to corrected ones.
+    schemes.  ``left`` maps each layer that the plan quantizes but that stayed in floating point to why: NaN or infinite
+    weights, an algorithm or a format that cannot serve it; ``notes`` say the same and what else there is to tell.
+    ``kept`` maps norms, biases and buffers to corrected ones.
     ``changes`` are what the plan's transforms made of the model before; ``summary`` is then of the rewritten model,
     where tied layers may have got a weight of their own.
     """
@@ -49,6 +50,7 @@ class QuantizedModel:
     tensors: Mapping[str, QuantizedTensor]
     ranges: Ranges = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    left: Mapping[str, str] = field(default_factory=dict)
     kept: Mapping[str, torch.Tensor] = field(default_factory=dict)
     changes: Changes = field(default_factory=Changes)
 
@@ -112,7 +114,7 @@ def quantize(
     sequence = {name: assignments[name] for name in wanted if needs_sequence(assignments[name].algorithm)}
     alone = {name: assignments[name] for name in wanted if name not in learned and name not in sequence}
     share = 1.0 if not learned and not sequence else 0.1
-    tensors, notes = _round_alone(model, alone, curvature or {}, part_of(progress, 0.0, share))
+    tensors, left = _round_alone(model, alone, curvature or {}, part_of(progress, 0.0, share))
     if sequence:
         from workbench.planning.sequential import quantize_in_sequence
 
@@ -121,7 +123,7 @@ def quantize(
             progress=part_of(progress, share, 0.3 if learned else 1.0),
         )  # fmt: skip
         tensors |= found
-        notes += untouched
+        left |= untouched
         share = 0.3
     if learned:
         from workbench.planning.learn import learn_remaining
@@ -131,17 +133,19 @@ def quantize(
             progress=part_of(progress, share, 1.0),
         )  # fmt: skip
         tensors |= found
-        notes += untouched
+        left |= untouched
     progress(1.0, "quantized")
-    return QuantizedModel(summary=summary, plan=plan, tensors=tensors, ranges=dict(ranges or {}), notes=tuple(notes))
+    return QuantizedModel(
+        summary=summary, plan=plan, tensors=tensors, ranges=dict(ranges or {}), notes=tuple(left.values()), left=left
+    )
 
 
 def _round_alone(
     model: Model, wanted: Mapping[str, Assignment], curvature: Mapping[str, Curvature], progress: Progress
-) -> tuple[dict[str, QuantizedTensor], list[str]]:
+) -> tuple[dict[str, QuantizedTensor], dict[str, str]]:
     """Quantize layers that need nothing of each other; also return which were kept, and why."""
     tensors: dict[str, QuantizedTensor] = {}
-    notes: list[str] = []
+    left: dict[str, str] = {}
     for number, (name, assignment) in enumerate(wanted.items()):
         progress(number / len(wanted), f"quantizing {name} to {assignment.weights}")
         try:
@@ -149,10 +153,10 @@ def _round_alone(
                 name, model.weight(name), assignment.weights, assignment.algorithm, curvature.get(name)
             )
         except (NonFiniteError, AlgorithmError) as error:
-            notes.append(f"{error}; it was kept in floating point")
+            left[name] = f"{error}; it was kept in floating point"
             continue
         tensors[name] = parse_scheme(assignment.weights).encode(rounded.values, rounded.parameters)
-    return tensors, notes
+    return tensors, left
 
 
 def input_quantizers(summary: ModelSummary, plan: Plan, ranges: Ranges) -> dict[str, Replacement]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.errors import AlgorithmError, MissingResultError, NonFiniteError
+from workbench.errors import AlgorithmError, MissingResultError, NonFiniteError, SchemeError
 from workbench.numerics.algorithms import Algorithm, Context, Need, Rounded, algorithm
 from workbench.numerics.formats import parse_scheme
 
@@ -28,14 +28,15 @@ def round_weight(
     ``prefix`` holds the moments of the inputs after all earlier layers were quantized, for algorithms of that need.
     ``rtn``, ``rtn-clip`` and ``hqq`` look at nothing but the weight, so that a plan alone gives the same bits anywhere.
     Raises, all naming the layer: MissingResultError for an algorithm that needs the inputs' moments where there are
-    none, AlgorithmError for a scheme or moments that the algorithm cannot serve, NonFiniteError.
+    none, AlgorithmError for a scheme or moments that the algorithm cannot serve and for a matrix that
+    the scheme cannot hold, NonFiniteError.  SchemeError for a scheme that does not exist.
     """
-    method = algorithm(algorithm_name)
+    method, parsed = algorithm(algorithm_name), parse_scheme(scheme)
     try:
-        return method.quantize(weight, parse_scheme(scheme), context_for(layer, method, curvature, prefix))
+        return method.quantize(weight, parsed, context_for(layer, method, curvature, prefix))
     except NonFiniteError:
         raise NonFiniteError(f"the weight of {layer} holds NaN or infinite values; it can only be kept") from None
-    except AlgorithmError as error:
+    except (AlgorithmError, SchemeError) as error:
         raise AlgorithmError(f"{method.name} cannot round {layer} to {scheme}: {error}") from None
 
 

@@ -33,8 +33,8 @@ def quantize_in_sequence(
     inputs: Mapping[str, Callable[[torch.Tensor], torch.Tensor]],
     curvature: Mapping[str, Curvature],
     progress: Progress = silent,
-) -> tuple[dict[str, QuantizedTensor], list[str]]:
-    """Quantize the layers of ``assignments`` in the order in which they run; return them and notes on those kept.
+) -> tuple[dict[str, QuantizedTensor], dict[str, str]]:
+    """Quantize the layers of ``assignments`` in the order in which they run; return them and why others were kept.
 
     ``before`` holds what is quantized already, ``inputs`` the quantizers of layers' inputs, which take part.  Layers
     with the same input are one stage: ``data`` runs twice up to each.  Raises MissingResultError without data.
@@ -50,12 +50,12 @@ def quantize_in_sequence(
         )
     require_data(model, data, "quantizing layer by layer")
     found: dict[str, QuantizedTensor] = {}
-    notes: list[str] = []
+    left: dict[str, str] = {}
     order = stages(model, next(iter(data.batches(1))), tuple(assignments))
     reached = {name for stage in order for name in stage.layers}
     for name in assignments:
         if name not in reached:
-            notes.append(
+            left[name] = (
                 f"{assignments[name].algorithm} keeps no second moment of the inputs of {name}; it was kept as it is"
             )
     done = {name: parse_scheme(stored.scheme).decode(stored) for name, stored in before.items()}
@@ -66,10 +66,10 @@ def quantize_in_sequence(
             try:
                 found[name] = _quantized(name, model, assignments[name], curvature.get(name), moments)
             except (AlgorithmError, NonFiniteError) as error:
-                notes.append(f"{error}; it was kept in floating point")
+                left[name] = f"{error}; it was kept in floating point"
             else:
                 done[name] = parse_scheme(found[name].scheme).decode(found[name])
-    return found, notes
+    return found, left
 
 
 def _quantized(
