@@ -35,6 +35,26 @@ def test_every_profile_follows_the_published_schema():
     assert {way.rate for profile in profiles().values() for way in profile.accepts} <= rates
 
 
+def test_every_figure_was_checked_or_is_called_an_estimate():
+    for profile in profiles().values():
+        for device in profile.devices:
+            figures = {"bandwidth", *device.peaks}
+            assert set(device.estimated) <= figures and device.source
+            assert device.checked or set(device.estimated) == figures, device.name
+    a100, coral = hardware("nvidia-8.0").devices[0], hardware("edge-tpu").devices[0]
+    assert a100.checked and not a100.estimated
+    assert "datasheet" in coral.source and coral.estimated == ("bandwidth",)
+
+
+def test_an_estimate_on_estimated_figures_says_so():
+    amx, a100 = hardware("x86-amx"), hardware("nvidia-8.0")
+    for batch, figure in ((1, "bandwidth"), (1 << 16, "int8")):
+        found = estimate(BIG, "int8-channel", "int8-token", amx, batch=batch)
+        assert found is not None and f"the {figure} of Xeon" in found.how and "an estimate itself" in found.how
+    found = estimate(BIG, "int8-channel", "int8-token", a100)
+    assert found is not None and "itself" not in found.how
+
+
 @pytest.mark.parametrize(
     ("scheme", "inputs", "where", "reason"),
     [

@@ -26,12 +26,18 @@ DTYPE_RATES = {"float64": "fp32", "float32": "fp32", "float16": "fp16", "bfloat1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Device:
-    """An example: ``bandwidth`` in GB/s, ``peaks`` in 1e12 operations a second by arithmetic, dense."""
+    """An example: ``bandwidth`` in GB/s, ``peaks`` in 1e12 operations a second by arithmetic, dense.
+
+    ``checked`` says with what the figures were compared; ``estimated`` names those that were computed, or not found in
+    a document that can be read.
+    """
 
     name: str
     bandwidth: float
     peaks: Mapping[str, float]
     source: str
+    checked: str = ""
+    estimated: tuple[str, ...] = ()
     note: str = ""
 
 
@@ -55,7 +61,10 @@ class Hardware:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A roofline's microseconds; ``bound`` is ``memory`` or ``compute``; ``speedup`` over the layer as it is stored."""
+    """A roofline's microseconds; ``bound`` is ``memory`` or ``compute``; ``speedup`` over the layer as it is stored.
+
+    ``how`` names the arithmetic, and says so where the figure that bounds it is itself an estimate.
+    """
 
     microseconds: float
     bound: str
@@ -85,9 +94,13 @@ def hardware_from(document: Mapping[str, Any]) -> Hardware:
     return Hardware(
         name=document["name"], title=document["title"], kind=document["kind"], keeps=tuple(document["keeps"]),
         accepts=tuple(_acceptance(entry) for entry in document["accepts"]),
-        devices=tuple(Device(**entry) for entry in document["devices"]),
+        devices=tuple(_device(entry) for entry in document["devices"]),
         sources=tuple(document["sources"]), note=document.get("note", ""),
     )  # fmt: skip
+
+
+def _device(entry: Mapping[str, Any]) -> Device:
+    return Device(**{**entry, "estimated": tuple(entry.get("estimated", ()))})
 
 
 def _acceptance(entry: Mapping[str, Any]) -> Acceptance:
@@ -171,7 +184,10 @@ def _roofline(
     wide = 4 if rate == "fp32" else 2
     moved = layer_bits(layer, weights) / 8 + read * (1 if inputs else wide) + written * wide
     memory, compute = moved / device.bandwidth * 1e-3, operations / peak * 1e-6
-    return max(memory, compute), "memory" if memory >= compute else "compute", how
+    bound = "memory" if memory >= compute else "compute"
+    figure = "bandwidth" if bound == "memory" else rate if rate in device.peaks else "fp32"
+    doubt = f"; the {figure} of {device.name} is an estimate itself" if figure in device.estimated else ""
+    return max(memory, compute), bound, how + doubt
 
 
 def _work(layer: Layer, batch: int) -> tuple[float, float, float]:
