@@ -7,7 +7,7 @@ modules runs as always.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -54,6 +54,10 @@ class Recording:
     def nbytes(self) -> int:
         """Bytes of everything that is kept."""
         return _nbytes((self.output, list(self.kept.values())))
+
+    def nbytes_of(self, names: Iterable[str]) -> int:
+        """Bytes of what is kept of some modules."""
+        return _nbytes([self.kept[name] for name in names])
 
 
 class Resumable:

@@ -65,13 +65,12 @@ class Cells:
             self._room -= recording.nbytes
         outer = {name for layer in group for name in self.resumable.before_unit(recording, layer)}
         inner = {name for layer in group for name in self.resumable.before(recording, layer)} - outer
-        size = recording.nbytes
-        new = self.resumable.keep(batch, recording, outer)
-        size = recording.nbytes - size
+        new = self.resumable.keep(batch, recording, outer | inner)
+        size = recording.nbytes_of(new & outer)
         if size <= self._room:
             self._room -= size
-            new = set()
-        self._inside = new | self.resumable.keep(batch, recording, inner)
+            new -= outer
+        self._inside = new
         self._reached |= {layer for layer in group if self.resumable.reaches(recording, layer)}
         self._now = recording
         self._distance = Divergence(recording.output, batch, self.model.summary.output)
