@@ -1,6 +1,7 @@
 """Make the guide's pictures from the running application: ``python resources/guide/make_pictures.py``.
 
-Runs the headless demo on the bundled language model and draws the window with each panel in front, light and dark.
+Runs the headless demo on the bundled language model, fills in what the demo leaves out, and draws the window and each
+panel at two sizes, light and dark.  Takes some minutes; the figures in the pictures are those of this machine.
 """
 
 from __future__ import annotations
@@ -10,38 +11,54 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QWidget
+
+    from workbench.gui.window import Window
+    from workbench.storage.session import Session
 
 HERE = Path(__file__).parent / "pictures"
-PICTURES = {
-    "window": [],
-    "window-dark": ["--dark"],
-    "window-small": ["--size", "1280x720"],
-    "distributions": ["--front", "distributions"],
-    "sensitivity": ["--front", "sensitivity"],
-    "pareto": ["--front", "pareto"],
-    "accuracy": ["--front", "accuracy"],
-    "timing": ["--front", "timing"],
-    "channels": ["--front", "channels"],
-    "agreement": ["--front", "agreement"],
-    "error-budget": ["--front", "error_budget"],
-}
-"""Each picture's name and what the drawing is told."""
+SIZES = {"small": (1280, 720), "large": (1920, 1080)}
+COLOURS = 256
+"""Colours of a picture: text stays sharp, and files a fifth as large."""
+
+OTHER_BITS = (3.5, 5.5)
+MEASURED = ("int3-g64-asym", "int4-g64-asym", "int5-g64-asym")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scene:
+    """A session in which every panel has something to show, and what the session does not hold."""
+
+    session: Session
+    other: Session
+    quality: Any
+    samples: Any
+    ceilings: Any
+    after: Any
+    layer: str
 
 
 def main() -> None:
     """Read the command line, run the demo and draw."""
     parser = argparse.ArgumentParser(description="Make the guide's pictures.")
-    parser.add_argument("--session", help="a session to draw (default: run the demo)")
+    parser.add_argument("--session", help="the session of a demo run before (default: run the demo)")
     parser.add_argument("--out", default=str(HERE), help="where the pictures go")
     options = parser.parse_args()
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
-        session = options.session or demo(Path(scratch))
-        for name, extra in PICTURES.items():
-            draw(session, out / f"{name}.png", extra)
-            print(out / f"{name}.png")
+        scene = filled(options.session or demo(Path(scratch)))
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    for name, size in SIZES.items():
+        for dark in (False, True):
+            draw(scene, out, f"{name}{'-dark' if dark else ''}", size, dark)
 
 
 def demo(folder: Path) -> str:
@@ -50,11 +67,123 @@ def demo(folder: Path) -> str:
     return str(folder / "session.qwb")
 
 
-def draw(session: str, picture: Path, extra: list[str]) -> None:
-    """Draw the window offscreen."""
-    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
-    command = [sys.executable, "-m", "workbench.gui.screenshot", session, str(picture), *extra]
-    subprocess.run(command, env=environment, check=True, stderr=subprocess.DEVNULL)
+def filled(path: str) -> Scene:
+    """Compute what the demo leaves out: other plans, a measured table, an error budget, a sweep, a judgement."""
+    from workbench.gui.desk import Desk, NoJobs
+    from workbench.gui.screenshot import worst_layer
+    from workbench.runtime import audits, before_after, calibration_data, rooflines, tasks
+    from workbench.runtime.error_budgets import error_budget
+    from workbench.runtime.timings import with_timings
+    from workbench.runtime.workspace import Workspace
+    from workbench.storage.session import Session
+
+    first = Session.load(path)
+    model = tasks.reopen(first.model)
+    session = first
+    for bits in OTHER_BITS:
+        plan = tasks.search(session, bits_per_weight=bits)
+        run = tasks.evaluate(replace(session, plan=plan), model=model, samples=64)
+        session = replace(session, evaluations=(*session.evaluations, run), plans={**session.plans, plan.name: plan})
+        other = replace(session, plan=plan)
+    session = tasks.sensitivity(session, "weight_error", model=model)
+    session = tasks.sensitivity(session, "measured_kl", model=model, schemes=MEASURED, samples=8)
+    session = replace(session, error_budget=error_budget(session, model=model, samples=4))
+    swept = rooflines.sweep_batches(session)
+    session = replace(session, timings=with_timings(session.timings, swept))
+    desk = Desk(Workspace(), NoJobs())
+    desk.workspace.open(session, None)
+    layer = worst_layer(desk)
+    return Scene(
+        session=session, other=other, quality=audits.calibration_quality(session, model=model),
+        samples=calibration_data.sample_page(session, model=model), ceilings=rooflines.measure_ceilings(),
+        after=before_after.before_after(session, layer, model=model), layer=layer,
+    )  # fmt: skip
+
+
+def draw(scene: Scene, out: Path, name: str, size: tuple[int, int], dark: bool) -> None:
+    """Draw the window and every panel of one size in one palette."""
+    from workbench.gui.panels import PANELS
+
+    with shown(scene, size, dark) as (window, settle):
+        keep(window, out / f"window-{name}.png")
+        for spec in PANELS:
+            window.show_panel(spec.id)
+            settle()
+            for part, show in views(window.panels[spec.id], scene).items():
+                show()
+                settle()
+                title = spec.id.replace("_", "-") + (f"-{part}" if part else "")
+                keep(window.panels[spec.id], out / f"{title}-{name}.png")
+
+
+def views(panel: Any, scene: Scene) -> dict[str, Callable[[], object]]:
+    """Return what is drawn of a panel, by a suffix for the file's name; nothing is computed here."""
+    kind = type(panel).__name__
+    if kind == "CalibrationDataPanel":
+        panel.samples.show_page(scene.samples)
+        panel.show_quality(scene.quality)
+        return _tabs(panel.tabs, "samples", "saturation", "coverage", "tensors")
+    if kind == "TimingPanel":
+        panel.roof.show_measured(scene.ceilings)
+        return _tabs(panel.tabs, "", "batches", "roofline", "precision")
+    if kind == "AccuracyPanel":
+        return _tabs(panel.tabs, "", "changed")
+    if kind == "ComparePanel":
+        panel.show_other(scene.other, "five-bits.qwb")
+    if kind == "DistributionsPanel":
+        return {"": lambda: None, "after": lambda: panel.show_after(scene.after)}
+    return {"": lambda: None}
+
+
+def _tabs(tabs: Any, *names: str) -> dict[str, Callable[[], object]]:
+    return {name: lambda place=place: tabs.setCurrentIndex(place) for place, name in enumerate(names)}
+
+
+@contextmanager
+def shown(scene: Scene, size: tuple[int, int], dark: bool) -> Iterator[tuple[Window, Callable[[], None]]]:
+    """Show the scene in a window; yields it and what lets it draw."""
+    from workbench.gui import theme
+    from workbench.gui.app import application
+    from workbench.gui.desk import Desk, NoJobs
+    from workbench.gui.window import Window
+    from workbench.runtime.workspace import Workspace
+
+    app = application()
+    colours = theme.DARK if dark else theme.LIGHT
+    theme.apply(app, colours)
+    desk = Desk(Workspace(), NoJobs())
+    window = Window(desk, colours, keep_layout=False)
+
+    def settle() -> None:
+        for _ in range(20):
+            app.processEvents()
+        while not window.is_drawn:
+            app.processEvents()
+
+    try:
+        window.resize(*size)
+        window.show()
+        desk.workspace.open(scene.session, None)
+        desk.workspace.select((scene.layer,))
+        settle()
+        yield window, settle
+    finally:
+        window.dispose()
+        app.processEvents()
+
+
+def keep(widget: QWidget, path: Path) -> None:
+    """Write a picture with few colours, as small as it gets."""
+    from PIL import Image
+    from PySide6.QtGui import QImage
+
+    image = widget.grab().toImage().convertToFormat(QImage.Format.Format_RGB888)
+    packed = bytes(image.constBits())
+    size = image.width(), image.height()
+    made = Image.frombytes("RGB", size, packed, "raw", "RGB", image.bytesPerLine())
+    few = made.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
+    print(path)
 
 
 if __name__ == "__main__":
