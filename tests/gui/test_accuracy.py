@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.models.evaluation import Evaluation
+from workbench.models.evaluation import Changed, Evaluation
 from workbench.storage.session import Session
 
 
@@ -64,5 +64,33 @@ def test_other_samples_are_refused(live: Callable[..., None]) -> None:
         assert "evaluate both on the same data" in person.desk.messages[-1].text
         for box in tuple(person.window._errors):
             await person.act(box.close)
+
+    live(story)
+
+
+def test_what_changed_most_is_listed(live: Callable[..., None]) -> None:
+    session = _paired()
+    changed = tuple(
+        Changed(sample=n, position=n - 1, kl=0.1 * n, flipped=n == 2, context=f"line\n{'word ' * 40}end {n}",
+                baseline=f"a{n}", quantized=f"b{n}", actual="")
+        for n in range(4)
+    )  # fmt: skip
+    session = replace(session, evaluations=(session.evaluations[0], replace(session.evaluations[1], changed=changed)))
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await person.act(lambda: person.window.show_panel("accuracy"))
+        panel = person.window.panels["accuracy"]
+        await person.act(lambda: panel.tabs.setCurrentIndex(1))
+        view = panel.changed
+        assert [one.kl for one in view.table.records.records] == sorted((one.kl for one in changed), reverse=True)
+        assert view.figure.text() == "the 4 most changed, 1 flip among them"
+        texts = [column.text(changed[0]) for column in view.table.records.columns]
+        assert texts[6] == "" and texts[7].startswith("…") and texts[7].endswith("end 0") and "\n" not in texts[7]
+        await person.press(Qt.Key.Key_Space, view.flips)
+        assert [one.sample for one in view.table.records.records] == [2]
+        person.picture("flips")
+        await person.press(Qt.Key.Key_Down, view.run)
+        assert not view.table.records.records and "evaluate again" in view.figure.text()
 
     live(story)

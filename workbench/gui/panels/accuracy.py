@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QSplitter, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from workbench.gui import quantities
+from workbench.gui.changed_view import ChangedView
 from workbench.gui.desk import Desk
 from workbench.gui.paired_line import PairedLine
 from workbench.gui.panels.panel import Panel
@@ -58,7 +59,7 @@ FIELDS = (
 
 
 class AccuracyPanel(Panel):
-    """Small multiples above, the table below, at the bottom two plans against each other."""
+    """Metrics (small multiples, the table, two plans side by side), and the tokens or samples that changed most."""
 
     def __init__(self, desk: Desk, colours: Colours) -> None:
         super().__init__(desk, colours)
@@ -74,9 +75,18 @@ class AccuracyPanel(Panel):
         splitter.setSizes([300, 200])
         splitter.setChildrenCollapsible(False)
         self.pair = PairedLine(desk)
-        layout = self.column()
-        layout.addWidget(splitter, 1)
-        layout.addWidget(self.pair)
+        figures = QWidget()
+        column = QVBoxLayout(figures)
+        column.setContentsMargins(0, 4, 0, 0)
+        column.addWidget(splitter, 1)
+        column.addWidget(self.pair)
+        self.changed = ChangedView()
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.setAccessibleName("Views of the accuracy")
+        self.tabs.addTab(figures, "Metrics")
+        self.tabs.addTab(self.changed, "What changed")
+        self.column().addWidget(self.tabs)
         self.setFocusProxy(self.table)
 
     def redraw(self, old: State, new: State) -> None:
@@ -92,6 +102,7 @@ class AccuracyPanel(Panel):
         ]
         self.table.show_records(rows)
         self.pair.show_runs(runs)
+        self.changed.show_runs(runs)
         self._show_plots(runs)
 
     def recolour(self, colours: Colours) -> None:
