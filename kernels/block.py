@@ -9,7 +9,8 @@ which reads the token's place from the device and can be replayed for the next o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import torch
@@ -20,7 +21,7 @@ from .decode_attention import Cache
 from .errors import ArgumentError, BackendUnavailable
 from .launch import CudaOp, Executor, Problem, drawn, nbytes
 from .norm_quantize import Rows
-from .projections import Projection, quantized
+from .projections import Projection, quantized, stacked
 from .workspace import Workspace
 
 Turns = tuple[torch.Tensor, torch.Tensor]
@@ -39,30 +40,39 @@ class Projections:
     up: Projection
     down: Projection
 
-    def all(self) -> tuple[Projection, ...]:
-        """Return them in order."""
-        return tuple(getattr(self, field.name) for field in fields(self))
+
+Stage = tuple[tuple[Projection, tuple[int, ...]], ...]
+"""Projections of one input, each with the sizes into which its output is cut."""
+
+
+def _stage(*parts: Projection) -> Stage:
+    one = stacked(parts)
+    return tuple((part, (part.rows,)) for part in parts) if one is None else ((one, tuple(p.rows for p in parts)),)
 
 
 class Block:
     """A block with its cache.
 
-    ``norms`` are the float16 weights ``[hidden]`` before attention and before the MLP; ``turns`` cosine and sine,
-    float32 ``[tokens, D / 2]``.  Raises ArgumentError where the parts do not fit each other.
+    Projections of one input and one kind are stacked into one.  ``norms`` are the float16 weights ``[hidden]`` before
+    attention and before the MLP; ``turns`` cosine and sine, float32 ``[tokens, D / 2]``.  Raises ArgumentError where
+    the parts do not fit each other.
     """
 
     def __init__(
         self, projections: Projections, norms: tuple[torch.Tensor, torch.Tensor], cache: Cache, turns: Turns, *,
         on: Executor, epsilon: float = 1e-5,
     ) -> None:  # fmt: skip
-        self.projections, self.norms, self.cache, self.turns = projections, norms, cache, turns
+        self.norms, self.cache, self.turns = norms, cache, turns
         self.workspace = Workspace(on)
         self.epsilon = epsilon
         self.hidden = projections.query.columns
-        self._check(on)
+        self._check(projections, on)
+        self._attention = _stage(projections.query, projections.key, projections.value)
+        self._mlp = _stage(projections.gate, projections.up)
+        self._output, self._down = projections.output, projections.down
 
-    def _check(self, on: Executor) -> None:
-        p, (_, groups, size) = self.projections, self.cache.keys.shape
+    def _check(self, p: Projections, on: Executor) -> None:
+        _, groups, size = self.cache.keys.shape
         for norm in self.norms:
             check_tensor("norm", norm, on, (torch.float16,), (self.hidden,))
         wanted = {
@@ -83,33 +93,34 @@ class Block:
         ``length``, int32 ``[1]`` on the device, counts the tokens with this one.  The result is overwritten by the next
         step.  Raises ArgumentError, BackendUnavailable, DeviceFault.
         """
-        on, p = self.workspace, self.projections
+        on = self.workspace
         on.rewind()
         check_tensor("x", x, on, (torch.float16,), (1, self.hidden))
-        forms, _ = self._normalized(x, self.norms[0], (p.query, p.key, p.value), None)
-        query, key, value = (q.apply(forms[q.codes], on=on) for q in (p.query, p.key, p.value))
+        (query, key, value), _ = self._projected(x, self.norms[0], self._attention, None)
         size = self.cache.keys.shape[2]
         turned = cache_append.append(
             query.view(-1, size), key.view(-1, size), value.view(-1, size), self.turns, length, self.cache, on=on
         )
         attended = decode_attention.attend(turned, self.cache, length, on=on).view(1, -1)
-        delta = p.output.apply(_form(attended, p.output.codes, on), on=on)
-        forms, h = self._normalized(x, self.norms[1], (p.gate, p.up), delta)
-        gate, up = (q.apply(forms[q.codes], on=on) for q in (p.gate, p.up))
-        down = p.down.apply(gate_quantize.gate_quantize(gate, up, p.down.codes, on=on), on=on)
+        delta = self._output.apply(_form(attended, self._output.codes, on), on=on)
+        (gate, up), h = self._projected(x, self.norms[1], self._mlp, delta)
+        rows = gate_quantize.gate_quantize(gate.view(1, -1), up.view(1, -1), self._down.codes, on=on)
+        down = self._down.apply(rows, on=on)
         return torch.add(h, down, out=on.empty((1, self.hidden), torch.float16))
 
-    def _normalized(
-        self, x: torch.Tensor, weight: torch.Tensor, users: Iterable[Projection], delta: torch.Tensor | None
-    ) -> tuple[dict[torch.dtype | None, Rows], torch.Tensor]:
-        """Return the normalized rows in each form that ``users`` want, and the residual stream."""
-        made: dict[torch.dtype | None, Rows] = {}
-        for codes in dict.fromkeys(user.codes for user in users):
-            made[codes], x = norm_quantize.norm_quantize(
-                x, weight, codes, self.epsilon, delta=delta, on=self.workspace
-            )
+    def _projected(
+        self, x: torch.Tensor, weight: torch.Tensor, stage: Stage, delta: torch.Tensor | None
+    ) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """Return the outputs of a stage, which normalizes in each form that it wants, and the residual stream."""
+        on, forms = self.workspace, dict[torch.dtype | None, Rows]()
+        for codes in dict.fromkeys(projection.codes for projection, _ in stage):
+            forms[codes], x = norm_quantize.norm_quantize(x, weight, codes, self.epsilon, delta=delta, on=on)
             delta = None
-        return made, x
+        outputs: list[torch.Tensor] = []
+        for projection, rows in stage:
+            made = projection.apply(forms[projection.codes], on=on)[0]
+            outputs += [made[end - count : end] for end, count in zip(itertools.accumulate(rows), rows, strict=True)]
+        return outputs, x
 
     def record(self, x: torch.Tensor, length: torch.Tensor) -> Callable[[], torch.Tensor]:
         """Return a function that replays a step on what ``x`` and ``length`` then hold.
@@ -136,7 +147,8 @@ class Block:
 
     def nbytes(self) -> int:
         """Return the bytes of weights and cache, which a step reads."""
-        return sum(p.nbytes() for p in self.projections.all()) + nbytes(*self.norms, *self.cache.tensors())
+        used = [projection for projection, _ in (*self._attention, *self._mlp)] + [self._output, self._down]
+        return sum(p.nbytes() for p in used) + nbytes(*self.norms, *self.cache.tensors())
 
 
 def _form(x: torch.Tensor, codes: torch.dtype | None, on: Executor) -> Rows:
@@ -222,7 +234,7 @@ def prepare(on: Executor, seed: int, *, tokens: int, hidden: int, **shape: objec
     block, plain = drawn_block(on, seed, tokens=tokens, hidden=hidden, **shape)  # type: ignore[arg-type]
     x = drawn(on, seed + 30, 1, hidden, dtype=torch.float16)
     length = torch.full((1,), tokens, dtype=torch.int32, device=on.device)
-    operations = 2 * sum(p.rows * p.columns for p in block.projections.all())
+    operations = 2 * sum(weight.numel() for weight in plain.weights.values())
     return Problem(
         launch=lambda: (block.step(x, length),), reference=lambda: (plain.step(x, tokens - 1, block.cache)[0],),
         read=block.nbytes(), written=nbytes(x), operations=operations,

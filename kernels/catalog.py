@@ -55,8 +55,8 @@ def candidates(scheme: str) -> tuple[Op, ...]:
 
 CUDA_OPS: tuple[CudaOp, ...] = (
     statistics.OP, *group_quantize.OPS, *fp4_blocks.OPS, *gguf_blocks.OPS, *k_quants.OPS, w4a16.OP,
-    gemm8.INT8_OP, gemm8.FP8_OP, gemm8.WGMMA_OP, decode_attention.OP, norm_quantize.OP, norm_quantize.PLAIN_OP,
-    *gate_quantize.OPS, cache_append.OP, block.OP,
+    gemm8.INT8_OP, gemm8.FP8_OP, *gemm8.WGMMA_OPS, *gemm8.GEMV_OPS, decode_attention.OP, norm_quantize.OP,
+    norm_quantize.PLAIN_OP, *gate_quantize.OPS, cache_append.OP, block.OP,
 )  # fmt: skip
 
 SOURCES: tuple[CudaSource, ...] = tuple(dict.fromkeys(op.source for op in CUDA_OPS))

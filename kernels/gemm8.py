@@ -27,7 +27,25 @@ INT8 = CudaSource(file="gemm_int8.cu", entries=_entries("gemm_int8"))
 FP8 = CudaSource(
     file="gemm_fp8.cu", entries=_entries("gemm_fp8"), architectures=("sm_89", "sm_90", "sm_100", "sm_120")
 )
-WGMMA = CudaSource(file="gemm_fp8_wgmma.cu", entries=("gemm_fp8_wgmma_bf16",), architectures=("sm_90a",))
+FEW = (1, 4, 8)
+"""Rows of activations that the kernels without tensor cores are made for."""
+GEMV_OUTPUTS = 8
+
+
+def _few_entries(code: str) -> tuple[str, ...]:
+    return tuple(f"gemv_{code}_{rows}_{FLOATS[dtype]}" for rows in FEW for dtype in OUTPUTS)
+
+
+GEMV = {
+    torch.int8: CudaSource(file="gemv_int8.cu", entries=_few_entries("int8")),
+    torch.float8_e4m3fn: CudaSource(
+        file="gemv_fp8.cu", entries=_few_entries("e4m3"), architectures=FP8.architectures
+    ),
+}
+WGMMA = {
+    dtype: CudaSource(file=f"gemm_{name}_wgmma.cu", entries=(f"gemm_{name}_wgmma_bf16",), architectures=("sm_90a",))
+    for dtype, name in ((torch.int8, "int8"), (torch.float8_e4m3fn, "fp8"))
+}
 WGMMA_SIDE, WGMMA_STAGES = 128, 4
 _KINDS = {torch.int8: (INT8, "gemm_int8"), torch.float8_e4m3fn: (FP8, "gemm_fp8")}
 
@@ -46,20 +64,26 @@ def check_operands(
 
 def gemm(
     a: torch.Tensor, b: torch.Tensor, left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None = None, *,
-    out: torch.dtype = torch.float16, side: int | None = None, on: Executor,
+    out: torch.dtype = torch.float16, kernel: str | None = None, on: Executor,
 ) -> torch.Tensor:  # fmt: skip
     """Return the product ``[M, N]`` of ``a`` ``[M, K]`` and ``b`` ``[N, K]``, both int8 or both float8_e4m3fn.
 
-    ``left`` ``[M]``, ``right`` and ``bias`` ``[N]`` are float32; ``side`` overrides the choice of
-    tile.  Raises ArgumentError.
+    ``left`` ``[M]``, ``right`` and ``bias`` ``[N]`` are float32; ``kernel`` (``few`` for up to 8 rows, ``tile64``,
+    ``tile128``) overrides the choice.  Raises ArgumentError.
     """
     m, n, k = check_operands(a, b, left, right, bias, on)
     check_choice("out", out, OUTPUTS)
-    blocks = ceil_div(m, 128) * ceil_div(n, 128)
-    tile = side if side is not None else SIDES[blocks >= on.processors]
-    check_choice("side", tile, SIDES)
+    name = chosen(m, n, on.processors) if kernel is None else kernel
+    check_choice("kernel", name, kernels(m))
     source, prefix = _KINDS[a.dtype]
     made = on.empty((m, n), out)
+    if name == "few":
+        rows = next(rows for rows in FEW if m <= rows)
+        entry = f"gemv_{'int8' if a.dtype == torch.int8 else 'e4m3'}_{rows}_{FLOATS[out]}"
+        on.run(GEMV[a.dtype], Launch(entry=entry, grid=(ceil_div(n, GEMV_OUTPUTS), 1, 1), block=128, arguments=(
+            a, b, left, right, bias, made, Int(m), Int(n), Int(k))))  # fmt: skip
+        return made
+    tile = int(name[4:])
     on.run(source, Launch(
         entry=f"{prefix}_{tile}_{FLOATS[out]}", grid=(ceil_div(n, tile), ceil_div(m, tile), 1), block=2 * tile,
         shared=STAGES * 2 * tile * 64, arguments=(a, b, left, right, bias, made, Int(m), Int(n), Int(k)),
@@ -67,17 +91,30 @@ def gemm(
     return made
 
 
+def kernels(m: int) -> tuple[str, ...]:
+    """Return the kernels that take ``m`` rows of activations."""
+    tiles = tuple(f"tile{side}" for side in SIDES)
+    return ("few", *tiles) if m <= FEW[-1] else tiles
+
+
+def chosen(m: int, n: int, processors: int) -> str:
+    """Return the kernel where none was measured."""
+    if m <= FEW[-1]:
+        return "few"
+    return f"tile{SIDES[ceil_div(m, 128) * ceil_div(n, 128) >= processors]}"
+
+
 def gemm_wgmma(
     a: torch.Tensor, b: torch.Tensor, left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None = None, *,
     on: Executor,
 ) -> torch.Tensor:  # fmt: skip
-    """Return the same in bfloat16 for FP8 operands through Hopper's own instructions (sm_90a); K a multiple of 128."""
+    """Return the same in bfloat16 through Hopper's own instructions (sm_90a); K a multiple of 128."""
     m, n, k = check_operands(a, b, left, right, bias, on)
-    check_choice("the dtype of a", a.dtype, (torch.float8_e4m3fn,))
     check_multiple("K, the columns of a,", k, 128)
     made = on.empty((m, n), torch.bfloat16)
-    on.run(WGMMA, Launch(
-        entry=WGMMA.entries[0], grid=(ceil_div(n, WGMMA_SIDE), ceil_div(m, WGMMA_SIDE), 1), block=256,
+    source = WGMMA[a.dtype]
+    on.run(source, Launch(
+        entry=source.entries[0], grid=(ceil_div(n, WGMMA_SIDE), ceil_div(m, WGMMA_SIDE), 1), block=256,
         shared=WGMMA_STAGES * 2 * WGMMA_SIDE * 128,
         arguments=(a, b, left, right, bias, made, Int(m), Int(n), Int(k)),
     ))  # fmt: skip
@@ -94,7 +131,7 @@ def reference(
 
 def prepare(
     on: Executor, seed: int, *, m: int, n: int, k: int, dtype: torch.dtype, out: torch.dtype = torch.float16,
-    bias: bool = False, side: int | None = None, wgmma: bool = False,
+    bias: bool = False, kernel: str | None = None, wgmma: bool = False,
 ) -> Problem:  # fmt: skip
     """Draw operands over the whole range of their codes."""
     if dtype == torch.int8:
@@ -105,7 +142,7 @@ def prepare(
     added = drawn(on, seed + 4, n) if bias else None
     launch = (
         functools.partial(gemm_wgmma, a, b, left, right, added, on=on) if wgmma
-        else functools.partial(gemm, a, b, left, right, added, out=out, side=side, on=on)
+        else functools.partial(gemm, a, b, left, right, added, out=out, kernel=kernel, on=on)
     )  # fmt: skip
     return Problem(
         launch=lambda: (launch(),), reference=lambda: (reference(a, b, left, right, added),),
@@ -122,13 +159,13 @@ def _baselines(
 def _op(name: str, source: CudaSource, dtype: torch.dtype, note: str) -> CudaOp:
     return CudaOp(
         name=name, note=note, source=source, tolerance=4e-3, prepare=prepare, baselines=_baselines,
-        tunables=lambda processors, **shape: tuple({"side": side} for side in SIDES),
+        tunables=lambda processors, **shape: tuple({"kernel": name} for name in kernels(shape["m"])),
         variants=(
-            {"m": 1, "n": 1, "k": 16, "dtype": dtype, "side": 64},
-            {"m": 33, "n": 70, "k": 208, "dtype": dtype, "side": 64, "bias": True},
-            {"m": 64, "n": 65, "k": 448, "dtype": dtype, "side": 64, "out": torch.bfloat16},
-            {"m": 100, "n": 131, "k": 336, "dtype": dtype, "side": 128, "bias": True, "out": torch.bfloat16},
-            {"m": 130, "n": 40, "k": 64, "dtype": dtype, "side": 128},
+            {"m": 1, "n": 1, "k": 16, "dtype": dtype, "kernel": "tile64"},
+            {"m": 33, "n": 70, "k": 208, "dtype": dtype, "kernel": "tile64", "bias": True},
+            {"m": 64, "n": 65, "k": 448, "dtype": dtype, "kernel": "tile64", "out": torch.bfloat16},
+            {"m": 100, "n": 131, "k": 336, "dtype": dtype, "kernel": "tile128", "bias": True, "out": torch.bfloat16},
+            {"m": 130, "n": 40, "k": 64, "dtype": dtype, "kernel": "tile128"},
         ),
         sizes=tuple(
             {"m": m, "n": 8192, "k": 8192, "dtype": dtype, "out": torch.bfloat16}
@@ -137,12 +174,29 @@ def _op(name: str, source: CudaSource, dtype: torch.dtype, note: str) -> CudaOp:
     )  # fmt: skip
 
 
+def _few_op(dtype: torch.dtype, name: str) -> CudaOp:
+    return CudaOp(
+        name=f"w8a8 {name} gemv", source=GEMV[dtype], tolerance=4e-3, prepare=prepare, baselines=_baselines,
+        note=f"{name} x {name} for up to 8 rows of activations, scales per token and channel, bias",
+        variants=(
+            {"m": 1, "n": 1, "k": 16, "dtype": dtype}, {"m": 3, "n": 21, "k": 528, "dtype": dtype, "bias": True},
+            {"m": 8, "n": 16, "k": 1552, "dtype": dtype, "out": torch.bfloat16},
+            {"m": 5, "n": 70, "k": 64, "dtype": dtype, "bias": True, "out": torch.bfloat16},
+        ),
+        sizes=tuple({"m": m, "n": 8192, "k": 8192, "dtype": dtype, "kernel": "few"} for m in (1, 4, 8)),
+    )  # fmt: skip
+
+
+GEMV_OPS = (_few_op(torch.int8, "int8"), _few_op(torch.float8_e4m3fn, "fp8"))
 INT8_OP = _op("w8a8 int8 gemm", INT8, torch.int8, "INT8 x INT8, 32-bit sums, scales per token and channel, bias")
 FP8_OP = _op("fp8 gemm", FP8, torch.float8_e4m3fn, "E4M3 x E4M3 by mma.sync, scales per token and channel, bias")
-WGMMA_OP = CudaOp(
-    name="fp8 gemm wgmma", note="E4M3 x E4M3 by wgmma, Hopper only", source=WGMMA, tolerance=1e-2, prepare=prepare,
-    variants=(), baselines=_baselines,
-    sizes=tuple(
-        {"m": m, "n": 8192, "k": 8192, "dtype": torch.float8_e4m3fn, "wgmma": True} for m in (1, 128, 1000, 8192)
-    ),
-)  # fmt: skip
+def _wgmma_op(name: str, dtype: torch.dtype, tolerance: float) -> CudaOp:
+    return CudaOp(
+        name=f"{name} gemm wgmma", note=f"{name} x {name} by wgmma, Hopper only", source=WGMMA[dtype],
+        tolerance=tolerance, prepare=prepare, variants=(), baselines=_baselines,
+        sizes=tuple({"m": m, "n": 8192, "k": 8192, "dtype": dtype, "wgmma": True} for m in (1, 128, 1000, 4096, 8192)),
+    )  # fmt: skip
+
+
+WGMMA_OPS = (_wgmma_op("w8a8 int8", torch.int8, 4e-3), _wgmma_op("fp8", torch.float8_e4m3fn, 1e-2))
+"""Not modelled by the emulator of the tests: compiled only, until they have run on a device."""

@@ -1,21 +1,11 @@
-// The FP8 product of gemm_fp8.cu through Hopper's asynchronous tensor-core instruction (wgmma, sm_90a only).
-//
-// A block computes 128 x 128 outputs with two warpgroups of 64 rows each; 128 bytes of K at a time in a ring of four stages,
-// filled by cp.async in the 128-byte swizzle that wgmma reads.  Sums of 128 products are added to float registers of their
-// own, because the tensor core keeps fewer bits than float.  The CPU shim does not model wgmma: compiled, not run, without a GPU.
-#include "portable.cuh"
+// The FP8 product of gemm_fp8.cu through wgmma: see gemm8_wgmma.cuh.  Sums of 128 products are added to float registers of their
+// own, because the tensor core keeps fewer bits than float.
+#include "gemm8_wgmma.cuh"
 
 namespace qw {
 
-constexpr int SIDE = 128, K_BYTES = 128, STAGES = 4, TILE_BYTES = SIDE * K_BYTES, THREADS = 256;
-
-// A K-major tile in shared memory: address in units of 16 bytes, 1024 bytes from one group of 8 rows to the next, 128-byte swizzle.
-QW_INLINE uint64_t descriptor(uint32_t address) {
-    return uint64_t((address & 0x3ffff) >> 4) | uint64_t(1) << 16 | uint64_t(1024 >> 4) << 32 | uint64_t(1) << 62;
-}
-
 // d (64 x 128) = a (64 x 32) * b (32 x 128), added to d unless `fresh`.
-QW_INLINE void multiply_async(float (&d)[64], uint64_t a, uint64_t b, bool fresh) {
+QW_INLINE void multiply_async(float (&d)[SUMS], uint64_t a, uint64_t b, bool fresh) {
     asm volatile(
         "{\n.reg .pred add;\nsetp.eq.b32 add, %66, 0;\n"
         "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 {"
@@ -35,58 +25,22 @@ QW_INLINE void multiply_async(float (&d)[64], uint64_t a, uint64_t b, bool fresh
         : "l"(a), "l"(b), "r"(int(fresh)));
 }
 
-QW_INLINE void fetch_tile(unsigned char* tile, const uint8_t* from, int first, int rows, int columns, int k) {
-#pragma unroll
-    for (int i = threadIdx.x; i < SIDE * 8; i += THREADS) {
-        const int row = i / 8, at = i % 8;
-        const bool valid = first + row < rows;
-        const long long offset = (long long)(valid ? first + row : 0) * columns + k + at * 16;
-        copy_async(tile + row * K_BYTES + ((at ^ (row & 7)) << 4), from + offset, valid);
-    }
-}
+struct HopperE4M3 {
+    float sum[SUMS] = {};
 
-QW_INLINE void multiply_stage(float (&sum)[64], const unsigned char* stage) {
-    const uint32_t a = shared_address(stage) + threadIdx.x / 128 * 64 * K_BYTES, b = shared_address(stage + TILE_BYTES);
-    float product[64];
-    asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory");
+    QW_INLINE void add(const unsigned char* stage, bool) {
+        const uint32_t a = shared_address(stage) + threadIdx.x / 128 * 64 * K_BYTES, b = shared_address(stage + TILE_BYTES);
+        float product[SUMS];
+        fence_registers();
 #pragma unroll
-    for (int s = 0; s < 4; ++s) multiply_async(product, descriptor(a + 32 * s), descriptor(b + 32 * s), s == 0);
-    asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n" ::: "memory");
+        for (int s = 0; s < 4; ++s) multiply_async(product, descriptor(a + 32 * s), descriptor(b + 32 * s), s == 0);
+        commit_products();
+        wait_products();
 #pragma unroll
-    for (int i = 0; i < 64; ++i) sum[i] += product[i];
-}
+        for (int i = 0; i < SUMS; ++i) sum[i] += product[i];
+    }
+};
 
 }  // namespace qw
 
-QW_KERNEL(256) gemm_fp8_wgmma_bf16(const uint8_t* a, const uint8_t* b, const float* left, const float* right,
-                                   const float* bias, __nv_bfloat16* out, int m, int n, int k) {
-    using namespace qw;
-    QW_DYNAMIC_SHARED(shared);
-    const int m0 = blockIdx.y * SIDE, n0 = blockIdx.x * SIDE, steps = k / K_BYTES;
-    auto fetch = [&](int t) {
-        unsigned char* stage = shared + t % STAGES * 2 * TILE_BYTES;
-        fetch_tile(stage, a, m0, m, k, t * K_BYTES);
-        fetch_tile(stage + TILE_BYTES, b, n0, n, k, t * K_BYTES);
-    };
-    float sum[64] = {};
-    for (int t = 0; t < STAGES - 1; ++t) {
-        if (t < steps) fetch(t);
-        commit_copies();
-    }
-    for (int t = 0; t < steps; ++t) {
-        wait_copies<STAGES - 2>();
-        asm volatile("fence.proxy.async.shared::cta;\n" ::: "memory");
-        __syncthreads();
-        if (t + STAGES - 1 < steps) fetch(t + STAGES - 1);
-        commit_copies();
-        multiply_stage(sum, shared + t % STAGES * 2 * TILE_BYTES);
-    }
-    const int first = m0 + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
-#pragma unroll
-    for (int i = 0; i < 64; ++i) {
-        const int row = first + i / 2 % 2 * 8, column = n0 + i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2;
-        if (row >= m || column >= n) continue;
-        const float value = sum[i] * left[row] * right[column];
-        out[(long long)row * n + column] = __float2bfloat16_rn(bias ? value + bias[column] : value);
-    }
-}
+QW_HOPPER(gemm_fp8_wgmma_bf16, qw::HopperE4M3)

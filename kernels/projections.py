@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -141,6 +142,25 @@ def _plain(x: Rows, columns: int, on: Executor) -> torch.Tensor:
         raise ArgumentError(f"this projection takes plain float16 activations; got {x.values.dtype} codes")
     check_tensor("x", x.values, on, (torch.float16,), (None, columns))
     return x.values
+
+
+def stacked(parts: Sequence[Projection]) -> Projection | None:
+    """Return one projection with the outputs of all parts, one after another, so that one launch serves all.
+
+    None where the parts are of different kinds, or where their outputs would not begin at multiples of 16 bytes.
+    """
+    if any(part.rows % 8 for part in parts):
+        return None
+    plain = [part.weight for part in parts if isinstance(part, Plain)]
+    if len(plain) == len(parts):
+        return Plain(torch.cat(plain))
+    eight = [part for part in parts if isinstance(part, EightBit)]
+    if len(eight) == len(parts) and len({part.codes for part in eight}) == 1:
+        weights = torch.cat([part.weight.view(torch.uint8) for part in eight]).view(eight[0].weight.dtype)
+        return EightBit(weights, torch.cat([part.scales for part in eight]))
+    four = [part.weights for part in parts if isinstance(part, FourBit)]
+    joined = w4a16.stacked(four) if len(four) == len(parts) else None
+    return None if joined is None else FourBit(joined)
 
 
 KINDS = ("plain", "w4a16", "int8", "fp8")

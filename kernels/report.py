@@ -106,6 +106,7 @@ TARGETS = (
     *(Target(op="w4a16 linear", what="FP16 x", wanted=wanted, rate=over("torch fp16"), fits=_at(m=m))
       for m, wanted in ((1, 2.5), (16, 1.8), (128, 1.1))),
     Target(op="w8a8 int8 gemm", what="BF16 x", wanted=1.2, rate=over("torch bf16"), fits=_at(m=8192)),
+    Target(op="w8a8 int8 gemm wgmma", what="of _int_mm", wanted=1.0, rate=over("torch._int_mm"), fits=_at(m=8192)),
     *(Target(op=op, what="_scaled_mm x", wanted=0.7, rate=over("torch._scaled_mm"), fits=_at(m=8192))
       for op in ("fp8 gemm", "fp8 gemm wgmma")),
     Target(op="transformer block", what="BF16 block x", wanted=2.5, rate=over("torch bf16 block"),

@@ -27,7 +27,7 @@ struct Weights {
     const uint32_t* words;
     const __half* scales;  // [K / group, N]
     const __half* zeros;   // [K / group, N], the zero point minus 8; null if all are 8
-    int rows, columns, group;  // N, K, a power of two
+    int rows, columns, group;  // N, K; the group is a power of two
 };
 
 // Where sums go: with several parts of K to part[split][M][N], to be added; else, with the bias, to out[M][wanted].
@@ -114,10 +114,10 @@ template <bool ZEROS, int WARPS> struct FewRows {
 #pragma unroll
         for (int s = 0; s < STEPS; ++s) {
             const int at = k + 16 * s;
-            if (ZEROS && at % w.group == 0) begin_group(at);
+            if (ZEROS && (at & (w.group - 1)) == 0) begin_group(at);
 #pragma unroll
             for (int t = 0; t < TILES; t += 2) multiply(a[s], words[s][t / 4].at[t / 2 % 2], t);
-            if ((at + 16) % w.group == 0) end_group(at);
+            if (((at + 16) & (w.group - 1)) == 0) end_group(at);
         }
     }
     QW_INLINE void run(const Result& to, int units_per_split) {

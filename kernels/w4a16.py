@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +82,20 @@ def pack(codes: torch.Tensor, scales: torch.Tensor, zeros: torch.Tensor | None) 
     return PackedWeights(
         words=_words(torch.nn.functional.pad(codes, (0, 0, 0, missing))), scales=laid(scales),
         zeros=None if zeros is None else laid(zeros.half() - 8), rows=rows, columns=columns, group=group,
+    )  # fmt: skip
+
+
+def stacked(parts: Sequence[PackedWeights]) -> PackedWeights | None:
+    """Return weights whose rows are those of all parts, None where they cannot be joined without another order."""
+    first = parts[0]
+    alike = all((p.columns, p.group, p.suffix) == (first.columns, first.group, first.suffix) for p in parts)
+    if not alike or any(p.rows != p.padded for p in parts[:-1]):
+        return None
+    zeros = [p.zeros for p in parts if p.zeros is not None]
+    return PackedWeights(
+        words=torch.cat([p.words for p in parts], 1), scales=torch.cat([p.scales for p in parts], 1),
+        zeros=torch.cat(zeros, 1) if zeros else None, rows=sum(p.rows for p in parts), columns=first.columns,
+        group=first.group,
     )  # fmt: skip
 
 

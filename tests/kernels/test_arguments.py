@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 from workbench_kernels import (
+    cache_append,
     decode_attention,
     fp4_blocks,
+    gate_quantize,
     gemm8,
     gguf_blocks,
     group_quantize,
@@ -207,11 +209,14 @@ def test_operands_of_a_product_must_fit():
     for arguments, message in bad:
         with pytest.raises(ArgumentError, match=message):
             gemm8.gemm(*arguments, on=ON)
-    with pytest.raises(ArgumentError, match="side is 96"):
-        gemm8.gemm(a, b, left, right, side=96, on=ON)
+    with pytest.raises(ArgumentError, match="kernel is 'tile96'; expected one of 'few', 'tile64', 'tile128'"):
+        gemm8.gemm(a, b, left, right, kernel="tile96", on=ON)
+    many = torch.zeros(9, 32, dtype=torch.int8)
+    with pytest.raises(ArgumentError, match="kernel is 'few'; expected one of 'tile64'"):
+        gemm8.gemm(many, b, torch.ones(9), right, kernel="few", on=ON)
     with pytest.raises(ArgumentError, match="out is torch.float32"):
         gemm8.gemm(a, b, left, right, out=torch.float32, on=ON)
-    with pytest.raises(ArgumentError, match="the dtype of a is torch.int8"):
+    with pytest.raises(ArgumentError, match="K, the columns of a, is 32; expected a positive multiple of 128"):
         gemm8.gemm_wgmma(a, b, left, right, on=ON)
 
 
@@ -231,3 +236,89 @@ def test_query_and_cache_must_fit():
     )
     with pytest.raises(ArgumentError, match="values is float8_e4m3fn; expected int8"):
         decode_attention.attend(query, mixed, on=ON)
+
+
+PACKED = w4a16.pack(CODES, SCALES, None)
+KEYS = torch.zeros(5, 2, 64, dtype=torch.int8)
+CACHE = decode_attention.Cache(keys=KEYS, values=KEYS, key_scales=torch.ones(5, 2), value_scales=torch.ones(5, 2))
+EIGHT = torch.zeros(6, 64, dtype=torch.int8)
+TURNS = torch.ones(5, 32), torch.zeros(5, 32)
+KEY = torch.zeros(2, 64).half()
+LENGTH = torch.ones(1, dtype=torch.int32)
+TAKERS = {  # name of op -> a tensor that fits, and what takes it
+    "statistics": (X, lambda x: statistics.statistics(x, on=ON)),
+    "quantize": (X, lambda x: group_quantize.quantize(x, "e4m3", 64, on=ON)),
+    "quantize static": (X, lambda x: group_quantize.quantize_static(x, "int8", torch.ones(1), on=ON)),
+    "fake-quantize": (X, lambda x: group_quantize.fake_quantize(x, "int4", 32, on=ON)),
+    "fp4": (X, lambda x: fp4_blocks.quantize(x, "mxfp4", on=ON)),
+    "q8_0": (X, lambda x: gguf_blocks.quantize(x, "q8_0", on=ON)),
+    "dequantize q4_0": (torch.zeros(2, 36, dtype=torch.uint8),
+                        lambda x: gguf_blocks.dequantize(x, "q4_0", torch.float32, on=ON)),
+    "q4_k": (torch.zeros(2, 512), lambda x: k_quants.quantize(x, "q4_k", on=ON)),
+    "w4a16": (torch.zeros(3, 128).half(), lambda x: w4a16.linear(x, PACKED, on=ON)),
+    "gemm": (torch.zeros(12, 64, dtype=torch.int8),
+             lambda x: gemm8.gemm(x, EIGHT, torch.ones(12), torch.ones(6), on=ON)),
+    "norm": (X.half(), lambda x: norm_quantize.norm_quantize(x, torch.ones(64).half(), None, on=ON)),
+    "gate": (X.half(), lambda x: gate_quantize.gate_quantize(x, X.half(), torch.int8, on=ON)),
+    "attention": (torch.zeros(4, 64).half(), lambda x: decode_attention.attend(x, CACHE, on=ON)),
+    "append": (torch.zeros(4, 64).half(), lambda x: cache_append.append(x, KEY, KEY, TURNS, LENGTH, CACHE, on=ON)),
+}  # fmt: skip
+
+
+def misaligned(x: torch.Tensor) -> torch.Tensor:
+    memory = torch.zeros(x.numel() * x.element_size() + 64, dtype=torch.uint8)
+    start = -memory.data_ptr() % 16 + 8
+    return memory[start : start + x.numel() * x.element_size()].view(x.dtype).view(x.shape)
+
+
+WRONG = {
+    "dtype": (lambda x: x.to(torch.complex64), "is complex64; expected "),
+    "shape": (lambda x: x[0], r"has shape \(\d+,\); expected "),
+    "device": (lambda x: x.to("meta"), "is on meta; the kernel runs on cpu: move it there first"),
+    "empty": (lambda x: x[:0], r"is empty \(shape \(0, \d+\)\); there is nothing to compute"),
+    "strides": (lambda x: torch.cat([x, x], 1)[:, : x.shape[1]], r"is not contiguous .* call .contiguous\(\) first"),
+    "address": (misaligned, "starts at an address that is no multiple of 16 bytes; clone it first"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("name", TAKERS)
+def test_no_launcher_takes_a_tensor_that_does_not_fit(name, wrong):
+    good, take = TAKERS[name]
+    with pytest.raises(AssertionError, match="was launched"):
+        take(good)
+    change, message = WRONG[wrong]
+    with pytest.raises(ArgumentError, match=message):
+        take(change(good))
+
+
+@pytest.mark.parametrize("name", ["statistics", "quantize", "w4a16", "gemm", "norm", "gate"])
+def test_no_launcher_takes_more_elements_than_it_counts(name):
+    class Meta(Nowhere):
+        device = torch.device("meta")
+
+    def meta(*shape: int, dtype: torch.dtype) -> torch.Tensor:
+        return torch.empty(*shape, dtype=dtype, device="meta")
+
+    half, many = torch.float16, 2**25
+    w = w4a16.PackedWeights(
+        words=meta(8, 4, 32, 2, dtype=torch.int32), scales=meta(1, 128, dtype=half), zeros=None, rows=128, columns=128,
+        group=128,
+    )  # fmt: skip
+    takers = {
+        "statistics": lambda: statistics.statistics(meta(many, 64, dtype=half), on=Meta()),
+        "quantize": lambda: group_quantize.quantize(meta(many, 64, dtype=half), "int8", 64, on=Meta()),
+        "w4a16": lambda: w4a16.linear(meta(many, 128, dtype=half), w, on=Meta()),
+        "gemm": lambda: gemm8.gemm(
+            meta(2**20, 16, dtype=torch.int8), meta(2**12, 16, dtype=torch.int8), meta(2**20, dtype=torch.float32),
+            meta(2**12, dtype=torch.float32), on=Meta(),
+        ),
+        "norm": lambda: norm_quantize.norm_quantize(
+            meta(many, 64, dtype=half), meta(64, dtype=half), torch.int8, on=Meta()
+        ),
+        "gate": lambda: gate_quantize.gate_quantize(
+            meta(many, 64, dtype=half), meta(many, 64, dtype=half), None, on=Meta()
+        ),
+    }  # fmt: skip
+    with pytest.raises(ArgumentError, match=r"has \d{10} elements; at most 2147483647: split it"):
+        takers[name]()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from workbench_kernels import block, cache_append, projections, w4a16
+from workbench_kernels import block, cache_append, norm_quantize, projections, w4a16
 from workbench_kernels.errors import ArgumentError, BackendUnavailable
 from workbench_kernels.norm_quantize import Rows
 from workbench_kernels.workspace import Workspace
@@ -93,8 +93,8 @@ def test_the_plain_reference_is_that_of_transformers():
 
 
 def test_parts_that_do_not_fit_are_named():
-    made, _ = block.drawn_block(Nowhere(), 2, plan="plain", **SHAPE)
-    parts = {name: getattr(made.projections, name) for name in block.NAMES}
+    made, plain = block.drawn_block(Nowhere(), 2, plan="plain", **SHAPE)
+    parts = {name: projections.Plain(weight.half()) for name, weight in plain.weights.items()}
     narrow = projections.Plain(torch.zeros(192, 64).half())
     for name, wrong, message in (
         ("up", narrow, "up is 192 x 64; the block needs 192 x 128"),
@@ -104,7 +104,9 @@ def test_parts_that_do_not_fit_are_named():
         with pytest.raises(ArgumentError, match=message):
             block.Block(block.Projections(**{**parts, name: wrong}), made.norms, made.cache, made.turns, on=Nowhere())
     with pytest.raises(ArgumentError, match="norm is float32; expected float16"):
-        block.Block(made.projections, (made.norms[0].float(),) * 2, made.cache, made.turns, on=Nowhere())
+        block.Block(
+            block.Projections(**parts), (made.norms[0].float(),) * 2, made.cache, made.turns, on=Nowhere()
+        )
     length = torch.ones(1, dtype=torch.int32)
     with pytest.raises(ArgumentError, match=r"x has shape \(2, 128\); expected \(1, 128\)"):
         made.step(torch.zeros(2, 128).half(), length)
@@ -133,6 +135,35 @@ def test_rounded_weights_are_near_the_given_ones(kind):
     assert (made.rows, made.columns) == (32, 256) and 0 < made.nbytes() < 4 * weight.numel()
     error = float((exact - weight).norm() / weight.norm())
     assert error < {"plain": 1e-3, "w4a16": 0.12, "int8": 0.01, "fp8": 0.03}[kind]
+
+
+@emulated
+@pytest.mark.parametrize("kind", projections.KINDS)
+def test_stacked_projections_give_the_outputs_of_their_parts(kind):
+    weights = torch.randn(3, 128, 64, generator=torch.Generator().manual_seed(4))
+    parts = [projections.quantized(weight, kind, 64)[0] for weight in weights]
+    x = torch.randn(1, 64, generator=torch.Generator().manual_seed(6)).half()
+    rows = Rows(values=x, scales=None)
+    if parts[0].codes is not None:
+        codes, scales = norm_quantize.quantized_rows(x.float(), parts[0].codes)
+        rows = Rows(values=codes, scales=scales)
+    one = projections.stacked(parts)
+    assert one is not None and one.rows == 384 and one.nbytes() == sum(part.nbytes() for part in parts)
+    apart = torch.cat([part.apply(rows, on=Emulator()) for part in parts], 1)
+    torch.testing.assert_close(one.apply(rows, on=Emulator()), apart, rtol=2e-3, atol=2e-3)
+
+
+def test_projections_of_different_kinds_or_odd_sizes_stay_apart():
+    weight = torch.randn(128, 64, generator=torch.Generator().manual_seed(4))
+    made = {kind: projections.quantized(weight, kind, 64)[0] for kind in projections.KINDS}
+    assert projections.stacked([made["plain"], made["int8"]]) is None
+    assert projections.stacked([made["int8"], made["fp8"]]) is None
+    odd = projections.quantized(weight[:100], "plain")[0]
+    assert projections.stacked([odd, odd]) is None
+    short = projections.quantized(weight[:64], "w4a16", 64)[0]
+    assert projections.stacked([short, made["w4a16"]]) is None
+    assert projections.stacked([made["w4a16"], projections.quantized(weight, "w4a16", 32)[0]]) is None
+    assert projections.stacked([made["w4a16"], short]).rows == 192
 
 
 def test_a_workspace_serves_one_sequence_of_shapes():

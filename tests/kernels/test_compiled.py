@@ -22,6 +22,7 @@ SAMPLE = {
     "w4a16.cu": "sm_80", "gemm_int8.cu": "sm_86", "gemm_fp8.cu": "sm_120", "gemm_fp8_wgmma.cu": "sm_90a",
     "decode_attention.cu": "sm_100", "fp4_blocks.cu": "sm_86", "norm_quantize.cu": "sm_80", "gate_quantize.cu": "sm_90",
     "cache_append.cu": "sm_89",
+    "gemv_int8.cu": "sm_86", "gemv_fp8.cu": "sm_89", "gemm_int8_wgmma.cu": "sm_90a",
 }  # fmt: skip
 """The one architecture for each source in the main run; together all of them."""
 MOST_SHARED = 227 * 1024
@@ -30,7 +31,7 @@ TENSOR_CORE = {  # source -> what its product kernels must contain, by architect
     "w4a16.cu": {None: "HMMA"},
     "gemm_int8.cu": {None: "IMMA"},
     "gemm_fp8.cu": {"sm_89": "QMMA", "sm_120": "QMMA", "sm_90": "HMMA", "sm_100": "HMMA"},
-    "gemm_fp8_wgmma.cu": {None: "QGMMA"},
+    "gemm_fp8_wgmma.cu": {None: "QGMMA"}, "gemm_int8_wgmma.cu": {None: "IGMMA"},
 }
 
 

@@ -6,11 +6,12 @@ import sys
 
 import pytest
 import torch
-from workbench_kernels import catalog, device
+from workbench_kernels import block, catalog, ceilings, choice, cuda_linear, device, gpu_thread, tuning, w4a16
+from workbench_kernels.bench import check
 from workbench_kernels.catalog import CUDA_OPS, cuda_reason
 from workbench_kernels.cuda_bench import check_results, measure
 from workbench_kernels.device import CudaDevice
-from workbench_kernels.errors import BackendUnavailable
+from workbench_kernels.errors import BackendUnavailable, OutOfDeviceMemory
 
 REASON = cuda_reason()
 on_a_device = [pytest.mark.gpu, pytest.mark.skipif(REASON is not None, reason=str(REASON))]
@@ -65,6 +66,79 @@ def test_a_kernel_is_timed_cold():
     samples = measure(CudaDevice(), op, {"rows": 1, "columns": 2**24}, samples=5)
     assert samples.microseconds.shape == (5,) and (samples.microseconds > 0).all()
     assert 10 < samples.gigabytes_per_second() < 20000
+
+
+@marked
+def test_timing_keeps_baselines_variants_and_occupancy(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_KERNEL_CACHE", str(tmp_path / "cubins"))
+    on = CudaDevice()
+    samples = measure(on, w4a16.OP, {"m": 1, "rows": 1024, "columns": 1024}, samples=5)
+    assert set(samples.baselines) | set(samples.refused) == {"torch fp32", "torch fp16", "torch bf16"}
+    assert samples.variant and all(0 < use.occupancy.fraction <= 1 for use in samples.kernels)
+    (kept,) = (tmp_path / "tuning").glob("*.json")
+    assert samples.variant in next(iter(tuning.read(kept).values())).microseconds
+
+
+@marked
+@pytest.mark.parametrize("plan", ["plain", "w4a16", "int8", "fp8", "mixed"])
+def test_a_recorded_block_serves_a_growing_cache(plan):
+    on = CudaDevice()
+    try:
+        made, plain = block.drawn_block(on, 2, plan=plan, **block.SMALL)
+        length = torch.ones(1, dtype=torch.int32, device=on.device)
+        x = torch.zeros(1, 128, dtype=torch.float16, device=on.device)
+        replay = made.record(x, length)
+    except BackendUnavailable as error:
+        pytest.skip(str(error))
+    cache = made.cache
+    for place in range(70):
+        x.copy_(torch.randn(1, 128, generator=torch.Generator().manual_seed(place)))
+        length.fill_(place + 1)
+        expected, cache = plain.step(x, place, cache)
+        got = replay()
+        torch.cuda.synchronize()
+        assert (got.float() - expected.float()).abs().max() <= 2e-2 * expected.abs().max()
+
+
+@marked
+@pytest.mark.parametrize(
+    ("op", "shape"),
+    [pytest.param(op, shape, id=f"{op.name}-{shape}") for op in cuda_linear.OPS for shape in op.variants],
+)
+def test_a_linear_layer_agrees_with_its_reference(op, shape):
+    rows, columns, batch = shape
+    if reason := op.available() or op.refuses(rows, columns):
+        pytest.skip(reason)
+    check(op, op.prepare(rows, columns, batch, 7))
+
+
+@marked
+def test_the_fastest_layer_of_a_scheme_is_chosen_on_the_device():
+    chosen = choice.fastest(catalog.candidates("int4 group 128"), 1024, 1024, 1)
+    assert chosen.op.device == "cuda" and all(us > 0 for us in chosen.microseconds.values())
+
+
+@marked
+def test_the_gpu_thread_runs_kernels_on_its_own_stream():
+    thread = gpu_thread.GpuThread()
+
+    def job(on, report):
+        origins = gpu_thread.compile_all(on, (catalog.gguf_blocks.SOURCE,), report)
+        made = catalog.gguf_blocks.quantize(torch.ones(4, 32, device=on.device), "q8_0", on=on)
+        return origins, torch.cuda.current_stream() != torch.cuda.default_stream(), made.cpu()
+
+    origins, own, made = thread.submit("job", job).result()
+    with pytest.raises(OutOfDeviceMemory, match="all of it needs more memory"):
+        thread.submit("all of it", lambda on, report: torch.empty(2**44, device=on.device)).result()
+    thread.close()
+    assert set(origins) == {"gguf_blocks.cu"} and own
+    assert torch.equal(made, catalog.gguf_blocks.reference_quantize(torch.ones(4, 32), "q8_0"))
+
+
+@marked
+def test_ceilings_are_plausible():
+    found = ceilings.measure(CudaDevice())
+    assert 50 < found.copy < 20000 and set(found.products) | set(found.refused) == {"bf16", "int8", "fp8"}
 
 
 @pytest.mark.skipif(REASON is None, reason="there is a device")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ CASES = [
     for op in CUDA_OPS
     for shape in op.variants
 ]
+ROOT = Path(__file__).parent.parent.parent
 QUICK = ("gemm_int8.cu",)
 """Sources that the main run checks under sanitizers; -m slow checks all."""
 
@@ -35,7 +37,7 @@ def test_a_kernel_agrees_with_its_reference(op, shape, order):
 
 
 def test_only_wgmma_is_not_emulated():
-    assert [op.name for op in CUDA_OPS if not op.variants] == ["fp8 gemm wgmma"]
+    assert [op.name for op in CUDA_OPS if not op.variants] == ["w8a8 int8 gemm wgmma", "fp8 gemm wgmma"]
 
 
 def libraries() -> str:
@@ -46,6 +48,22 @@ def libraries() -> str:
     return " ".join(found) if all(os.path.isabs(name) for name in found) else ""
 
 
+def test_no_barrier_shows_under_the_thread_sanitizer():
+    """The kernels themselves are run so by hand: see ``sanitized.py``."""
+    found = subprocess.run(["g++", "-print-file-name=libtsan.so"], capture_output=True, text=True, check=True)
+    if not os.path.isabs(found.stdout.strip()) or shutil.which("setarch") is None:
+        pytest.skip("g++ has no ThreadSanitizer library here, or there is no setarch")
+    environment = {
+        **os.environ, "QW_SANITIZE": "thread", "LD_PRELOAD": found.stdout.strip(), "OMP_NUM_THREADS": "1",
+        "TSAN_OPTIONS": "halt_on_error=1",
+    }  # fmt: skip
+    command = ["setarch", "-R", sys.executable, "-m", "tests.kernels.shim.sanitized", "--faulty"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT)
+    if "unexpected memory mapping" in done.stderr:
+        pytest.skip("ThreadSanitizer does not start on this kernel")
+    assert done.returncode != 0 and "data race" in done.stderr and "no_barrier" in done.stderr
+
+
 def run_sanitized(*arguments: str) -> subprocess.CompletedProcess[str]:
     if not libraries():
         pytest.skip("g++ has no AddressSanitizer library here")
@@ -54,8 +72,7 @@ def run_sanitized(*arguments: str) -> subprocess.CompletedProcess[str]:
         "OMP_NUM_THREADS": "1",
     }  # fmt: skip
     command = [sys.executable, "-m", "tests.kernels.shim.sanitized", *arguments]
-    root = Path(__file__).parent.parent.parent
-    return subprocess.run(command, env=environment, capture_output=True, text=True, cwd=root)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT)
 
 
 FILES = sorted({op.source.file for op in CUDA_OPS if op.variants})

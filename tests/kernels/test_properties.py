@@ -6,7 +6,17 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from workbench_kernels import decode_attention, gemm8, gguf_blocks, group_quantize, statistics, w4a16
+from workbench_kernels import (
+    decode_attention,
+    gate_quantize,
+    gemm8,
+    gguf_blocks,
+    group_quantize,
+    k_quants,
+    norm_quantize,
+    statistics,
+    w4a16,
+)
 from workbench_kernels.cuda_bench import check_results
 
 from .shim.emulator import ORDERS, Emulator, missing
@@ -63,12 +73,45 @@ def test_gguf_blocks(on, seed, rows, blocks, size, name):
 
 
 @few
-@given(on=on, seed=seeds, m=st.integers(1, 40), blocks=st.integers(1, 5), group=st.sampled_from([64, 128]),
-       zeros=st.booleans(), bias=st.booleans())  # fmt: skip
-def test_w4a16(on, seed, m, blocks, group, zeros, bias):
-    op = w4a16.OP
-    problem = op.prepare(on, seed, m=m, rows=128, columns=group * blocks, group=group, zeros=zeros, bias=bias)
+@given(on=on, seed=seeds, m=st.integers(1, 40), rows=st.integers(1, 140), spans=st.integers(1, 5),
+       group=st.sampled_from([16, 32, 64, 128]), zeros=st.booleans(), bias=st.booleans(),
+       which=st.integers(0, 99))  # fmt: skip
+def test_w4a16_in_every_variant(on, seed, m, rows, spans, group, zeros, bias, which):
+    op, shape = w4a16.OP, {"m": m, "rows": rows, "columns": max(64, group) * spans, "group": group}
+    variants = op.tunables(on.processors, **shape)
+    chosen = variants[which % len(variants)]
+    problem = op.prepare(on, seed, **shape, **chosen, zeros=zeros, bias=bias)
     check_results(op, problem.launch(), problem.reference())
+
+
+@few
+@given(on=on, seed=seeds, rows=st.integers(1, 6), blocks=st.integers(1, 3), size=sizes,
+       name=st.sampled_from(sorted(k_quants.LANES)))  # fmt: skip
+def test_k_quants(on, seed, rows, blocks, size, name):
+    x = drawn(seed, rows, 256 * blocks, torch.float32, size)
+    stored = k_quants.quantize(x, name, on=on)
+    assert torch.equal(stored, k_quants.reference(x, name))
+    decoded = gguf_blocks.dequantize(stored, name, torch.float32, on=on)
+    peaks = x.abs().reshape(rows, blocks, 256).amax(2, keepdim=True).expand(rows, blocks, 256).flatten(1)
+    assert ((decoded - x).abs() <= 0.6 * peaks + 1e-6).all()
+
+
+@few
+@given(on=on, seed=seeds, tokens=st.integers(1, 4), eights=st.integers(1, 300), size=sizes, delta=st.booleans(),
+       codes=st.sampled_from([None, torch.int8, torch.float8_e4m3fn]),
+       dtype=st.sampled_from([torch.float16, torch.bfloat16]))  # fmt: skip
+def test_norms_and_gates(on, seed, tokens, eights, size, delta, codes, dtype):
+    x = drawn(seed, tokens, 8 * eights, dtype, min(size, 1e2))
+    added = drawn(seed + 1, tokens, 8 * eights, dtype, 1.0) if delta else None
+    rows, total = norm_quantize.norm_quantize(x, torch.ones(8 * eights, dtype=dtype), codes, delta=added, on=on)
+    assert torch.equal(total, x if added is None else (x.float() + added.float()).to(dtype))
+    exact = norm_quantize.exact_norm(total, torch.ones(8 * eights), 1e-5)
+    half_step = {None: 2**-8, torch.int8: 0.505 / 127, torch.float8_e4m3fn: 16.2 / 448}[codes]
+    worst = exact.abs().amax(1, keepdim=True)
+    assert ((rows.decoded() - exact).abs() <= half_step * worst + 1e-7).all()
+    gated = gate_quantize.gate_quantize(x, total, codes, on=on).decoded()
+    product = gate_quantize.reference(x, total)
+    assert ((gated - product).abs() <= half_step * product.abs().amax(1, keepdim=True) + 1e-7).all()
 
 
 @few
@@ -76,7 +119,7 @@ def test_w4a16(on, seed, m, blocks, group, zeros, bias):
        out=st.sampled_from([torch.float16, torch.bfloat16]), bias=st.booleans())  # fmt: skip
 def test_int8_products(on, seed, m, n, sixteens, out, bias):
     op = gemm8.INT8_OP
-    problem = op.prepare(on, seed, m=m, n=n, k=16 * sixteens, dtype=torch.int8, out=out, bias=bias, side=64)
+    problem = op.prepare(on, seed, m=m, n=n, k=16 * sixteens, dtype=torch.int8, out=out, bias=bias)
     check_results(op, problem.launch(), problem.reference())
 
 

@@ -21,9 +21,11 @@ from workbench_kernels.source import FOLDER, CudaSource, expand
 HERE = Path(__file__).parent
 ORDERS = ("forward", "reverse", "random", "greedy")
 PLAIN = ("-O1",)
+THREADS = ("-O1", "-g", "-fsanitize=thread", "-DSHIM_THREADS", "-pthread")
 SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 OPTIONS = ("-std=c++17", "-fno-strict-aliasing", "-ffp-contract=off", "-w", "-fPIC", "-shared", "-fvisibility=hidden")
 POISON = 0xA5
+SHIM = ("fibers.h", "threads.h", "grid.h", "portable_host.h")
 
 
 class EmulatedFault(RuntimeError):  # noqa: N818
@@ -42,14 +44,14 @@ def missing() -> str | None:
 
 
 def _flags() -> tuple[str, ...]:
-    return SANITIZED if os.environ.get("QW_SANITIZE") else PLAIN
+    return {"": PLAIN, "thread": THREADS}.get(os.environ.get("QW_SANITIZE", ""), SANITIZED)
 
 
 def build(text: str, entries: Sequence[str], flags: tuple[str, ...] | None = None) -> Path:
     """Compile expanded source to a shared library, kept by the hash of all that goes into it."""
     flags = _flags() if flags is None else flags
     wrapped = text + "".join(f"SHIM_ENTRY({entry})\n" for entry in entries)
-    shim = "".join((HERE / name).read_text(encoding="utf-8") for name in ("fibers.h", "grid.h", "portable_host.h"))
+    shim = "".join((HERE / name).read_text(encoding="utf-8") for name in SHIM)
     key = hashlib.sha256("\0".join((wrapped, shim, *flags, *OPTIONS)).encode()).hexdigest()[:24]
     folder = Path(tempfile.gettempdir()) / f"kernel-shim-{os.getuid()}"
     library = folder / f"{key}.so"

@@ -54,9 +54,15 @@ struct Fiber {
     int groups = 0;
 };
 
+#ifdef SHIM_THREADS
+#define SHIM_EACH thread_local
+#else
+#define SHIM_EACH
+#endif
+
 inline dim3 grid_size, block_size;
 inline uint3 block_index;
-inline Fiber* current;
+inline SHIM_EACH Fiber* current;
 inline std::vector<std::unique_ptr<Fiber>> fibers;
 inline std::vector<std::vector<std::unique_ptr<Meeting>>> meetings;   // of each warp
 inline std::unique_ptr<unsigned char, decltype(&free)> dynamic_shared{nullptr, free};
@@ -78,6 +84,21 @@ inline void need_alignment(const void* address, size_t bytes, const char* what) 
     if ((uintptr_t)address % bytes) fail(what);
 }
 
+class Random {
+    uint64_t state;
+
+  public:
+    explicit Random(uint64_t seed) : state(seed * 2 + 1) {}
+    size_t below(size_t bound) {
+        state = state * 6364136223846793005ull + 1442695040888963407ull;
+        return (state >> 33) % bound;
+    }
+    void shuffle(std::vector<int>& items) {
+        for (size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[below(i)]);
+    }
+};
+
+#ifndef SHIM_THREADS
 inline void run_fiber() {
     arrived();
     try {
@@ -122,20 +143,6 @@ inline Deposits& meet(uint32_t mask, Kind kind, const void* data, size_t bytes) 
     }
     return deposits;
 }
-
-class Random {
-    uint64_t state;
-
-  public:
-    explicit Random(uint64_t seed) : state(seed * 2 + 1) {}
-    size_t below(size_t bound) {
-        state = state * 6364136223846793005ull + 1442695040888963407ull;
-        return (state >> 33) % bound;
-    }
-    void shuffle(std::vector<int>& items) {
-        for (size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[below(i)]);
-    }
-};
 
 inline bool turn(Fiber& fiber) {
     if (fiber.state == State::collective && fiber.waits_for->generation != fiber.generation) fiber.state = State::ready;
@@ -194,6 +201,12 @@ inline void run_block(Order order, Random& random) {
         }
     }
 }
+
+#else
+}  // namespace shim
+#include "threads.h"
+namespace shim {
+#endif
 
 inline void run_grid(dim3 grid, dim3 block, size_t shared, Order order, uint64_t seed) {
     grid_size = grid;

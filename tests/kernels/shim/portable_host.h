@@ -58,8 +58,10 @@ template <class T> T __shfl_sync(uint32_t mask, T value, int source, int width =
 }
 template <class T, class U> T atomicAdd(T* address, U value) {
     shim::need_alignment(address, sizeof(T), "an atomic address is misaligned");
-    T old = *address;
-    *address = T(old + value);
+    T old, now;
+    __atomic_load(address, &old, __ATOMIC_RELAXED);
+    do now = T(old + value);
+    while (!__atomic_compare_exchange(address, &old, &now, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     return old;
 }
 
@@ -81,6 +83,10 @@ inline __half2 __hfma2(__half2 a, __half2 b, __half2 c) {
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline float __fsub_rn(float a, float b) { return a - b; }
 inline float __fadd_rn(float a, float b) { return a + b; }
+inline int __dp4a(int a, int b, int c) {
+    for (int i = 0; i < 4; ++i) c += int(int8_t(a >> (8 * i))) * int(int8_t(b >> (8 * i)));
+    return c;
+}
 inline float __expf(float x) { return std::exp(x); }
 
 namespace qw {
