@@ -1,0 +1,49 @@
+"""A closed window is let go: nothing holds it, its desk or its document, however the last job ended."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from tests.gui.conftest import Person
+from workbench.runtime import requests
+
+MODEL = "demo:digits-classifier"
+
+
+@pytest.mark.parametrize("ended", ["no job", "failed", "cancelled", "running"])
+def test_nothing_of_a_closed_window_is_left(ended: str, live: Callable[..., None], qapp: QApplication) -> None:
+    kept: dict[str, weakref.ref[Any]] = {}
+
+    async def story(person: Person) -> None:
+        desk = person.desk
+        kept.update(
+            window=weakref.ref(person.window), desk=weakref.ref(desk), jobs=weakref.ref(desk.jobs),
+            workspace=weakref.ref(desk.workspace),
+        )  # fmt: skip
+        desk.show_error = lambda *told: None
+        if ended == "no job":
+            return
+        if ended == "failed":
+            assert await desk.run(requests.OpenModel(path="/no/such/model"), lambda: None) is None
+            return
+        await person.act(lambda: person.window.commands.open_path(MODEL))
+        await person.until(lambda: person.state.session is not None)
+        desk.submit(requests.Calibrate(session=person.state.session, data=MODEL))
+        await person.until(lambda: desk.jobs.views[-1].fraction > 0.1)
+        if ended == "cancelled":
+            desk.cancel(desk.jobs.views[-1].id)
+            await person.settle(0.1)
+
+    live(story)
+    for _ in range(3):
+        qapp.processEvents()
+        qapp.sendPostedEvents(None, 52)  # QEvent.DeferredDelete
+        gc.collect()
+    held = [name for name, one in kept.items() if one() is not None]
+    assert kept and not held, f"{held} held by {[type(x) for name in held for x in gc.get_referrers(kept[name]())]}"
