@@ -90,5 +90,5 @@ ROWS = (
 
 TOOLS = tuple(dict.fromkeys(row.tool for row in ROWS if row.tool))
 
-MORE_SIZES = (2.29, 8.50)
+MORE_SIZES = (2.29, 6.00, 8.50)
 """Sizes of ours that no limit is set for, to stand beside peers' rows that are smaller or better than the eight."""
