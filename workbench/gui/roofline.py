@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -62,6 +63,12 @@ def weight_bytes(one: Timing, *, packed: bool) -> float:
     return float(WORD * one.shape[0] * one.shape[1])
 
 
+@lru_cache(maxsize=16)
+def measured_times(timings: tuple[Timing, ...], batch: int) -> MeasuredTimes | None:
+    """Return the medians at a batch size, None where nothing was timed at it; kept, for a slider asks often."""
+    return MeasuredTimes.from_timings(timings, batch) if any(one.batch == batch for one in timings) else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanTime:
     """Microseconds of the timed layers one after another, under the plan and in floating point."""
@@ -78,9 +85,9 @@ def plan_time(
     summary: ModelSummary, assignments: Mapping[str, Assignment], timings: Sequence[Timing], batch: int
 ) -> PlanTime | None:
     """Sum a plan's kernel times at a batch size (``missing``: layers whose scheme was not timed); None without any."""
-    if not any(one.batch == batch for one in timings):
+    times = measured_times(tuple(timings), batch)
+    if times is None:
         return None
-    times = MeasuredTimes.from_timings(timings, batch)
     under, plain, missing = [], [], 0
     for layer in summary.layers:
         base = times.of(layer, KEEP, None)

@@ -56,6 +56,8 @@ class ParetoPanel(Panel):
         self.front: AnyFront | None = None
         self._uniform: tuple[tuple[str, float, float], ...] = ()
         self._of: tuple[object, ...] = ()
+        self._points: tuple[Measured, ...] = ()
+        self._points_of: tuple[object, ...] = ()
         self.plot.taken.connect(self._take)
         self.plot.pointed.connect(lambda index: self.figure.setText(f"{self.plot.describe(index)}; Enter takes it"))
         self.setFocusProxy(self.plot)
@@ -248,7 +250,13 @@ class ParetoPanel(Panel):
         self.figure.setText(f"{quantities.plural(len(front), 'plan')}{locked}; click a point to take its plan{untimed}")
 
     def _measured(self, session: Session) -> tuple[Measured, ...]:
-        """Return the evaluated plans; by time only those that the session still holds."""
+        """Return the evaluated plans; by time only those that the session held when they were first shown."""
+        of = (session.evaluations, session.plans, session.timings, self.batch)
+        if len(of) != len(self._points_of) or any(a is not b for a, b in zip(of, self._points_of, strict=True)):
+            self._points, self._points_of = self._measured_anew(session), of
+        return self._points
+
+    def _measured_anew(self, session: Session) -> tuple[Measured, ...]:
         found = []
         for run in session.evaluations:
             cost = run.nbytes / 1e6 if self.batch is None else self._time_of(session, run.plan_hash)
