@@ -1,8 +1,9 @@
 """How fast the window is: ``python -m tests.benchmarks.window`` (under Xvfb, or offscreen without a display).
 
 Start-up beside a bare PySide6 and pyqtgraph window; the event loop's delay, by a 4 ms heartbeat with a live plot, while
-jobs run in the engine, and when it is killed; clicks at 5,000 layers, a step of the slider at 300, frames while scrolling
-10,000 rows; memory.  Prints a table and one line of JSON.  Figures are wall-clock: on a busy machine they tell of the machine.
+jobs run in the engine, and when it is killed; clicks at 5,000 layers, a step of the slider at 300, frames while
+scrolling 10,000 rows; memory.  Prints a table and one line of JSON.  Figures are wall-clock: on a busy machine they
+tell of the machine.
 """
 
 from __future__ import annotations
