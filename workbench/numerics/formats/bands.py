@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 
 _NAME = "workbench-bands"
+_working = threading.local()
 
 
 @cache
@@ -27,13 +28,14 @@ os.register_at_fork(after_in_child=_workers.cache_clear)  # a forked process has
 def in_parallel(task: Callable[[slice], None], parts: Iterable[slice]) -> None:
     """Run ``task`` on every part, on as many threads as torch uses; the error of the first bad part is raised.
 
+    The calling thread is one of them: woken threads may all start on one core, and this one is on another already.
     A task may call this in turn: its parts are then worked off by its own thread.
     """
     import torch
 
     parts = list(parts)
     threads = min(torch.get_num_threads(), len(parts))
-    if threads < 2 or threading.current_thread().name.startswith(_NAME):
+    if threads < 2 or getattr(_working, "now", False):
         for part in parts:
             task(part)
         return
@@ -41,17 +43,25 @@ def in_parallel(task: Callable[[slice], None], parts: Iterable[slice]) -> None:
     errors: list[tuple[int, Exception]] = []
 
     def work() -> None:
-        while queue:
-            try:
-                order, part = queue.popleft()
-            except IndexError:  # another thread took the last one
-                return
-            try:
-                task(part)
-            except Exception as error:
-                errors.append((order, error))
-                queue.clear()
+        _working.now = True
+        try:
+            while queue:
+                try:
+                    order, part = queue.popleft()
+                except IndexError:  # another thread took the last one
+                    return
+                try:
+                    task(part)
+                except Exception as error:
+                    errors.append((order, error))
+                    queue.clear()
+        finally:
+            _working.now = False
 
-    wait([_workers(threads).submit(work) for _ in range(threads)])
+    others = [_workers(threads - 1).submit(work) for _ in range(threads - 1)]
+    try:
+        work()
+    finally:
+        wait(others)
     if errors:
         raise min(errors, key=lambda entry: entry[0])[1]
