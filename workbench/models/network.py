@@ -269,10 +269,13 @@ def matrix_of(layer: Layer, tensor: torch.Tensor) -> torch.Tensor:
 
 
 def tensor_of(layer: Layer, matrix: torch.Tensor) -> torch.Tensor:
-    """Return a matrix of outputs x inputs as the stored tensor: the inverse of ``matrix_of``."""
+    """Return a matrix of outputs x inputs as the stored tensor: the inverse of ``matrix_of``.
+
+    Contiguous, as a file gives it: products of the same numbers in another order of memory differ in their last bits.
+    """
     sizes = [layer.shape[axis] for axis in layer.axes]
     back = [layer.axes.index(axis) for axis in range(len(layer.axes))]
-    return matrix.reshape(sizes).permute(back)
+    return matrix.reshape(sizes).permute(back).contiguous()
 
 
 def merge_weights(
