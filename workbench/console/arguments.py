@@ -6,7 +6,7 @@ import argparse
 
 from workbench.console import search_options
 from workbench.console.terminal import parse_size
-from workbench.planning.sensitivity import METRICS
+from workbench.planning.sensitivity import ACTIVATION_METRICS, METRICS
 
 
 def model(entry: argparse.ArgumentParser, required: bool = True) -> None:
@@ -103,8 +103,15 @@ def plan(entry: argparse.ArgumentParser) -> None:
 
 def sensitivity(entry: argparse.ArgumentParser) -> None:
     session(entry)
-    entry.add_argument("--metric", choices=METRICS, default="predicted_kl", help="default predicted_kl")
-    entry.add_argument("--schemes", type=_names, metavar="A,B,...", help="score these schemes (default: a dozen)")
+    entry.add_argument(
+        "--metric", choices=(*METRICS, *ACTIVATION_METRICS), default="predicted_kl",
+        help="default predicted_kl; ..._inputs and ..._cache score activation schemes: of each layer's input, or of "
+        "its keys or values",
+    )  # fmt: skip
+    entry.add_argument(
+        "--schemes", type=_names, metavar="A,B,...",
+        help="score these schemes (default: a dozen; of activations int8-, int6-, int4- and fp8-e4m3-token)",
+    )  # fmt: skip
     entry.add_argument("--algorithm", default="rtn-clip", metavar="NAME", help="how to round (default rtn-clip)")
     _sampling(entry)
     entry.add_argument("--out", metavar="S2.qwb", help="write the result here instead of back into S.qwb")

@@ -11,7 +11,7 @@ from workbench.console.terminal import readable_bytes, table
 from workbench.models.evaluation import Evaluation, Timing
 from workbench.models.summary import ModelSummary
 from workbench.planning.plan import Plan, resolve
-from workbench.planning.sensitivity import Sensitivity
+from workbench.planning.sensitivity import METRICS, Sensitivity
 from workbench.planning.totals import totals
 from workbench.storage.session import Session
 
@@ -100,22 +100,26 @@ def sensitivity_text(result: Result) -> str:
 def plan(session: Session, found: Plan, metric: str | None = None) -> Result:
     """Return a plan's totals and every layer's scheme."""
     assignments = resolve(found, session.model.layers)
-    scores = session.require_table(metric) if session.sensitivities else None
-    sums = totals(session.model, assignments, scores)
+    scores = session.require_table(metric) if session.sensitivities.keys() & METRICS.keys() else None
+    activations = session.inputs_table(scores.metric) if scores else None
+    sums = totals(session.model, assignments, scores, activations)
     return {
         "bits_per_weight": sums.bits_per_weight,
         "bytes": sums.nbytes,
         "predicted": number(sums.predicted),
         "schemes": {name: assignment.weights for name, assignment in assignments.items()},
+        "inputs": {name: given.inputs for name, given in assignments.items() if given.inputs is not None},
     }
 
 
 def plan_text(result: Result) -> str:
     """Return the totals and the layers of each scheme."""
     predicted = "no prediction" if result["predicted"] is None else f"predicted {result['predicted']:.4g}"
-    rows = [(name, scheme) for name, scheme in result["schemes"].items()]
     head = f"{result['bits_per_weight']:.3f} bits per weight, {readable_bytes(result['bytes'])}, {predicted}"
-    return f"{head}\n\n" + table(rows, ("layer", "scheme"))
+    if not result["inputs"]:
+        return f"{head}\n\n" + table(list(result["schemes"].items()), ("layer", "scheme"))
+    rows = [(name, scheme, result["inputs"].get(name, "-")) for name, scheme in result["schemes"].items()]
+    return f"{head}\n\n" + table(rows, ("layer", "scheme", "inputs"))
 
 
 def evaluate(evaluation: Evaluation) -> Result:

@@ -32,7 +32,11 @@ def add_search_options(entry: argparse.ArgumentParser) -> None:
         help="a simple rule to compare with, instead of the search (default optimal)",
     )  # fmt: skip
     entry.add_argument("--target", metavar="NAME", help="only what this runs: vllm, gguf, nvidia-9.0, vllm@nvidia-9.0")
-    entry.add_argument("--inputs", metavar="SCHEME", help="activations of the searched layers, such as int8-token")
+    entry.add_argument(
+        "--inputs", type=_schemes, metavar="A[,B,...]",
+        help="activations of the searched layers, such as int8-token; of several the search chooses for each layer one "
+        "or none (sensitivity --metric predicted_kl_inputs scores them)",
+    )  # fmt: skip
     entry.add_argument(
         "--lock", action="append", default=[], metavar="PATTERN",
         help="layers that keep what the session's plan gives them; may be repeated",
@@ -99,6 +103,13 @@ def _allowed(text: str) -> tuple[str, list[str]]:
             f"{text!r} is no pattern with schemes; write it as in '*.mlp.*=int4-g32-asym,keep'"
         )
     return pattern, schemes
+
+
+def _schemes(text: str) -> tuple[str, ...]:
+    schemes = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not schemes:
+        raise argparse.ArgumentTypeError(f"{text!r} names no scheme; write it as in int8-token,fp8-e4m3-token")
+    return schemes
 
 
 def _merged(allowed: list[tuple[str, list[str]]]) -> dict[str, list[str]]:

@@ -19,7 +19,7 @@ from workbench.planning.candidates import Builder, Option, require_columns
 from workbench.planning.groups import Bond, sharing_groups
 from workbench.planning.plan import KEEP, Assignment, Plan, Rule, resolve
 from workbench.planning.sensitivity import Sensitivity
-from workbench.planning.totals import layer_bits, untied_bits
+from workbench.planning.totals import input_losses, layer_bits, untied_bits
 
 __all__ = ["Choices", "Constraints", "Group", "Legality", "choices", "sharing_groups"]
 
@@ -35,7 +35,8 @@ class Constraints:
     ``locked`` layers keep what the base plan gives them.  ``schemes`` limits every layer (``keep`` stays possible).
     ``allowed`` are pairs of a pattern and the schemes that its layers may take (``keep`` only if listed); the first
     pattern that matches a layer counts.  ``bonds`` are layers that share one choice besides what the model says.
-    ``legal`` is the target's word, ``target`` its name in messages.
+    ``legal`` is the target's word, ``target`` its name in messages.  With ``keep_inputs`` a table of activation losses
+    adds what the base plan's activation schemes cost, and nothing is chosen by it.
     """
 
     locked: frozenset[str] = frozenset()
@@ -44,6 +45,7 @@ class Constraints:
     bonds: tuple[Bond, ...] = ()
     legal: Legality | None = None
     target: str = "the target"
+    keep_inputs: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -113,8 +115,9 @@ def choices(
     Layers outside the search (embeddings, and what is tied to them) and locked ones keep what ``base`` gives them; a
     group with one locked layer follows it.  Keeping a layer as it is stored is a candidate, with loss 0, unless
     ``allowed`` or the target refuses it.  ``algorithms`` are tables of other rounding algorithms, ``inputs`` a table of
-    activation schemes, whose losses add to the weights'.  Raises PlanError for unknown or contradictory locks and
-    patterns and for a layer that nothing is left for, SchemeError for a scheme that the table lacks.
+    activation schemes, whose losses add to the weights'; those of layers outside the choice are fixed, and a cell that
+    it lacks adds nothing to them.  Raises PlanError for unknown or contradictory locks and patterns and for a layer
+    that nothing is left for, SchemeError for a scheme that the table lacks.
     """
     rules = _merged(constraints, locked, schemes)
     require_columns(table, rules.schemes or ())
@@ -123,7 +126,7 @@ def choices(
     assignments = resolve(base, summary.layers)
     builder = Builder(
         table=table, names=_names(table, rules.schemes), legal=rules.legal, times=times, algorithms=tuple(algorithms),
-        inputs=inputs,
+        inputs=None if rules.keep_inputs else inputs,
     )  # fmt: skip
     counted = {layer.name for layer in quantizable(summary.layers)}
     fixed = _Fixed()
@@ -140,6 +143,8 @@ def choices(
             continue
         fixed.take(members, scheme, assignments, counted, table, times)
         _check_fixed(members, assignments, rules, limit if scheme is not None else None)
+    chosen = () if rules.keep_inputs else {name for group in open_groups for name in group.layers}
+    fixed.losses += [loss for loss in input_losses(summary, assignments, inputs, chosen) if not math.isnan(loss)]
     return Choices(
         summary=summary, base=assignments, groups=tuple(open_groups), transforms=base.transforms,
         all_bits=fixed.all_bits + untied_bits(summary, base.transforms),

@@ -16,10 +16,14 @@ METRICS = {
 """The metrics and their units.  ``predicted_kl`` needs curvature, ``measured_kl`` and ``output_error`` run the model,
 ``weight_error`` (10 ** (-SQNR / 10)) needs weights only."""
 
+ACTIVATION_METRICS = {"predicted_kl_inputs": "nats", "measured_kl_inputs": "nats", "predicted_kl_cache": "nats"}
+"""The metrics of activation schemes and their units: each layer's input, or its keys or values, quantized alone."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sensitivity:
-    """``score[layer, scheme]`` (float64; NaN: not computed) for quantizing that one layer's weight alone.
+    """``score[layer, scheme]`` (float64; NaN: not computed) for quantizing that one layer's weight alone (its input, or
+    keys or values, by an activation metric).
 
     ``algorithm`` names how the weights were rounded; ``samples`` and ``seed`` say what was measured on; ``data_hash``
     on which data.

@@ -46,10 +46,11 @@ class Strategy(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Optimal:
-    """The search: nothing within the budgets is better."""
+    """The search: nothing within the budgets is better.  ``inputs`` is a table of activation losses."""
 
     name: str = "optimal"
     minimise: str = "loss"
+    inputs: Sensitivity | None = None
 
     def plan(
         self, summary: ModelSummary, table: Sensitivity, base: Plan, budgets: Budgets,
@@ -57,8 +58,9 @@ class Optimal:
     ) -> Plan:  # fmt: skip
         """Search; see :func:`workbench.planning.search.search`."""
         return search(
-            summary, table, base=base, budgets=budgets, constraints=constraints, times=times, minimise=self.minimise
-        )
+            summary, table, base=base, budgets=budgets, constraints=constraints, times=times, minimise=self.minimise,
+            inputs=self.inputs,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

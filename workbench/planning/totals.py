@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from workbench.models.layer import DTYPE_BITS, Layer
+from workbench.models.layer import DTYPE_BITS, Layer, LayerKind
 from workbench.models.summary import ModelSummary, quantizable
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
@@ -39,14 +39,16 @@ def layer_bits(layer: Layer, weights: str) -> int:
     return scheme_bits(weights, layer.matrix)
 
 
-def plan_totals(summary: ModelSummary, plan: Plan, table: Sensitivity | None = None) -> Totals:
+def plan_totals(
+    summary: ModelSummary, plan: Plan, table: Sensitivity | None = None, inputs: Sensitivity | None = None
+) -> Totals:
     """Resolve the plan and add up; raises what :func:`workbench.planning.plan.resolve` raises.
 
     Scores are of the model as it is, so a plan with transforms has no prediction.  A head that a rotation unties counts
     in the bytes; ``bits_per_weight`` is over the same layers with and without.
     """
     whole = planned_summary(summary, plan.transforms)
-    found = totals(whole, resolve(plan, whole.layers), None if plan.transforms else table)
+    found = totals(whole, resolve(plan, whole.layers), None if plan.transforms else table, inputs)
     if whole is summary:
         return found
     return replace(found, bits_per_weight=totals(summary, resolve(plan, summary.layers)).bits_per_weight)
@@ -59,8 +61,30 @@ def untied_bits(summary: ModelSummary, transforms: Iterable[str]) -> int:
     return sum(layer_bits(layer, KEEP) for layer in more)
 
 
-def totals(summary: ModelSummary, assignments: Mapping[str, Assignment], table: Sensitivity | None = None) -> Totals:
-    """Add up bytes, bits and predicted loss of resolved assignments."""
+def input_losses(
+    summary: ModelSummary, assignments: Mapping[str, Assignment], inputs: Sensitivity | None, but: Collection[str] = ()
+) -> list[float]:
+    """Return what the quantized inputs of all layers except ``but`` cost; NaN for a cell that ``inputs`` lacks.
+
+    Embeddings are left out: what enters them are numbers of tokens, which no plan rounds.
+    """
+    if inputs is None:
+        return []
+    return [
+        inputs.of(layer.name, scheme)
+        for layer in summary.layers if layer.kind is not LayerKind.EMBEDDING and layer.name not in but
+        if (scheme := assignments[layer.name].inputs) is not None
+    ]  # fmt: skip
+
+
+def totals(
+    summary: ModelSummary, assignments: Mapping[str, Assignment], table: Sensitivity | None = None,
+    inputs: Sensitivity | None = None,
+) -> Totals:  # fmt: skip
+    """Add up bytes, bits and predicted loss of resolved assignments.
+
+    ``inputs`` is a table of activation schemes in the unit of ``table``; without it only weights are predicted.
+    """
     counted = {layer.name for layer in quantizable(summary.layers)}
     all_bits = counted_bits = counted_weights = missing = 0
     scores = []
@@ -73,6 +97,8 @@ def totals(summary: ModelSummary, assignments: Mapping[str, Assignment], table: 
             counted_weights += layer.parameters
         if weights != KEEP and table is not None:
             scores.append(table.of(layer.name, weights))
+    if table is not None:
+        scores += input_losses(summary, assignments, inputs)
     missing = sum(math.isnan(score) for score in scores)
     return Totals(
         nbytes=all_bits // 8 + summary.kept_nbytes,

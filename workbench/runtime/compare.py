@@ -123,7 +123,8 @@ def _table(session: Session) -> Sensitivity | None:
 
 def _totals(session: Session) -> Totals | None:
     try:
-        return plan_totals(session.model, session.plan, _table(session))
+        table = _table(session)
+        return plan_totals(session.model, session.plan, table, session.inputs_table(table.metric) if table else None)
     except WorkbenchError:
         return None
 

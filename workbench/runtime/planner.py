@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from workbench.errors import PlanError, nearest
+from workbench.errors import MissingResultError, PlanError, nearest
 from workbench.models.summary import quantizable
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import Budgets, MeasuredTimes
 from workbench.planning.constraints import Constraints
 from workbench.planning.plan import KEEP, Assignment, Plan, Rule
+from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.strategies import Optimal, strategy
 from workbench.progress import Progress, silent
 from workbench.runtime.timings import candidate_timings
@@ -32,7 +33,7 @@ def find_plan(
     target: str | None = None,
     lock: Sequence[str] = (),
     allow: Mapping[str, Sequence[str]] | None = None,
-    inputs: str | None = None,
+    inputs: str | Sequence[str] | None = None,
     batch: int = 1,
     progress: Progress = silent,
 ) -> Plan:
@@ -41,27 +42,27 @@ def find_plan(
     ``target`` (see :mod:`workbench.deployment.targets`) refuses what it cannot run; layers that match a pattern of
     ``lock`` keep what the session's plan gives them, those that match a pattern of ``allow`` take one of its schemes
     (``keep`` only if it is listed; the first pattern that matches counts).  ``inputs`` is the activation scheme of all
-    other layers that are searched (default: what the session's plan says).  Where microseconds matter, the session's
-    timings at ``batch`` serve, and the candidates that lack one are timed on this machine first.  Raises BudgetError,
-    PlanError, MissingResultError.
+    other layers that are searched (default: what the session's plan says); of several the search chooses for each layer
+    one or none, by the session's table of activation losses.  Where there is such a table, what the activations cost
+    counts in the loss.  Where microseconds matter, the session's timings at ``batch`` serve, and the candidates that
+    lack one are timed on this machine first.  Raises BudgetError, PlanError, MissingResultError.
     """
     rules = constraints_of(session, target, lock, schemes, allow or {})
     table = session.require_table(metric)
-    base = session.plan
-    if inputs is not None:
-        name = parse_scheme(inputs).name
-        searched = [layer.name for layer in quantizable(session.model.layers) if layer.name not in rules.locked]
-        base = base.assign(searched, inputs=name)
+    asked = (inputs,) if isinstance(inputs, str) else tuple(inputs or ())
+    base, rules, activations = _with_inputs(session, rules, session.inputs_table(table.metric), asked)
     if strategy_name != "optimal":
         if minimise != "loss":
             raise PlanError(f"the strategy {strategy_name} minimises nothing; use the strategy optimal")
+        if len(asked) > 1:
+            raise PlanError(f"the strategy {strategy_name} chooses no activation schemes; give one, or use optimal")
         return strategy(strategy_name).plan(session.model, table, base, budgets, rules)
     times = None
     if minimise == "microseconds" or budgets.microseconds is not None:
         names = tuple(name for name in rules.schemes or table.schemes if name != KEEP)
         timings = candidate_timings(session, names, batch=batch, progress=progress)
         times = MeasuredTimes.from_timings(timings, batch)
-    found = Optimal(minimise=minimise)
+    found = Optimal(minimise=minimise, inputs=activations)
     return found.plan(session.model, table, base, budgets, rules, times)
 
 
@@ -82,6 +83,35 @@ def constraints_of(
 
     chosen = find(target)
     return replace(rules, legal=chosen.legal, bonds=chosen.bonds(session.model.layers), target=chosen.title)
+
+
+def _with_inputs(
+    session: Session, rules: Constraints, table: Sensitivity | None, asked: Sequence[str]
+) -> tuple[Plan, Constraints, Sensitivity | None]:
+    """Return the base plan, the rules and the activation losses of a search with the activation schemes ``asked``.
+
+    One scheme, or none, leaves nothing to choose: the losses of what the base plan says are added as they stand, also
+    where a target takes a layer without it.
+    """
+    if len(asked) > 1:
+        return session.plan, rules, _columns(table, asked)
+    base = session.plan
+    if asked:
+        searched = [layer.name for layer in quantizable(session.model.layers) if layer.name not in rules.locked]
+        base = base.assign(searched, inputs=parse_scheme(asked[0]).name)
+    return base, replace(rules, keep_inputs=True), table
+
+
+def _columns(table: Sensitivity | None, schemes: Sequence[str]) -> Sensitivity:
+    """Return the table of activation losses with these schemes only."""
+    names = tuple(dict.fromkeys(parse_scheme(name).name for name in schemes))
+    missing = [name for name in names if table is None or name not in table.column]
+    if table is None or missing:
+        raise MissingResultError(
+            f"a choice of activation schemes needs their losses in nats, and {', '.join(missing)} were not scored; "
+            f"score them first (workbench sensitivity S.qwb --metric predicted_kl_inputs --schemes {','.join(names)})"
+        )
+    return replace(table, schemes=names, score=table.score[:, [table.column[name] for name in names]])
 
 
 def _scheme(name: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from workbench.models.evaluation import Evaluation
 from workbench.planning.plan import Plan
-from workbench.planning.sensitivity import METRICS, Sensitivity
+from workbench.planning.sensitivity import ACTIVATION_METRICS, METRICS, Sensitivity
 from workbench.progress import Progress
 from workbench.runtime.model_cache import ModelCache
 from workbench.runtime.slimming import moments, moments_of_plan, without_results
@@ -39,6 +39,9 @@ METRIC_TITLES = {
     "measured_kl": "measured KL",
     "output_error": "layer-output error",
     "weight_error": "weight error",
+    "predicted_kl_inputs": "predicted KL of quantized inputs",
+    "measured_kl_inputs": "measured KL of quantized inputs",
+    "predicted_kl_cache": "predicted KL of a quantized key-value cache",
 }
 """What a person reads for each sensitivity metric."""
 
@@ -245,8 +248,9 @@ class Evaluate:
         return f"Evaluate {self.session.plan.name}{where}"
 
     def slim(self) -> Evaluate:
-        """Keep the plan, the active ranges, the prediction, and the moments that its algorithms look at."""
-        tables = {name: table for name, table in self.session.sensitivities.items() if name == "predicted_kl"}
+        """Keep the plan, the active ranges, the predictions, and the moments that its algorithms look at."""
+        kept = ("predicted_kl", "predicted_kl_inputs", "measured_kl_inputs")
+        tables = {name: table for name, table in self.session.sensitivities.items() if name in kept}
         return replace(
             self,
             session=without_results(self.session, sensitivities=tables, curvature=moments_of_plan(self.session)),
@@ -332,4 +336,4 @@ def short(path: str | Path) -> str:
     return text if text.startswith("demo:") else PurePath(text).name or text
 
 
-assert METRIC_TITLES.keys() == METRICS.keys()
+assert METRIC_TITLES.keys() == METRICS.keys() | ACTIVATION_METRICS.keys()

@@ -17,10 +17,11 @@ from workbench.models.evaluation import Evaluation
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme, standard_schemes
 from workbench.planning.plan import KEEP, LEARNED, Plan, resolve
-from workbench.planning.sensitivity import METRICS, Sensitivity
+from workbench.planning.sensitivity import ACTIVATION_METRICS, METRICS, Sensitivity
 from workbench.planning.totals import plan_totals
 from workbench.progress import Progress, part_of, silent
 from workbench.runtime import session_data
+from workbench.runtime.activation_scores import activation_table
 from workbench.runtime.calibrated_ranges import all_ranges, ranges_in_force
 from workbench.runtime.environment import environment
 from workbench.storage.session import Session
@@ -132,15 +133,26 @@ def sensitivity(
 ) -> Session:
     """Score every layer under every scheme by ``metric`` and return the session with the table.
 
+    The metrics are those of weights (METRICS) and of activations (ACTIVATION_METRICS; see ``activation_table``).
     ``schemes`` default to the standard ones.  An earlier table of the same metric, algorithm, seed and data is
-    extended, not computed again.  Metrics that run the model use the calibration's data, which must
-    be unchanged (DataError).  Raises MissingResultError naming the missing step, CannotRunError for what a weights-only
-    model cannot do.
+    extended, not computed again.  Metrics that run the model use the calibration's data, which must be unchanged
+    (DataError).  Raises MissingResultError naming the missing step, CannotRunError for what a weights-only model cannot
+    do.
     """
     from workbench.planning.score import score
 
+    if metric in ACTIVATION_METRICS:
+        _require_runs(session, metric)
+        if algorithm != "rtn-clip":
+            raise PlanError(f"the algorithm {algorithm} rounds weights, and {metric} scores activations; leave it out")
+        table = activation_table(
+            session, metric, model or reopen(session.model, trust=trust), _calibrated(session, metric), schemes,
+            samples=samples, batch_size=batch_size, seed=seed, progress=progress,
+        )  # fmt: skip
+        return replace(session, sensitivities={**session.sensitivities, metric: table})
     if metric not in METRICS:
-        raise PlanError(f"there is no metric {metric!r}; the metrics are {', '.join(METRICS)}")
+        known = ", ".join((*METRICS, *ACTIVATION_METRICS))
+        raise PlanError(f"there is no metric {metric!r}; the metrics are {known}")
     names = tuple(parse_scheme(name).name for name in schemes or [scheme.name for scheme in standard_schemes()])
     model = model or reopen(session.model, trust=trust)
     dataset = None
@@ -188,7 +200,7 @@ def complete_table(
     progress: Progress = silent,
 ) -> Session:
     """Return the session with a table that covers every scheme of ``plan``; as it is if it has none of that metric."""
-    if not session.sensitivities and metric is None:
+    if metric is None and not session.sensitivities.keys() & METRICS.keys():
         return session
     table = session.require_table(metric)
     used = {assignment.weights for assignment in resolve(plan, session.model.layers).values()} - {KEEP}
@@ -259,7 +271,9 @@ def evaluate(
     require_same(session.model, plan, None)
     if session.model.cannot_run is not None:
         raise CannotRunError(f"{session.model.name} cannot be evaluated: {session.model.cannot_run}")
-    sums = plan_totals(session.model, plan, session.sensitivities.get("predicted_kl"))
+    sums = plan_totals(
+        session.model, plan, session.sensitivities.get("predicted_kl"), session.inputs_table("predicted_kl")
+    )
     model = model or reopen(session.model, trust=trust)
     dataset = session_data.for_evaluation(model, session, data, samples=samples, seed=seed)
     own = () if metric is None else (load_metric(metric, trust=trust),)

@@ -84,6 +84,18 @@ class Session:
             "run the sensitivity step first (workbench sensitivity S.qwb --metric predicted_kl)"
         )
 
+    def inputs_table(self, metric: str) -> Sensitivity | None:
+        """Return what quantized inputs cost beside the losses of ``metric`` (the predicted or the measured KL).
+
+        That of the same kind if there is one, else the other; None for other metrics, whose losses do not add to it.
+        """
+        kinds = ("predicted_kl", "measured_kl")
+        if metric not in (*kinds, REFINED):
+            return None
+        order = sorted(kinds, key=lambda kind: kind != metric)
+        return next((self.sensitivities[f"{kind}_inputs"] for kind in order if f"{kind}_inputs" in self.sensitivities),
+                    None)  # fmt: skip
+
     def save(self, path: str | Path) -> None:
         """Write the session to an HDF5 file (``.qwb``), atomically: the old file stays whole if anything fails."""
         from workbench.storage.hdf5 import write_session

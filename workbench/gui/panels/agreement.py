@@ -51,7 +51,7 @@ class AgreementPanel(Panel):
 
     def redraw(self, old: State, new: State) -> None:
         """Show the tables where they changed."""
-        if new.session is None or len(new.session.sensitivities) < 2:
+        if new.session is None or len(new.session.sensitivities.keys() & METRICS.keys()) < 2:
             self.say_empty("Score by two metrics (F6), such as predicted and measured KL, to see whether they agree.")
             return
         same = old.session is not None and (

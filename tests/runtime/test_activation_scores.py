@@ -1,0 +1,169 @@
+"""Tables of activation losses in a session: scored, extended, stored, and counted by the search for a plan."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from workbench.cli import main
+from workbench.errors import BudgetError, MissingResultError, PlanError
+from workbench.models.model import Model
+from workbench.models.summary import quantizable
+from workbench.planning.activations import score_cache, score_inputs
+from workbench.planning.budgets import Budgets
+from workbench.planning.plan import KEEP, Plan, resolve
+from workbench.planning.sensitivity import ACTIVATION_METRICS
+from workbench.planning.totals import plan_totals
+from workbench.runtime import planner, session_data, tasks
+from workbench.storage.session import Session
+
+WEIGHTS = ("int4-g32", "int8-channel")
+INPUTS = ("int8-token", "int4-token")
+
+
+@pytest.fixture(scope="module")
+def model(llama: Path) -> Model:
+    return tasks.open(llama)
+
+
+@pytest.fixture(scope="module")
+def calibrated(model: Model, tokens: Path) -> Session:
+    return tasks.calibrate(model, tokens, batch_size=4)
+
+
+@pytest.fixture(scope="module")
+def scored(model: Model, calibrated: Session) -> Session:
+    session = tasks.sensitivity(calibrated, model=model, schemes=WEIGHTS)
+    return tasks.sensitivity(session, "predicted_kl_inputs", model=model, schemes=INPUTS, batch_size=4)
+
+
+@pytest.mark.parametrize("metric", ACTIVATION_METRICS)
+def test_the_tables_are_those_of_the_functions(model: Model, calibrated: Session, metric: str) -> None:
+    found = tasks.sensitivity(calibrated, metric, model=model, schemes=["int4-token"], samples=4, batch_size=2, seed=1)
+    table = found.sensitivities[metric]
+    assert calibrated.calibration is not None
+    data = session_data.recorded(model, calibrated.calibration, samples=4)
+    if metric == "predicted_kl_cache":
+        expected = score_cache(model, ["int4-token"], data, batch_size=2, seed=1)
+    else:
+        kind = metric.removesuffix("_inputs")
+        expected = score_inputs(model, ["int4-token"], data, metric=kind, batch_size=2, seed=1)
+    assert (table.metric, table.unit, table.samples, table.seed) == (metric, "nats", 4, 1)
+    assert table.layers == expected.layers and (table.score > 0).all()
+    np.testing.assert_array_equal(table.score, expected.score)
+
+
+def test_columns_are_kept_beside_new_ones_on_the_same_data_only(model: Model, scored: Session) -> None:
+    before = scored.sensitivities["predicted_kl_inputs"]
+    again = tasks.sensitivity(
+        scored, "predicted_kl_inputs", model=model, schemes=["fp8-e4m3-token", "int4-token"], batch_size=4
+    ).sensitivities["predicted_kl_inputs"]
+    assert again.schemes == ("int8-token", "fp8-e4m3-token", "int4-token")
+    np.testing.assert_array_equal(again.score[:, 0], before.score[:, before.column["int8-token"]])
+    np.testing.assert_allclose(again.score[:, 2], before.score[:, before.column["int4-token"]], rtol=1e-5)
+    other = tasks.sensitivity(scored, "predicted_kl_inputs", model=model, schemes=["int4-token"], seed=1, batch_size=4)
+    assert other.sensitivities["predicted_kl_inputs"].schemes == ("int4-token",)
+
+
+def test_static_schemes_are_scored_with_the_range_in_force(model: Model, calibrated: Session) -> None:
+    wide = {key: replace(one, low=-1e3, high=1e3) for key, one in calibrated.active_ranges.items()}
+    narrow, coarse = (
+        tasks.sensitivity(session, "predicted_kl_inputs", model=model, schemes=["int8-tensor"], samples=4)
+        .sensitivities["predicted_kl_inputs"].score
+        for session in (calibrated, replace(calibrated, active_ranges=wide))
+    )  # fmt: skip
+    assert (coarse > narrow).all()
+
+
+def test_a_session_file_keeps_the_table(scored: Session, tmp_path: Path) -> None:
+    scored.save(tmp_path / "s.qwb")
+    back = Session.load(tmp_path / "s.qwb").sensitivities["predicted_kl_inputs"]
+    table = scored.sensitivities["predicted_kl_inputs"]
+    assert (back.metric, back.layers, back.schemes) == (table.metric, table.layers, table.schemes)
+    np.testing.assert_array_equal(back.score, table.score)
+
+
+def test_the_loss_of_a_plan_counts_its_activations(scored: Session) -> None:
+    inputs, weights = scored.sensitivities["predicted_kl_inputs"], scored.sensitivities["predicted_kl"]
+    names = [layer.name for layer in quantizable(scored.model.layers)]
+    bare = planner.find_plan(scored, Budgets(bits_per_weight=7.0))
+    plan = planner.find_plan(scored, Budgets(bits_per_weight=7.0), inputs="INT4-token")
+    given = resolve(plan, scored.model.layers)
+    assert {given[name].inputs for name in names} == {"int4-token"}
+    assert {n: a.weights for n, a in given.items()} == {
+        n: a.weights for n, a in resolve(bare, scored.model.layers).items()
+    }
+    activations = sum(inputs.of(name, "int4-token") for name in names)
+    alone, both = (plan_totals(scored.model, plan, weights, table).predicted for table in (None, inputs))
+    assert alone is not None and both == pytest.approx(alone + activations, rel=1e-12) and activations > 0
+    lossless = Budgets(loss=0.99 * activations)
+    assert planner.find_plan(scored, lossless, minimise="nbytes")
+    with pytest.raises(BudgetError, match="the least possible loss"):
+        planner.find_plan(scored, lossless, minimise="nbytes", inputs="int4-token")
+
+
+def test_locked_activations_count_and_unscored_ones_leave_the_plan_without_a_prediction(scored: Session) -> None:
+    inputs, weights = scored.sensitivities["predicted_kl_inputs"], scored.sensitivities["predicted_kl"]
+    name = quantizable(scored.model.layers)[0].name
+    locked = replace(scored, plan=Plan().assign([name], inputs="int4-token"), locked=frozenset({name}))
+    loss = inputs.of(name, "int4-token")
+    with pytest.raises(BudgetError, match="the least possible loss"):
+        planner.find_plan(locked, Budgets(loss=0.99 * loss), minimise="nbytes")
+    kept = planner.find_plan(locked, Budgets(loss=1.01 * loss), minimise="nbytes")
+    assert resolve(kept, scored.model.layers)[name].inputs == "int4-token"
+    sums = plan_totals(scored.model, Plan().assign([name], inputs="int5-token"), weights, inputs)
+    assert (sums.predicted, sums.missing) == (None, 1)
+
+
+def test_the_search_chooses_among_several_activation_schemes(model: Model, scored: Session) -> None:
+    with pytest.raises(MissingResultError, match="int8-tensor were not scored"):
+        planner.find_plan(scored, Budgets(bits_per_weight=12.0), inputs=["int8-token", "int8-tensor"])
+    free = planner.find_plan(scored, Budgets(bits_per_weight=7.0), inputs=INPUTS)
+    assert {given.inputs for given in resolve(free, scored.model.layers).values()} == {None}
+    wider = tasks.sensitivity(scored, "predicted_kl_inputs", model=model, schemes=["int8-tensor"], batch_size=4)
+    both = ["INT8-tensor", "int4-token"]
+    bound = planner.find_plan(wider, Budgets(bits_per_weight=12.0), target="edge-tpu", inputs=both)
+    given = resolve(bound, scored.model.layers).values()
+    assert {(a.weights, a.inputs) for a in given if a.weights != KEEP} == {("int8-channel", "int8-tensor")}
+    with pytest.raises(PlanError, match="chooses no activation schemes"):
+        planner.find_plan(scored, Budgets(bits_per_weight=7.0), inputs=INPUTS, strategy_name="top-k")
+
+
+def test_losses_of_other_units_are_not_added(scored: Session) -> None:
+    table = scored.sensitivities["predicted_kl_inputs"]
+    measured = replace(table, metric="measured_kl_inputs")
+    both = replace(scored, sensitivities={**scored.sensitivities, "measured_kl_inputs": measured})
+    assert both.inputs_table("predicted_kl") is table and both.inputs_table("measured_kl") is measured
+    assert scored.inputs_table("measured_kl") is table and scored.inputs_table("weight_error") is None
+
+
+def test_what_is_missing_is_said(model: Model, calibrated: Session) -> None:
+    with pytest.raises(MissingResultError, match="calibrate first"):
+        tasks.sensitivity(tasks.start(model), "predicted_kl_inputs", model=model)
+    with pytest.raises(PlanError, match="gptq rounds weights"):
+        tasks.sensitivity(calibrated, "predicted_kl_inputs", model=model, algorithm="gptq")
+    with pytest.raises(PlanError, match="predicted_kl_inputs"):
+        tasks.sensitivity(calibrated, "kl_inputs", model=model)
+
+
+def test_the_command_line_scores_activations_and_plans_with_them(
+    scored: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "s.qwb"
+    replace(scored, sensitivities={"predicted_kl": scored.sensitivities["predicted_kl"]}).save(path)
+    score = ["sensitivity", str(path), "--metric", "predicted_kl_inputs", "--schemes", "int4-token"]
+    assert main([*score, "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["metric"] == "predicted_kl_inputs"
+    search = ["plan", str(path), "--bits-per-weight", "7", "--inputs", "int4-token", "--quiet"]
+    assert main([*search, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    session = Session.load(path)
+    weights, inputs = session.sensitivities["predicted_kl"], session.sensitivities["predicted_kl_inputs"]
+    assert found["predicted"] == plan_totals(session.model, session.plan, weights, inputs).predicted
+    assert set(found["inputs"].values()) == {"int4-token"}
+    assert main(search) == 0
+    assert "inputs" in capsys.readouterr().out
