@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from PySide6.QtWidgets import QLabel, QTableView, QWidget
 from workbench.errors import ExportError
 from workbench.gui import quantities, theme
 from workbench.gui.desk import Desk
+from workbench.gui.options import METRIC_TITLES
 from workbench.gui.panels import PANELS
 from workbench.gui.panels.panel import Panel
 from workbench.gui.pictures import png, svg
@@ -33,6 +35,7 @@ PLOT, WIDE = QSize(520, 300), QSize(980, 420)
 MOST_ROWS = 300
 WORDS = ("figure", "verdict", "coverage", "device", "why", "brush", "line.figures", "pair.words")
 """Where panels keep their sentences."""
+_HINT = re.compile(r"; click .*$")  # what a mouse would do, of no use on paper
 
 
 def html(desk: Desk, live: Mapping[str, Any]) -> str:
@@ -59,7 +62,7 @@ def write(desk: Desk, live: Mapping[str, Any], path: Path) -> None:
     """Write the report; raises ExportError."""
     text = html(desk, live)
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise ExportError(f"the report {path} could not be written: {error}") from error
 
@@ -79,7 +82,7 @@ def _summary(state: State) -> Section:
     if totals is not None:
         rows.append(["Size", f"{quantities.data_size(totals.nbytes)} ({totals.nbytes:,} bytes)"])
         rows.append(["Bits per weight", f"{totals.bits_per_weight:.4f}"])
-        rows.append([f"Loss ({state.metric.replace('_', ' ')})", quantities.number(totals.predicted, 4)])
+        rows.append([f"Loss ({METRIC_TITLES.get(state.metric, state.metric)})", quantities.number(totals.predicted, 4)])
     made = session.environment
     rows.append(["Made with", f"workbench {made.workbench}, Python {made.python}, torch {made.torch}, {made.device}"])
     return Section(title="Summary", words=session.notes, tables=(Table(caption="The session", rows=rows),))
@@ -145,7 +148,7 @@ def _words(panel: Panel, name: str) -> str:
         found = getattr(found, part, None)
     if not isinstance(found, QLabel):
         return ""
-    return _plain(found.text())
+    return _HINT.sub("", _plain(found.text()))
 
 
 def _plain(text: str) -> str:
@@ -162,12 +165,8 @@ def _cut(caption: str, rows: list[list[str]]) -> Table:
 # -------------------------------------------------------------------- from a file
 
 
-def main() -> None:
-    """Write the report of a session file: ``python -m workbench.gui.report S.qwb out.html``."""
-    parser = argparse.ArgumentParser(description="Write a session's printable report.")
-    parser.add_argument("session", help="a .qwb file")
-    parser.add_argument("out", help="the HTML file to write")
-    options = parser.parse_args()
+def write_from_file(session: Path, out: Path) -> Path:
+    """Write the report of the session file ``session`` to ``out``; raises SessionError, ExportError."""
     if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     from workbench.gui.app import application
@@ -178,9 +177,19 @@ def main() -> None:
 
     theme.apply(application(), theme.LIGHT)
     desk = Desk(Workspace(), NoJobs())
-    desk.workspace.open(Session.load(options.session), Path(options.session))
+    desk.workspace.open(Session.load(session), session)
     desk.workspace.select((worst_layer(desk),))
-    write(desk, {}, Path(options.out))
+    write(desk, {}, out)
+    return out
+
+
+def main() -> None:
+    """Write the report of a session file: ``python -m workbench.gui.report S.qwb out.html``."""
+    parser = argparse.ArgumentParser(description="Write a session's printable report.")
+    parser.add_argument("session", help="a .qwb file")
+    parser.add_argument("out", help="the HTML file to write")
+    options = parser.parse_args()
+    write_from_file(Path(options.session), Path(options.out))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ h1 { font-size: 24px; margin: 0 0 4px; } h2 { font-size: 18px; margin: 28px 0 6p
 h3 { font-size: 14px; margin: 16px 0 4px; } p { margin: 4px 0 8px; } .muted { color: #565f6b; }
 figure { margin: 10px 0; break-inside: avoid; } figcaption { color: #565f6b; font-size: 12px; }
 figure svg, figure img { max-width: 100%; height: auto; border: 1px solid #c9ced6; display: block; }
+figure svg text { font-family: system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
 .row { display: grid; grid-template-columns: repeat(auto-fit, minmax(300px, 1fr)); gap: 0 14px; }
 table { border-collapse: collapse; font-size: 12px; margin: 6px 0 12px; font-variant-numeric: tabular-nums; }
 th, td { border-bottom: 1px solid #e4e7ec; padding: 2px 10px 2px 0; text-align: left; vertical-align: top; }
