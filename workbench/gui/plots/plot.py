@@ -13,6 +13,8 @@ from PySide6.QtWidgets import QApplication
 from workbench.gui.theme import Colours
 
 AXIS_HEIGHT = 40
+LABEL_OVERHANG = 6
+"""pyqtgraph lets an axis' label stick out of the axis by so much; without room its descenders are cut."""
 AXES = ("left", "bottom")
 
 
@@ -50,6 +52,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.setAntialiasing(False)
         self.item = self.getPlotItem()
         self.item.hideButtons()
+        self.item.layout.setContentsMargins(1, 1, 1, LABEL_OVERHANG)
         self.item.setMenuEnabled(True)
         self._labels = {"left": left, "bottom": bottom}
         if bottom:
