@@ -1,10 +1,14 @@
 """What transforms gain on a real model: KL to floating point before and after, and how equal the models are.
 
-    python tests/benchmarks/transforms.py [MODEL CALIBRATION EVALUATION] [--samples N] [--evaluate N]
+    python -m tests.benchmarks.transforms [MODEL CALIBRATION EVALUATION] [--samples N] [--evaluate N]
+        [--algorithm NAME ...] [--plans WEIGHTS/INPUTS ...] [--transforms NAME+NAME ...]
+        [--rotation] [--outliers FACTOR]
 
 Default: the small Llama of the cases folder.  One row for each plan: bits per weight, KL in nats per token without and
-with each transform, the largest deviation of the rewritten floating-point model's outputs, relative to the largest
-output, and the seconds that the rewrite took.
+with each transform, the change in percent with its 95 % interval over the same windows (``~`` where it contains 0), the
+largest deviation of the rewritten floating-point model's outputs, relative to the largest output, and the seconds that
+the rewrite took.  ``--rotation``: 4-bit weights and 8-bit inputs, dynamic and static, with every algorithm, plain and
+rotated.  ``--outliers``: first make two channels behind every norm larger by that factor, the same function.
 """
 
 from __future__ import annotations
@@ -12,15 +16,19 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
+from tests.planning.transforms.networks import llama_with_outliers
 from workbench.models.batches import Data
 from workbench.models.calibrate import Calibration, calibrate
 from workbench.models.datasets import open_dataset
 from workbench.models.evaluate import evaluate
+from workbench.models.evaluation import Metric
 from workbench.models.model import Model
+from workbench.models.paired import between
 from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
 from workbench.numerics.ranges import Range
@@ -42,34 +50,45 @@ PLANS = (
     ("int8-channel", "int8-tensor"), ("int8-channel", "int4-token"), ("int4-g32-asym", "int4-token"),
 )  # fmt: skip
 
+ROTATION = tuple(
+    (weights, inputs) for weights in ("int4-channel", "int4-g128", "int4-tensor")
+    for inputs in ("int8-token", "int8-tensor")
+)  # fmt: skip
 
-def report(model: Model, data: Data, held_out: Data, algorithm: str) -> None:
-    """Print one row for each plan and transform."""
+
+def report(
+    model: Model, data: Data, held_out: Data, algorithms: Sequence[str], plans: Sequence[tuple[str, str | None]],
+    transforms: Sequence[tuple[str, ...]],
+) -> None:  # fmt: skip
+    """Print one row for each plan, algorithm and transform."""
     found = calibrate(model, data)
     ranges = all_ranges(found.statistics)
-    for weights, inputs in PLANS:
-        names = [layer.name for layer in quantizable(model.summary.layers)]
+    names = [layer.name for layer in quantizable(model.summary.layers)]
+    for (weights, inputs), algorithm in product(plans, algorithms):
         plan = Plan().assign(names, weights=weights, inputs=inputs, algorithm=algorithm)
-        given = {"ranges": ranges_in_force(model.summary, plan, ranges, {})}
+        given = ranges_in_force(model.summary, plan, ranges, {})
         bits = plan_totals(model.summary, plan).bits_per_weight
-        base = kl(model, plan, given["ranges"], found, data, held_out)
-        print(f"{weights} weights, {inputs or 'float'} inputs, {algorithm}, {bits:.2f} bits: KL {base:.4f}")
-        for names_ in TRANSFORMS:
+        base = kl(model, plan, given, found, data, held_out)
+        print(f"{weights} weights, {inputs or 'float'} inputs, {algorithm}, {bits:.2f} bits: KL {base.value:.4f}")
+        for names_ in transforms:
             if names_ != ("smoothquant",) or inputs is not None:
-                row(model, replace(plan, transforms=names_), given["ranges"], found, data, held_out, base)
+                row(model, replace(plan, transforms=names_), given, found, data, held_out, base)
 
 
 def row(
     model: Model, plan: Plan, ranges: Mapping[tuple[str, str], Range], found: Calibration, data: Data, held_out: Data,
-    base: float,
+    base: Metric,
 ) -> None:  # fmt: skip
     """Rewrite, quantize, evaluate and print one line."""
     start = time.perf_counter()
     done = transform(model, plan, curvature=found.curvature, ranges=ranges, data=data)
     seconds = time.perf_counter() - start
     after = kl(model, plan, ranges, found, data, held_out)
+    change = between(after, base)
+    percent = [100 * value / base.value for value in (change.value, change.low, change.high)]
     print(
-        f"    {' + '.join(plan.transforms):28} KL {after:.4f}  {100 * (after / base - 1):+6.1f} %   "
+        f"    {' + '.join(plan.transforms):28} KL {after.value:.4f}  {percent[0]:+6.1f} % "
+        f"{' ' if change.resolved else '~'} [{percent[1]:+6.1f}, {percent[2]:+6.1f}]   "
         f"deviation {done.deviation:.1e}   {seconds:.1f} s",
         flush=True,
     )
@@ -77,25 +96,45 @@ def row(
 
 def kl(
     model: Model, plan: Plan, ranges: Mapping[tuple[str, str], Range], found: Calibration, data: Data, held_out: Data
-) -> float:
+) -> Metric:
     """Return the KL of the quantized model in nats per token."""
     quantized = quantize(model, plan, ranges=ranges, curvature=found.curvature, data=data)
-    return evaluate(model, quantized.bind(model), held_out)["kl"].value
+    return evaluate(model, quantized.bind(model), held_out)["kl"]
 
 
-def main() -> None:
-    """Read the command line, measure, print."""
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?", default=str(LLAMA))
     parser.add_argument("calibration", nargs="?", default=str(LLAMA / "calibration_tokens.npy"))
     parser.add_argument("evaluation", nargs="?", default=str(LLAMA / "evaluation_tokens.npy"))
     parser.add_argument("--samples", type=int, default=64, help="of the calibration data")
     parser.add_argument("--evaluate", type=int, default=64, help="of the evaluation data")
-    parser.add_argument("--algorithm", default="rtn-clip")
-    options = parser.parse_args()
+    parser.add_argument("--algorithm", nargs="+", help="default: rtn-clip; with --rotation rtn, rtn-clip and gptq")
+    parser.add_argument("--plans", nargs="+", help="such as int4-channel/int8-token, or int4-g32 for inputs in float")
+    parser.add_argument("--transforms", nargs="+", help="such as rotation, or awq+rotation-heads")
+    parser.add_argument("--rotation", action="store_true", help="what rotation does at 4 and 8 bits")
+    parser.add_argument("--outliers", type=float, help="times two channels of every norm of a Llama")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure and print what the command line asks for."""
+    options = arguments()
+    plans = ROTATION if options.rotation else PLANS
+    if options.plans:
+        parts = [name.partition("/") for name in options.plans]
+        plans = tuple((weights, inputs or None) for weights, _, inputs in parts)
+    transforms = (("rotation-heads",), ("rotation",)) if options.rotation else TRANSFORMS
+    if options.transforms:
+        transforms = tuple(tuple(name.split("+")) for name in options.transforms)
+    algorithms = options.algorithm or (["rtn", "rtn-clip", "gptq"] if options.rotation else ["rtn-clip"])
     model = open_model(options.model)
+    if options.outliers:
+        model = llama_with_outliers(model, factor=options.outliers)
     data = open_dataset(options.calibration, model, samples=options.samples)
-    report(model, data, open_dataset(options.evaluation, model, samples=options.evaluate), options.algorithm)
+    held_out = open_dataset(options.evaluation, model, samples=options.evaluate)
+    report(model, data, held_out, algorithms, plans, transforms)
 
 
 if __name__ == "__main__":

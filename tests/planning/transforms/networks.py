@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import torch
 from torch import nn
 from torch.nn import functional
@@ -122,14 +124,41 @@ def sentences(samples: int = 6, length: int = 9, seed: int = 1) -> Rows:
 
 
 def with_outliers(model: NetworkModel, channels: tuple[int, ...] = (1, 6), factor: float = 30.0) -> NetworkModel:
-    """Make what some channels of every norm give larger, and the columns behind them smaller: the same function."""
+    """Make what some channels of every norm of a ``Gated`` give larger, the columns behind them smaller."""
+    readers = {
+        f"body.{index}.{norm}.gain": [f"body.{index}.{layer}" for layer in layers]
+        for index in (0, 1) for norm, layers in (("one", "abc"), ("two", "ef"))
+    }  # fmt: skip
+    return outliers_behind(model, readers, channels, factor)
+
+
+def llama_with_outliers(
+    model: NetworkModel, channels: tuple[int, ...] = (1, 6), factor: float = 64.0
+) -> NetworkModel:
+    """The same in every block of a Llama."""
+    readers: dict[str, list[str]] = {}
+    for layer in model.summary.layers:
+        block, _, last = layer.name.rpartition(".")
+        if last in ("q_proj", "k_proj", "v_proj"):
+            readers.setdefault(block.replace("self_attn", "input_layernorm.weight"), []).append(layer.name)
+        elif last in ("gate_proj", "up_proj"):
+            readers.setdefault(block.replace("mlp", "post_attention_layernorm.weight"), []).append(layer.name)
+    return outliers_behind(model, readers, channels, factor)
+
+
+def outliers_behind(
+    model: NetworkModel, readers: Mapping[str, Sequence[str]], channels: Sequence[int], factor: float
+) -> NetworkModel:
+    """Multiply channels of the norms ``readers`` by ``factor``, divide the columns of the layers that read them: the
+    same function.
+
+    Large language models have such channels in what their norms give (Dettmers et al., "LLM.int8()", NeurIPS 2022).
+    """
     kept, weights = {}, {}
-    for index in (0, 1):
-        for norm, layers in (("one", "abc"), ("two", "ef")):
-            name = f"body.{index}.{norm}.gain"
-            kept[name] = model.kept(name).clone()
-            kept[name][list(channels)] *= factor
-            for layer in layers:
-                weights[f"body.{index}.{layer}"] = model.weight(f"body.{index}.{layer}").clone()
-                weights[f"body.{index}.{layer}"][:, list(channels)] /= factor
+    for norm, layers in readers.items():
+        kept[norm] = model.kept(norm).clone()
+        kept[norm][list(channels)] *= factor
+        for layer in layers:
+            weights[layer] = model.weight(layer).clone()
+            weights[layer][:, list(channels)] /= factor
     return model.with_kept(kept).with_weights(weights)
