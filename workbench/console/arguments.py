@@ -117,6 +117,11 @@ def sensitivity(entry: argparse.ArgumentParser) -> None:
     entry.add_argument("--out", metavar="S2.qwb", help="write the result here instead of back into S.qwb")
 
 
+def report(entry: argparse.ArgumentParser) -> None:
+    entry.add_argument("session", metavar="S.qwb", help="a session file")
+    entry.add_argument("out", metavar="OUT.html", help="write the page here, figures and tables inside")
+
+
 def calibrate(entry: argparse.ArgumentParser) -> None:
     model(entry)
     _sampling(entry, "a text file, an image folder, an array file or a bundled set (demo:language-model)")

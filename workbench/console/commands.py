@@ -174,6 +174,13 @@ def _export(options: argparse.Namespace, progress: Progress) -> Result:
     )
 
 
+def _report(options: argparse.Namespace, progress: Progress) -> Result:
+    from workbench.console import reports
+    from workbench.gui.report import write_from_file
+
+    return reports.written((write_from_file(Path(options.session), Path(options.out)),))
+
+
 def _bench(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.console import reports
     from workbench.runtime import timings as runtime
@@ -269,6 +276,8 @@ COMMANDS = (
              arguments.train, _train, "written"),
     _command("export", "write a session's plan or quantized model", "export S.qwb --to script --out replay.py",
              arguments.export, _export, "written"),
+    _command("report", "write a session's printable report", "report S.qwb report.html", arguments.report, _report,
+             "written"),
     _command("bench", "time the kernels of this machine", "bench --shape 4096x4096 --batch 1",
              arguments.bench, _bench),
     _command("info", "say what a session holds", "info S.qwb", arguments.session, _info),
