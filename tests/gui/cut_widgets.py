@@ -10,6 +10,10 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workbench.gui.window import Window
 
 SIZE = (1280, 720)
 SLACK = 1
@@ -27,67 +31,84 @@ def _screen() -> None:
 def main() -> None:
     """Open a full session, go through every panel and every form, print what does not fit."""
     _screen()
+    window = _opened()
+    _settled(window)
+    found = []
+    if window.width() > SIZE[0] + SLACK or window.height() > SIZE[1] + SLACK:
+        found.append(f"the window needs {window.width()} x {window.height()}")
+    found += [*_in_panels(window), *_in_forms(window)]
+    if len(sys.argv) > 1:
+        window.grab().save(sys.argv[1])
+    print("\n".join(found))
+
+
+def _opened() -> Window:
     from PySide6.QtCore import QSettings
 
     folder = tempfile.mkdtemp(prefix="workbench-settings-")
     QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, folder)
-    from PySide6.QtWidgets import QWidget
-
     from tests.gui import sessions
-    from workbench.gui import options, theme
+    from workbench.gui import theme
     from workbench.gui.app import application
     from workbench.gui.desk import Desk, NoJobs
-    from workbench.gui.dialogs import FormDialog
-    from workbench.gui.forms import Form
-    from workbench.gui.panels import PANELS
     from workbench.gui.window import Window
     from workbench.runtime.workspace import Workspace
 
-    app = application()
-    theme.apply(app, theme.LIGHT)
+    theme.apply(application(), theme.LIGHT)
     desk = Desk(Workspace(), NoJobs())
     window = Window(desk, theme.LIGHT, keep_layout=False)
     window.resize(*SIZE)
     window.show()
-    desk.workspace.open(sessions.full(3), None)
+    session = sessions.full(3)
+    desk.workspace.open(session, None)
     desk.workspace.show_target("vllm")
-    desk.workspace.select([window.desk.workspace.state.session.model.layers[1].name])  # type: ignore[union-attr]
+    desk.workspace.select([session.model.layers[1].name])
+    return window
 
-    def settle() -> None:
-        for _ in range(5):
-            app.processEvents()
-        while not window.is_drawn:
-            app.processEvents()
+
+def _settled(window: Window) -> None:
+    """Wait until everything is drawn."""
+    from PySide6.QtWidgets import QApplication
+
+    for _ in range(5):
+        QApplication.processEvents()
+    while not window.is_drawn:
+        QApplication.processEvents()
+
+
+def _in_panels(window: Window) -> list[str]:
+    from workbench.gui.panels import PANELS
 
     found = []
-    settle()
-    if window.width() > SIZE[0] + SLACK or window.height() > SIZE[1] + SLACK:
-        found.append(f"the window needs {window.width()} x {window.height()}")
     for spec in PANELS:
         window.show_panel(spec.id)
-        settle()
+        _settled(window)
         found += [f"{spec.id}: {text}" for text in cut(window.panels[spec.id])]
     tabs = window.panels["plan"].tabs
     for page in range(tabs.count()):
         tabs.setCurrentIndex(page)
-        settle()
+        _settled(window)
         found += [f"plan, {tabs.tabText(page)}: {text}" for text in cut(tabs.currentWidget())]
-    if len(sys.argv) > 1:
-        window.grab().save(sys.argv[1])
-    forms: tuple[QWidget, ...] = tuple(
-        FormDialog(window, "Title", "Words that explain.", Form(given), "Start")
-        for given in (options.CalibrateOptions(), options.EvaluateOptions(), options.ScoreOptions(),
-                      options.TrainOptions(), options.TimeOptions(), options.ExportOptions())
-    )  # fmt: skip
-    for dialog in forms:
+    return found
+
+
+def _in_forms(window: Window) -> list[str]:
+    from workbench.gui import options
+    from workbench.gui.dialogs import FormDialog
+    from workbench.gui.forms import Form
+
+    found = []
+    for given in (options.CalibrateOptions(), options.EvaluateOptions(), options.ScoreOptions(),
+                  options.TrainOptions(), options.TimeOptions(), options.ExportOptions()):  # fmt: skip
+        name = type(given).__name__
+        dialog = FormDialog(window, "Title", "Words that explain.", Form(given), "Start")
         dialog.show()
-        settle()
-        name = type(dialog).__name__
+        _settled(window)
         found += [f"{name}: {text}" for text in cut(dialog)]
         if dialog.width() > SIZE[0] or dialog.height() > SIZE[1]:
             found.append(f"{name} needs {dialog.width()} x {dialog.height()}")
         dialog.close()
-    print("\n".join(found))
+    return found
 
 
 def cut(root: object) -> list[str]:
