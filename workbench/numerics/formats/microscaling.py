@@ -42,6 +42,7 @@ from workbench.numerics.grouping import Grid
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scale_format import E8M0, FP32, Array, ScaleFormat
 from workbench.numerics.scheme import Parameters, Scheme
+from workbench.numerics.tiles import row_tiles
 
 if TYPE_CHECKING:
     import torch
@@ -160,13 +161,15 @@ class NvScheme(ScaledScheme):
     def _rule(self, low: torch.Tensor, high: torch.Tensor) -> Rule:
         import torch
 
-        farther = torch.maximum(-low, high)
-        largest = farther.amax() if farther.numel() else farther.new_zeros(())
+        largest = torch.maximum(-low.amin(), high.amax()) if low.numel() else low.new_zeros(())
         shared = self._tensor_scale(largest).reshape(1, 1)
 
         def blocks(least: torch.Tensor, greatest: torch.Tensor) -> Affine:
-            wanted = torch.maximum(-least, greatest) / self.element.highest / shared
-            return Affine(self.scale_format.storable(wanted, 1.0) * shared, None, None, shared)
+            scale = torch.empty_like(least)
+            for part in row_tiles(*least.shape):  # one scale for 16 values: whole temporaries would add up to a copy
+                wanted = torch.maximum(-least[part], greatest[part]) / self.element.highest / shared
+                scale[part] = self.scale_format.storable(wanted, 1.0) * shared
+            return Affine(scale, None, None, shared)
 
         return blocks
 
