@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from workbench.gui import quantities
+from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.models.evaluation import Changed, Evaluation
 
@@ -50,9 +51,8 @@ class ChangedView(QWidget):
         self.flips = QCheckBox("Only &flips")
         self.flips.setToolTip("Only where the most likely answer became another one")
         self.flips.toggled.connect(lambda _: self._show())
-        self.figure = QLabel()
+        self.figure = FittedLabel()
         self.figure.setProperty("role", "muted")
-        self.figure.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.table = RecordsView("What quantization changed most", FIELDS)
         top = QHBoxLayout()
         top.addWidget(self.run)

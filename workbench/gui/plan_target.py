@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QWidget
 
 from workbench.deployment.targets import RUNTIMES, target, target_names
 from workbench.gui import quantities
 from workbench.gui.desk import Desk
+from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.legality import Violation, repairs, violations
 from workbench.runtime.workspace import State
 from workbench.storage.session import Session
@@ -36,9 +37,8 @@ class PlanTarget(QWidget):
         self.box.setMinimumContentsLength(12)
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.box.activated.connect(lambda _: desk.workspace.show_target(self.box.currentData() or ""))
-        self.told = QLabel()
+        self.told = FittedLabel()
         self.told.setAccessibleName("What the target cannot run")
-        self.told.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.select_button = QPushButton("Sel&ect")
         self.select_button.setToolTip("Select the layers that the target cannot run")
         self.select_button.clicked.connect(self.select)

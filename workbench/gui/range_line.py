@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QWidget
 
 from workbench.errors import WorkbenchError
 from workbench.gui import quantities
 from workbench.gui.after import GainCache
 from workbench.gui.desk import Desk
+from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.plots.histogram import METHOD_LABELS
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.range_error import RangeQuality, histogram_error
@@ -51,9 +52,8 @@ class RangeLine(QWidget):
         self.method.setMinimumWidth(104)
         self.method.activated.connect(self._method_chosen)
         self.low, self.high = self._bound("Lowest value that is represented"), self._bound("Highest value")
-        self.figures = QLabel()
+        self.figures = FittedLabel()
         self.figures.setAccessibleName("Quality of the range")
-        self.figures.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
         for widget in (self.taps, self.method, self.low, QLabel("to"), self.high):
@@ -121,10 +121,11 @@ class RangeLine(QWidget):
             self.figures.setText("")
             return
         look = f" · {LOOKS[self.tap]}" if self.tap in LOOKS else ""
-        self.figures.setText(
+        words = (
             f"clips {quantities.share(quality.clipped)} · error {quantities.number(quality.mean_squared_error**0.5)} · "
-            f"SQNR {quantities.number(quality.sqnr_db)} dB{self._loss(quality)} as {self._scheme()}{look}"
+            f"SQNR {quantities.number(quality.sqnr_db)} dB{self._loss(quality)}"
         )
+        self.figures.say(f"{words} as {self._scheme()}{look}", f"{words} as {self._scheme()}", words)
         self.figures.setToolTip(
             f"Share of the {self.tap}s outside the range; root mean square of the rounding error, in the tensor's own "
             "unit; ratio of signal to quantization noise in decibels, higher is better; predicted loss of rounding "

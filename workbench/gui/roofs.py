@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
+from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.plots.batch_sweep import BatchSweep, Line
 from workbench.gui.plots.roofline import RooflinePlot
 from workbench.gui.roofline import points
@@ -76,9 +77,8 @@ class RoofView(QWidget):
         self.button = QPushButton("Measure &Ceilings")
         self.button.setToolTip("Measure memory and arithmetic in the same run as the kernels at several batch sizes")
         self.button.clicked.connect(sweep)
-        self.words = QLabel()
+        self.words = FittedLabel()
         self.words.setProperty("role", "muted")
-        self.words.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.plot = RooflinePlot(colours)
         top = QHBoxLayout()
         for widget in (self.roof, self.button):

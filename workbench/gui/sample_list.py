@@ -8,19 +8,18 @@ from PySide6.QtGui import QIcon, QImage, QPixmap
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
-    QLabel,
     QListView,
     QListWidget,
     QListWidgetItem,
     QPlainTextEdit,
     QPushButton,
-    QSizePolicy,
     QSplitter,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
+from workbench.gui.fitted_label import FittedLabel
 from workbench.models.samples import Sample
 from workbench.runtime.calibration_data import PAGE, SPLITS, SamplePage
 
@@ -50,9 +49,8 @@ class SampleList(QWidget):
         self.read.clicked.connect(lambda: self.ask(0))
         self.before = self._arrow(Qt.ArrowType.LeftArrow, "Samples before these", -PAGE)
         self.after = self._arrow(Qt.ArrowType.RightArrow, "Samples after these", PAGE)
-        self.place = QLabel()
+        self.place = FittedLabel()
         self.place.setProperty("role", "muted")
-        self.place.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.list = QListWidget()
         self.list.setAccessibleName("Samples")
         self.list.setResizeMode(QListView.ResizeMode.Adjust)

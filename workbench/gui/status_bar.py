@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QSizePolicy, QStatusBar, QWidget
+from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QStatusBar, QWidget
 
 from workbench.gui import quantities
 from workbench.gui.desk import Message
+from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.options import METRIC_TITLES
 from workbench.planning.sensitivity import METRICS
 from workbench.runtime.workspace import State
@@ -23,9 +23,7 @@ class StatusBar(QStatusBar):
         self.setSizeGripEnabled(False)
         self._job: int | None = None
         self._failed: int | None = None
-        self.message = QLabel("Ready")
-        self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.message.setTextFormat(Qt.TextFormat.PlainText)
+        self.message = FittedLabel("Ready")
         self.message.setAccessibleName("Message")
         self.retry_button = self._button("Retry", lambda: _with(self._failed, retry))
         self.bar = QProgressBar()

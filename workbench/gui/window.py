@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
@@ -71,7 +71,7 @@ class Window(QMainWindow):
         self.setStatusBar(self.status)
         self.notices = Notices(desk, self)
         self._connect()
-        self.resize(1440, 900)
+        self.resize(QSize(1440, 900).boundedTo(self.screen().availableSize()))
         self._sized = keep_layout and self._restore_layout()
         self._redraw(force=True)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel
 
 from workbench.gui import quantities, schemes
 from workbench.gui.desk import Desk
+from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.options import METRIC_TITLES
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.agreement import Agreement, rank_agreement
@@ -31,9 +32,8 @@ class AgreementPanel(Panel):
         super().__init__(desk, colours)
         self.across, self.up = self._metrics("Metric of the x axis"), self._metrics("Metric of the y axis")
         self.up.setCurrentIndex(self.up.findData("measured_kl"))
-        self.figure = QLabel()
+        self.figure = FittedLabel()
         self.figure.setProperty("role", "muted")
-        self.figure.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.plot = Agreement(colours)
         self.table = RecordsView("Agreement by scheme", FIELDS)
         self.table.setMinimumWidth(110)

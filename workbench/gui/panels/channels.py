@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QSplitter
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QSplitter
 
 from workbench.gui import quantities
 from workbench.gui.channels import FACTOR, brushed, by_channel, outliers
 from workbench.gui.desk import Desk
+from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.channel_bars import ChannelBars
 from workbench.gui.range_line import statistics_of
@@ -49,10 +50,9 @@ class ChannelsPanel(Panel):
         for tap in TAPS:
             self.tap.addItem(f"{tap.capitalize()}s", tap)
         self.tap.activated.connect(lambda _: self._show())
-        self.figure, self.brush = QLabel(), QLabel()
+        self.figure, self.brush = FittedLabel(), FittedLabel()
         for label in (self.figure, self.brush):
             label.setProperty("role", "muted")
-            label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.plot = ChannelBars(colours)
         self.plot.brushed.connect(self._brushed)
         self.table = RecordsView("Outlier or brushed channels", FIELDS)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QTabWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QPushButton, QTabWidget
 
 from workbench.gui import dialogs, quantities
 from workbench.gui.desk import Desk
+from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.panels.panel import Panel
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
@@ -102,9 +103,8 @@ class ComparePanel(Panel):
         self.open.clicked.connect(self.choose)
         self.differing = QCheckBox("Only &differences")
         self.differing.toggled.connect(lambda _: self._fill())
-        self.figure = QLabel()
+        self.figure = FittedLabel()
         self.figure.setProperty("role", "muted")
-        self.figure.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.tables = {
             "Layers": RecordsView("Layers of both sessions", LAYERS),
             "Facts": RecordsView("What the sessions were made from", FACTS),

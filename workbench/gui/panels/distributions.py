@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QMenu,
-    QSizePolicy,
     QStackedWidget,
     QToolButton,
     QVBoxLayout,
@@ -23,6 +22,7 @@ from workbench.errors import WorkbenchError
 from workbench.gui import quantities
 from workbench.gui.after import AfterCache
 from workbench.gui.desk import Desk
+from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.histogram import Histogram
 from workbench.gui.plots.linked_zoom import LinkedZoom
@@ -54,16 +54,15 @@ class DistributionsPanel(Panel):
 
     def __init__(self, desk: Desk, colours: Colours) -> None:
         super().__init__(desk, colours)
-        self.title = QLabel()
+        self.title = FittedLabel()
         self.title.setProperty("role", "heading")
-        self.title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.plots = {
             tap: Histogram(f"Histogram of the {tap}s", colours, bottom=tap) for tap in ("weight", "input", "output")
         }
         self.multiples = Multiples("Histograms of the selected layers", colours)
         self.multiples.chosen.connect(lambda layer: desk.workspace.select((layer,)))
         self._frames: dict[str, QWidget] = {}
-        self.captions = {tap: QLabel() for tap in TAPS}
+        self.captions = {tap: FittedLabel() for tap in TAPS}
         self.line = RangeLine(desk)
         self.after = AfterCache(desk, self._after_known)
         self.low, self.high, self.figures, self.method = (
@@ -181,7 +180,6 @@ class DistributionsPanel(Panel):
     def _framed(self, tap: str, plot: Histogram) -> QWidget:
         frame, caption = QWidget(), self.captions[tap]
         caption.setProperty("role", "muted")
-        caption.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         column = QVBoxLayout(frame)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(1)
@@ -200,7 +198,6 @@ class DistributionsPanel(Panel):
         active = range_of(session, layer, tap)
         self.plots[tap].show_statistics(statistics, ranges, active, movable=active is not None)
         self.captions[tap].setText(_caption(tap, statistics))
-        self.captions[tap].setToolTip(_caption(tap, statistics))
 
     def _show_many(self) -> None:
         """Show the other selected layers beside or over the first one."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy
+from PySide6.QtWidgets import QHBoxLayout, QPushButton
 
 from workbench.gui import quantities
 from workbench.gui.desk import Desk
+from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.depth import Depth
 from workbench.gui.tables.records import Field, RecordsView
@@ -29,9 +30,8 @@ class ErrorBudgetPanel(Panel):
         self.button = QPushButton("&Measure")
         self.button.setToolTip("Run the floating-point and the quantized model on a few calibration samples")
         self.button.clicked.connect(self.measure)
-        self.figure = QLabel()
+        self.figure = FittedLabel()
         self.figure.setProperty("role", "muted")
-        self.figure.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.plot = Depth(colours)
         self.table = RecordsView("Layers that send the most noise to the output", FIELDS)
         self.table.setMaximumWidth(300)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QSlider
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSlider
 
 from workbench.errors import WorkbenchError
 from workbench.gui import quantities
 from workbench.gui.desk import Desk
+from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.front import FrontPlot, Measured, Picture
 from workbench.gui.roofline import plan_time
@@ -35,9 +36,8 @@ class ParetoPanel(Panel):
     def __init__(self, desk: Desk, colours: Colours) -> None:
         super().__init__(desk, colours)
         self.plot = FrontPlot(colours)
-        self.figure = QLabel()
+        self.figure = FittedLabel()
         self.figure.setProperty("role", "muted")
-        self.figure.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         top = self._top_line()
         layout = self.column()
         layout.addLayout(top)

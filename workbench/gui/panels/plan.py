@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from workbench.gui import legality, quantities
 from workbench.gui.desk import Desk
+from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plan_history import PlanHistory
 from workbench.gui.plan_parts import Parts
@@ -55,9 +56,8 @@ class PlanPanel(Panel):
 
     def __init__(self, desk: Desk, colours: Colours) -> None:
         super().__init__(desk, colours)
-        self.whom = QLabel()
+        self.whom = FittedLabel()
         self.whom.setProperty("role", "heading")
-        self.whom.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.weights = self._combo("Scheme of the weights", "weights")
         self.inputs = self._combo("Scheme of the inputs", "inputs")
         self.algorithm = self._combo("Rounding algorithm", "algorithm")

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy
+from PySide6.QtWidgets import QComboBox, QHBoxLayout
 
 from workbench.gui import quantities, schemes
 from workbench.gui.changes import Assignments, changed_layers
 from workbench.gui.desk import Desk
+from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.options import METRIC_SHORT, METRIC_TITLES
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.cells import Cells, colour_scale
@@ -43,9 +44,8 @@ class SensitivityPanel(Panel):
         for name, unit in METRICS.items():
             self.metric_box.addItem(f"{METRIC_TITLES.get(name, name)} ({unit})", name)
         self.metric_box.activated.connect(lambda _: desk.workspace.show_metric(self.metric_box.currentData()))
-        self.figure = QLabel()
+        self.figure = FittedLabel()
         self.figure.setProperty("role", "muted")
-        self.figure.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.heatmap = Heatmap(colours)
         self.bar = ColourBar(colours)
         top, middle = QHBoxLayout(), QHBoxLayout()
@@ -166,15 +166,16 @@ class SensitivityPanel(Panel):
                 f"{table.score.size:,} cells" if done == table.score.size else f"{done:,} of {table.score.size:,} cells"
             )
             samples = f", {quantities.plural(table.samples, 'sample')}" if table.samples else ""
-            self.figure.setText(f"{cells}{samples}; click assigns, drag paints, right click locks")
+            self.figure.say(f"{cells}{samples}; click assigns, drag paints, right click locks", f"{cells}{samples}")
             return
         layer, scheme = table.layers[row], table.schemes[column]
         value = float(table.score[row, column])
         told = "not computed" if np.isnan(value) else f"{quantities.number(value)} {table.unit}"
         session = self.desk.workspace.state.session
         locked = ", locked" if session is not None and layer in session.locked else ""
-        text = f"{layer} · {scheme}: {told}{self._bytes(layer, scheme)}{locked}"
-        self.figure.setText(text)
+        words = f"{scheme}: {told}{self._bytes(layer, scheme)}{locked}"
+        text = f"{layer} · {words}"
+        self.figure.say(text, f"{layer.rpartition('.')[2]} · {words}", f"{scheme}: {told}{locked}")
         self.heatmap.viewport().setToolTip(text)
         self.heatmap.setAccessibleDescription(text)
 

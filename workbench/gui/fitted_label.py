@@ -1,0 +1,69 @@
+"""A line of text that shows as much as there is room for, and all of it when the mouse rests on it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QLabel, QSizePolicy
+
+
+class FittedLabel(QLabel):
+    """Shows the first of several wordings that fits its width; where none does, the last one with an ellipsis.
+
+    The first wording is the whole: it is ``text()``, what screen readers hear and, where something else is shown, the
+    beginning of the tooltip.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__()
+        self._wordings: tuple[str, ...] = (text,)
+        self._explained = ""
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.say(text)
+
+    def say(self, *wordings: str) -> None:
+        """Show one of ``wordings``, which go from the whole to the shortest."""
+        self._wordings = wordings
+        self.setAccessibleDescription(self.text())
+        self._fit()
+
+    def setText(self, text: str) -> None:
+        """Show ``text``, or as much of it as fits."""
+        self.say(text)
+
+    def text(self) -> str:
+        """Return the whole text, however much of it is seen."""
+        return self._wordings[0]
+
+    @property
+    def shown(self) -> str:
+        """What is seen of the text."""
+        return super().text()
+
+    def setToolTip(self, text: str) -> None:
+        """Explain the text; the whole of it is told besides where it is not seen."""
+        self._explained = text
+        self._fit()
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self.say("")
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Choose again."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def minimumSizeHint(self) -> QSize:
+        """Any width will do."""
+        return QSize(0, super().minimumSizeHint().height())
+
+    def _fit(self) -> None:
+        room, metrics = self.contentsRect().width(), self.fontMetrics()
+        fitting = [text for text in self._wordings if metrics.horizontalAdvance(text) <= room]
+        shown = fitting[0] if fitting else metrics.elidedText(self._wordings[-1], Qt.TextElideMode.ElideRight, room)
+        if shown != self.shown:
+            super().setText(shown)
+        told = "" if shown == self.text() else self.text()
+        super().setToolTip("\n\n".join(filter(None, (told, self._explained))))
