@@ -43,7 +43,12 @@ PARTIAL_INTERVAL = 1 / 5
 
 
 def main(connection: Connection, folder: str) -> NoReturn:
-    """Run the engine until the window closes it or is gone."""
+    """Run the engine until the window closes it or is gone.
+
+    The cyclic garbage collector waits until the first job is done or everything is loaded: looking again and again
+    through what the imports leave behind would take a third of the time to the first model.
+    """
+    gc.disable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is the window's to answer
     os.nice(NICENESS)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads would stall a busy machine
@@ -67,6 +72,13 @@ def warm() -> str:
     threads = max(1, cores() - 1)
     torch.set_num_threads(threads)
     return f"torch {torch.__version__}, {threads} compute thread{'s' if threads > 1 else ''}"
+
+
+def collect_from_now_on() -> None:
+    """Start the garbage collector; what was imported so far is never looked at."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 def cores() -> int:
@@ -107,6 +119,8 @@ class Worker:
             models = ModelCache()
             threading.Thread(target=self._reporter.live, name="reporter", daemon=True).start()
             self._channel.send(READY, 0, text)
+            self._run(self._next(), models)
+            collect_from_now_on()
             while True:
                 self._run(self._next(), models)
         except OSError:
@@ -119,6 +133,7 @@ class Worker:
                 return self._queue.get_nowait()
             with contextlib.suppress(Exception):  # the job that needs it tells what is wrong
                 importlib.import_module(self._later.pop(0))
+        collect_from_now_on()
         return self._queue.get()
 
     def _run(self, envelope: Envelope, models: ModelCache) -> None:
