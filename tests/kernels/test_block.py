@@ -5,13 +5,23 @@ from __future__ import annotations
 import pytest
 import torch
 from workbench_kernels import block, cache_append, norm_quantize, projections, w4a16
+from workbench_kernels.catalog import SOURCES
 from workbench_kernels.errors import ArgumentError, BackendUnavailable
 from workbench_kernels.norm_quantize import Rows
 from workbench_kernels.workspace import Workspace
 
 from .shim.emulator import Emulator, missing
+from .shim.marks import built
 
-emulated = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+USED = tuple(item for item in SOURCES if item.file.startswith(("norm", "cache", "decode", "gate", "gemv", "w4a16")))
+
+
+def emulated(test):
+    for mark in (pytest.mark.skipif(missing() is not None, reason=str(missing())), *built(*USED)):
+        test = mark(test)
+    return test
+
+
 SHAPE = {**block.SMALL, "tokens": 9}
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 import subprocess
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from workbench_kernels import nvrtc
 from workbench_kernels.catalog import SOURCES
 from workbench_kernels.source import CudaSource, compile_text, resources
+
+from . import ahead
 
 pytestmark = pytest.mark.skipif(nvrtc.reason() is not None, reason=str(nvrtc.reason()))
 
@@ -35,16 +38,17 @@ TENSOR_CORE = {  # source -> what its product kernels must contain, by architect
 }
 
 
-@functools.cache
 def compiled(item: CudaSource, architecture: str) -> nvrtc.Compiled:
     return compile_text(item.text, item.file, architecture)
 
 
-def pairs() -> list[object]:
+def pairs(work: Callable[[CudaSource, str], object]) -> list[object]:
+    """Every source and architecture, with the work that its test waits for."""
     return [
         pytest.param(
             item, architecture, id=f"{item.file}-{architecture}",
-            marks=() if SAMPLE[item.file] == architecture else pytest.mark.slow,
+            marks=[pytest.mark.ahead(work, item, architecture)]
+            + ([] if SAMPLE[item.file] == architecture else [pytest.mark.slow]),
         )
         for item in SOURCES for architecture in item.architectures
     ]  # fmt: skip
@@ -55,9 +59,9 @@ def test_the_samples_cover_every_source_and_architecture():
     assert set(SAMPLE.values()) == {architecture for item in SOURCES for architecture in item.architectures}
 
 
-@pytest.mark.parametrize(("item", "architecture"), pairs())
+@pytest.mark.parametrize(("item", "architecture"), pairs(compiled))
 def test_it_compiles_within_its_budget(item, architecture):
-    found = resources(compiled(item, architecture).log)
+    found = resources(ahead.result(compiled, item, architecture).log)
     assert set(found) == set(item.entries) == set(BUDGET[item.file])
     same_compiler = tuple(BUDGET["nvrtc"]) == nvrtc.version()
     for entry, used in found.items():
@@ -84,11 +88,12 @@ def disassembler() -> Path | None:
     return None
 
 
-def instructions(item: CudaSource, architecture: str, folder: Path) -> dict[str, str]:
+def instructions(item: CudaSource, architecture: str) -> dict[str, str]:
     """Return the disassembly of every kernel."""
-    cubin = folder / "kernel.cubin"
-    cubin.write_bytes(compiled(item, architecture).image)
-    done = subprocess.run([str(disassembler()), "-c", str(cubin)], capture_output=True, text=True, check=True)
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as cubin:
+        cubin.write(ahead.result(compiled, item, architecture).image)
+        cubin.flush()
+        done = subprocess.run([str(disassembler()), "-c", cubin.name], capture_output=True, text=True, check=True)
     parts = re.split(r"^\s*\.section\s+\.text\.(\w+),.*$|^//-+ \.text\.(\w+) -+.*$", done.stdout, flags=re.MULTILINE)
     found: dict[str, str] = {}
     for first, second, body in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
@@ -97,9 +102,9 @@ def instructions(item: CudaSource, architecture: str, folder: Path) -> dict[str,
 
 
 @pytest.mark.skipif(disassembler() is None, reason="nvdisasm is not installed: pip install nvidia-cuda-nvdisasm")
-@pytest.mark.parametrize(("item", "architecture"), pairs())
-def test_the_machine_code_uses_tensor_cores_and_no_local_memory(item, architecture, tmp_path):
-    found = instructions(item, architecture, tmp_path)
+@pytest.mark.parametrize(("item", "architecture"), pairs(instructions))
+def test_the_machine_code_uses_tensor_cores_and_no_local_memory(item, architecture):
+    found = ahead.result(instructions, item, architecture)
     assert set(found) == set(item.entries)
     wanted = TENSOR_CORE.get(item.file, {})
     mnemonic = wanted.get(architecture, wanted.get(None))

@@ -13,11 +13,13 @@ import torch
 from workbench_kernels.catalog import CUDA_OPS
 from workbench_kernels.cuda_bench import check_results
 
+from . import ahead
 from .shim.emulator import ORDERS, Emulator, missing
+from .shim.marks import built
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 CASES = [
-    pytest.param(op, shape, id=f"{op.name}-{'-'.join(map(str, shape.values()))}")
+    pytest.param(op, shape, id=f"{op.name}-{'-'.join(map(str, shape.values()))}", marks=built(op.source))
     for op in CUDA_OPS
     for shape in op.variants
 ]
@@ -40,46 +42,70 @@ def test_only_wgmma_is_not_emulated():
     assert [op.name for op in CUDA_OPS if not op.variants] == ["w8a8 int8 gemm wgmma", "fp8 gemm wgmma"]
 
 
-def libraries() -> str:
-    found = [
-        subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
-        for name in ("libasan.so", "libubsan.so")
-    ]
-    return " ".join(found) if all(os.path.isabs(name) for name in found) else ""
+def library(name: str) -> str:
+    """Return where g++ keeps a sanitizer's library, an empty string if it has none."""
+    command = ["g++", f"-print-file-name={name}"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return found if os.path.isabs(found) else ""
 
 
+def run_sanitized(*arguments: str) -> subprocess.CompletedProcess[str] | None:
+    """Run ``sanitized.py`` under AddressSanitizer and UndefinedBehaviorSanitizer; None if g++ has no such libraries."""
+    found = [library("libasan.so"), library("libubsan.so")]
+    if not all(found):
+        return None
+    return _run((), *arguments, QW_SANITIZE="1", LD_PRELOAD=" ".join(found), ASAN_OPTIONS="detect_leaks=0")
+
+
+def run_thread_sanitized(*arguments: str) -> subprocess.CompletedProcess[str] | None:
+    """Run ``sanitized.py`` under ThreadSanitizer; None if there is no library for it, or no setarch."""
+    found = library("libtsan.so")
+    if not found or shutil.which("setarch") is None:
+        return None
+    settings = {"QW_SANITIZE": "thread", "LD_PRELOAD": found, "TSAN_OPTIONS": "halt_on_error=1"}
+    return _run(("setarch", "-R"), *arguments, **settings)
+
+
+def _run(before: tuple[str, ...], *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    command = [*before, sys.executable, "-m", "tests.kernels.shim.sanitized", *arguments]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **settings}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT)
+
+
+@pytest.mark.ahead(run_thread_sanitized, "--faulty")
 def test_no_barrier_shows_under_the_thread_sanitizer():
     """The kernels themselves are run so by hand: see ``sanitized.py``."""
-    found = subprocess.run(["g++", "-print-file-name=libtsan.so"], capture_output=True, text=True, check=True)
-    if not os.path.isabs(found.stdout.strip()) or shutil.which("setarch") is None:
+    done = ahead.result(run_thread_sanitized, "--faulty")
+    if done is None:
         pytest.skip("g++ has no ThreadSanitizer library here, or there is no setarch")
-    environment = {
-        **os.environ, "QW_SANITIZE": "thread", "LD_PRELOAD": found.stdout.strip(), "OMP_NUM_THREADS": "1",
-        "TSAN_OPTIONS": "halt_on_error=1",
-    }  # fmt: skip
-    command = ["setarch", "-R", sys.executable, "-m", "tests.kernels.shim.sanitized", "--faulty"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT)
     if "unexpected memory mapping" in done.stderr:
         pytest.skip("ThreadSanitizer does not start on this kernel")
     assert done.returncode != 0 and "data race" in done.stderr and "no_barrier" in done.stderr
 
 
-def run_sanitized(*arguments: str) -> subprocess.CompletedProcess[str]:
-    if not libraries():
+@pytest.mark.ahead(run_sanitized, "--faulty")
+def test_the_address_sanitizer_sees_a_write_beyond_the_end():
+    done = ahead.result(run_sanitized, "--faulty")
+    if done is None:
         pytest.skip("g++ has no AddressSanitizer library here")
-    environment = {
-        **os.environ, "QW_SANITIZE": "1", "LD_PRELOAD": libraries(), "ASAN_OPTIONS": "detect_leaks=0",
-        "OMP_NUM_THREADS": "1",
-    }  # fmt: skip
-    command = [sys.executable, "-m", "tests.kernels.shim.sanitized", *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode != 0
+    assert "AddressSanitizer: heap-buffer-overflow" in done.stderr
 
 
-FILES = sorted({op.source.file for op in CUDA_OPS if op.variants})
+def files() -> list[object]:
+    """Every source that is emulated, with the work that its test waits for."""
+    return [
+        pytest.param(
+            file, marks=[pytest.mark.ahead(run_sanitized, file)] + ([] if file in QUICK else [pytest.mark.slow])
+        )
+        for file in sorted({op.source.file for op in CUDA_OPS if op.variants})
+    ]  # fmt: skip
 
 
-@pytest.mark.parametrize("file", [pytest.param(f, marks=() if f in QUICK else pytest.mark.slow) for f in FILES])
+@pytest.mark.parametrize("file", files())
 def test_no_sanitizer_complains(file):
-    done = run_sanitized(file)
+    done = ahead.result(run_sanitized, file)
+    if done is None:
+        pytest.skip("g++ has no AddressSanitizer library here")
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
     assert "checked" in done.stdout

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from . import ahead
 from .shim.emulator import missing
 from .shim.mutants import MUTANTS
 
@@ -20,7 +21,7 @@ QUICK = (
 )  # fmt: skip
 
 
-def run(names: list[str]) -> dict[str, str | None]:
+def run(*names: str) -> dict[str, str | None]:
     command = [sys.executable, "-m", "tests.kernels.shim.mutants", *names]
     root = Path(__file__).parent.parent.parent
     done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=True)
@@ -28,8 +29,9 @@ def run(names: list[str]) -> dict[str, str | None]:
     return found
 
 
+@pytest.mark.ahead(run, *QUICK)
 def test_some_seeded_bugs_are_noticed():
-    found = run(list(QUICK))
+    found = ahead.result(run, *QUICK)
     assert set(found) == set(QUICK)
     assert all(found.values()) and not any(str(what).startswith("ERROR") for what in found.values()), found
 
@@ -37,7 +39,7 @@ def test_some_seeded_bugs_are_noticed():
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 def test_every_seeded_bug_is_noticed_or_explained():
-    found = run([mutant.name for mutant in MUTANTS])
+    found = run(*(mutant.name for mutant in MUTANTS))
     assert len(found) == len(MUTANTS) >= 20
     assert not [name for name, what in found.items() if str(what).startswith("ERROR")], found
     unnoticed = {name for name, what in found.items() if what is None}

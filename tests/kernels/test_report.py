@@ -17,6 +17,8 @@ from workbench_kernels.cuda_bench import COLD_BYTES, LAUNCHES, CudaSamples, Kern
 from workbench_kernels.cuda_linear import OPS as CUDA_LINEAR
 from workbench_kernels.occupancy import Occupancy
 
+from . import ahead
+
 ROOT = Path(__file__).parent.parent.parent
 LIMITS = Ceilings(copy=1000.0, read=800.0, products={"bf16": 100.0}, refused={"fp8": "not on this device"})
 SAMPLES = CudaSamples(
@@ -121,10 +123,13 @@ def test_clocks_are_facts_or_a_reason():
     assert facts and all(isinstance(value, str) and value for value in facts.values())
 
 
-def test_the_profiler_command_names_the_op(capsys):
-    done = subprocess.run(
-        [sys.executable, "tests/benchmarks/kernels.py", "--ncu", "w4a16 linear"], cwd=ROOT, capture_output=True,
-        text=True,
-    )  # fmt: skip
+def benchmark(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "tests/benchmarks/kernels.py", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+@pytest.mark.ahead(benchmark, "--ncu", "w4a16 linear")
+def test_the_profiler_command_names_the_op():
+    done = ahead.result(benchmark, "--ncu", "w4a16 linear")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith('ncu --nvtx --nvtx-include "w4a16 linear/"') and '--profile "w4a16' in done.stdout

@@ -18,6 +18,8 @@ from workbench_kernels import nvrtc
 from workbench_kernels.launch import Argument, Float, Int, Launch, Long
 from workbench_kernels.source import FOLDER, CudaSource, expand
 
+from .. import ahead
+
 HERE = Path(__file__).parent
 ORDERS = ("forward", "reverse", "random", "greedy")
 PLAIN = ("-O1",)
@@ -47,9 +49,8 @@ def _flags() -> tuple[str, ...]:
     return {"": PLAIN, "thread": THREADS}.get(os.environ.get("QW_SANITIZE", ""), SANITIZED)
 
 
-def build(text: str, entries: Sequence[str], flags: tuple[str, ...] | None = None) -> Path:
+def build(text: str, entries: tuple[str, ...], flags: tuple[str, ...] = PLAIN) -> Path:
     """Compile expanded source to a shared library, kept by the hash of all that goes into it."""
-    flags = _flags() if flags is None else flags
     wrapped = text + "".join(f"SHIM_ENTRY({entry})\n" for entry in entries)
     shim = "".join((HERE / name).read_text(encoding="utf-8") for name in SHIM)
     key = hashlib.sha256("\0".join((wrapped, shim, *flags, *OPTIONS)).encode()).hexdigest()[:24]
@@ -118,7 +119,7 @@ class Emulator:
 
     def run(self, source: CudaSource, launch: Launch) -> None:
         """Run a kernel to its end; raises EmulatedFault with what it did wrong."""
-        library = load(build(self.text(source), source.entries))
+        library = load(ahead.result(build, self.text(source), source.entries, _flags()))
         values = [_value(argument) for argument in launch.arguments]
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
         grid, block = (ctypes.c_uint * 3)(*launch.grid), (ctypes.c_uint * 3)(launch.block, 1, 1)

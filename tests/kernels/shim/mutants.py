@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -21,6 +22,8 @@ from workbench_kernels.cuda_bench import check_results
 from .emulator import EmulatedFault, Emulator
 
 ORDERS = ("forward", "greedy", "reverse", "random")
+MOST = 60000
+"""Bytes of an answer: what a pipe holds while nobody reads."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,8 +201,8 @@ def noticed(mutant: Mutant) -> str | None:
     return None
 
 
-def noticed_apart(mutant: Mutant) -> str | None:
-    """Do the same in a child process; a crash is noticed too."""
+def begin(mutant: Mutant) -> tuple[int, int]:
+    """Run a bug in a child process; returns its id and the end of a pipe that will hold the answer."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -207,22 +210,42 @@ def noticed_apart(mutant: Mutant) -> str | None:
             answer = json.dumps(noticed(mutant))
         except Exception as error:
             answer = json.dumps(f"ERROR {error!r}")
-        os.write(writer, answer.encode()[:60000])
+        os.write(writer, answer.encode()[:MOST])
         os._exit(0)
     os.close(writer)
+    return child, reader
+
+
+def answer_of(reader: int, status: int) -> str | None:
+    """Return what a child that has ended noticed; a crash is noticed too."""
     with os.fdopen(reader, "rb") as file:
-        answer_bytes = file.read()
-    _, status = os.waitpid(child, 0)
-    if not answer_bytes:
+        answer = file.read()
+    if not answer:
         return f"the process ended with status {status}"
-    found: str | None = json.loads(answer_bytes)
+    found: str | None = json.loads(answer)
+    return found
+
+
+def notice(mutants: Sequence[Mutant]) -> dict[str, str | None]:
+    """Return what noticed each bug; as many children run as there are cores."""
+    found: dict[str, str | None] = {}
+    running: dict[int, tuple[Mutant, int]] = {}
+    waiting = list(mutants)
+    while waiting or running:
+        while waiting and len(running) < (os.cpu_count() or 1):
+            mutant = waiting.pop(0)
+            child, reader = begin(mutant)
+            running[child] = mutant, reader
+        child, status = os.wait()
+        mutant, reader = running.pop(child)
+        found[mutant.name] = answer_of(reader, status)
     return found
 
 
 def main(names: list[str]) -> None:
     """Run the named bugs."""
     torch.set_num_threads(1)
-    print(json.dumps({mutant.name: noticed_apart(mutant) for mutant in MUTANTS if mutant.name in names}))
+    print(json.dumps(notice([mutant for mutant in MUTANTS if mutant.name in names])))
 
 
 if __name__ == "__main__":
