@@ -39,6 +39,7 @@ def kl(model, session, plan):
         ("int4-channel", "int8-token", ("awq", "rotation-heads"), 0.95),
         ("int8-channel", "int8-tensor", ("smoothquant",), 0.5),
         ("int8-channel", "int4-token", ("rotation",), 0.97),
+        ("int4-g32-asym", "int8-token", ("rotation",), 0.99),
     ],
 )
 def test_quantizing_costs_less(calibrated, weights, inputs, transforms, gain):

@@ -16,7 +16,7 @@ TITLES = {
     "equalize": ("Equalize", "Evens out the ranges of channels between neighbouring layers; needs no data"),
     "awq": ("AWQ", "Scales the weights of channels with large inputs up; uses the calibration data"),
     "smoothquant": ("SmoothQuant", "Moves outliers from inputs into weights; uses the calibration data"),
-    "rotation": ("Rotation", "Rotates the residual stream by a Hadamard matrix, which spreads outliers; needs no data"),
+    "rotation": ("Rotation", "Rotates the residual stream, where that is predicted to gain, and the heads: spreads outliers"),
     "rotation-heads": ("Rotation of heads", "Rotates values within each attention head; needs no data"),
     "bias-correction": ("Bias correction", "Corrects the mean error of each output; uses the calibration data"),
     "norm-reestimation": ("Norm re-estimation", "Takes batch norms' statistics anew; uses the calibration data"),
@@ -121,6 +121,6 @@ def _rank(name: str) -> int:
 
 def _title(name: str) -> tuple[str, str]:
     seed = rotation_seed(name)
-    if seed:
+    if seed is not None:
         return f"{TITLES['rotation'][0]}, seed {seed}", TITLES["rotation"][1]
     return TITLES.get(name, (name, ""))

@@ -19,7 +19,7 @@ from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import quantize
-from workbench.planning.transforms.apply import transform
+from workbench.planning.transforms.apply import Transformed, transform
 from workbench.runtime.calibrated_ranges import all_ranges, ranges_in_force
 
 DEMO = Path(__file__).parents[3] / "resources" / "demo"
@@ -85,15 +85,25 @@ def held_down(factor: float) -> NetworkModel:
     return model.with_kept(kept).with_weights({"ids": ids})
 
 
-def test_the_stream_tells_what_rounding_its_layers_is_predicted_to_cost() -> None:
-    data = sentences()
-    found = []
-    for model in (with_outliers(language_model(Gated), factor=60.0), held_down(60.0)):
-        plan = replace(four_bits(model, "int8-token"), transforms=("rotation",))
-        found.append(transform(model, plan, curvature=calibrate(model, data).curvature, data=data))
-    better, worse = (done.report[0] for done in found)
-    assert better.before is not None and better.after is not None and better.after < better.before / 2
-    assert worse.before is not None and worse.after is not None and worse.after > 1.5 * worse.before
-    assert not found[0].notes
-    (note,) = found[1].notes
-    assert note.startswith("rotation raises the predicted loss") and "take rotation-heads or gptq" in note
+def rotated(model: NetworkModel, name: str) -> Transformed:
+    plan = replace(four_bits(model, "int8-token"), transforms=(name,))
+    return transform(model, plan, curvature=calibrate(model, sentences()).curvature, data=sentences())
+
+
+def test_the_stream_is_rotated_where_that_is_predicted_to_gain() -> None:
+    done = rotated(with_outliers(language_model(Gated), factor=60.0), "rotation")
+    stream = done.report[0]
+    assert stream.before is not None and stream.after is not None and stream.after < stream.before / 2
+    assert not done.notes and "body.0.one.gain" in done.changes.kept
+
+
+def test_a_stream_that_would_lose_is_left_alone_unless_a_seed_asks_for_it() -> None:
+    model = held_down(60.0)
+    left, forced = rotated(model, "rotation"), rotated(model, "rotation-0")
+    (note,) = left.notes
+    assert note.startswith("rotation left the residual stream as it is: its rotation raises the predicted loss")
+    assert note.endswith("(rotation-0 rotates it)") and "body.0.one.gain" not in left.changes.kept
+    stream = forced.report[0]
+    assert stream.before is not None and stream.after is not None and stream.after > 1.5 * stream.before
+    assert "body.0.one.gain" in forced.changes.kept and forced.notes[0].startswith("rotation-0: its rotation raises")
+    assert left.changes.untied == forced.changes.untied

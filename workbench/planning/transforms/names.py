@@ -30,13 +30,13 @@ def check_names(names: Iterable[str]) -> None:
 
 
 def rotation_seed(name: str) -> int | None:
-    """Return the seed of ``rotation`` (0) or ``rotation-7`` (7); None for any other name."""
-    found = re.fullmatch(r"rotation(?:-(\d{1,9}))?", name)
-    return int(found[1] or 0) if found else None
+    """Return the seed of ``rotation-7``; None for any other name."""
+    found = re.fullmatch(r"rotation-(\d{1,9})", name)
+    return int(found[1]) if found else None
 
 
 def planned_summary(summary: ModelSummary, transforms: Iterable[str]) -> ModelSummary:
     """Return the model's facts after ``transforms``: a rotation gives every tied layer a weight of its own."""
-    if all(rotation_seed(name) is None for name in transforms):
+    if all(name != "rotation" and rotation_seed(name) is None for name in transforms):
         return summary
     return replace(summary, layers=tuple(replace(layer, tied_to=None) for layer in summary.layers))

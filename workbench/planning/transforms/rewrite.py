@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import torch
@@ -44,6 +44,11 @@ class Draft:
             self, curvature=dict(self.curvature), weights=dict(self.weights), kept=dict(self.kept),
             inputs=set(self.inputs), folded=set(self.folded),
         )  # fmt: skip
+
+    def restore(self, earlier: Draft) -> None:
+        """Become what ``earlier``, a copy, was."""
+        for member in fields(self):
+            setattr(self, member.name, getattr(earlier, member.name))
 
     def weight(self, layer: str) -> torch.Tensor:
         """Return the layer's matrix as it is by now, float32; never write into it."""

@@ -12,12 +12,12 @@ language model, which is what it is without outliers, and from 1.095 to 0.185 fo
 int8-tensor inputs from 0.474 to 0.022 and from 5.12 to 0.20.  (awq and smoothquant reach the same there: outliers that
 a norm's scale makes, it can take away.)
 
-Small models as trained have no outliers, and nothing is won: the bundled model with int4-channel weights stays within
-the 95 % interval (+0.1 to +1.4 %; gptq with int8-tensor +3.3 %, resolved), int4-tensor with rtn-clip gets 9 % worse;
-the 260k Llama gets worse throughout (int4-channel, int8-token: rtn +27 %, rtn-clip +13 %, gptq +5 %).  The reason is
-not the rotation but that the norms' scales, which make unimportant inputs small, have to go into the weights: that
-alone adds 22 % to the predicted loss of the 260k Llama, of which the rotation takes 8 % off again.  A note says where
-the prediction rises.  Heads alone (``rotation-heads``) gain 5 to 6 % there with rtn-clip, and nothing with gptq.
+Models without outliers gain nothing from a rotated stream: the norms' scales, which make unimportant inputs small,
+have to go into the weights, and that alone adds 22 % to the predicted loss of the 260k Llama, of which the rotation
+takes 8 % off again (measured: +5 to +27 %).  ``rotation`` therefore predicts what rounding weights and inputs costs
+with and without, and leaves such a stream alone; ``rotation-0`` rotates it all the same.  What is left are the heads,
+and 4-bit weights with 8-bit inputs improve: by 3.7 to 4.6 % with int4-g32-asym and rtn, rtn-clip or gptq, by 9.7 % with
+int4-g128 and rtn, by 5.6 % with int4-channel and rtn-clip, all resolved; int4-channel with rtn or gptq stays as it was.
 (``python -m tests.benchmarks.transforms --rotation``, 32 windows, with and without ``--outliers 64``.)
 """
 
@@ -34,8 +34,9 @@ from workbench.models.layer import LayerKind
 from workbench.numerics.algorithms.rotation import rotation_matrix
 from workbench.numerics.curvature import Curvature
 from workbench.planning.plan import KEEP
-from workbench.planning.transforms.cost import rounding_cost
+from workbench.planning.transforms.cost import inputs_cost, rounding_cost
 from workbench.planning.transforms.folds import Fold, find_folds
+from workbench.planning.transforms.observe import observe
 from workbench.planning.transforms.rewrite import Draft, spread
 from workbench.planning.transforms.stream import Stream, find_stream
 from workbench.planning.transforms.trace import LayerCall, Trace
@@ -50,24 +51,25 @@ class Rotation:
     """Written ``rotation``, ``rotation-7`` for the signs of seed 7, or ``rotation-heads``: the stream stays as it is.
 
     Where there is curvature, each head's signs are those of ``HEAD_SEEDS`` that cost the rounded layers least, or the
-    head stays as it is.
+    head stays as it is; and ``rotation`` without a seed leaves the stream alone where rotating it is predicted to cost
+    more: rounded weights by the curvature, quantized inputs by what the layers are given.
     """
 
-    seed: int = 0
+    seed: int | None = None
     heads_only: bool = False
 
     @property
     def name(self) -> str:
-        """The name with the seed unless it is 0."""
+        """The name, with the seed if one was asked for."""
         if self.heads_only:
             return "rotation-heads"
-        return f"rotation-{self.seed}" if self.seed else "rotation"
+        return "rotation" if self.seed is None else f"rotation-{self.seed}"
 
     def rewrite(self, draft: Draft, setting: Setting) -> Outcome:
         """Rotate; see the Transform contract."""
         folds = find_folds(setting.trace, draft.summary, tied=True).folds
-        done = [] if self.heads_only else [self._rotate_stream(draft, setting, folds)]
-        notes = [note for change in done if (note := _dearer(change))]
+        stream = Outcome(changes=()) if self.heads_only else self._rotate_stream(draft, setting, folds)
+        done, notes = list(stream.changes), list(stream.notes)
         heads = [fold for fold in folds if fold.layer is not None and fold.heads.numel()]
         if not heads and self.heads_only:
             raise TransformError(
@@ -82,29 +84,37 @@ class Rotation:
                 notes.append(f"{bad} holds NaN or infinite values: {self.name} left {fold.name} alone")
         return Outcome(changes=tuple(done), notes=tuple(notes))
 
-    def _rotate_stream(self, draft: Draft, setting: Setting, folds: Sequence[Fold]) -> Change:
+    def _rotate_stream(self, draft: Draft, setting: Setting, folds: Sequence[Fold]) -> Outcome:
         norms = {fold.vectors[0]: fold for fold in folds if fold.layer is None and bool(fold.free.all())}
         stream = find_stream(setting.trace, draft.summary, norms)
         self._require_finite(draft, stream)
-        before = _cost(draft, setting, stream)
         for layer in draft.summary.layers:
             if layer.tied_to is not None:
                 draft.untie(layer.name)
+        before, plain = _cost(draft, setting, stream), draft.copy()
         for name in stream.norms:
             _absorb(draft, norms[name])
         self._rotate(draft, stream, setting.trace)
-        return Change(
-            transform=self.name, source=stream.writers[0], layers=stream.readers, before=before,
-            after=None if before is None else _cost(draft, setting, stream),
-        )  # fmt: skip
+        after = None if before is None else _cost(draft, setting, stream)
+        dearer = _dearer(before, after)
+        if dearer and self.seed is None:
+            draft.restore(plain)
+            return Outcome(
+                changes=(), notes=(f"rotation left the residual stream as it is: {dearer} (rotation-0 rotates it)",)
+            )
+        change = Change(
+            transform=self.name, source=stream.writers[0], layers=stream.readers, before=before, after=after
+        )
+        return Outcome(changes=(change,), notes=(f"{self.name}: {dearer}",) if dearer else ())
 
     def _rotate_best(self, draft: Draft, setting: Setting, fold: Fold, index: int) -> Change:
         """Rotate the heads of one attention by the seed that is predicted to cost least."""
         assert fold.layer is not None
         layers = [name for name in (fold.layer, *fold.columns) if setting.assignments[name].weights != KEEP]
-        seeds: list[int | None] = [self.seed * HEAD_SEEDS + index]
+        first = self.seed or 0
+        seeds: list[int | None] = [first * HEAD_SEEDS + index]
         if layers and all(name in draft.curvature for name in layers):
-            seeds = [None, *(HEAD_SEEDS * (self.seed + index) + step for step in range(HEAD_SEEDS))]
+            seeds = [None, *(HEAD_SEEDS * (first + index) + step for step in range(HEAD_SEEDS))]
         drafts = [draft.copy() for _ in seeds]
         for seed, each in zip(seeds, drafts, strict=True):
             if seed is not None:
@@ -129,7 +139,7 @@ class Rotation:
 
     def _rotate(self, draft: Draft, stream: Stream, trace: Trace) -> None:
         biases = {step.layer: step.kept for step in trace.steps if isinstance(step, LayerCall)}
-        q = rotation_matrix(stream.width, self.seed)
+        q = rotation_matrix(stream.width, self.seed or 0)
         matrix = torch.from_numpy(q).float()
         for name in stream.readers:
             draft.weights[name] = draft.weight(name) @ matrix
@@ -195,21 +205,28 @@ def rotated_columns(curvature: Curvature, q: np.ndarray) -> Curvature:
 
 
 def _cost(draft: Draft, setting: Setting, stream: Stream) -> float | None:
-    """Return the predicted loss of rounding the stream's layers; None where one of them has no curvature."""
+    """Return the predicted loss of rounding the stream's layers and, with data, of quantizing their inputs.
+
+    None where one of them has no curvature.
+    """
     names = dict.fromkeys((*stream.writers, *stream.readers))
-    layers = [name for name in names if setting.assignments[name].weights != KEEP]
-    known = layers and all(name in draft.curvature for name in layers)
-    return rounding_cost(draft, setting.assignments, layers) if known else None
-
-
-def _dearer(change: Change) -> str | None:
-    """Return a note if the predicted loss of rounding the weights grew."""
-    if change.before is None or change.after is None or not change.after > change.before:
+    given = setting.assignments
+    layers = [name for name in names if given[name].weights != KEEP or given[name].inputs]
+    if not layers or not all(name in draft.curvature for name in layers):
         return None
-    return (
-        f"{change.transform} raises the predicted loss of rounding weights to nearest from {change.before:.4g} to "
-        f"{change.after:.4g}; it pays if that of rounding inputs falls by more, else take rotation-heads or gptq"
-    )
+    cost = rounding_cost(draft, given, layers)
+    read = [name for name in stream.readers if given[name].inputs]
+    if read and setting.data is not None:
+        seen = observe(draft.changes().apply(draft.model), setting.data, read, setting.batch_size)
+        cost += inputs_cost(draft, given, seen)
+    return cost
+
+
+def _dearer(before: float | None, after: float | None) -> str | None:
+    """Return what to say if the predicted loss grew."""
+    if before is None or after is None or not after > before:
+        return None
+    return f"its rotation raises the predicted loss of rounding from {before:.4g} to {after:.4g}"
 
 
 def _absorb(draft: Draft, fold: Fold) -> None:

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import torch
 
 from workbench.errors import MissingResultError
-from workbench.models.batches import Data, token_mask
-from workbench.models.model import Model
 from workbench.numerics.algorithms.smoothquant import Consumer, choose_smoothing
 from workbench.numerics.formats import parse_scheme
-from workbench.numerics.granularity import PerTensor
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.transforms.folds import Fold, find_folds
+from workbench.planning.transforms.observe import Inputs, observe, quantized_inputs
 from workbench.planning.transforms.rewrite import Draft
 from workbench.planning.transforms.transform import Change, Outcome, Setting
-
-ROWS = 512
-"""So many inputs of each layer are kept to measure the error on,"""
-CELLS = 1 << 19
-"""but no more than so many numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,50 +65,6 @@ class SmoothQuant:
         )  # fmt: skip
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class Inputs:
-    """What a layer was given: each channel's smallest and largest value ``[columns]``, and some of the rows."""
-
-    low: torch.Tensor
-    high: torch.Tensor
-    rows: list[torch.Tensor] = field(default_factory=list)
-
-    @property
-    def absmax(self) -> torch.Tensor:
-        """The largest magnitude of each channel."""
-        return torch.maximum(-self.low, self.high)
-
-
-def observe(model: Model, data: Data, layers: Collection[str], batch_size: int) -> dict[str, Inputs]:
-    """Return what ``layers`` are given over ``data``; inputs of a batch that hold NaN or infinity are left out."""
-    found: dict[str, Inputs] = {}
-    batches = -(-len(data) // batch_size)
-    for batch in data.batches(batch_size):
-        mask = token_mask(batch)
-
-        def tap(name: str, tensor: torch.Tensor, _: torch.Tensor, mask: torch.Tensor | None = mask) -> None:
-            real = tensor[mask] if mask is not None and tensor.shape[:2] == mask.shape else tensor
-            rows = real.reshape(-1, real.shape[-1]).float()
-            if rows.numel() and bool(rows.isfinite().all()):
-                wanted = max(min(ROWS, CELLS // rows.shape[1]) // batches, 1)
-                _add(found, name, rows, wanted)
-
-        with torch.no_grad():
-            model.run(batch, tap=tap, layers=tuple(layers))
-    return found
-
-
-def _add(found: dict[str, Inputs], name: str, rows: torch.Tensor, wanted: int) -> None:
-    low, high = torch.aminmax(rows, dim=0)
-    some = rows[torch.linspace(0, rows.shape[0] - 1, min(wanted, rows.shape[0])).round().long()].clone()
-    old = found.get(name)
-    if old is None:
-        found[name] = Inputs(low=low, high=high, rows=[some])
-    else:
-        old.low, old.high = torch.minimum(old.low, low), torch.maximum(old.high, high)
-        old.rows.append(some)
-
-
 def _consumer(draft: Draft, fold: Fold, name: str, given: Assignment, seen: Inputs) -> Consumer:
     weight = draft.weight(name)
     curvature = draft.curvature.get(name)
@@ -124,16 +73,5 @@ def _consumer(draft: Draft, fold: Fold, name: str, given: Assignment, seen: Inpu
     return Consumer(
         weight=weight, inputs=torch.cat(seen.rows), channels=fold.columns[name], importance=importance,
         quantize=identity if given.weights == KEEP else parse_scheme(given.weights).quantize,
-        quantize_inputs=partial(_quantized, given.inputs, seen),
+        quantize_inputs=partial(quantized_inputs, given.inputs, seen),
     )  # fmt: skip
-
-
-def _quantized(scheme: str | None, seen: Inputs, rows: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
-    """Return ``rows`` as the plan would quantize them; a static range spans what was seen, divided by ``factor``."""
-    if scheme is None:
-        return rows
-    format_ = parse_scheme(scheme)
-    if isinstance(format_.granularity, PerTensor) and format_.family != "half":
-        low, high = float((seen.low / factor).min()), float((seen.high / factor).max())
-        return format_.round(rows, format_.fit_range(min(low, 0.0), max(high, 0.0)))
-    return format_.quantize(rows)
