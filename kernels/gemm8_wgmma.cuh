@@ -25,8 +25,8 @@ QW_INLINE uint64_t descriptor(uint32_t address) {
 
 QW_INLINE void fetch_tile(unsigned char* tile, const uint8_t* from, int first, int rows, int columns, int k) {
 #pragma unroll
-    for (int i = threadIdx.x; i < SIDE * 8; i += THREADS) {
-        const int row = i / 8, at = i % 8;
+    for (int pass = 0; pass < SIDE * 8 / THREADS; ++pass) {
+        const int i = pass * THREADS + threadIdx.x, row = i / 8, at = i % 8;
         const bool valid = first + row < rows;
         const long long offset = (long long)(valid ? first + row : 0) * columns + k + at * 16;
         copy_async(tile + row * K_BYTES + ((at ^ (row & 7)) << 4), from + offset, valid);
@@ -35,7 +35,18 @@ QW_INLINE void fetch_tile(unsigned char* tile, const uint8_t* from, int first, i
 
 QW_INLINE void fence_registers() { asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory"); }
 QW_INLINE void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;\n" ::: "memory"); }
-QW_INLINE void wait_products() { asm volatile("wgmma.wait_group.sync.aligned 0;\n" ::: "memory"); }
+
+// Waits for the products; the sums pass through an empty instruction, so that the compiler reads none of them any earlier.
+QW_INLINE void wait_products(float (&sums)[SUMS]) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;\n" ::: "memory");
+#pragma unroll
+    for (int i = 0; i < SUMS; ++i) asm volatile("" : "+f"(sums[i])::"memory");
+}
+QW_INLINE void wait_products(int (&sums)[SUMS]) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;\n" ::: "memory");
+#pragma unroll
+    for (int i = 0; i < SUMS; ++i) asm volatile("" : "+r"(sums[i])::"memory");
+}
 
 // `Multiply` holds the sums of a thread and adds the products of a stage to them, while later stages are fetched.
 template <class Multiply> struct Hopper {

@@ -35,7 +35,7 @@ struct HopperE4M3 {
 #pragma unroll
         for (int s = 0; s < 4; ++s) multiply_async(product, descriptor(a + 32 * s), descriptor(b + 32 * s), s == 0);
         commit_products();
-        wait_products();
+        wait_products(product);
 #pragma unroll
         for (int i = 0; i < SUMS; ++i) sum[i] += product[i];
     }

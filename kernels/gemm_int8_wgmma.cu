@@ -34,7 +34,7 @@ struct HopperInt8 {
 #pragma unroll
         for (int s = 0; s < 4; ++s) multiply_async(sum, descriptor(a + 32 * s), descriptor(b + 32 * s), first && s == 0);
         commit_products();
-        wait_products();
+        wait_products(sum);
     }
 };
 
