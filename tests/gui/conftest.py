@@ -70,7 +70,7 @@ def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 class Person:
     """What a person does at the window, and what they see."""
 
-    def __init__(self, window: Window, pictures: Path) -> None:
+    def __init__(self, window: Window, pictures: Path | None) -> None:
         self.window = window
         self.desk = window.desk
         self._pictures = pictures
@@ -164,25 +164,26 @@ class Person:
                  if button in (one.objectName(), one.text().replace("&", ""))]  # fmt: skip
         await self.click(found[0])
 
-    def picture(self, name: str) -> Path:
-        """Keep a picture of the window."""
+    def picture(self, name: str) -> None:
+        """Draw the whole window; the picture is kept where WORKBENCH_SCREENSHOTS says."""
         self._shots += 1
-        self._pictures.mkdir(parents=True, exist_ok=True)
-        path = self._pictures / f"{self._shots:02d}-{name}.png"
-        assert self.window.grab().save(str(path))
-        return path
+        picture = self.window.grab()
+        assert not picture.isNull()
+        if self._pictures is not None:
+            self._pictures.mkdir(parents=True, exist_ok=True)
+            assert picture.save(str(self._pictures / f"{self._shots:02d}-{name}.png"))
 
 
 Story = Callable[[Person], Awaitable[None]]
 
 
 @pytest.fixture
-def live(qapp: QApplication, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., None]]:
+def live(qapp: QApplication, request: pytest.FixtureRequest) -> Iterator[Callable[..., None]]:
     """Run ``story(person)`` in a window with a live event loop; everything that was made must be gone afterwards."""
     threads = set(threading.enumerate())
     widgets = len(QApplication.topLevelWidgets())
-    pictures = Path(os.environ.get("WORKBENCH_SCREENSHOTS") or tmp_path / "screenshots") / request.node.name
-
+    wanted = os.environ.get("WORKBENCH_SCREENSHOTS")
+    pictures = Path(wanted) / request.node.name if wanted else None
     told: list[bool] = []
 
     def run(story: Story, *, engine: Any = None, size: tuple[int, int] = (1280, 720), dark: bool = False) -> None:
@@ -200,10 +201,11 @@ def live(qapp: QApplication, tmp_path: Path, request: pytest.FixtureRequest) -> 
     assert len(QApplication.topLevelWidgets()) <= widgets, QApplication.topLevelWidgets()
     left = [thread for thread in threading.enumerate() if thread not in threads and thread.is_alive()]
     assert not left, left
+    gc.freeze()  # modules and caches are not looked through again after every test
 
 
 async def _lived(
-    app: QApplication, story: Story, engine: Any, size: tuple[int, int], dark: bool, pictures: Path
+    app: QApplication, story: Story, engine: Any, size: tuple[int, int], dark: bool, pictures: Path | None
 ) -> None:
     colours = theme.DARK if dark else theme.LIGHT
     theme.apply(app, colours)

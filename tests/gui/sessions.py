@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
+
 import numpy as np
 
 from workbench.models.dataset import DataRecord
@@ -90,10 +93,9 @@ def opened(model: ModelSummary | None = None, *, with_weights: bool = True, seed
     return Session(model=model, environment=environment, plan=plan, statistics=held)
 
 
+@cache
 def full(blocks: int = 4) -> Session:
-    """Return a session in which every panel has something to show."""
-    from dataclasses import replace
-
+    """Return a session in which every panel has something to show; made once, because nothing can change it."""
     session = opened(summary(blocks))
     rng = np.random.default_rng(1)
     scheme = parse_scheme("int8-tensor-asym")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,14 +16,31 @@ from tests.gui.cut_widgets import cut
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("factor", ["1", "1.5", "2"])
-def test_nothing_is_cut(factor: str) -> None:
-    environment = {**os.environ, "QT_SCALE_FACTOR": factor}
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.gui.cut_widgets"], cwd=ROOT, env=environment, capture_output=True, text=True,
-        check=True, timeout=240,
-    )  # fmt: skip
-    assert not done.stdout.strip(), done.stdout
+FACTORS = ("1", "1.5", "2")
+
+
+@pytest.fixture(scope="module")
+def windows() -> Iterator[dict[str, subprocess.Popen[str]]]:
+    """A window at each scaling, all at once."""
+    command = [sys.executable, "-m", "tests.gui.cut_widgets"]
+    started = {
+        factor: subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, "QT_SCALE_FACTOR": factor}, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        )
+        for factor in FACTORS
+    }  # fmt: skip
+    yield started
+    for one in started.values():
+        one.kill()
+        one.communicate()
+
+
+@pytest.mark.parametrize("factor", FACTORS)
+def test_nothing_is_cut(factor: str, windows: dict[str, subprocess.Popen[str]]) -> None:
+    found, wrong = windows[factor].communicate(timeout=240)
+    assert windows[factor].returncode == 0, wrong
+    assert not found.strip(), found
 
 
 def test_a_squeezed_button_is_found(qapp: QApplication) -> None:

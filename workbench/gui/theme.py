@@ -12,6 +12,9 @@ from PySide6.QtWidgets import QApplication, QStyleFactory
 
 POINT_SIZE = 9.0
 
+STYLED = "workbench-styled"
+"""The application's property that says that it has the Fusion style and the font."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Colours:
@@ -62,9 +65,11 @@ def choose(setting: str = "system") -> Colours:
 
 def apply(app: QApplication, colours: Colours) -> None:
     """Give ``app`` the Fusion style, the palette, the font and the style sheet."""
-    app.setStyle(QStyleFactory.create("Fusion"))
+    if not app.property(STYLED):  # each of these goes through every widget: a change of colours needs the others only
+        app.setStyle(QStyleFactory.create("Fusion"))
+        app.setFont(interface_font())
+        app.setProperty(STYLED, True)
     app.setPalette(_palette(colours))
-    app.setFont(interface_font())
     app.setStyleSheet(style_sheet(colours))
 
 
