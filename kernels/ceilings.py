@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from .baselines import eight_bit, linear
-from .device import CudaDevice
+from .gpu_thread import Device
 
 BYTES = 2**30
 SIDE = 8192
@@ -32,7 +32,7 @@ class Ceilings:
     refused: dict[str, str] = field(default_factory=dict)
 
 
-def measure(device: CudaDevice) -> Ceilings:
+def measure(device: Device) -> Ceilings:
     """Measure; each rate is the best of ten."""
     copy, read = _memory(device.device)
     shape = {"m": SIDE, "n": SIDE, "k": SIDE}

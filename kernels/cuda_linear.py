@@ -6,7 +6,7 @@ import functools
 
 import torch
 
-from . import group_quantize, w4a16
+from . import gemm8, group_quantize, w4a16
 from .device import CudaDevice, unavailable
 from .launch import drawn
 from .norm_quantize import Rows
@@ -88,9 +88,9 @@ def _fp8_available() -> str | None:
 
 def _plain(name: str, dtype: torch.dtype, tolerance: float) -> Op:
     return Op(
-        name=f"cuda torch {name} linear", note=f"{name.upper()} weights and activations, cuBLAS", tolerance=tolerance,
-        prepare=functools.partial(_float_case, dtype=dtype), available=unavailable, refuses=_any_shape,
-        variants=SHAPES, device="cuda",
+        name=f"cuda torch {name} linear", tolerance=tolerance,
+        note=f"{str(dtype).removeprefix('torch.')} weights and activations, cuBLAS", refuses=_any_shape,
+        prepare=functools.partial(_float_case, dtype=dtype), available=unavailable, variants=SHAPES, device="cuda",
     )  # fmt: skip
 
 
@@ -99,7 +99,7 @@ def _four_bit(group: int) -> Op:
         name=f"cuda w4a16 group {group} linear", tolerance=2e-3, available=unavailable, device="cuda",
         note=f"INT4 weight-only, group {group}, float16 activations",
         prepare=functools.partial(_four_bit_case, group=group),
-        refuses=functools.partial(_four_bit_refuses, group=group), variants=SHAPES,
+        refuses=functools.partial(_four_bit_refuses, group=group), variants=SHAPES, sources=(w4a16.SOURCE,),
     )  # fmt: skip
 
 
@@ -111,10 +111,12 @@ INT8 = Op(
     name="cuda w8a8 int8 linear", tolerance=4e-3, available=unavailable, device="cuda", variants=SHAPES,
     note="INT8 weights per channel, activations quantized to INT8 per token, float16 result",
     prepare=functools.partial(_eight_bit_case, kind="int8"), refuses=_eight_bit_refuses,
+    sources=(group_quantize.INTEGER, gemm8.INT8, gemm8.GEMV[torch.int8]),
 )  # fmt: skip
 FP8 = Op(
     name="cuda fp8 linear", tolerance=4e-3, available=_fp8_available, device="cuda", variants=SHAPES,
     note="E4M3 weights per channel, activations quantized to E4M3 per token, float16 result",
     prepare=functools.partial(_eight_bit_case, kind="fp8"), refuses=_eight_bit_refuses,
+    sources=(group_quantize.FLOAT8, gemm8.FP8, gemm8.GEMV[torch.float8_e4m3fn]),
 )  # fmt: skip
 OPS = (FP32, FP16, BF16, *INT4.values(), INT8, FP8)

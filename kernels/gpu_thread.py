@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
 import torch
@@ -63,6 +65,21 @@ class GpuThread:
         """Queue a job; its future holds the result or the error."""
         return self._pool.submit(self._run, title, job, report)
 
+    def run(self, title: str, job: Callable[[Device, Report], T], report: Report = silent) -> T:
+        """Queue a job and wait for it.  If the wait is interrupted, the job ends at its next report."""
+        left = threading.Event()
+
+        def heard(fraction: float, what: str) -> None:
+            if left.is_set():
+                raise CancelledError(f"{title}: nobody waits for it any more")
+            report(fraction, what)
+
+        try:
+            return self.submit(title, job, heard).result()
+        except BaseException:
+            left.set()
+            raise
+
     def close(self) -> None:
         """Wait for the job that runs, drop those that wait, and end the thread."""
         self._pool.shutdown(wait=True, cancel_futures=True)
@@ -93,6 +110,12 @@ class GpuThread:
         if is_fault(error):
             self._lost = f"{title} ended with a fault of the device ({_first_line(error)})"
             raise DeviceFault(f"{self._lost}; its state is lost") from error
+
+
+@functools.cache
+def shared() -> GpuThread:
+    """Return the thread of this process: two would take the device's memory from each other."""
+    return GpuThread()
 
 
 def is_fault(error: Exception) -> bool:

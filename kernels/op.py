@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
+    from .source import CudaSource
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Case:
@@ -28,7 +30,8 @@ class Op:
     ``note`` says in words what runs.  ``tolerance`` bounds ``max |y - reference| / max |reference|``.  ``refuses(rows,
     columns)`` gives the reason why a shape does not fit, ``available()`` why this machine cannot run the kernel at all;
     both None if they can.  ``variants`` are shapes (rows, columns, batch) that the tests check.  ``device`` is cpu or
-    cuda: where it runs, and with which clock it is timed.
+    cuda: where it runs, and with which clock it is timed.  ``sources`` are the CUDA files that it may launch, to have
+    them compiled beforehand.
     """
 
     name: str
@@ -39,3 +42,4 @@ class Op:
     refuses: Callable[[int, int], str | None]
     variants: tuple[tuple[int, int, int], ...]
     device: str = "cpu"
+    sources: tuple[CudaSource, ...] = ()

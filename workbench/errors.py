@@ -98,6 +98,10 @@ class BackendUnavailableError(WorkbenchError):
     """A device, a library or a kernel that this machine lacks; the reason is named."""
 
 
+class DeviceError(WorkbenchError):
+    """A device that ran out of memory, failed or computed wrongly in the middle of a job; the reason is named."""
+
+
 class EngineDiedError(WorkbenchError):
     """The engine process ended in the middle of a job; the window and the session live on."""
 

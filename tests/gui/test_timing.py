@@ -8,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
+from workbench_kernels.catalog import OPS
+from workbench_kernels.cuda_linear import OPS as CUDA_LINEAR
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.gui.roofline import plan_time, points
+from workbench.gui.roofline import plan_time, points, word
 from workbench.gui.roofs import estimates, sweep_lines
 from workbench.models.evaluation import Timing
 from workbench.planning.plan import resolve
@@ -36,6 +38,17 @@ def test_points_count_operations_and_bytes() -> None:
     assert quantized.quantized and not fp.quantized
     stand_in = points([_timing((256, 512), "int3-g32", 4, 10.0, 20.0, kernel="fp32")])
     assert [one.quantized for one in stand_in] == [False], "the FP32 kernel stood in: there is no quantized point"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "size"),
+    [("torch fp32 linear", 4), ("onnxruntime int4 group 32 linear", 4), ("torch bf16 linear", 2),
+     ("cuda torch fp32 linear", 4), ("cuda torch fp16 linear", 2), ("cuda w4a16 group 32 linear", 2)],
+)  # fmt: skip
+def test_a_kernels_inputs_have_the_bytes_of_its_own_precision(kernel: str, size: int) -> None:
+    assert word(kernel) == size
+    known = {op.name for op in (*OPS, *CUDA_LINEAR)}
+    assert kernel in known, "a kernel of that name is gone"
 
 
 def test_sweeps_sum_what_was_timed_at_every_batch() -> None:

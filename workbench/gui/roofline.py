@@ -17,6 +17,8 @@ from workbench.planning.plan import KEEP, Assignment
 
 WORD = 4
 """Bytes of an input, an output, or a weight in FP32."""
+HALF = 2
+"""The same of the kernels that take 16-bit inputs: all CUDA ones but cuBLAS's FP32 product, and the processor's bf16."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +34,8 @@ class Point:
 def points(timings: Sequence[Timing]) -> tuple[Point, ...]:
     """Return a point for each kernel and one for its baseline, one for each shape, scheme and batch.
 
-    Bytes are those of weights (as the scheme packs them; FP32 where the FP32 kernel stood in), inputs and outputs, once
-    each; a multiply-add is two operations (Williams, Waterman and Patterson, 2009).
+    Bytes are those of weights (as the scheme packs them; floating point where that kernel stood in), inputs and
+    outputs, once each; a multiply-add is two operations (Williams, Waterman and Patterson, 2009).
     """
     found: dict[tuple[object, ...], Point] = {}
     for one in timings:
@@ -44,7 +46,7 @@ def points(timings: Sequence[Timing]) -> tuple[Point, ...]:
             packed = quantized and served
             if not micro > 0 or (quantized and not served):
                 continue
-            moved = weight_bytes(one, packed=packed) + WORD * one.batch * sum(one.shape)
+            moved = weight_bytes(one, packed=packed) + word(kernel) * one.batch * sum(one.shape)
             operations = 2.0 * one.batch * one.shape[0] * one.shape[1]
             text = f"{one.shape[0]} × {one.shape[1]}, batch {one.batch}: {kernel}"
             found[one.shape, one.batch, kernel, one.scheme if packed else ""] = Point(
@@ -54,13 +56,18 @@ def points(timings: Sequence[Timing]) -> tuple[Point, ...]:
 
 
 def weight_bytes(one: Timing, *, packed: bool) -> float:
-    """Return the bytes of the weight: as its scheme packs it, or in FP32."""
+    """Return the bytes of the weight: as its scheme packs it, or as the floating-point kernel takes it."""
     if packed:
         try:
             return parse_scheme(one.scheme).bits(one.shape) / 8
         except WorkbenchError:
             pass
-    return float(WORD * one.shape[0] * one.shape[1])
+    return float(word(one.baseline_kernel) * one.shape[0] * one.shape[1])
+
+
+def word(kernel: str) -> int:
+    """Return the bytes of an input or an output of a kernel, by its name."""
+    return HALF if "bf16" in kernel or (kernel.startswith("cuda ") and "fp32" not in kernel) else WORD
 
 
 @lru_cache(maxsize=16)

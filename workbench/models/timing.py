@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
+from workbench.models.device_jobs import kernel_errors, on_gpu
 from workbench.models.evaluation import Timing
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary
@@ -14,12 +15,16 @@ from workbench.numerics.granularity import PerChannel, PerGroup
 from workbench.progress import Progress, silent
 
 if TYPE_CHECKING:
+    from workbench_kernels.bench import Samples
+    from workbench_kernels.gpu_thread import Device, Report
     from workbench_kernels.op import Op
 
     from workbench.numerics.scheme import Scheme
 
 TIMED_KINDS = (LayerKind.LINEAR, LayerKind.ATTENTION)
 """Kinds that run as one matrix product of their own."""
+COMPILING = 0.2
+"""The share of the progress in which a device's kernels are compiled."""
 
 
 class Assigned(Protocol):
@@ -44,6 +49,17 @@ class Choice:
     note: str
 
 
+class Kernel(NamedTuple):
+    """What is timed once: the matrix, its scheme and its input scheme."""
+
+    shape: tuple[int, int]
+    scheme: str
+    inputs: str | None
+
+
+Measured: TypeAlias = "tuple[Choice, Samples]"
+
+
 def time_layers(
     summary: ModelSummary,
     assignments: Mapping[str, Assigned],
@@ -58,21 +74,53 @@ def time_layers(
     found by measurement, and the note gives the figures of all.  A scheme that none serves is timed as what would run
     instead, the floating-point product of the decoded weight, and the note says so.  Layers that the plan keeps, and
     kinds that are no single matrix product (convolutions, embeddings), have no timing.
+
+    With a CUDA device all of it runs on the device's one thread, which compiles the kernels first.  Raises DeviceError
+    where the device fails or a kernel's result is wrong.
     """
-    from workbench_kernels.bench import Samples, measure
-    from workbench_kernels.choice import baseline
+    from workbench_kernels.catalog import cuda_reason
 
     layers = [x for x in summary.layers if x.kind in TIMED_KINDS and assignments[x.name].weights != "keep"]
-    keys = {x.name: (x.matrix, assignments[x.name].weights, assignments[x.name].inputs) for x in layers}
-    found: dict[tuple[tuple[int, int], str, str | None], tuple[Choice, Samples]] = {}
-    distinct = list(dict.fromkeys(keys.values()))
-    for number, key in enumerate(distinct):
-        (rows, columns), scheme, inputs = key
-        progress(number / len(distinct), f"timing {scheme} at {rows} x {columns}")
-        choice = choose((rows, columns), scheme, inputs, batch)
-        found[key] = choice, measure(rows, columns, batch, choice.op, baseline(choice.op), repeats=repeats)
+    keys = {x.name: Kernel(x.matrix, assignments[x.name].weights, assignments[x.name].inputs) for x in layers}
+    distinct = tuple(dict.fromkeys(keys.values()))
+    if cuda_reason() is None and distinct:
+        found = on_gpu(
+            "timing kernels", lambda device, report: _compiled_and_measured(device, distinct, batch, repeats, report),
+            progress,
+        )  # fmt: skip
+    else:
+        with kernel_errors():
+            found = _measured(distinct, batch, repeats, progress)
     progress(1.0, "timed")
     return tuple(_timing(layer, assignments[layer.name].weights, batch, *found[keys[layer.name]]) for layer in layers)
+
+
+def _compiled_and_measured(
+    device: Device, kernels: Sequence[Kernel], batch: int, repeats: int, report: Report
+) -> dict[Kernel, Measured]:
+    """Measure on a device; the first fifth of the progress is compiling what is neither prebuilt nor cached."""
+    from workbench_kernels.catalog import candidates
+    from workbench_kernels.gpu_thread import compile_all
+
+    serving = (op for kernel in kernels for op in candidates(_served_as(parse_scheme(kernel.scheme))))
+    sources = dict.fromkeys(source for op in serving for source in op.sources)
+    compile_all(device, tuple(sources), lambda fraction, what: report(COMPILING * fraction, what))
+    return _measured(kernels, batch, repeats, lambda f, what: report(COMPILING + (1 - COMPILING) * f, what))
+
+
+def _measured(
+    kernels: Sequence[Kernel], batch: int, repeats: int, report: Callable[[float, str], None]
+) -> dict[Kernel, Measured]:
+    from workbench_kernels.bench import measure
+    from workbench_kernels.choice import baseline
+
+    found: dict[Kernel, Measured] = {}
+    for number, kernel in enumerate(kernels):
+        rows, columns = kernel.shape
+        report(number / len(kernels), f"timing {kernel.scheme} at {rows} x {columns}")
+        choice = choose(kernel.shape, kernel.scheme, kernel.inputs, batch)
+        found[kernel] = choice, measure(rows, columns, batch, choice.op, baseline(choice.op), repeats=repeats)
+    return found
 
 
 def choose(shape: tuple[int, int], scheme_name: str, inputs: str | None, batch: int = 1) -> Choice:
@@ -138,11 +186,9 @@ def device_name() -> str:
     return cpu_name() if cuda_reason() else str(cuda_linear.device().name)
 
 
-def _timing(layer: Layer, scheme: str, batch: int, choice: Choice, samples: object) -> Timing:
-    from workbench_kernels.bench import Samples
+def _timing(layer: Layer, scheme: str, batch: int, choice: Choice, samples: Samples) -> Timing:
     from workbench_kernels.choice import baseline
 
-    assert isinstance(samples, Samples)
     return Timing(
         layer=layer.name, scheme=scheme, kernel=choice.op.name, baseline_kernel=baseline(choice.op).name,
         shape=layer.matrix, batch=batch, device=samples.device, note=choice.note, samples=samples.kernel,

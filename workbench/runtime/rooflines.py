@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from workbench.errors import PlanError
+from workbench.errors import DeviceError, PlanError
+from workbench.models.device_jobs import on_gpu
 from workbench.models.evaluation import Timing
 from workbench.progress import Progress, part_of, silent
 from workbench.runtime.slimming import without_results
@@ -15,6 +16,8 @@ from workbench.runtime.timings import time_kernels, with_timings
 from workbench.storage.session import Session
 
 if TYPE_CHECKING:
+    from workbench_kernels.gpu_thread import Device, Report
+
     from workbench.runtime.model_cache import ModelCache
 
 BATCHES = (1, 4, 16, 64)
@@ -57,7 +60,31 @@ def sweep_batches(
 
 
 def measure_ceilings(progress: Progress = silent) -> Ceilings:
-    """Measure this machine's memory (a copy) and FP32 arithmetic (a matrix product); the best of several tries."""
+    """Measure the memory (a copy) and the arithmetic (a matrix product) of the device on which kernels are timed.
+
+    A CUDA device's arithmetic is that of bfloat16, the processor's that of FP32.  Raises DeviceError.
+    """
+    from workbench_kernels.catalog import cuda_reason
+
+    progress(0.0, "measuring memory and products")
+    found = _of_the_processor() if cuda_reason() else on_gpu("measuring the device", _of_the_device, progress)
+    progress(1.0, "measured")
+    return found
+
+
+def _of_the_device(device: Device, report: Report) -> Ceilings:
+    from workbench_kernels.ceilings import measure
+
+    limits = measure(device)
+    if "bf16" not in limits.products:
+        raise DeviceError(f"the bfloat16 product of {device.name} could not be measured: {limits.refused['bf16']}")
+    return Ceilings(
+        device=device.name, bandwidth=limits.copy, peak=limits.products["bf16"] * 1e3, measured=True,
+        how="measured here: a copy of 1 GiB, a bfloat16 product of 8192 × 8192",
+    )  # fmt: skip
+
+
+def _of_the_processor() -> Ceilings:
     import torch
     from workbench_kernels.bench import cpu_name
 
@@ -65,11 +92,9 @@ def measure_ceilings(progress: Progress = silent) -> Ceilings:
         source = torch.ones(COPIED // 4)
         target = torch.empty_like(source)
         copying = _best(lambda: target.copy_(source))
-        progress(0.5, "measuring FP32 products")
         left, right = torch.ones(SIDE, SIDE), torch.ones(SIDE, SIDE)
         product = torch.empty(SIDE, SIDE)
         multiplying = _best(lambda: torch.mm(left, right, out=product))
-    progress(1.0, "measured")
     threads = torch.get_num_threads()
     return Ceilings(
         device=cpu_name(), bandwidth=2 * COPIED / copying / 1e9, peak=2 * SIDE**3 / multiplying / 1e9, measured=True,

@@ -1,0 +1,151 @@
+"""Kernels are timed on the GPU's one thread, and what fails there ends its job with the reason; the driver is fake."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+from workbench_kernels import bench, catalog, ceilings, choice, cuda_linear, gpu_thread, source
+from workbench_kernels.bench import Samples, WrongResultError
+from workbench_kernels.errors import BackendUnavailable, DeviceFault
+
+from tests.planning.synthetic import linear, summary_of
+from workbench.errors import BackendUnavailableError, CancelledError, DeviceError
+from workbench.models.device_jobs import on_gpu
+from workbench.models.timing import time_layers
+from workbench.planning.plan import Assignment
+from workbench.progress import silent
+from workbench.runtime.failure import Failure
+from workbench.runtime.rooflines import measure_ceilings
+
+
+class Device:
+    """A device whose driver answers what the test sets; nothing is computed."""
+
+    name = "made up"
+    capability = (9, 0)
+    device = torch.device("cpu")
+    processors = 1
+
+    def __init__(self):
+        self.streams: list[int] = []
+        self.faults: list[Exception] = []
+
+    def own_stream(self):
+        self.streams.append(threading.get_ident())
+
+    def synchronize(self):
+        if self.faults:
+            raise self.faults.pop()
+
+
+@pytest.fixture
+def device(monkeypatch):
+    made = Device()
+    thread = gpu_thread.GpuThread(lambda: made)
+    monkeypatch.setattr(gpu_thread, "shared", lambda: thread)
+    yield made
+    thread.close()
+
+
+@pytest.fixture
+def measured(device, monkeypatch):
+    """Pretend that its kernels can be had and timed; returns the threads that did it, and what they raise."""
+    threads: list[int] = []
+    errors: list[Exception] = []
+
+    def measure(rows, columns, batch, op, baseline, *, repeats=30):
+        threads.append(threading.get_ident())
+        if errors:
+            raise errors.pop()
+        return Samples(kernel=np.full(repeats, 2.0), baseline=np.full(repeats, 5.0), device=device.name)
+
+    image = source.Image(data=b"", kind="cubin", origin="compiled", architecture="sm_90")
+    monkeypatch.setattr(catalog, "cuda_reason", lambda: None)
+    monkeypatch.setattr(bench, "measure", measure)
+    monkeypatch.setattr(choice, "measure", measure)
+    monkeypatch.setattr(source, "image", lambda item, capability: image)
+    return threads, errors
+
+
+LAYERS = summary_of(linear("a", 64, 128), linear("b", 64, 64))
+PLAN = {"a": Assignment(weights="int8-channel"), "b": Assignment(weights="int4-g64-asym")}
+
+
+def test_kernels_are_compiled_and_timed_on_the_devices_thread(device, measured):
+    told: list[tuple[float, str]] = []
+    found = time_layers(LAYERS, PLAN, repeats=3, progress=lambda done, text, partial=None: told.append((done, text)))
+    threads, _ = measured
+    assert set(threads) == set(device.streams) and threading.get_ident() not in threads
+    assert [(t.layer, t.device, t.median, t.baseline_median) for t in found] == [
+        ("a", "made up", 2.0, 5.0), ("b", "made up", 2.0, 5.0)
+    ]  # fmt: skip
+    compiled = [text.removeprefix("compiling ") for _, text in told if text.startswith("compiling ")]
+    assert compiled == [s.file for s in (*cuda_linear.INT8.sources, *cuda_linear.INT4[64].sources)]
+    assert [text for _, text in told if text.startswith("timing ")] == [
+        "timing int8-channel at 64 x 128", "timing int4-g64-asym at 64 x 64"
+    ]  # fmt: skip
+    assert [fraction for fraction, _ in told] == sorted(fraction for fraction, _ in told) and told[-1][0] == 1
+
+
+def test_a_device_without_memory_ends_one_job_and_serves_the_next(device, measured):
+    measured[1].append(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB"))
+    with pytest.raises(DeviceError, match="timing kernels needs more memory .*Tried to allocate 9 GiB.* smaller batch"):
+        time_layers(LAYERS, PLAN)
+    assert len(time_layers(LAYERS, PLAN)) == 2
+
+
+def test_after_a_fault_every_job_says_what_happened(device, measured):
+    device.faults.append(RuntimeError("CUDA error: an illegal memory access was encountered"))
+    with pytest.raises(DeviceError, match="timing kernels ended with a fault .*illegal memory access.*state is lost"):
+        time_layers(LAYERS, PLAN)
+    with pytest.raises(DeviceError, match="measuring the device cannot run: timing kernels ended with a fault"):
+        measure_ceilings()
+
+
+@pytest.mark.parametrize(
+    ("raised", "known"),
+    [(BackendUnavailable("the driver is for CUDA 12.4; 13.0 or newer is needed"), BackendUnavailableError),
+     (WrongResultError("cuda fp8 linear is off by 1.00e+00 of the largest value"), DeviceError),
+     (DeviceFault("w4a16_few8 could not be launched on made up: too many resources"), DeviceError)])  # fmt: skip
+def test_what_the_window_gets_is_one_of_our_errors_without_a_traceback(device, measured, raised, known):
+    measured[1].append(raised)
+    with pytest.raises(known) as caught:
+        time_layers(LAYERS, PLAN)
+    failure = Failure.of(caught.value, "Time the kernels")
+    assert str(raised) in failure.message and not failure.trace
+    assert isinstance(failure.error(), known)
+
+
+def test_a_cancelled_job_ends_at_its_next_report(device, measured):
+    def cancelled(fraction, text, partial=None):
+        raise CancelledError("timing: cancelled")
+
+    with pytest.raises(CancelledError):
+        time_layers(LAYERS, PLAN, progress=cancelled)
+    assert not measured[0] and len(time_layers(LAYERS, PLAN)) == 2
+
+
+def test_ceilings_are_those_of_the_device(device, measured, monkeypatch):
+    where: list[int] = []
+
+    def measure(on):
+        where.append(threading.get_ident())
+        return ceilings.Ceilings(copy=4000.0, read=3900.0, products={"bf16": 700.0})
+
+    monkeypatch.setattr(ceilings, "measure", measure)
+    found = measure_ceilings()
+    assert (found.device, found.bandwidth, found.peak, found.measured) == ("made up", 4000.0, 700e3, True)
+    assert where == device.streams
+    refused = ceilings.Ceilings(copy=1.0, read=1.0, refused={"bf16": "no room"})
+    monkeypatch.setattr(ceilings, "measure", lambda on: refused)
+    with pytest.raises(DeviceError, match="bfloat16 product of made up could not be measured: no room"):
+        measure_ceilings()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a device")
+def test_without_a_device_the_reason_is_told():
+    with pytest.raises(BackendUnavailableError, match="no CUDA device"):
+        on_gpu("a job", lambda on, report: 7, silent)
