@@ -342,11 +342,13 @@ def in_the_window() -> list[Row]:
     from workbench.gui.window import Window
     from workbench.runtime.engine import Engine
     from workbench.runtime.jobs import Jobs
+    from workbench.runtime.pacing import pace_this_process
     from workbench.runtime.workspace import Workspace
 
     app = application()
     theme.apply(app, theme.LIGHT)
     sys.setswitchinterval(SWITCH_SECONDS)
+    pace_this_process()
 
     async def live(folder: Path) -> list[Row]:
         QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, str(folder))

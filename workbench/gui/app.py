@@ -21,6 +21,7 @@ from qasync import QEventLoop
 
 from workbench.gui import settings, theme
 from workbench.runtime.engine import Engine
+from workbench.runtime.pacing import pace_this_process
 
 if TYPE_CHECKING:
     from workbench.gui.desk import Desk
@@ -55,6 +56,7 @@ def run(path: str | None = None, *, factory: str | None = None, weights: str | N
 
 async def _live(app: QApplication, path: str | None, how: dict[str, Any]) -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
+    pace_this_process()
     engine = Engine()
     await engine.start()
     from workbench.gui.desk import Desk

@@ -21,12 +21,13 @@ import numpy as np
 
 from workbench.models.summary import ModelSummary
 from workbench.planning.plan import Assignment, Plan
+from workbench.runtime.pacing import rest
 from workbench.storage.session import Session
 
 SMALL = 4 * 1024
 """Bytes up to which the arrays of a column are joined into one; larger ones travel as they are, uncopied."""
 
-PIECE = 4096
+PIECE = 1024
 """Records at a time."""
 
 PACKED: Mapping[type, frozenset[str]] = {
@@ -101,8 +102,10 @@ def _values(rows: Sequence[Any], name: str) -> list[Any]:
 
 
 def _pieces(count: int) -> Iterator[slice]:
-    """Cut a loop into pieces that last a millisecond or two: between them other threads get their turn."""
-    return (slice(start, start + PIECE) for start in range(0, count, PIECE))
+    """Cut a loop into pieces that last less than a millisecond: between them other threads get their turn."""
+    for start in range(0, count, PIECE):
+        yield slice(start, start + PIECE)
+        rest()
 
 
 def _rows(kind: type, count: int, columns: dict[str, Reduced]) -> list[Any]:

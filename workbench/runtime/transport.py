@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.runtime.columnar import ColumnarPickler
+from workbench.runtime.pacing import rest
 
 SHARE_FROM = 64 * 1024
 """Bytes of large buffers from which on a message uses shared memory."""
@@ -40,6 +41,11 @@ MANY_OBJECTS = 10_000
 
 ALIGNMENT = 64
 """Bytes to whose multiples buffers are aligned in the file."""
+
+GAP = memoryview(bytes(ALIGNMENT))
+
+AT_ONCE = 256
+"""Buffers that are written by one call; systems take 1,024 at least."""
 
 PREFIX = "workbench-engine-"
 LOCK = "lock"
@@ -100,7 +106,7 @@ class Envelope:
             return pickle.loads(self.body)
         view = _map(self.file)
         with _uncollected():
-            body = pickle.loads(self.body, buffers=[view[start : start + length] for start, length in self.spans])
+            body = pickle.loads(self.body, buffers=_parts(view, self.spans))
             if gc.get_count()[0] > MANY_OBJECTS:
                 gc.freeze()  # a session lives long and is freed by its reference counts
         return body
@@ -176,26 +182,40 @@ def _collector(views: list[memoryview]) -> Collect:
         if view.nbytes < LARGE:
             return True
         views.append(view)
+        rest()
         return False
 
     return collect
 
 
+def _parts(view: memoryview, spans: Sequence[tuple[int, int]]) -> Iterator[memoryview]:
+    for start, length in spans:
+        yield view[start : start + length]
+        rest()
+
+
 def _write(name: str, views: Sequence[memoryview]) -> tuple[tuple[int, int], ...]:
-    spans, position = [], 0
+    """Write the buffers, many at a time, and return where each lies: its start and its length in bytes."""
+    spans, parts, position = [], list[memoryview](), 0
+    for view in views:
+        spans.append((position, view.nbytes))
+        gap = -view.nbytes % ALIGNMENT
+        parts += [view, GAP[:gap]] if gap else [view]
+        position += view.nbytes + gap
     with open(name, "xb", buffering=0) as file:
-        for view in views:
-            file.seek(position)
-            _write_all(file.fileno(), view)
-            spans.append((position, view.nbytes))
-            position += -(-view.nbytes // ALIGNMENT) * ALIGNMENT
+        for start in range(0, len(parts), AT_ONCE):
+            _write_all(file.fileno(), parts[start : start + AT_ONCE])
     return tuple(spans)
 
 
-def _write_all(descriptor: int, view: memoryview) -> None:
-    done = 0
-    while done < view.nbytes:
-        done += os.write(descriptor, view[done : done + (1 << 30)])
+def _write_all(descriptor: int, parts: list[memoryview]) -> None:
+    """Write all of ``parts``, however much the system takes at a time; the interpreter's lock is free meanwhile."""
+    while parts:
+        done = os.writev(descriptor, parts)
+        while parts and done >= parts[0].nbytes:
+            done -= parts.pop(0).nbytes
+        if parts:
+            parts[0] = parts[0][done:]
 
 
 def _map(name: str) -> memoryview:

@@ -1,0 +1,70 @@
+"""Background threads of a paced process rest between bursts; the main thread and other processes never do."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from workbench.runtime import pacing
+
+
+@pytest.fixture
+def rests(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """The rests that were taken, in seconds; the clock moves by 1 ms with every look at it."""
+    taken: list[float] = []
+    clock = iter(tick / 1000 for tick in range(100_000))
+    monkeypatch.setattr(pacing.time, "sleep", taken.append)
+    monkeypatch.setattr(pacing.time, "perf_counter", lambda: next(clock))
+    yield taken
+    pacing.pace_this_process(False)
+
+
+def on_a_thread(times: int) -> None:
+    """Call ``rest`` on a new thread."""
+    thread = threading.Thread(target=lambda: [pacing.rest() for _ in range(times)])
+    thread.start()
+    thread.join()
+
+
+def test_only_a_paced_process_rests(rests: list[float]) -> None:
+    on_a_thread(50)
+    assert not rests
+    pacing.pace_this_process()
+    on_a_thread(50)
+    assert set(rests) == {pacing.REST_SECONDS}
+
+
+def test_a_burst_lies_between_two_rests(rests: list[float]) -> None:
+    pacing.pace_this_process()
+    on_a_thread(301)
+    looks = round(pacing.BURST_SECONDS * 1000) + 1  # the clock is read once in each call and once more after a rest
+    assert abs(len(rests) - 301 / looks) < 301 / looks / 2
+
+
+def test_the_main_thread_never_rests(rests: list[float]) -> None:
+    pacing.pace_this_process()
+    for _ in range(50):
+        pacing.rest()
+    assert not rests
+
+
+def test_another_thread_gets_its_turn() -> None:
+    pacing.pace_this_process()
+    over = threading.Event()
+
+    def work() -> None:
+        began = time.perf_counter()
+        while time.perf_counter() - began < 0.2:
+            pacing.rest()
+        over.set()
+
+    thread = threading.Thread(target=work)
+    spent = time.process_time()
+    thread.start()
+    over.wait(10)
+    thread.join()
+    pacing.pace_this_process(False)
+    assert time.process_time() - spent < 0.15, "most of the 0.2 s were rests"
