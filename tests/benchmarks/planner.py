@@ -23,7 +23,7 @@ from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.planning.budgets import Budgets
 from workbench.planning.explain import explain
-from workbench.planning.hardware import EstimatedTimes, hardware
+from workbench.planning.hardware import Hardware, estimate, hardware
 from workbench.planning.plan import Plan, resolve
 from workbench.planning.search import Front, pareto, search
 from workbench.planning.sensitivity import Sensitivity
@@ -149,10 +149,22 @@ def rows_of(repeats: int) -> list[Row]:
     return rows
 
 
+@dataclass(frozen=True)
+class EstimatedTimes:
+    """Roofline times in place of measured ones, so that every machine solves the same problem."""
+
+    chip: Hardware
+    batch: int
+
+    def of(self, layer: Layer, weights: str, inputs: str | None) -> float:
+        """Return the estimated microseconds, NaN where the hardware cannot run that."""
+        found = estimate(layer, weights, inputs, self.chip, batch=self.batch)
+        return math.nan if found is None else found.microseconds
+
+
 def _two_budgets(summary: ModelSummary, table: Sensitivity, repeats: int) -> Row:
     """Time a search within bytes and (estimated) microseconds."""
-    chip = hardware("nvidia-9.0")
-    times = EstimatedTimes(profile=chip, device=chip.devices[0], batch=256)
+    times = EstimatedTimes(hardware("nvidia-9.0"), batch=256)
     fast = search(summary, table, budgets=Budgets(loss=1e9), minimise="microseconds",
                   base=Plan(), times=times)  # fmt: skip
     given = resolve(fast, summary.layers)

@@ -158,6 +158,13 @@ def test_timings_of_several_batch_sizes_stay_in_the_session(first: Path, capsys:
     found = call(capsys, "bench", str(first), "--batch", "1,4", "--repeats", "3")
     assert {row["batch"] for row in found["rows"]} == {1, 4}
     assert {timing.batch for timing in Session.load(first).timings} == {1, 4}
+    found = call(capsys, "bench", str(first), "--repeats", "3", "--target", "nvidia-8.0", "--no-save")
+    assert all(row["estimate"]["speedup"] > 1 and row["estimate"]["how"] for row in found["rows"])
+    assert found["estimates"]["plan"][0]["microseconds"] > 0
+    text = said(capsys, "bench", str(first), "--repeats", "3", "--target", "nvidia-8.0", "--no-save")
+    assert "estimate for A100 SXM 80 GB, from its data sheet (roofline), not measured" in text
+    assert "whole plan at batch 1, estimate: " in text
+    assert "names no hardware" in fails(capsys, "bench", str(first), "--target", "gguf")
     with pytest.raises(SystemExit) as ended:
         main(["bench", "--batch", "1,x"])
     assert ended.value.code == 2 and "batch sizes" in capsys.readouterr().err

@@ -13,9 +13,11 @@ from workbench_kernels.cuda_linear import OPS as CUDA_LINEAR
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.panels.timing import estimate_in_words
 from workbench.gui.roofline import plan_time, points, word
 from workbench.gui.roofs import estimates, sweep_lines
 from workbench.models.evaluation import Timing
+from workbench.planning.hardware import hardware, plan_estimate
 from workbench.planning.plan import resolve
 from workbench.runtime.rooflines import measure_ceilings, sweep_batches
 from workbench.storage.session import Session
@@ -112,6 +114,28 @@ def test_batch_sizes_are_swept_from_the_panel(live: Callable[..., None]) -> None
         await person.press(Qt.Key.Key_0, control=True)
         await person.act(panel.start_sweep)
         assert person.desk.messages[-1].text == "Give layers a scheme first"
+
+    live(story)
+
+
+def test_the_targets_data_sheet_stands_beside_the_measurement_as_an_estimate(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        session = _one_block()
+        await person.open(session)
+        await person.act(lambda: person.window.show_panel("timing"))
+        label = person.window.panels["timing"].device
+        assert "Estimate" not in label.text()
+        await person.act(lambda: person.desk.workspace.show_target("nvidia-9.0"))
+        chip = hardware("nvidia-9.0")
+        found = plan_estimate(session.model, person.state.assignments, chip, batch=1)
+        words = estimate_in_words(found, chip.devices[0], 1)
+        assert words in label.text() and "not measured" in words and chip.devices[0].name in words
+        name = session.model.layers[3].name
+        plan = session.plan.assign([name], weights="int4-channel")
+        await person.act(lambda: person.desk.workspace.edit("assign", lambda now: replace(now, plan=plan)))
+        assert words not in label.text() and "Estimate for" in label.text()
+        await person.act(lambda: person.desk.workspace.show_target("vllm"))
+        assert "Estimate" not in label.text()
 
     live(story)
 

@@ -15,7 +15,7 @@ from workbench.errors import BudgetError, PlanError
 from workbench.models.layer import LayerKind
 from workbench.numerics.formats import all_schemes
 from workbench.planning.constraints import Constraints
-from workbench.planning.hardware import EstimatedTimes, estimate, hardware, plan_estimate, profiles
+from workbench.planning.hardware import estimate, hardware, plan_estimate, profiles
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.search import search
 
@@ -188,11 +188,3 @@ def test_a_budget_that_a_targets_refusals_make_impossible_names_them():
     with pytest.raises(BudgetError) as free:
         search(summary, table, bits_per_weight=1, base=Plan())
     assert "runs no scheme" not in str(free.value)
-
-
-def test_estimated_times_serve_a_search():
-    summary = summary_of(*(linear(f"l{n}", 512, 512, dtype="float16") for n in range(6)))
-    chip = hardware("nvidia-8.0")
-    times = EstimatedTimes(profile=chip, device=chip.devices[0])
-    plan = search(summary, table_of(summary), bits_per_weight=9.0, minimise="microseconds", base=Plan(), times=times)
-    assert {a.weights for a in resolve(plan, summary.layers).values()} == {"int2-g32-asym"}

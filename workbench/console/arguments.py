@@ -239,6 +239,7 @@ def bench(entry: argparse.ArgumentParser) -> None:
         help="rows of the input (default 1); several, such as 1,4,16,128, are swept",
     )  # fmt: skip
     entry.add_argument("--repeats", type=_positive, default=30, metavar="N", help="timed repeats (default 30)")
+    entry.add_argument("--target", metavar="NAME", help="add what the data sheet of nvidia-9.0, say, lets expect")
     entry.add_argument("--no-save", action="store_true", help="do not keep the timings in the session")
 
 

@@ -184,9 +184,12 @@ def _report(options: argparse.Namespace, progress: Progress) -> Result:
 def _bench(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.console import reports
     from workbench.runtime import timings as runtime
+    from workbench.runtime.estimates import predicted
 
     timings: list[Any] = []
     session = _load(options.session) if options.session else None
+    if options.target:
+        predicted(options.target, (), session)  # an unknown name is told before anything is timed
     for number, batch in enumerate(options.batch):
         part = part_of(progress, number / len(options.batch), (number + 1) / len(options.batch))
         if session is not None:
@@ -199,7 +202,7 @@ def _bench(options: argparse.Namespace, progress: Progress) -> Result:
         raise DataError("the session's plan quantizes no layer, so there is nothing to time; make a plan first")
     if session is not None and not options.no_save:
         replace(session, timings=runtime.with_timings(session.timings, timings)).save(options.session)
-    return reports.bench(timings)
+    return reports.bench(timings, predicted(options.target, timings, session) if options.target else None)
 
 
 def _info(options: argparse.Namespace, progress: Progress) -> Result:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from workbench.console.outlier_reports import outliers
 from workbench.console.terminal import readable_bytes, table
 from workbench.models.evaluation import Evaluation, Timing
 from workbench.models.summary import ModelSummary
@@ -14,6 +15,9 @@ from workbench.planning.plan import Plan, resolve
 from workbench.planning.sensitivity import METRICS, Sensitivity
 from workbench.planning.totals import totals
 from workbench.storage.session import Session
+
+if TYPE_CHECKING:
+    from workbench.runtime.estimates import Predicted
 
 Result = dict[str, Any]
 
@@ -66,6 +70,7 @@ def calibrate(session: Session, out: str) -> Result:
         "data_hash": record.content_hash if record else None,
         "samples": record.samples if record else 0,
         "layers": len({layer for layer, _ in session.statistics}),
+        "outliers": outliers(session, 3)["tensors"] if session.outliers else [],
         "notes": list(session.notes),
     }
 
@@ -74,6 +79,10 @@ def calibrate_text(result: Result) -> str:
     """Return one or more lines."""
     data = f"{result['samples']} samples of {result['data']}" if result["data"] else "weights only"
     lines = [f"calibrated {result['layers']} layers of {result['model']} on {data}", f"session: {result['session']}"]
+    lines += [
+        f"outlier: {one['tap']} of {one['layer']} reaches {one['largest']:.4g}, {one['sigmas']:.0f} standard deviations"
+        for one in result["outliers"]
+    ]
     return "\n".join([*lines, *(f"note: {note}" for note in result["notes"])])
 
 
@@ -161,38 +170,67 @@ def written_text(result: Result) -> str:
     return "\n".join([*lines, *(f"note: {note}" for note in result["notes"])])
 
 
-def bench(timings: Sequence[Timing]) -> Result:
-    """Return one row for each layer or shape; times in microseconds."""
+def bench(timings: Sequence[Timing], predicted: Predicted | None = None) -> Result:
+    """Return one row for each layer or shape, times in microseconds; estimates of a data sheet apart from them."""
     from workbench_kernels.catalog import cuda_reason
 
-    return {
-        "device": timings[0].device if timings else None,
-        "cuda": cuda_reason() or "available",
-        "rows": [
-            {
-                "layer": timing.layer, "scheme": timing.scheme, "shape": list(timing.shape), "batch": timing.batch,
-                "kernel": timing.kernel, "baseline_kernel": timing.baseline_kernel,
-                "microseconds": number(timing.median) if timing.samples.size else None,
-                "baseline_microseconds": number(timing.baseline_median) if timing.baseline_samples.size else None,
-                "repeats": int(timing.samples.size), "note": timing.note,
-            }
-            for timing in timings
-        ],
-    }  # fmt: skip
+    rows: list[Result] = [
+        {
+            "layer": timing.layer, "scheme": timing.scheme, "shape": list(timing.shape), "batch": timing.batch,
+            "kernel": timing.kernel, "baseline_kernel": timing.baseline_kernel,
+            "microseconds": number(timing.median) if timing.samples.size else None,
+            "baseline_microseconds": number(timing.baseline_median) if timing.baseline_samples.size else None,
+            "repeats": int(timing.samples.size), "note": timing.note,
+        }
+        for timing in timings
+    ]  # fmt: skip
+    found: Result = {
+        "device": timings[0].device if timings else None, "cuda": cuda_reason() or "available", "rows": rows
+    }
+    if predicted is not None:
+        for row, one in zip(rows, predicted.kernels, strict=True):
+            row["estimate"] = None if one is None else _estimate(one.microseconds, one.speedup) | {
+                "bound": one.bound, "how": one.how,
+            }  # fmt: skip
+        found["estimates"] = {
+            "title": predicted.title,
+            "plan": [
+                {"batch": batch, "refused": len(plan.refused), **_estimate(plan.microseconds, plan.speedup)}
+                for batch, plan in predicted.plans.items()
+            ],
+        }
+    return found
+
+
+def _estimate(microseconds: float, speedup: float) -> Result:
+    return {"microseconds": number(microseconds), "speedup": number(speedup)}
 
 
 def bench_text(result: Result) -> str:
-    """Return the rows as a table with the speed-up."""
+    """Return the rows as a table with the speed-up, and estimates, marked as such, in a column of their own."""
+    told = result.get("estimates")
     rows = []
     for row in result["rows"]:
         fast, base = row["microseconds"], row["baseline_microseconds"]
         ratio = f"{base / fast:.2f}x" if fast and base else "-"
         shape = " x ".join(map(str, row["shape"]))
-        batch = str(row["batch"])
-        rows.append((row["layer"], row["scheme"], shape, batch, figure(fast), figure(base), ratio, row["note"]))
-    head = f"device: {result['device']}\nCUDA: {result['cuda']}"
-    columns = ("layer", "scheme", "shape", "batch", "us", "FP us", "speed-up", "what ran")
-    return f"{head}\n\n" + table(rows, columns)
+        cells = (row["layer"], row["scheme"], shape, str(row["batch"]), figure(fast), figure(base), ratio)
+        rows.append((*cells, *((_estimate_text(row["estimate"]),) if told else ()), row["note"]))
+    head = f"device: {result['device']}\nCUDA: {result['cuda']}" + (f"\n{told['title']}" if told else "")
+    columns = ("layer", "scheme", "shape", "batch", "us", "FP us", "speed-up")
+    text = f"{head}\n\n" + table(rows, (*columns, *(("estimate",) if told else ()), "what ran"))
+    return "\n".join([text, *(map(_plan_text, told["plan"]) if told else ())])
+
+
+def _plan_text(plan: Result) -> str:
+    refused = f"; {plan['refused']} layers that it cannot run count as stored" if plan["refused"] else ""
+    return f"whole plan at batch {plan['batch']}, estimate: {_estimate_text(plan)} as fast as stored{refused}"
+
+
+def _estimate_text(row: Result | None) -> str:
+    if row is None:
+        return "cannot run"
+    return f"{figure(row['microseconds'])} us, {figure(row['speedup'])}x"
 
 
 def info(session: Session, path: Path) -> Result:

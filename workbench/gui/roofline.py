@@ -18,7 +18,7 @@ from workbench.planning.plan import KEEP, Assignment
 WORD = 4
 """Bytes of an input, an output, or a weight in FP32."""
 HALF = 2
-"""The same of the kernels that take 16-bit inputs: all CUDA ones but cuBLAS's FP32 product, and the processor's bf16."""
+"""The same of kernels with 16-bit inputs: all CUDA ones but the FP32 product of cuBLAS, and the processor's bf16."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

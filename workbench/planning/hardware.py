@@ -152,13 +152,19 @@ def plan_estimate(
     """Return the roofline of a whole plan for ``batch`` rows; embeddings are look-ups and count nothing."""
     chip = device or profile.devices[0]
     took, before, refused = [], [], []
+    known: dict[tuple[object, ...], tuple[Roof | None, Roof | None, str | None]] = {}
     for layer in summary.layers:
         if layer.kind is LayerKind.EMBEDDING:
             continue
-        given = assignments[layer.name]
-        stored = _roofline(layer, KEEP, None, profile, chip, batch)
-        found = _roofline(layer, given.weights, given.inputs, profile, chip, batch)
-        if reason := profile.refuses(layer, given.weights, given.inputs):
+        weights, inputs = assignments[layer.name].weights, assignments[layer.name].inputs
+        key = (layer.kind, layer.shape, layer.axes, layer.row_axes, layer.dtype, layer.macs, weights, inputs)
+        if key not in known:
+            known[key] = (
+                _roofline(layer, KEEP, None, profile, chip, batch),
+                _roofline(layer, weights, inputs, profile, chip, batch), profile.refuses(layer, weights, inputs),
+            )  # fmt: skip
+        stored, found, reason = known[key]
+        if reason:
             refused.append((layer.name, reason))
         usual = stored or found
         if usual is not None:
@@ -167,9 +173,13 @@ def plan_estimate(
     return PlanEstimate(microseconds=math.fsum(took), stored=math.fsum(before), refused=tuple(refused))
 
 
+Roof = tuple[float, str, str]
+"""Microseconds, what bounds them, and how they are computed."""
+
+
 def _roofline(
     layer: Layer, weights: str, inputs: str | None, profile: Hardware, device: Device, batch: int
-) -> tuple[float, str, str] | None:
+) -> Roof | None:
     if weights == KEEP:
         rate, how = DTYPE_RATES.get(layer.dtype, "fp32"), f"{layer.dtype} as stored"
     else:
@@ -198,18 +208,3 @@ def _work(layer: Layer, batch: int) -> tuple[float, float, float]:
         positions = layer.macs / (rows * columns)
     kernel = math.prod(layer.shape[2:]) if layer.kind.value.startswith("conv") else 1
     return 2.0 * batch * positions * rows * columns, batch * positions * columns / kernel, batch * positions * rows
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class EstimatedTimes:
-    """Roofline times in place of measured ones (:class:`workbench.planning.budgets.Times`): estimates, to be shown as
-    such."""
-
-    profile: Hardware
-    device: Device
-    batch: int = 1
-
-    def of(self, layer: Layer, weights: str, inputs: str | None) -> float:
-        """Return the estimated microseconds, NaN where the hardware cannot run that."""
-        found = _roofline(layer, weights, inputs, self.profile, self.device, self.batch)
-        return math.nan if found is None else found[0]

@@ -14,7 +14,9 @@ from workbench.gui.roofs import RoofView, SweepView
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
 from workbench.models.evaluation import Timing
+from workbench.planning.hardware import Device, PlanEstimate, plan_estimate
 from workbench.planning.plan import KEEP
+from workbench.runtime.estimates import chip_of
 from workbench.runtime.rooflines import SweepBatches
 from workbench.runtime.workspace import State
 from workbench.storage.session import Session
@@ -97,7 +99,7 @@ class TimingPanel(Panel):
             self.sweep.show_timings(new.session.timings)
             self.roof.show_timings(new.session.timings)
             self._show_timings(new)
-        elif old.assignments is not new.assignments:
+        elif old.assignments is not new.assignments or old.target != new.target:
             self._show_devices()
 
     def _show_timings(self, state: State) -> None:
@@ -106,27 +108,34 @@ class TimingPanel(Panel):
         self._splitter.setVisible(bool(timings))
         self.table.show_records(timings)
         self.plot.show_timings(timings)
-        if not timings:
-            self._devices = ""
-            self.device.setText(
-                "Time the plan's kernels (F9) to compare them with floating point. " + _no_cuda(state)
-            )
-            return
         devices = ", ".join(sorted({one.device for one in timings}))
-        self._devices = f"Measured on {devices}. {_no_cuda(state, timings)}".strip()
+        self._devices = f"Measured on {devices}. {_no_cuda(state, timings)}".strip() if timings else ""
         self._show_devices()
 
     def _show_devices(self) -> None:
+        state, expected = self.desk.workspace.state, self._expected()
+        if not self._devices:
+            ask = "Time the plan's kernels (F9) to compare them with floating point."
+            self.device.setText(" ".join(filter(None, (ask, expected, _no_cuda(state)))))
+            return
         keys = ((self.colours.baseline, "floating point"), (self.colours.quantized, "quantized"))
         marks = " &nbsp; ".join(f'<span style="color:{colour}">■</span> {name}' for colour, name in keys)
-        state = self.desk.workspace.state
         total = ""
-        if state.session is not None and self._devices:
+        if state.session is not None:
             found = plan_time(
                 state.session.model, state.assignments, state.session.timings, self.batch.currentData()
             )  # fmt: skip
             total = f"<b>{in_words(found)}</b> " if found else ""
-        self.device.setText(f"{total}{marks} (median; line: 10 % to 90 %). {self._devices}")
+        self.device.setText(f"{total}{expected} {marks} (median; line: 10 % to 90 %). {self._devices}")
+
+    def _expected(self) -> str:
+        """Return what the data sheet of the plan's target lets expect; an empty string where it names no hardware."""
+        state, chip = self.desk.workspace.state, chip_of(self.desk.workspace.state.target)
+        if state.session is None or chip is None:
+            return ""
+        batch = self.batch.currentData() or 1
+        found = plan_estimate(state.session.model, state.assignments, chip, batch=batch)
+        return estimate_in_words(found, chip.devices[0], batch)
 
     def _top_line(self) -> QHBoxLayout:
         self.batch = QComboBox()
@@ -172,7 +181,7 @@ class TimingPanel(Panel):
         super().recolour(colours)
         for plot in (self.plot, self.sweep.plot, self.roof.plot):
             plot.recolour(colours)
-        if self._devices:
+        if self.desk.workspace.state.session is not None:
             self._show_devices()
 
 
@@ -184,6 +193,17 @@ def in_words(found: PlanTime) -> str:
         f"This plan at batch {found.batch}: {quantities.microseconds(found.microseconds)} against "
         f"{quantities.microseconds(found.baseline)} in floating point, {quantities.number(ratio)}× "
         f"({quantities.plural(found.layers, 'layer')} one after another{missing})."
+    )
+
+
+def estimate_in_words(found: PlanEstimate, device: Device, batch: int) -> str:
+    """Return a plan's roofline on a device that is not here, told as an estimate."""
+    refused = quantities.plural(len(found.refused), "layer")
+    rest = f" ({refused} that it cannot run counted as stored)" if found.refused else ""
+    return (
+        f"Estimate for {device.name} at batch {batch}, by its data sheet and not measured: "
+        f"{quantities.microseconds(found.microseconds)} against {quantities.microseconds(found.stored)} as stored, "
+        f"{quantities.number(found.speedup)}×{rest}."
     )
 
 
