@@ -53,9 +53,10 @@ from PySide6.QtCore import QSettings, QTimer
 QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, sys.argv[1])
 from workbench.gui import app, window
 from workbench.gui.memory import resident
+from workbench.runtime.first_look import is_first_look
 import os
 qapp = app.application()
-told = []
+told, seen = [], []
 def look():
     shown = [w for w in qapp.topLevelWidgets() if isinstance(w, window.Window)]
     if not shown or not shown[0].isVisible():
@@ -64,10 +65,13 @@ def look():
         shown[0].grab()
         told.append(time.time())
     state = shown[0].desk.workspace.state
-    if state.session is not None:
+    if state.session is not None and not seen:
+        shown[0].grab()
+        seen.append(time.time())
+    if state.session is not None and not is_first_look(state.session):
         timer.stop()
         shown[0].grab()
-        print(told[0], time.time(), resident(os.getpid()), resident(shown[0].desk.engine_pid()), flush=True)
+        print(told[0], seen[0], time.time(), resident(os.getpid()), resident(shown[0].desk.engine_pid()), flush=True)
         shown[0].desk.workspace.state = dataclasses.replace(state, dirty=False)
         QTimer.singleShot(0, shown[0].close)
 timer = QTimer()
@@ -121,10 +125,11 @@ def start_up() -> list[Row]:
         Row(what="cold start, a bare PySide6 and pyqtgraph window", value=bare[0], unit="s"),
         Row(what="cold start to the window", value=ours[0], unit="s", limit=1.2),
         Row(what="cold start to the demo model shown", value=ours[1], unit="s", limit=3.0),
-        Row(what="memory of the window's process", value=ours[2] / 1e6, unit="MB"),
+        Row(what="cold start to the demo model ready to run", value=ours[2], unit="s"),
+        Row(what="memory of the window's process", value=ours[3] / 1e6, unit="MB"),
         Row(what="memory of a process that only talks to the engine", value=headless / 1e6, unit="MB"),
-        Row(what="memory of the window over that", value=(ours[2] - headless) / 1e6, unit="MB", limit=150.0),
-        Row(what="memory of the engine's process", value=ours[3] / 1e6, unit="MB"),
+        Row(what="memory of the window over that", value=(ours[3] - headless) / 1e6, unit="MB", limit=150.0),
+        Row(what="memory of the engine's process", value=ours[4] / 1e6, unit="MB"),
     ]
     return rows
 
@@ -136,7 +141,7 @@ def _started(command: list[str], **environment: str) -> list[float]:
         done = subprocess.run(
             command, env={**os.environ, **environment}, capture_output=True, text=True, check=True, timeout=300
         )
-    found = [float(part) for part in done.stdout.split()[-4:]]
+    found = [float(part) for part in done.stdout.split()[-5:]]
     return [value - began if value > 1e9 and value < 4e9 and abs(value - began) < 300 else value for value in found]
 
 

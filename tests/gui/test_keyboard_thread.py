@@ -71,7 +71,7 @@ async def _form(person: Person, board: Keyboard, key: Qt.Key, samples: str) -> N
 
 async def _measured(person: Person, board: Keyboard) -> None:
     await board.key(Qt.Key.Key_D, CONTROL | SHIFT)
-    await person.until(lambda: person.state.session is not None)
+    await person.until(lambda: person.state.session is not None and person.state.session.model.cannot_run is None)
     await _form(person, board, Qt.Key.Key_F5, "4")
     await person.until(lambda: person.state.session.calibration is not None)
     await _form(person, board, Qt.Key.Key_F6, "4")

@@ -27,7 +27,7 @@ async def _start(person: Person, samples: bool = True) -> None:
 
 async def _open(person: Person, model: str) -> None:
     await person.act(lambda: person.window.commands.open_path(model))
-    await person.until(lambda: person.state.session is not None)
+    await person.until(lambda: person.state.session is not None and person.state.session.model.cannot_run is None)
     assert model.removeprefix("demo:") in person.window.windowTitle()
     person.picture("opened")
 

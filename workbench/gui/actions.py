@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.gui.commands import Commands
+from workbench.runtime.first_look import STILL_LOADING, is_first_look
 from workbench.runtime.workspace import State
 
 
@@ -30,6 +31,8 @@ def always(now: Situation) -> Reason:
 
 def has_session(now: Situation) -> Reason:
     """A model or session must be open."""
+    if is_first_look(now.state.session):
+        return STILL_LOADING
     return None if now.state.session else "Open a model first"
 
 
@@ -46,13 +49,15 @@ def has_target(now: Situation) -> Reason:
 def can_run(now: Situation) -> Reason:
     """The model must be more than weights."""
     session = now.state.session
-    return has_session(now) if session is None else session.model.cannot_run
+    return has_session(now) or (session.model.cannot_run if session is not None else None)
 
 
 def has_plan(now: Situation) -> Reason:
     """The plan must quantize something."""
     if now.state.session is None or now.state.plan_error:
         return has_session(now) or now.state.plan_error
+    if is_first_look(now.state.session):
+        return STILL_LOADING
     kept = all(held.weights == "keep" and held.inputs is None for held in now.state.assignments.values())
     return "Give layers a scheme first" if kept else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from workbench.gui.command_group import CommandGroup
 from workbench.models.layer import LayerKind
 from workbench.planning.plan import resolve
 from workbench.runtime import requests
+from workbench.runtime.first_look import STILL_LOADING, is_first_look
+from workbench.runtime.workspace import State
 from workbench.storage.session import Session
 
 MODEL_FILES = "Models (*.safetensors *.pt2 *.py *.json *.gguf *.onnx *.pt *.pth);;All files (*)"
@@ -74,16 +77,47 @@ class FileCommands(CommandGroup):
         session_file = Path(path).suffix == ".qwb"
         request = requests.OpenSession(path=path) if session_file else requests.OpenModel(path=path, **how)
         session = await self.desk.run(request, lambda: self.open_path(path, **how))
+        looked = self.desk.workspace.state
         if session is None:
+            if is_first_look(looked.session):
+                self.desk.workspace.close()
             return False
         self.desk.workspace.open(session, Path(path) if session_file else None)
         self.desk.workspace.select(_first(session))
+        if is_first_look(looked.session):
+            self._go_on(looked)
         if not path.startswith("demo:"):
             settings.remember(path)
         self.desk.say(f"Opened {session.model.name}", _facts(session))
         if session.model.non_finite:
             self.desk.say("NaN or infinite weights", f"in {', '.join(session.model.non_finite)}", "warning")
         return True
+
+    def show_first_look(self, look: Session) -> None:
+        """Show the weights of the model that is being opened, where nothing else is shown."""
+        if self.desk.workspace.state.session is None:
+            self.desk.workspace.open(look, None)
+            self.desk.workspace.select(_first(look))
+
+    def _go_on(self, looked: State) -> None:
+        """Take over what the person selected and edited while only the weights were shown."""
+        session, look = self._session, looked.session
+        assert look is not None
+        names = [name for name in looked.selection if name in session.model.by_name]
+        if names:
+            self.desk.workspace.select(names)
+        if not look.plan.rules and not look.locked:
+            return
+        plan, known = replace(session.plan, rules=look.plan.rules), frozenset(session.model.by_name)
+        try:
+            resolve(plan, session.model.layers)
+        except WorkbenchError as error:
+            self.desk.say("Edits made while the model was loading are lost", str(error), "warning")
+            return
+        self.desk.workspace.edit(
+            "Edits made while the model was loading",
+            lambda now: replace(now, plan=plan, locked=look.locked & known),
+        )
 
     def save(self) -> None:
         """Save to the session's file; ask for one if it has none."""
@@ -96,6 +130,9 @@ class FileCommands(CommandGroup):
     async def saving(self, ask: bool = False) -> bool:
         """Save; returns whether the session as it was is on disk."""
         session, path = self._session, self.desk.workspace.state.path
+        if is_first_look(session):
+            self.desk.say("Nothing to save yet", STILL_LOADING, "warning")
+            return False
         if ask or path is None:
             start = str(path) if path else f"{_file_name(session.model.name)}.qwb"
             chosen = await dialogs.ask_path(

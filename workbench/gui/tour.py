@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QPushButton,
 
 from workbench.gui import dialogs, settings
 from workbench.gui.window import Window
+from workbench.runtime.first_look import is_first_look
 from workbench.runtime.workspace import State
 
 WIDTH = 380
@@ -145,8 +146,9 @@ class FirstRun:
 
     def _changed(self, old: State, new: State) -> None:
         opened = new.session is not None and (old.session is None or old.session.model is not new.session.model)
-        demo = opened and new.session is not None and new.session.model.source.path.startswith("demo:")
-        if demo and not settings.tour_ended():
+        if not opened or new.session is None or is_first_look(new.session):
+            return
+        if new.session.model.source.path.startswith("demo:") and not settings.tour_ended():
             self._window.desk.start(self._begin())
 
     async def _begin(self) -> None:

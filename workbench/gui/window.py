@@ -30,6 +30,7 @@ from workbench.gui.status_bar import StatusBar
 from workbench.planning.sensitivity import Sensitivity
 from workbench.runtime import recovery
 from workbench.runtime.workspace import State
+from workbench.storage.session import Session
 
 POLL_MS = 33
 
@@ -194,6 +195,8 @@ class Window(QMainWindow):
                 partial = self.desk.jobs.partial(view.id)
                 if isinstance(partial, Sensitivity):
                     self.panels["sensitivity"].show_partial(partial)
+                elif isinstance(partial, Session):
+                    self.commands.show_first_look(partial)
 
     def _say(self, message: Message) -> None:
         self.status.say(message)

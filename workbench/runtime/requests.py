@@ -48,7 +48,10 @@ METRIC_TITLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenModel:
-    """Open a model and read its weights; the response is a Session with an empty plan and the weights' statistics."""
+    """Open a model and read its weights; the response is a Session with an empty plan and the weights' statistics.
+
+    The partial result, where there is one, is a first look (see :mod:`workbench.runtime.first_look`).
+    """
 
     path: str
     factory: str | None = None
@@ -62,8 +65,12 @@ class OpenModel:
     def run(self, models: ModelCache, progress: Progress) -> Session:
         """Open it; raises ModelError and its kin, TrustRequiredError for a Python file that was not trusted yet."""
         from workbench.runtime import tasks
+        from workbench.runtime.first_look import first_look
 
         progress(0.0, "Reading the model")
+        look = first_look(self.path)
+        if look is not None:
+            progress(0.1, "Loading the network", look)
         model = tasks.open(self.path, factory=self.factory, weights=self.weights, trust=self.trust)
         models.put(model)
         return tasks.start(model, progress)
@@ -146,6 +153,7 @@ class Calibrate:
             ranges={**current.ranges, **response.ranges},
             active_ranges={**current.active_ranges, **response.active_ranges, **manual},
             curvature=response.curvature,
+            outliers=response.outliers,
             environment=response.environment,
             notes=tuple(dict.fromkeys((*current.notes, *response.notes))),
         )

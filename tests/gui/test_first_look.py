@@ -1,0 +1,109 @@
+"""The weights are there before the network: shown at once, edits kept, closed again where opening fails."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.errors import NotAModelError
+from workbench.gui.actions import ACTIONS
+from workbench.runtime.first_look import STILL_LOADING, is_first_look
+from workbench.runtime.requests import OpenModel
+from workbench.storage.session import Session
+
+PATH = "/nowhere/tiny-llama"
+
+
+class Slow:
+    """Stands for a slow network: shows the first look, then waits until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+        self.fails = False
+
+    def run(self, request: OpenModel, models: Any, progress: Callable[..., None]) -> Session:
+        """Take the place of OpenModel.run."""
+        whole = sessions.opened()
+        layers = tuple(layer for layer in whole.model.layers if layer.tied_to is None)
+        progress(0.1, "Loading the network", replace(
+            whole, model=replace(whole.model, layers=layers, cannot_run=STILL_LOADING)
+        ))  # fmt: skip
+        while not self.go_on.wait(0.01):
+            progress(0.1, "Loading the network")
+        if self.fails:
+            raise NotAModelError("transformers cannot load it")
+        return whole
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
+    """Openings that wait."""
+    made = Slow()
+    monkeypatch.setattr(OpenModel, "run", lambda self, models, progress: made.run(self, models, progress))
+    yield made
+    made.go_on.set()
+
+
+async def _looked(person: Person) -> None:
+    await person.act(lambda: person.window.commands.open_path(PATH))
+    await person.until(lambda: is_first_look(person.state.session), 10)
+
+
+def test_weights_are_shown_and_edits_are_kept(live: Callable[..., None], slow: Slow) -> None:
+    async def story(person: Person) -> None:
+        await _looked(person)
+        assert person.window.panels["layers"].isVisible()
+        for spec in ACTIONS:
+            if spec.id in ("save", "calibrate", "score", "export", "evaluate", "search"):
+                assert not person.window.actions_by_id[spec.id].isEnabled(), spec.id
+        layer = person.state.session.model.layers[3].name
+        await person.act(lambda: person.desk.workspace.select([layer]))
+        await person.act(lambda: person.desk.assign([layer], weights="int4-g32-asym"))
+        assert not await person.window.commands.saving()
+        slow.go_on.set()
+        await person.until(lambda: person.state.session.model.cannot_run is None, 10)
+        assert person.state.selection == (layer,)
+        assert person.state.assignments[layer].weights == "int4-g32-asym"
+        assert person.window.actions_by_id["calibrate"].isEnabled()
+        await person.press(Qt.Key.Key_Z, control=True)
+        assert person.state.assignments[layer].weights == "keep" and not person.state.undo_name
+
+    live(story)
+
+
+@pytest.mark.parametrize("cancelled", [True, False])
+def test_the_look_is_gone_where_opening_fails(live: Callable[..., None], slow: Slow, cancelled: bool) -> None:
+    async def story(person: Person) -> None:
+        await _looked(person)
+        if cancelled:
+            await person.click(person.window.status.cancel_button)
+        else:
+            slow.fails = True
+            slow.go_on.set()
+            await person.answer("error", "Close")
+        await person.until(lambda: person.state.session is None, 10)
+        assert person.window.start_page.isVisible()
+
+    live(story)
+
+
+def test_an_open_document_stays_until_the_other_is_there(live: Callable[..., None], slow: Slow) -> None:
+    before = sessions.full(1)
+
+    async def story(person: Person) -> None:
+        await person.open(before)
+        await person.act(lambda: person.window.commands.open_path(PATH))
+        await asyncio.sleep(0.3)
+        assert person.state.session is before
+        slow.go_on.set()
+        await person.until(lambda: person.state.session is not before, 10)
+
+    live(story)

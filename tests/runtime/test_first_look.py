@@ -1,0 +1,53 @@
+"""What is shown before the network is loaded agrees with what the network says afterwards."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from workbench.runtime import first_look as module
+from workbench.runtime.first_look import STILL_LOADING, first_look, is_first_look
+from workbench.runtime.model_cache import ModelCache
+from workbench.runtime.requests import OpenModel
+from workbench.storage.session import Session
+
+DEMO = "demo:language-model"
+
+
+def test_the_look_agrees_with_the_opened_model() -> None:
+    looks: list[Session] = []
+
+    def progress(fraction: float, text: str, partial: object = None) -> None:
+        if isinstance(partial, Session):
+            looks.append(partial)
+
+    opened = OpenModel(path=DEMO).run(ModelCache(), progress)
+    (look,) = looks
+    assert is_first_look(look) and look.model.cannot_run == STILL_LOADING
+    assert not is_first_look(opened) and not is_first_look(None)
+    assert (look.model.name, look.model.fingerprint) == (opened.model.name, opened.model.fingerprint)
+    assert look.model.source == opened.model.source
+    stored = {layer.name: layer for layer in opened.model.stored}
+    assert {layer.name for layer in look.model.layers} == stored.keys()
+    for layer in look.model.layers:
+        whole = stored[layer.name]
+        assert (layer.shape, layer.dtype, layer.kind, layer.block) == (
+            whole.shape, whole.dtype, whole.kind, whole.block,
+        )  # fmt: skip
+    for (name, tap), seen in look.statistics.items():
+        assert seen.equals(opened.statistics[name, tap]), name
+
+
+@pytest.mark.parametrize("path", ["demo:digits-classifier", "demo:nothing", "/no/such/folder"])
+def test_no_look_where_there_is_nothing_to_gain(path: str) -> None:
+    assert first_look(path) is None
+
+
+def test_no_look_at_what_opening_refuses_or_what_is_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert first_look(DEMO) is not None
+    monkeypatch.setattr(module, "MAX_BYTES", 1000)
+    assert first_look(DEMO) is None
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama", "auto_map": {"AutoModel": "code.py"}}))
+    assert first_look(str(tmp_path)) is None

@@ -1,0 +1,55 @@
+"""What can be shown of a model before its network is loaded: its weights, as the files hold them.
+
+Loading a network's code takes seconds, reading some megabytes of weights does not.  The first look is a session like
+that of a weights-only model; layers that only the network tells (tied ones, kinds, arithmetic) are not in it yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from workbench.errors import WorkbenchError
+from workbench.storage.session import Session
+
+STILL_LOADING = "The network is still being loaded; its weights are shown already"
+"""Why a first look's model cannot be run (yet)."""
+
+MAX_BYTES = 256 << 20
+"""Weights of more bytes are not read twice."""
+
+
+def first_look(path: str) -> Session | None:
+    """Return a session of the weights at ``path``; None where there is nothing to gain, or where opening will object.
+
+    Only what is loaded through ``transformers`` takes long enough.
+    """
+    from workbench.models.sources.catalog import detect, resolve
+    from workbench.models.sources.huggingface import read_config
+    from workbench.models.sources.safetensors_file import weight_files, weights_only_model
+    from workbench.models.sources.source import display_name
+    from workbench.models.sources.stored import SafetensorsStore
+    from workbench.models.summary import ModelSource
+    from workbench.runtime import tasks
+
+    try:
+        found, bundled = resolve(path)
+        if detect(found).name != "huggingface":
+            return None
+        folder = found if found.is_dir() else found.parent
+        read_config(folder)
+        files = weight_files(folder)
+        if not files or sum(file.stat().st_size for file in files) > MAX_BYTES:
+            return None
+        source = ModelSource(kind="huggingface", path=path if bundled or found.is_file() else str(found))
+        model = weights_only_model(source, SafetensorsStore(files))
+        look = tasks.start(model)
+    except (WorkbenchError, OSError):
+        return None
+    name = display_name(Path(path.removeprefix("demo:")))
+    return replace(look, model=replace(model.summary, name=name, cannot_run=STILL_LOADING))
+
+
+def is_first_look(session: Session | None) -> bool:
+    """Tell whether a session is only what is shown while its model is being opened."""
+    return session is not None and session.model.cannot_run == STILL_LOADING
