@@ -89,3 +89,26 @@ def test_text_is_shown_as_text(live: Callable[..., None]) -> None:
 def test_coverage_counts_evaluation_tokens_by_the_calibrations_order() -> None:
     share = covered(np.array([1, 5, 0, 2]), np.array([4, 1, 3, 0, 2]))
     assert np.allclose(share, [0, 0.1, 0.1, 0.5])
+
+
+def test_outlier_tokens_are_listed_with_their_text(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        panel = person.window.panels["calibration_data"]
+        await _calibrated(person, "demo:language-model", 16)
+        await person.act(lambda: person.window.show_panel("calibration_data"))
+        await person.act(lambda: panel.tabs.setCurrentWidget(panel.tokens))
+        await person.act(lambda: person.desk.workspace.select([]))
+        session = person.state.session
+        table = panel.tokens.records
+        assert table.rowCount() == len(session.outliers)
+        layer = "model.layers.3.mlp.down_proj"
+        await person.act(lambda: person.desk.workspace.select([layer]))
+        rows = [table.record(row) for row in range(table.rowCount())]
+        assert {(row.layer, row.tap) for row in rows} == {(layer, "input"), (layer, "output")}
+        found = session.outliers[layer, "input"]
+        assert len(found.text) == found.value.size == 16
+        first = [field.text(rows[0]) for field in table.columns]
+        assert repr(found.text[0]) in first and f"sample {found.sample[0]}, position {found.position[0]}" in first
+        person.picture("tokens")
+
+    live(story)

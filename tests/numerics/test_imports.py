@@ -8,7 +8,7 @@ import sys
 
 import workbench.numerics
 
-COMPUTING = ("algorithms.descent", "algorithms.lsq", "statistics_walk", "statistics_compiled")
+COMPUTING = ("algorithms.descent", "algorithms.lsq", "statistics_walk", "statistics_compiled", "tokens_compiled")
 """The insides of observing and learning, which nothing loads before it computes on tensors."""
 
 

@@ -12,6 +12,7 @@ from workbench.models.evaluation import Changed, Evaluation, Metric, Timing
 from workbench.models.layer import KeptTensor, Layer, LayerKind
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.numerics.curvature import Curvature
+from workbench.numerics.outliers import TokenOutliers
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics import BINS, LayerStatistics
 from workbench.planning.error_budget import BudgetPair, ErrorBudget, NoiseGains
@@ -104,6 +105,10 @@ def full_session(seed: int = 0) -> Session:
         ranges={(ODD_NAMES[1], "input", "mse"): one_range, (ODD_NAMES[1], "input", "min-max"): one_range},
         active_ranges={(ODD_NAMES[1], "input"): dataclasses.replace(one_range, method="manual")},
         curvature={one.name: curvature(random, *one.matrix, full=index % 2 == 0) for index, one in enumerate(layers)},
+        outliers={
+            (ODD_NAMES[0], "input"): outliers(random, 16, ("a\0b", "層", "\udcff") + ("",) * 13),
+            (ODD_NAMES[1], "input"): outliers(random, 3, ()), (ODD_NAMES[1], "output"): outliers(random, 0, ()),
+        },
         sensitivities={"predicted_kl": table, "a/b": dataclasses.replace(table, metric="a/b")},
         plans={"z/1": plan, "a": Plan(), "": dataclasses.replace(plan, fingerprint=None)},
         locked=frozenset(ODD_NAMES[:2]),
@@ -112,6 +117,12 @@ def full_session(seed: int = 0) -> Session:
         error_budget=budget(np.random.default_rng(seed)),
         notes=("a note\nof two lines", ""),
     )  # fmt: skip
+
+
+def outliers(random: np.random.Generator, kept: int, text: tuple[str, ...]) -> TokenOutliers:
+    columns = {name: random.integers(-1, 99, kept) for name in ("channel", "sample", "position", "width", "token")}
+    value = -np.sort(-random.random(kept)).astype(np.float32)
+    return TokenOutliers(counts=random.integers(0, 99, 512), value=value, text=text, **columns)
 
 
 def curvature(random: np.random.Generator, rows: int, columns: int, *, full: bool) -> Curvature:

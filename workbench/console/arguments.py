@@ -154,6 +154,13 @@ def quality(entry: argparse.ArgumentParser) -> None:
     _most(entry, "tensors")
 
 
+def outliers(entry: argparse.ArgumentParser) -> None:
+    entry.add_argument("session", metavar="S.qwb", help="a session file")
+    entry.add_argument("--layer", default="*", metavar="PATTERN", help="only layers that match, such as '*.mlp.*'")
+    entry.add_argument("--tokens", type=_positive, default=1, metavar="N", help="so many tokens of each tensor (1)")
+    _most(entry, "tensors")
+
+
 def refine(entry: argparse.ArgumentParser) -> None:
     session(entry)
     entry.add_argument(

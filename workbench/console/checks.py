@@ -99,6 +99,13 @@ def compare(options: argparse.Namespace, progress: Progress) -> Result:
     return check_reports.compare(found, everything=options.all)
 
 
+def outliers(options: argparse.Namespace, progress: Progress) -> Result:
+    """List the tokens with the largest values of every layer."""
+    from workbench.console import outlier_reports
+
+    return outlier_reports.outliers(_load(options.session), options.most, options.layer, options.tokens)
+
+
 def _load(path: str) -> Any:
     from workbench.storage.session import Session
 

@@ -226,9 +226,9 @@ def _check(name: str) -> Callable[[argparse.Namespace, Progress], Result]:
 
 def _as_text(name: str) -> Callable[[Result], str]:
     def text(result: Result) -> str:
-        from workbench.console import check_reports, evaluations, reports
+        from workbench.console import check_reports, evaluations, outlier_reports, reports
 
-        modules = (reports, check_reports, evaluations)
+        modules = (reports, check_reports, evaluations, outlier_reports)
         return str(next(getattr(m, f"{name}_text") for m in modules if hasattr(m, f"{name}_text"))(result))
 
     return text
@@ -269,6 +269,8 @@ COMMANDS = (
              arguments.refine, _check("refine")),
     _command("error-budget", "signal to noise along the depth of the network", "error-budget S.qwb --plan plan.json",
              arguments.error_budget, _check("error_budget"), "error_budget"),
+    _command("outliers", "list the tokens that carry massive values", "outliers S.qwb --most 20", arguments.outliers,
+             _check("outliers")),
     _command("compare", "compare two sessions layer by layer", "compare A.qwb B.qwb", arguments.compare,
              _check("compare")),
     _command("apply", "quantize a model by a plan and write it",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.console.outlier_reports import outliers
 from workbench.console.terminal import readable_bytes, table
 from workbench.models.evaluation import Evaluation, Timing
 from workbench.models.summary import ModelSummary
@@ -69,6 +70,7 @@ def calibrate(session: Session, out: str) -> Result:
         "data_hash": record.content_hash if record else None,
         "samples": record.samples if record else 0,
         "layers": len({layer for layer, _ in session.statistics}),
+        "outliers": outliers(session, 3)["tensors"] if session.outliers else [],
         "notes": list(session.notes),
     }
 
@@ -77,6 +79,10 @@ def calibrate_text(result: Result) -> str:
     """Return one or more lines."""
     data = f"{result['samples']} samples of {result['data']}" if result["data"] else "weights only"
     lines = [f"calibrated {result['layers']} layers of {result['model']} on {data}", f"session: {result['session']}"]
+    lines += [
+        f"outlier: {one['tap']} of {one['layer']} reaches {one['largest']:.4g}, {one['sigmas']:.0f} standard deviations"
+        for one in result["outliers"]
+    ]
     return "\n".join([*lines, *(f"note: {note}" for note in result["notes"])])
 
 

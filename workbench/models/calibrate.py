@@ -15,12 +15,15 @@ import torch
 
 from workbench.errors import DataError
 from workbench.models.batches import Data, require_data, samples_of, tappable, token_mask, units_of
-from workbench.models.geometry import Geometry, linear_gradients
+from workbench.models.geometry import Geometry
 from workbench.models.gradients import GradientPass
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
+from workbench.models.squared_gradients import row_and_column_squares
+from workbench.models.token_outliers import BatchPlaces, PlacedPeaks, TokenSums
 from workbench.numerics.curvature import Curvature
-from workbench.numerics.statistics import LayerStatistics, observe, observe_channels
+from workbench.numerics.outliers import TokenOutliers
+from workbench.numerics.statistics import LayerStatistics, observe, observe_tokens
 from workbench.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -39,9 +42,6 @@ the forward pass."""
 OUTPUT_POSITIONS = 512
 """Of a linear layer's tokens in one batch so many, evenly spaced, enter the second moment of its output gradients."""
 
-GRADIENT_CELLS = 1 << 24
-"""So many elements of single samples' weight gradients are formed at once."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Calibration:
@@ -49,8 +49,9 @@ class Calibration:
 
     ``statistics`` maps (layer, ``input`` | ``output``); ``curvature`` maps every layer that a tap can see, tied ones
     under their own name too; ``moments`` the mean square of every input channel (the diagonal of A, float64
-    ``[channels]``) wherever inputs are floating-point.  ``samples`` is how many were used; ``notes`` names batches left
-    out and layers that no data reached.
+    ``[channels]``) wherever inputs are floating-point.  ``outliers`` maps (layer, ``input`` | ``output``) to the tokens
+    with the largest values.  ``samples`` is how many were used; ``notes`` names batches left out and layers that no
+    data reached.
 
     The curvature of weight ``ij`` is ``rows_i * columns_j``, per unit of the model's loss (a token for token logits,
     else a sample).  ``columns`` is the diagonal of ``A = E[x x^T]`` for linear layers, and ``rows`` makes every row's
@@ -67,6 +68,7 @@ class Calibration:
     samples: int
     notes: tuple[str, ...]
     moments: Mapping[str, np.ndarray] = field(default_factory=dict)
+    outliers: Mapping[tuple[str, str], TokenOutliers] = field(default_factory=dict)
 
 
 def calibrate(
@@ -76,11 +78,13 @@ def calibrate(
     batch_size: int = 8,
     seed: int = 0,
     curvature: bool = True,
+    first_sample: int = 0,
     progress: Progress = silent,
 ) -> Calibration:
     """Observe every layer's input and output on ``dataset``, and with ``curvature`` also the second moments A and G.
 
-    ``seed`` draws the labels of each batch, so the same data, batch size and seed give the same bits.  Raises
+    ``seed`` draws the labels of each batch, so the same data, batch size and seed give the same bits.  ``first_sample``
+    numbers the first sample, so that the outliers of several parts of one data set merge to those of the whole.  Raises
     CannotRunError for weights-only models, DataError for an empty data set or one whose every batch is NaN.
     """
     summary = model.summary
@@ -90,7 +94,8 @@ def calibrate(
     total = -(-len(dataset) // batch_size)
     for number, batch in enumerate(dataset.batches(batch_size)):
         progress(number / total, f"calibrating, batch {number + 1} of {total}")
-        one = _BatchSums(batch=batch, layers=sums.layers, keep_inputs=curvature)
+        places = BatchPlaces(batch=batch, first=first_sample + number * batch_size)
+        one = _BatchSums(batch=batch, layers=sums.layers, places=places, keep_inputs=curvature)
         if gradients is not None:
             gradients.run(batch, number, seed, one.forward, one.backward, proceed=one.is_finite)
         else:
@@ -109,8 +114,10 @@ class _BatchSums:
 
     batch: Batch
     layers: Mapping[str, Layer]
+    places: BatchPlaces
     keep_inputs: bool
     statistics: list[tuple[str, str, LayerStatistics]] = field(default_factory=list)
+    outliers: list[tuple[str, str, PlacedPeaks]] = field(default_factory=list)
     squares: list[tuple[str, np.ndarray, int]] = field(default_factory=list)
     inputs: list[tuple[str, torch.Tensor]] = field(default_factory=list)
     patches: list[tuple[str, torch.Tensor]] = field(default_factory=list)
@@ -169,12 +176,18 @@ class _BatchSums:
         """Observe once what several layers share (the inputs of query, key and value; an output that is an input)."""
         shared = next((seen for seen in self._seen.values() if seen.is_of(tensor, axis)), None)
         if shared is None:
-            found, squares = observe_channels(tensor, axis)
-            shared = _Seen(tensor=tensor.detach(), version=tensor._version, axis=axis, found=found, squares=squares)
+            found, squares, peaks = observe_tokens(tensor, axis)
+            outliers = None if peaks is None else PlacedPeaks.of(peaks, tensor, axis, self.places)
+            shared = _Seen(
+                tensor=tensor.detach(), version=tensor._version, axis=axis, found=found, squares=squares,
+                outliers=outliers,
+            )  # fmt: skip
         self._seen[tap] = shared
         if shared.found.non_finite and not self.bad:
             self.bad = f"the {tap} of {name}"
         self.statistics.append((name, tap, shared.found))
+        if shared.outliers is not None:
+            self.outliers.append((name, tap, shared.outliers))
         if tap == "input" and shared.squares.size:
             self.squares.append((name, shared.squares, tensor.numel() // shared.squares.size))
 
@@ -188,6 +201,7 @@ class _Seen:
     axis: int
     found: LayerStatistics
     squares: np.ndarray
+    outliers: PlacedPeaks | None
 
     def is_of(self, other: torch.Tensor, axis: int) -> bool:
         """Tell whether ``other`` is the very tensor, not written to since."""
@@ -215,6 +229,7 @@ class _Sums:
 
     layers: Mapping[str, Layer]
     statistics: dict[tuple[str, str], LayerStatistics] = field(default_factory=dict)
+    outliers: TokenSums = field(default_factory=TokenSums)
     squares: dict[str, np.ndarray] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     full: dict[str, torch.Tensor] = field(default_factory=dict)
@@ -237,6 +252,8 @@ class _Sums:
         for name, tap, found in batch.statistics:
             old = self.statistics.get((name, tap))
             self.statistics[name, tap] = found if old is None else old.merge(found)
+        for name, tap, tokens in batch.outliers:
+            self.outliers.add((name, tap), tokens)
         for name, each, count in batch.squares:
             self.squares[name] = self.squares[name] + each if name in self.squares else each
             self.counts[name] = self.counts.get(name, 0) + count
@@ -297,8 +314,9 @@ class _Sums:
         found = {name: self._curvature(name) for name in self.gradients}
         moments = {name: squares / max(self.counts[name], 1) for name, squares in self.squares.items()}
         return Calibration(
-            statistics=self.statistics, curvature=found, samples=self.samples, notes=tuple(self.notes), moments=moments
-        )
+            statistics=self.statistics, curvature=found, samples=self.samples, notes=tuple(self.notes), moments=moments,
+            outliers=self.outliers.result(),
+        )  # fmt: skip
 
     def _curvature(self, name: str) -> Curvature:
         """Return rows and columns whose product has the mean squared gradient's row sums (see Calibration)."""
@@ -328,45 +346,6 @@ def drawn_inputs(geometry: Geometry, x: torch.Tensor) -> torch.Tensor | None:
 
 def _accumulate(sums: dict[str, torch.Tensor], name: str, more: torch.Tensor) -> None:
     sums[name] = sums[name] + more if name in sums else more
-
-
-def row_and_column_squares(
-    layer: Layer, x: torch.Tensor, d: torch.Tensor, samples: int, geometry: Geometry | None
-) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """Return the sums over samples of each sample's squared weight gradient, by row and by column, float64.
-
-    ``x`` is the layer's input, ``d`` the gradient at its output.  None for a convolution whose geometry is not known.
-    """
-    if layer.kind is LayerKind.EMBEDDING:
-        return _embedding_squares(layer, x, d, samples)
-    if layer.kind.value.startswith("conv"):
-        if geometry is None:
-            return None
-        squares = geometry.weight_gradients(layer, x.float(), d.float()).square()
-        return squares.sum(dim=(0, 2)).double(), squares.sum(dim=(0, 1)).double()
-    if x.shape[0] != samples:  # tokens of all samples in one row, as experts get them: taken as independent
-        x, d = x.reshape(-1, x.shape[-1]).float(), d.reshape(-1, d.shape[-1]).float()
-        by_row = d.square().T @ x.square().sum(dim=1)
-        return by_row.double(), (x.square().T @ d.square().sum(dim=1)).double()
-    step = max(GRADIENT_CELLS // layer.parameters, 1)
-    rows, columns = torch.zeros(layer.matrix[0]).double(), torch.zeros(layer.matrix[1]).double()
-    for part_x, part_d in zip(torch.split(x, step), torch.split(d, step), strict=True):
-        squares = linear_gradients(part_x.float(), part_d.float()).square_()
-        rows, columns = rows + squares.sum(dim=(0, 2)), columns + squares.sum(dim=(0, 1))
-    return rows, columns
-
-
-def _embedding_squares(
-    layer: Layer, ids: torch.Tensor, d: torch.Tensor, samples: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    rows, columns = (torch.zeros(size, dtype=torch.float64) for size in layer.matrix)
-    ids, d = ids.reshape(samples, -1), d.reshape(samples, -1, d.shape[-1]).float()
-    for one, gradient in zip(ids, d, strict=True):
-        used, place = one.unique(return_inverse=True)
-        squares = torch.zeros(used.numel(), d.shape[-1]).index_add_(0, place, gradient).square()
-        rows[used] += squares.sum(dim=1)
-        columns += squares.sum(dim=0)
-    return rows, columns
 
 
 def weight_statistics(model: Model, progress: Progress = silent) -> dict[tuple[str, str], LayerStatistics]:

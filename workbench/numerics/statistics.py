@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.numerics.outliers import BINS as TOKEN_BINS
+from workbench.numerics.outliers import KEPT, Peaks, edges
+
 if TYPE_CHECKING:
     import torch
 
@@ -177,14 +180,46 @@ def observe_channels(tensor: torch.Tensor, channel_axis: int) -> tuple[LayerStat
     One walk over the memory, in compiled code; on other devices, and where something is NaN or infinite, torch's own
     operations in two.
     """
-    tensor = tensor.detach()
-    if tensor.device.type == "cpu" and tensor.numel() and tensor.dim():
-        from workbench.numerics.statistics_walk import walk
+    found = _walked(tensor, channel_axis, tokens=False)
+    return _observe_by_torch(tensor.detach(), channel_axis) if found is None else found[:2]
 
-        found = walk(tensor, channel_axis)
-        if found is not None:
-            return found
-    return _observe_by_torch(tensor, channel_axis)
+
+def observe_tokens(tensor: torch.Tensor, channel_axis: int) -> tuple[LayerStatistics, np.ndarray, Peaks | None]:
+    """Return :func:`observe_channels`'s results, and the tokens with the largest values; None where not all is finite.
+
+    A token is a place along all axes but the channels'.  Its magnitudes are counted where channels lie last: of images'
+    pixels only the largest are sought, because counting them all costs as much as the statistics.
+    """
+    found = _walked(tensor, channel_axis, tokens=True)
+    if found is not None:
+        return found
+    seen, squares = _observe_by_torch(tensor.detach(), channel_axis)
+    return seen, squares, None if seen.non_finite else peaks_by_torch(tensor.detach(), channel_axis)
+
+
+def _walked(
+    tensor: torch.Tensor, channel_axis: int, tokens: bool
+) -> tuple[LayerStatistics, np.ndarray, Peaks | None] | None:
+    """Return what the compiled walk finds; None where there is something else than finite numbers on the CPU."""
+    if tensor.device.type != "cpu" or not tensor.numel() or not tensor.dim():
+        return None
+    from workbench.numerics.statistics_walk import walk
+
+    return walk(tensor.detach(), channel_axis, tokens)
+
+
+def peaks_by_torch(tensor: torch.Tensor, channel_axis: int) -> Peaks:
+    """Return the tokens with the largest values of a finite ``tensor`` on any device."""
+    last = tensor.movedim(channel_axis, -1) if tensor.dim() else tensor.reshape(1)
+    flat = last.reshape(-1, last.shape[-1]).float()
+    peaks = (flat.abs().amax(dim=1) if flat.numel() else flat.new_zeros(len(flat))).cpu().numpy()
+    counts = np.bincount(np.searchsorted(edges(), peaks, side="right") - 1, minlength=TOKEN_BINS)
+    counts *= channel_axis % max(tensor.dim(), 1) == max(tensor.dim(), 1) - 1
+    where = np.argsort(-peaks, kind="stable")[:KEPT]
+    where = where[peaks[where] > 0]
+    rows = flat[where.tolist()].cpu().numpy().reshape(where.size, flat.shape[-1])
+    channel = np.abs(rows).argmax(axis=1) if where.size else where
+    return Peaks(counts=counts, where=where, channel=channel, value=rows[np.arange(where.size), channel])
 
 
 def _observe_by_torch(tensor: torch.Tensor, channel_axis: int) -> tuple[LayerStatistics, np.ndarray]:

@@ -6,15 +6,12 @@ are counted.  The histogram's range grows with the tiles: pairs of bins are summ
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-_numba: Any = importlib.import_module("numba")
+from workbench.numerics.tokens_compiled import compiled as _compiled
+from workbench.numerics.tokens_compiled import raise_tokens, seek_tokens
 
 BINS = 2048
 HALF = BINS // 2
@@ -24,11 +21,6 @@ MIDDLE, LAST = np.int32(HALF), np.int32(BINS - 1)
 WIDTH = 512
 """Columns of a tile at most."""
 NOT_FINITE = -1000
-
-
-def _compiled(function: F) -> F:
-    """Compile on the first call, once for each machine, without the interpreter's lock and without fast-math."""
-    return cast(F, _numba.njit(nogil=True, cache=True, error_model="numpy")(function))
 
 
 @_compiled
@@ -266,32 +258,39 @@ def _fold(
 @_compiled
 def observe_columns(
     values: np.ndarray, left: int, right: int, inner: int, exponent: int, low: np.ndarray, high: np.ndarray,
-    sums: np.ndarray, squares: np.ndarray, counts: np.ndarray,
+    sums: np.ndarray, squares: np.ndarray, counts: np.ndarray, peaks: np.ndarray, first: int, found: np.ndarray,
+    largest: np.ndarray,
 ) -> int:  # fmt: skip
     """Take up the columns ``left`` to ``right`` of ``values`` float32 ``[rows, columns]``, C-contiguous.
 
     Column ``j`` belongs to channel ``j // inner % channels``.  ``low`` and ``high`` float32, ``sums`` and ``squares``
     (of values and of their squares) float64, all ``[channels]``, and ``counts`` uint32 ``[4, 2048]`` over
-    ``[-2**exponent, 2**exponent)`` are added to; worthless where not finite.  Returns the histogram's new exponent,
-    NOT_FINITE with NaN or infinity.
+    ``[-2**exponent, 2**exponent)`` are added to; worthless where not finite.  Of tokens
+    ``peaks`` int32 ``[tokens]``, the bits of their largest magnitudes, is raised where channels lie last, or else the
+    ``largest`` and where they were ``found`` are kept, ``first`` being the first row's first token (see
+    ``tokens_compiled``); what is empty is left.  Returns the histogram's new exponent, NOT_FINITE with NaN or infinity.
     """
     rows = values.shape[0]
-    found = (low, high, sums, squares)
+    channelwise = (low, high, sums, squares)
     width = min(WIDTH, right - left)
     step = max(TILE // width // 4 * 4, 4)
     words = np.empty(step * width // 4 + 1, np.uint64)
     narrow, wider = np.empty((4, width), np.float32), np.empty((2, width), np.float64)
-    for first in range(left, right, width):
-        last = min(first + width, right)
-        n = last - first
+    for start in range(left, right, width):
+        last = min(start + width, right)
+        n = last - start
         narrow[0], narrow[1], narrow[2:], wider[:] = np.inf, -np.inf, 0, 0
         lanes = (narrow[0, :n], narrow[1, :n], narrow[2, :n], narrow[3, :n])
         wide = (wider[0, :n], wider[1, :n])
         for top in range(0, rows, step):
-            place = (top, min(top + step, rows), first, last)
+            place = (top, min(top + step, rows), start, last)
             exponent = _tile(values, place, exponent, words, lanes, wide, counts)
             if exponent == NOT_FINITE:
                 return NOT_FINITE
-        if not _fold(lanes, wide, first, inner, found):
+            if peaks.size:
+                raise_tokens(values, place, peaks)
+            elif largest.size:
+                seek_tokens(values, place, inner, low.size, first, found, largest)
+        if not _fold(lanes, wide, start, inner, channelwise):
             return NOT_FINITE
     return exponent

@@ -31,7 +31,7 @@ PIECE = 1024
 """Records at a time."""
 
 PACKED: Mapping[type, frozenset[str]] = {
-    Session: frozenset({"statistics", "ranges", "active_ranges", "curvature"}),
+    Session: frozenset({"statistics", "ranges", "active_ranges", "curvature", "outliers"}),
     ModelSummary: frozenset({"layers", "kept"}),
     Plan: frozenset({"rules"}),
 }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import DataError, MissingResultError, NotAModelError
 from workbench.models.data_files import ALL, BUNDLED, CALIBRATION, EVALUATION, locate
 from workbench.models.dataset import DataRecord
+from workbench.numerics.outliers import TokenOutliers
 from workbench.storage.session import Session
 
 if TYPE_CHECKING:
@@ -60,6 +62,18 @@ def evaluation_record(model: Model, calibration: DataRecord) -> DataRecord | Non
         return open_dataset(calibration.path, model, split=EVALUATION, seed=calibration.seed).record
     except DataError:
         return None
+
+
+def readable(
+    found: Mapping[tuple[str, str], TokenOutliers], model: Model
+) -> Mapping[tuple[str, str], TokenOutliers]:
+    """Return the outliers with the text of their tokens, where the model came with a tokenizer."""
+    from workbench.models.inputs import InputSpec
+    from workbench.models.samples import decoder
+    from workbench.models.token_outliers import with_texts
+
+    spec = getattr(model, "inputs", InputSpec())
+    return with_texts(found, decoder(spec)) if spec.tokenizer is not None else found
 
 
 def recorded(model: Model, record: DataRecord, *, samples: int | None = None) -> Dataset:

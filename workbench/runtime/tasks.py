@@ -104,6 +104,7 @@ def calibrate(
                 calibration=dataset.record,
                 evaluation=session_data.evaluation_record(model, dataset.record),
                 curvature=found.curvature,
+                outliers=session_data.readable(found.outliers, model),
                 notes=tuple(dict.fromkeys((*session.notes, *dataset.notes, *found.notes))),
             )
     elif data is not None:

@@ -7,6 +7,7 @@
 ``/calibration``, ``/evaluation``     which data was used, as attributes; absent where there was none
 ``/statistics/<tap>``                 a table with one row for each layer: ``counts`` is layers x bins
 ``/ranges``, ``/active_ranges``       tables over layer, tap and method
+``/outliers/<tap>``                   a table with one row for each layer; absent in older files
 ``/curvature``                        a table with one row for each layer
 ``/sensitivity/<metric>``             ``score`` with the dimension scales ``layers`` and ``schemes``
 ``/plan``, ``/plans/<name>``          name and fingerprint as attributes, the table ``rules``
@@ -26,7 +27,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import h5py
 import numpy as np
@@ -37,6 +38,7 @@ from workbench.models.evaluation import Timing
 from workbench.models.layer import KeptTensor, Layer
 from workbench.models.summary import ModelSource, ModelSummary
 from workbench.numerics.curvature import Curvature
+from workbench.numerics.outliers import TokenOutliers
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics import LayerStatistics
 from workbench.planning.plan import Assignment, Plan, Rule
@@ -55,6 +57,8 @@ from workbench.storage.columns import (
 from workbench.storage.findings import read_error_budget, read_evaluations, write_error_budget, write_evaluations
 from workbench.storage.records import build, read_record, read_table, write_record, write_table
 from workbench.storage.session import SCHEMA_VERSION, Environment, Session
+
+T = TypeVar("T")
 
 TYPE = "quantization-workbench/session"
 _DAMAGE = (
@@ -122,7 +126,8 @@ def _write(file: h5py.File, session: Session) -> None:
     for name, record in (("calibration", session.calibration), ("evaluation", session.evaluation)):
         if record is not None:
             write_record(file, name, record)
-    _write_statistics(file, session.statistics)
+    _write_by_tap(file, "statistics", LayerStatistics, session.statistics)
+    _write_by_tap(file, "outliers", TokenOutliers, session.outliers)
     _write_ranges(file, session)
     curvature = session.curvature
     write_table(file, "curvature", Curvature, list(curvature.values()), keys={"layer": list(curvature)})
@@ -153,7 +158,8 @@ def _read(file: h5py.File) -> Session:
         plan=_read_plan(file, "plan"),
         calibration=_read_data(file, "calibration"),
         evaluation=_read_data(file, "evaluation"),
-        statistics=_read_statistics(file),
+        statistics=_read_by_tap(file, "statistics", LayerStatistics),
+        outliers=_read_by_tap(file, "outliers", TokenOutliers) if "outliers" in file else {},
         ranges=dict(zip(zip(layers, taps, methods, strict=True), ranges, strict=True)),
         active_ranges=dict(zip(zip(active_layers, active_taps, strict=True), active, strict=True)),
         curvature=dict(zip(curved, curvature, strict=True)),
@@ -189,18 +195,19 @@ def _read_data(file: h5py.File, name: str) -> DataRecord | None:
     return build(DataRecord, read_record(file, name, DataRecord), f"/{name}") if name in file else None
 
 
-def _write_statistics(file: h5py.File, statistics: Mapping[tuple[str, str], LayerStatistics]) -> None:
-    group = _collection(file, "statistics")
-    for tap in dict.fromkeys(tap for _, tap in statistics):
-        layers = [layer for layer, at in statistics if at == tap]
-        rows = [statistics[layer, tap] for layer in layers]
-        write_table(group, link_name(tap), LayerStatistics, rows, keys={"layer": layers})
+def _write_by_tap(file: h5py.File, name: str, record: type[Any], found: Mapping[tuple[str, str], Any]) -> None:
+    """Write records by layer and tap: a table for each tap."""
+    group = _collection(file, name)
+    for tap in dict.fromkeys(tap for _, tap in found):
+        layers = [layer for layer, at in found if at == tap]
+        rows = [found[layer, tap] for layer in layers]
+        write_table(group, link_name(tap), record, rows, keys={"layer": layers})
 
 
-def _read_statistics(file: h5py.File) -> dict[tuple[str, str], LayerStatistics]:
-    found: dict[tuple[str, str], LayerStatistics] = {}
-    for link, _ in _members(file, "statistics"):
-        rows, (layers,) = read_table(member(file, "statistics"), link, LayerStatistics, keys={"layer": str})
+def _read_by_tap(file: h5py.File, name: str, record: type[T]) -> dict[tuple[str, str], T]:
+    found: dict[tuple[str, str], T] = {}
+    for link, _ in _members(file, name):
+        rows, (layers,) = read_table(member(file, name), link, record, keys={"layer": str})
         found |= {(layer, original_name(link)): row for layer, row in zip(layers, rows, strict=True)}
     return found
 

@@ -11,6 +11,7 @@ from workbench.models.dataset import DataRecord
 from workbench.models.evaluation import Evaluation, Timing
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
+from workbench.numerics.outliers import TokenOutliers
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics import LayerStatistics
 from workbench.planning.combined import combined
@@ -46,6 +47,7 @@ class Session:
 
     ``statistics`` maps (layer, tap) with tap in TAPS; ``ranges`` maps (layer, tap, method) to calibrated ranges and
     ``active_ranges`` (layer, tap) to the one in force, which may be a person's own (method ``manual``).
+    ``outliers`` maps (layer, ``input`` | ``output``) to the tokens that carry the largest values.
     ``sensitivities`` maps a metric to its table; ``plans`` are named plans besides the current ``plan``.
     ``error_budget`` is the last one measured; it names its plan.
     ``locked`` layers keep their assignment in every search.
@@ -60,6 +62,7 @@ class Session:
     ranges: Mapping[tuple[str, str, str], Range] = field(default_factory=dict)
     active_ranges: Mapping[tuple[str, str], Range] = field(default_factory=dict)
     curvature: Mapping[str, Curvature] = field(default_factory=dict)
+    outliers: Mapping[tuple[str, str], TokenOutliers] = field(default_factory=dict)
     sensitivities: Mapping[str, Sensitivity] = field(default_factory=dict)
     plans: Mapping[str, Plan] = field(default_factory=dict)
     locked: frozenset[str] = frozenset()

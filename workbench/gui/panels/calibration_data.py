@@ -9,7 +9,7 @@ import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QTabWidget, QVBoxLayout, QWidget
 
-from workbench.gui import quantities
+from workbench.gui import quantities, token_outliers
 from workbench.gui.desk import Desk
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.coverage import CoveragePlot
@@ -59,6 +59,8 @@ class CalibrationDataPanel(Panel):
         self.coverage.setProperty("role", "muted")
         self.saturation_plot, self.coverage_plot = SaturationPlot(colours), CoveragePlot(colours)
         self.table = RecordsView("Tensors by how far they are from settled", FIELDS)
+        self.tokens = RecordsView("Tokens with massive values", token_outliers.FIELDS)
+        self._tokens_of: tuple[object, ...] = ()
         self.quality: CalibrationQuality | None = None
         self._hash = ""
         self.tabs = QTabWidget()
@@ -77,6 +79,10 @@ class CalibrationDataPanel(Panel):
         self.judge.setEnabled(session.model.cannot_run is None)
         if session.calibration.content_hash != self._hash:
             self._forget(session.calibration.content_hash)
+        of = (session.outliers, new.selection)
+        if len(self._tokens_of) != 2 or any(a is not b for a, b in zip(of, self._tokens_of, strict=True)):
+            self._tokens_of = of
+            self.tokens.show_records(token_outliers.rows_of(session, new.selection))
 
     def borrow(self, live: Panel) -> None:
         """Show the live panel's judgement."""
@@ -126,7 +132,7 @@ class CalibrationDataPanel(Panel):
         self.tabs.setAccessibleName("Views of the calibration data")
         for title, widget in (
             ("Samples", self.samples), ("Saturation", self.saturation_plot), ("Coverage", covered),
-            ("Tensors", self.table),
+            ("Tensors", self.table), ("Outlier tokens", self.tokens),
         ):  # fmt: skip
             self.tabs.addTab(widget, title)
         layout = self.column()

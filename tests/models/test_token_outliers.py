@@ -1,0 +1,98 @@
+"""Outlier tokens of whole models against a search through every tapped tensor; parts, padding, pixels, texts."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from tests.models.networks import Rows, convolutions, decoder, images, tokens
+from workbench.models.calibrate import calibrate
+from workbench.models.token_outliers import with_texts
+from workbench.numerics.outliers import KEPT, merged
+
+
+def searched(model, data, layer, tap, real=None):
+    """Return (value, channel, sample, position) of a layer's largest tokens, sample by sample."""
+    found = []
+    with torch.no_grad():
+        for sample, batch in enumerate(data.batches(1)):
+            seen = []
+            model.run(batch, tap=lambda name, x, y: seen.append((x, y)), layers=(layer,))  # noqa: B023
+            x = seen[0][tap == "output"][0].numpy()
+            rows = np.moveaxis(x, 0, -1).reshape(-1, x.shape[0]) if x.ndim == 3 else x
+            for position, row in enumerate(rows):
+                if real is None or real[sample, position]:
+                    channel = int(np.abs(row).argmax())
+                    found.append((float(row[channel]), channel, sample, position))
+    return sorted(found, key=lambda one: (-abs(one[0]), one[2], one[3]))[:KEPT]
+
+
+def kept(outliers):
+    return list(zip(outliers.value.tolist(), outliers.channel.tolist(), outliers.sample.tolist(),
+                    outliers.position.tolist(), strict=True))  # fmt: skip
+
+
+def agree(found, expected):
+    assert [one[1:] for one in found] == [one[1:] for one in expected]
+    assert [one[0] for one in found] == pytest.approx([one[0] for one in expected], rel=1e-5)
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 10])
+@pytest.mark.parametrize(("layer", "tap"), [("up", "input"), ("down", "output"), ("value", "input")])
+def test_the_largest_tokens_of_all_samples_are_found(layer, tap, batch_size):
+    model, data = decoder(), tokens()
+    found = calibrate(model, data, batch_size=batch_size, curvature=False).outliers[layer, tap]
+    agree(kept(found), searched(model, data, layer, tap))
+    ids = data.tensors["input_ids"].numpy()
+    assert found.token.tolist() == ids[found.sample, found.position].tolist()
+    assert found.count == ids.size and found.place(0) == f"position {found.position[0]}"
+
+
+def test_pixels_are_named_by_row_and_column():
+    model, data = convolutions(), images()
+    found = calibrate(model, data, batch_size=4, curvature=False).outliers["grouped", "input"]
+    agree(kept(found), searched(model, data, "grouped", "input"))
+    width = int(found.width[0])
+    assert width > 1 and found.count == 0 and (found.token == -1).all()
+    assert found.place(0) == f"row {found.position[0] // width}, column {found.position[0] % width}"
+
+
+def test_padding_is_no_token():
+    ids = tokens().tensors["input_ids"]
+    mask = torch.ones_like(ids)
+    mask[::2, 4:] = 0
+    data = Rows(input_ids=ids, attention_mask=mask)
+    found = calibrate(decoder(), data, batch_size=4, curvature=False).outliers["up", "input"]
+    agree(kept(found), searched(decoder(), data, "up", "input", mask.numpy()))
+    assert found.count == int(mask.sum())
+
+
+def test_parts_of_the_data_merge_in_any_order_to_the_whole():
+    model, ids = decoder(), tokens().tensors["input_ids"]
+    whole = calibrate(model, tokens(), batch_size=2, curvature=False).outliers
+    parts = [
+        calibrate(model, Rows(input_ids=ids[n : n + 4]), batch_size=2, curvature=False, first_sample=n).outliers
+        for n in (0, 4, 8)
+    ]
+    for key, expected in whole.items():
+        for order in itertools.permutations(parts):
+            assert merged([part[key] for part in order]).equals(expected)
+
+
+def test_many_batches_are_merged_on_the_way():
+    ids = torch.randint(0, 13, (40, 7), generator=torch.Generator().manual_seed(1))
+    model, data = decoder(), Rows(input_ids=ids)
+    found = calibrate(model, data, batch_size=1, curvature=False).outliers["up", "input"]
+    agree(kept(found), searched(model, data, "up", "input"))
+    assert found.count == 280
+
+
+def test_texts_come_from_the_ids():
+    found = calibrate(decoder(), tokens(), curvature=False).outliers
+    read = with_texts(found, lambda ids: f"<{ids[0]}>")
+    assert read["up", "input"].text == tuple(f"<{token}>" for token in found["up", "input"].token)
+    pixels = calibrate(convolutions(), images(), curvature=False).outliers
+    assert with_texts(pixels, str)["grouped", "input"].text == ()

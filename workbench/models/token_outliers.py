@@ -1,0 +1,141 @@
+"""The tokens with massive values, batch by batch: flat places in tensors become samples, positions and token ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.models.batches import samples_of, token_mask
+from workbench.numerics.outliers import KEPT, Peaks, TokenOutliers, merged
+
+if TYPE_CHECKING:
+    import torch
+
+    from workbench.models.model import Batch
+
+HELD = 32
+"""Batches that wait to be placed and merged: together that takes hardly longer than one."""
+
+Key = tuple[str, str]
+
+
+@dataclass(kw_only=True)
+class BatchPlaces:
+    """Where the tokens of one batch's tensors are: ``first`` is the number of its first sample."""
+
+    batch: Batch
+    first: int
+
+    @cached_property
+    def ids(self) -> np.ndarray | None:
+        """The token ids, int ``[samples, tokens]``, where there are any."""
+        ids = self.batch.get("input_ids")
+        return None if ids is None or ids.dim() != 2 else ids.cpu().numpy()
+
+    @cached_property
+    def real(self) -> np.ndarray | None:
+        """Sample and position of every token that is no padding, int64 ``[tokens, 2]``; None where all are real."""
+        mask = token_mask(self.batch)
+        return None if mask is None else mask.nonzero().cpu().numpy()
+
+    @cached_property
+    def samples(self) -> int:
+        """The number of samples."""
+        return samples_of(self.batch)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlacedPeaks:
+    """The ``peaks`` of one tensor of a batch; ``shape`` are its axes without the channels', padding dropped."""
+
+    peaks: Peaks
+    places: BatchPlaces
+    shape: tuple[int, ...]
+
+    @staticmethod
+    def of(peaks: Peaks, tensor: torch.Tensor, axis: int, places: BatchPlaces) -> PlacedPeaks:
+        """Remember the shape of ``tensor``, whose channels lie along ``axis``."""
+        shape = list(tensor.shape)
+        del shape[axis]
+        return PlacedPeaks(peaks=peaks, places=places, shape=tuple(shape))
+
+    def place(self, where: int) -> tuple[int, int, int, int]:
+        """Return sample, position, width and token id of a flat place; -1 (width 0) for what is not known."""
+        real, ids = self.places.real, self.places.ids
+        if real is not None and self.shape == (len(real),):
+            sample, position = real[where].tolist()
+            tokens = True
+        elif self.shape and self.shape[0] == self.places.samples:
+            sample, position = divmod(where, prod(self.shape[1:]))
+            tokens = ids is not None and self.shape == ids.shape
+        else:
+            return -1, -1, 0, -1
+        token = int(ids[sample, position]) if tokens and ids is not None else -1
+        return sample + self.places.first, position, self.shape[-1] if len(self.shape) > 2 else 0, token
+
+
+def outliers_of(batches: Sequence[PlacedPeaks]) -> TokenOutliers:
+    """Return the outliers of one layer's tensors in consecutive batches."""
+    everything = [one.peaks for one in batches]
+    values = np.concatenate([peaks.value for peaks in everything])
+    owner = np.repeat(np.arange(len(everything)), [peaks.value.size for peaks in everything])
+    where = np.concatenate([peaks.where for peaks in everything])
+    order = np.argsort(-np.abs(values), kind="stable")[:KEPT]  # within a magnitude by sample and position, as they come
+    places = [batches[n].place(flat) for n, flat in zip(owner[order].tolist(), where[order].tolist(), strict=True)]
+    sample, position, width, token = np.array(places, np.int64).reshape(-1, 4).T
+    counts = everything[0].counts if len(everything) == 1 else np.sum([peaks.counts for peaks in everything], axis=0)
+    return TokenOutliers(
+        counts=counts, value=values[order], sample=sample, position=position, width=width, token=token,
+        channel=np.concatenate([peaks.channel for peaks in everything])[order],
+    )  # fmt: skip
+
+
+@dataclass(slots=True, kw_only=True)
+class TokenSums:
+    """The outliers of all batches so far, by layer and tap."""
+
+    done: dict[Key, TokenOutliers] = field(default_factory=dict)
+    held: dict[Key, list[PlacedPeaks]] = field(default_factory=dict)
+
+    def add(self, key: Key, more: PlacedPeaks) -> None:
+        """Take up the next batch's."""
+        waiting = self.held.setdefault(key, [])
+        waiting.append(more)
+        if len(waiting) >= HELD:
+            self.done[key] = self._with(key, outliers_of(self.held.pop(key)))
+
+    def result(self) -> dict[Key, TokenOutliers]:
+        """Return one for each layer and tap; what layers share is placed once."""
+        known: dict[tuple[int, ...], TokenOutliers] = {}
+        found = dict(self.done)
+        for key, waiting in self.held.items():
+            same = tuple(map(id, waiting))
+            if same not in known:
+                known[same] = outliers_of(waiting)
+            found[key] = self._with(key, known[same])
+        return found
+
+    def _with(self, key: Key, more: TokenOutliers) -> TokenOutliers:
+        return merged([self.done[key], more]) if key in self.done else more
+
+
+def with_texts(
+    found: Mapping[Key, TokenOutliers], decode: Callable[[Sequence[int]], str]
+) -> dict[Key, TokenOutliers]:
+    """Return the outliers with the text of each kept token that has an id, by ``decode``; others keep none."""
+    known: dict[int, str] = {}
+
+    def text(token: int) -> str:
+        if token not in known:
+            known[token] = decode([token]) if token >= 0 else ""
+        return known[token]
+
+    return {
+        key: replace(one, text=tuple(map(text, one.token.tolist()))) if (one.token >= 0).any() else one
+        for key, one in found.items()
+    }
