@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
 HEAD = "import workbench as wb\n\n"
+
+Writer = Callable[[Any], str]
+"""Writes the lines of a request."""
 
 
 def as_python(request: Any) -> str:
@@ -35,7 +39,58 @@ def _source(request: Any) -> str:
     return repr(str(request.session.model.source.path))
 
 
-_WRITERS = {
+def _on_session(module: str, name: str, *given: str, first: str = "", of_layer: bool = False) -> Writer:
+    """Return what writes a call of a function of ``workbench.runtime`` on the saved session.
+
+    ``first`` names the request's field that is the second positional argument; ``of_layer``: that is its layer, and the
+    function wants the opened model.
+    """
+
+    def write(request: Any) -> str:
+        field = "layer" if of_layer else first
+        arguments = f"session, {getattr(request, field)!r}" if field else "session"
+        model = ", model=tasks.reopen(session.model)" if of_layer else ""
+        tasks = "from workbench.runtime import tasks\n" if of_layer else ""
+        return (
+            f"{tasks}from workbench.runtime.{module} import {name}\n\n{_session(request)}"
+            f"result = {name}({arguments}{model}{_given(request, *given)})"
+        )
+
+    return write
+
+
+def _page(request: Any) -> str:
+    return (
+        "from workbench.runtime import tasks\nfrom workbench.runtime.calibration_data import sample_page\n\n"
+        f"{_session(request)}page = sample_page(session, {request.split!r}, {request.start!r}, {request.count!r}, "
+        "model=tasks.reopen(session.model))"
+    )
+
+
+def _comparison(request: Any) -> str:
+    first, second = ((run.plan_hash, run.data_hash) for run in (request.first, request.second))
+    return (
+        f"from workbench.runtime.paired_differences import paired_differences\n\n{_session(request)}"
+        "runs = {(run.plan_hash, run.data_hash): run for run in session.evaluations}\n"
+        f"differences = paired_differences(runs[{first!r}], runs[{second!r}])"
+    )
+
+
+_WRITERS: dict[str, Writer] = {
+    "AuditPlan": _on_session("audits", "audit_plan", "data", "samples", "batch_size"),
+    "RefineTable": _on_session(
+        "audits", "refine_table", "samples", "batch_size", "tolerance", first="bits_per_weight"
+    ),
+    "JudgeCalibration": _on_session("audits", "calibration_quality", "samples", "batch_size"),
+    "MeasureErrorBudget": _on_session("error_budgets", "error_budget", "samples"),
+    "ShowAfter": _on_session("before_after", "before_after", of_layer=True),
+    "WeighInput": _on_session("before_after", "input_gain", of_layer=True),
+    "FindChannelErrors": _on_session("channel_errors", "channel_errors", of_layer=True),
+    "TimeCandidates": _on_session("timings", "candidate_timings", "batch", "repeats", first="schemes"),
+    "SweepBatches": _on_session("rooflines", "sweep_batches", "repeats", first="batches"),
+    "BrowseSamples": _page,
+    "ComparePlans": _comparison,
+    "ListDevices": lambda r: "from workbench.runtime.devices import devices\n\nprint(*devices(), sep='\\n')",
     "OpenModel": lambda r: f"model = wb.open({r.path!r}{_given(r, 'factory', 'weights', 'trust')})",
     "OpenSession": lambda r: f"session = wb.Session.load({r.path!r})",
     "SaveSession": lambda r: f"session.save({r.path!r})",
@@ -62,7 +117,7 @@ _WRITERS = {
         + (f", data={r.data!r})" if r.data else ")")
     ),
     "Evaluate": lambda r: (
-        f"{_session(r)}evaluation = wb.evaluate(session{_given(r, 'data', 'samples', 'batch_size', 'seed')})"
+        f"{_session(r)}evaluation = wb.evaluate(session{_given(r, 'data', 'samples', 'batch_size', 'seed', 'metric')})"
     ),
     "TimeKernels": lambda r: (
         f"{_session(r)}timings = wb.time_kernels(session{_given(r, 'batch', 'repeats')})"
