@@ -103,36 +103,47 @@ def best_seconds(call: Callable[[], object], repeats: int) -> float:
 
 
 def format_table(rows: int, columns: int, repeats: int) -> list[Row]:
-    """Time number formats on one thread beside the gguf package: GB/s of float32 values."""
-    import gguf
-
-    from workbench.numerics.formats import parse_scheme
-
+    """Time number formats on one thread, beside the gguf package where there is one: GB/s of float32 values."""
+    try:
+        import gguf
+    except ImportError as error:
+        print(f"\nno figures of the gguf package: {error} (pip install gguf)")
+        gguf = None
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     x = torch.randn(rows, columns, generator=torch.Generator().manual_seed(0))
-    kinds = {"q4_0": gguf.GGMLQuantizationType.Q4_0, "q4_k": gguf.GGMLQuantizationType.Q4_K}
-    print(f"\n{'format, one thread':<20} {'GB/s':>7} {'gguf':>7} {'limit':>14}")
-    table = []
-    for name, kind in kinds.items():
-        scheme = parse_scheme(name)
-        stored = scheme.encode(x, scheme.fit(x))
-        octets = next(iter(stored.arrays.values()))
-        theirs = 4 * x.numel() / best_seconds(lambda o=octets, k=kind: gguf.dequantize(o, k), repeats) / 1e9
-        ours = 4 * x.numel() / best_seconds(lambda s=scheme, q=stored: s.decode(q), repeats) / 1e9
-        limit = 4 * theirs if name == "q4_0" else 5.0
-        table.append({"format": f"{name} decode", "GB/s": ours, "gguf GB/s": theirs, "limit": limit})
-        ours = 4 * x.numel() / best_seconds(lambda s=scheme: s.encode(x, s.fit(x)), repeats) / 1e9
-        row = {"format": f"{name} encode", "GB/s": ours, "limit": 0.15}
-        if name == "q4_0":
-            theirs = 4 * x.numel() / best_seconds(lambda k=kind: gguf.quantize(x.numpy(), k), repeats) / 1e9
-            row |= {"gguf GB/s": theirs, "limit": 2 * theirs}
-        table.append(row)
+    table = [row for name in ("q4_0", "q4_k") for row in _format_rows(x, name, gguf, repeats)]
     torch.set_num_threads(threads)
+    print(f"\n{'format, one thread':<20} {'GB/s':>7} {'gguf':>7} {'limit':>14}")
     for row in table:
         beside = f"{row['gguf GB/s']:7.2f}" if "gguf GB/s" in row else "      -"
         print(f"{row['format']:<20} {row['GB/s']:7.2f} {beside} {verdict(row['GB/s'], row['limit'])}")
     return table
+
+
+def _format_rows(x: torch.Tensor, name: str, gguf: Any, repeats: int) -> tuple[Row, Row]:
+    """Return the rows of decoding and of encoding; limits that are multiples of gguf's figures are None without it."""
+    from workbench.numerics.formats import parse_scheme
+
+    def rate(call: Callable[[], object]) -> float:
+        return 4 * x.numel() / best_seconds(call, repeats) / 1e9
+
+    scheme = parse_scheme(name)
+    stored = scheme.encode(x, scheme.fit(x))
+    octets = next(iter(stored.arrays.values()))
+    decode: Row = {"format": f"{name} decode", "GB/s": rate(lambda: scheme.decode(stored)), "limit": 5.0}
+    encode: Row = {
+        "format": f"{name} encode", "GB/s": rate(lambda: scheme.encode(x, scheme.fit(x))), "limit": 0.15
+    }
+    if name == "q4_0":
+        decode["limit"] = encode["limit"] = None
+    if gguf is not None:
+        kind = gguf.GGMLQuantizationType[name.upper()]
+        decode["gguf GB/s"] = rate(lambda: gguf.dequantize(octets, kind))
+        if name == "q4_0":  # the package encodes no K-quants
+            encode["gguf GB/s"] = rate(lambda: gguf.quantize(x.numpy(), kind))
+            decode["limit"], encode["limit"] = 4 * decode["gguf GB/s"], 2 * encode["gguf GB/s"]
+    return decode, encode
 
 
 def cuda_rows(device: CudaDevice, names: list[str]) -> list[report.Row]:

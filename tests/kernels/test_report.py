@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from dataclasses import replace
@@ -126,6 +127,20 @@ def test_clocks_are_facts_or_a_reason():
 def benchmark(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "tests/benchmarks/kernels.py", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+def test_the_format_table_needs_no_gguf_package(monkeypatch, capsys):
+    place = importlib.util.spec_from_file_location("kernels_benchmark", ROOT / "tests" / "benchmarks" / "kernels.py")
+    module = importlib.util.module_from_spec(place)
+    place.loader.exec_module(module)
+    whole = module.format_table(2, 256, 1)
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    bare = module.format_table(2, 256, 1)
+    assert [row["format"] for row in bare] == [row["format"] for row in whole]
+    assert all(row["GB/s"] > 0 for row in bare) and not any("gguf GB/s" in row for row in bare)
+    limits = [(row["limit"], "gguf GB/s" in row) for row in whole]
+    assert limits == [(4 * whole[0]["gguf GB/s"], True), (2 * whole[1]["gguf GB/s"], True), (5.0, True), (0.15, False)]
+    assert "no figures of the gguf package" in capsys.readouterr().out
 
 
 @pytest.mark.ahead(benchmark, "--ncu", "w4a16 linear")
