@@ -19,6 +19,7 @@ from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.sensitivity import ACTIVATION_METRICS
 from workbench.planning.totals import plan_totals
 from workbench.runtime import planner, session_data, tasks
+from workbench.runtime.workspace import Workspace
 from workbench.storage.session import Session
 
 WEIGHTS = ("int4-g32", "int8-channel")
@@ -117,6 +118,49 @@ def test_locked_activations_count_and_unscored_ones_leave_the_plan_without_a_pre
     assert resolve(kept, scored.model.layers)[name].inputs == "int4-token"
     sums = plan_totals(scored.model, Plan().assign([name], inputs="int5-token"), weights, inputs)
     assert (sums.predicted, sums.missing) == (None, 1)
+
+
+def test_a_budget_of_loss_refuses_what_was_not_scored(scored: Session) -> None:
+    name = quantizable(scored.model.layers)[0].name
+    for tables in (scored.sensitivities, {"predicted_kl": scored.sensitivities["predicted_kl"]}):
+        session = replace(scored, sensitivities=tables, plan=Plan().assign([name], inputs="int5-token"))
+        with pytest.raises(MissingResultError, match=rf"int5-token at the input of {name} was not scored"):
+            tasks.search(session, loss=0.5, minimise="nbytes")
+        found = tasks.search(session, bits_per_weight=7.0)
+        assert resolve(found, scored.model.layers)[name].inputs == "int5-token"
+
+
+def test_python_takes_every_budget_of_the_command_line(scored: Session) -> None:
+    names = [layer.name for layer in quantizable(scored.model.layers)]
+    weights, inputs = (scored.sensitivities[name] for name in ("predicted_kl", "predicted_kl_inputs"))
+    both = tasks.search(scored, bits_per_weight=9.0, loss=0.05, inputs="int4-token", lock=names[:1],
+                        allow={names[1]: ["int8-channel"]}, schemes=["int4-g32", "int8-channel"])  # fmt: skip
+    given, sums = resolve(both, scored.model.layers), plan_totals(scored.model, both, weights, inputs)
+    assert given[names[0]].weights == KEEP and given[names[1]].weights == "int8-channel"
+    assert sums.bits_per_weight <= 9.0 and sums.predicted is not None and sums.predicted <= 0.05
+    assert {given[name].inputs for name in names[1:]} == {"int4-token"}
+    smallest = tasks.search(scored, loss=0.05, minimise="nbytes")
+    assert plan_totals(scored.model, smallest).nbytes < plan_totals(scored.model, both).nbytes
+    assert tasks.search(scored, size=sums.nbytes, strategy="top-k").name.startswith("top-k")
+    with pytest.raises(PlanError, match="needs a budget"):
+        tasks.search(scored)
+
+
+def test_the_window_counts_rounded_inputs(scored: Session) -> None:
+    names = [layer.name for layer in quantizable(scored.model.layers)]
+    workspace = Workspace()
+    workspace.open(replace(scored, plan=Plan().assign(names, weights="int4-g32")), None)
+    before = workspace.state.totals
+    workspace.edit("round", lambda now: replace(now, plan=now.plan.assign(names[:1], inputs="int4-token")))
+    after, expected = workspace.state.totals, plan_totals(
+        scored.model, workspace.state.session.plan, scored.sensitivities["predicted_kl"],
+        scored.sensitivities["predicted_kl_inputs"],
+    )  # fmt: skip
+    assert before is not None and after == expected
+    cost = scored.sensitivities["predicted_kl_inputs"].of(names[0], "int4-token")
+    assert after.predicted == pytest.approx(before.predicted + cost, rel=1e-12) and cost > 0
+    workspace.undo()
+    assert workspace.state.totals == before
 
 
 def test_the_search_chooses_among_several_activation_schemes(model: Model, scored: Session) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,9 @@ from workbench.console.outlier_reports import outliers
 from workbench.console.terminal import readable_bytes, table
 from workbench.models.evaluation import Evaluation, Timing
 from workbench.models.summary import ModelSummary
-from workbench.planning.plan import Plan, resolve
+from workbench.planning.plan import Assignment, Plan, resolve
 from workbench.planning.sensitivity import METRICS, Sensitivity
-from workbench.planning.totals import totals
+from workbench.planning.totals import quantized_inputs, totals
 from workbench.storage.session import Session
 
 if TYPE_CHECKING:
@@ -116,15 +116,37 @@ def plan(session: Session, found: Plan, metric: str | None = None) -> Result:
         "bits_per_weight": sums.bits_per_weight,
         "bytes": sums.nbytes,
         "predicted": number(sums.predicted),
+        "predicted_counts": _counted(session.model, assignments, scores, activations),
         "schemes": {name: assignment.weights for name, assignment in assignments.items()},
         "inputs": {name: given.inputs for name, given in assignments.items() if given.inputs is not None},
     }
+
+
+def _counted(
+    model: ModelSummary, assignments: Mapping[str, Assignment], scores: Sensitivity | None,
+    activations: Sensitivity | None,
+) -> str | None:  # fmt: skip
+    """Say what the predicted loss counts, None where there is none."""
+    rounded = quantized_inputs(model, assignments)
+    if scores is None or not rounded:
+        return None if scores is None else "weights"
+    if activations is None:
+        return "weights only: what the rounded inputs cost was not scored (sensitivity --metric predicted_kl_inputs)"
+    open_cells = [name for name, scheme in rounded.items() if math.isnan(activations.of(name, scheme))]
+    if not open_cells:
+        return "weights and inputs"
+    return (
+        f"nothing: {rounded[open_cells[0]]} at the input of {open_cells[0]} was not scored (sensitivity --metric "
+        f"predicted_kl_inputs --schemes {rounded[open_cells[0]]})"
+    )
 
 
 def plan_text(result: Result) -> str:
     """Return the totals and the layers of each scheme."""
     predicted = "no prediction" if result["predicted"] is None else f"predicted {result['predicted']:.4g}"
     head = f"{result['bits_per_weight']:.3f} bits per weight, {readable_bytes(result['bytes'])}, {predicted}"
+    if result["inputs"] and result["predicted_counts"]:
+        head += f"\nthe prediction counts {result['predicted_counts']}"
     if not result["inputs"]:
         return f"{head}\n\n" + table(list(result["schemes"].items()), ("layer", "scheme"))
     rows = [(name, scheme, result["inputs"].get(name, "-")) for name, scheme in result["schemes"].items()]

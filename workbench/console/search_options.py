@@ -29,7 +29,8 @@ def add_search_options(entry: argparse.ArgumentParser) -> None:
     entry.add_argument("--minimise", choices=GOALS, default="loss", help="what the budgets leave open (default loss)")
     entry.add_argument(
         "--strategy", choices=[member.name for member in STRATEGIES], default="optimal",
-        help="a simple rule to compare with, instead of the search (default optimal)",
+        help="a simple rule to compare with, instead of the search (default optimal); it looks at weights only, and a "
+        "scheme of --inputs is given to all",
     )  # fmt: skip
     entry.add_argument("--target", metavar="NAME", help="only what this runs: vllm, gguf, nvidia-9.0, vllm@nvidia-9.0")
     entry.add_argument(

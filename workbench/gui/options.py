@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from workbench.planning.sensitivity import METRICS
+from workbench.planning.sensitivity import ACTIVATION_METRICS, METRICS
 
 METRIC_TITLES = {
     "predicted_kl": "Predicted KL",
     "measured_kl": "Measured KL",
     "output_error": "Layer-output error",
     "weight_error": "Weight error",
+}
+ACTIVATION_TITLES = {
+    "predicted_kl_inputs": "Predicted KL of inputs",
+    "measured_kl_inputs": "Measured KL of inputs",
+    "predicted_kl_cache": "Predicted KL of the key-value cache",
 }
 METRIC_SHORT = {
     "predicted_kl": "nats",
@@ -73,13 +78,16 @@ class ScoreOptions:
         default="predicted_kl",
         metadata={
             "label": "Metric",
-            "choices": tuple((name, f"{METRIC_TITLES.get(name, name)} ({unit})") for name, unit in METRICS.items()),
+            "choices": tuple(
+                (name, f"{(METRIC_TITLES | ACTIVATION_TITLES).get(name, name)} ({unit})")
+                for name, unit in (METRICS | ACTIVATION_METRICS).items()
+            ),
             "tip": "What is computed for each layer and scheme; higher is worse, always",
         },
     )
     schemes: tuple[str, ...] = field(
         default=(),
-        metadata={"label": "Schemes", "choices": (), "many": True, "tip": "The columns of the heatmap"},
+        metadata={"label": "Schemes", "choices": (), "many": True, "tip": "The columns of the table"},
     )
     samples: int | None = field(default=None, metadata=SAMPLES)
     batch_size: int = field(default=8, metadata=BATCH)
@@ -92,7 +100,7 @@ CALIBRATE_TEXT = (
 )
 SCORE_TEXT = (
     "Quantizes each layer alone with each scheme and scores the damage. Predicted KL needs a calibration; measured KL "
-    "runs the model for every cell and takes much longer."
+    "runs the model for every cell and takes much longer. What rounding inputs costs adds to the plan's totals."
 )
 EVALUATE_TEXT = "Runs the quantized model beside the floating-point model on held-out data."
 TIME_TEXT = "Times the kernels that serve the plan's schemes beside the floating-point ones, on this machine."

@@ -12,6 +12,7 @@ from workbench.gui import quantities
 from workbench.gui.desk import Desk
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
+from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.totals import Totals, layer_bits, totals
 from workbench.runtime.workspace import State
 from workbench.storage.session import Session
@@ -46,7 +47,7 @@ PLANS = (
     Field(title="Size", text=lambda one: quantities.data_size(one.totals.nbytes if one.totals else None), numeric=True,
           key=lambda one: one.totals.nbytes if one.totals else 0),
     Field(title="Loss", text=lambda one: quantities.number(one.totals.predicted if one.totals else None), numeric=True,
-          key=lambda one: (one.totals.predicted or 0.0) if one.totals else 0.0, tip="Predicted loss; lower is better"),
+          key=lambda one: (one.totals.predicted or 0.0) if one.totals else 0.0, tip="Of weights and scored inputs; lower is better"),
 )  # fmt: skip
 
 DIFFERENCES = (
@@ -72,19 +73,18 @@ def held_plan(session: Session, name: str, plan: Plan, metric: str) -> Held:
         assignments = resolve(plan, session.model.layers)
     except WorkbenchError:
         return Held(name=name, plan=plan, assignments={}, totals=None)
-    sums = totals(session.model, assignments, session.sensitivities.get(metric))
+    sums = totals(session.model, assignments, session.sensitivities.get(metric), session.inputs_table(metric))
     return Held(name=name, plan=plan, assignments=assignments, totals=sums)
 
 
 def differences(session: Session, first: Held, second: Held, metric: str) -> tuple[Difference, ...]:
     """Return the stored layers whose weight or input scheme differs, in model order."""
-    table, found = session.sensitivities.get(metric), []
+    table, inputs, found = session.sensitivities.get(metric), session.inputs_table(metric), []
     for layer in session.model.stored if first.assignments and second.assignments else ():
         pair = first.assignments[layer.name], second.assignments[layer.name]
         if (pair[0].weights, pair[0].inputs) == (pair[1].weights, pair[1].inputs):
             continue
-        losses = [0.0 if a.weights == KEEP else table.of(layer.name, a.weights) if table else float("nan")
-                  for a in pair]  # fmt: skip
+        losses = [_loss(layer.name, a, table, inputs) for a in pair]
         found.append(
             Difference(
                 layer=layer.name, schemes=(_scheme(pair[0]), _scheme(pair[1])),
@@ -93,6 +93,12 @@ def differences(session: Session, first: Held, second: Held, metric: str) -> tup
             )
         )  # fmt: skip
     return tuple(found)
+
+
+def _loss(name: str, given: Assignment, table: Sensitivity | None, inputs: Sensitivity | None) -> float:
+    """Return what the layer's weight and, where that was scored, its input add to the loss; NaN without a table."""
+    weights = 0.0 if given.weights == KEEP else table.of(name, given.weights) if table else float("nan")
+    return weights + (inputs.of(name, given.inputs) if inputs is not None and given.inputs is not None else 0.0)
 
 
 def _scheme(given: Assignment) -> str:

@@ -12,6 +12,7 @@ from workbench.gui.desk import Message
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.options import METRIC_TITLES
 from workbench.planning.sensitivity import METRICS
+from workbench.planning.totals import quantized_inputs
 from workbench.runtime.workspace import State
 
 
@@ -104,6 +105,7 @@ class StatusBar(QStatusBar):
         self.size_label.setText(f"{quantities.data_size(totals.nbytes)} ({ratio})")
         self.bits_label.setText(f"{totals.bits_per_weight:.3f} bits/weight")
         self.loss_label.setText(_loss(state))
+        self.loss_label.setToolTip(f"Sum of the chosen cells' scores; lower is better. {_summed(state)}")
 
 
 def _loss(state: State) -> str:
@@ -115,6 +117,22 @@ def _loss(state: State) -> str:
     if totals.missing:
         return f"{title}: {quantities.plural(totals.missing, 'layer')} not scored"
     return f"{title}: not scored"
+
+
+def _summed(state: State) -> str:
+    """Say what the sum counts and what it does not."""
+    session = state.session
+    assert session is not None
+    rounded = len(quantized_inputs(session.model, state.assignments))
+    if not rounded:
+        return "The plan rounds weights only; it leaves activations and the key-value cache as they are."
+    layers = quantities.plural(rounded, "layer")
+    if session.inputs_table(state.metric) is None:
+        return (
+            f"It counts weights only: the rounded inputs of {layers} were not scored (Sensitivity, predicted KL of "
+            "inputs). No plan rounds the key-value cache."
+        )
+    return f"It counts weights and the rounded inputs of {layers}; no plan rounds the key-value cache."
 
 
 def _with(job: int | None, act: Callable[[int], None]) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from workbench.gui import options, schemes
 from workbench.gui.command_group import CommandGroup, fields_of
-from workbench.numerics.formats import standard_schemes
+from workbench.numerics.formats import activation_schemes, standard_schemes
+from workbench.planning.sensitivity import ACTIVATION_METRICS
 from workbench.runtime import requests
 from workbench.runtime.timings import TimeKernels
 from workbench.runtime.train_job import TrainModel
@@ -35,12 +36,19 @@ class WorkCommands(CommandGroup):
         table = self._session.sensitivities.get(self.desk.workspace.state.metric)
         names = table.schemes if table is not None else tuple(scheme.name for scheme in standard_schemes())
         given = self._remembered(options.ScoreOptions(schemes=names))
-        every = sorted({*names, *(name for _, held in schemes.families() for name in held)}, key=schemes.reference_bits)
+        inputs = {scheme.name for scheme in activation_schemes()}
+        every = sorted(
+            {*names, *inputs, *(name for _, held in schemes.families() for name in held)}, key=schemes.reference_bits
+        )
         form = await self._ask(given, "Sensitivity", options.SCORE_TEXT, "Compute", {"schemes": tuple(every)})
         if form is None:
             return
-        self.desk.workspace.show_metric(form.metric)
-        await self.desk.work(requests.Score(session=self._session, **fields_of(form)))
+        values = fields_of(form)
+        if form.metric in ACTIVATION_METRICS:
+            values["schemes"] = tuple(name for name in form.schemes if name in inputs)
+        else:
+            self.desk.workspace.show_metric(form.metric)
+        await self.desk.work(requests.Score(session=self._session, **values))
 
     def search(self) -> None:
         """Search a plan within the budget of the plan panel."""

@@ -19,7 +19,7 @@ from workbench.planning.candidates import Builder, Option, require_columns
 from workbench.planning.groups import Bond, sharing_groups
 from workbench.planning.plan import KEEP, Assignment, Plan, Rule, resolve
 from workbench.planning.sensitivity import Sensitivity
-from workbench.planning.totals import input_losses, layer_bits, untied_bits
+from workbench.planning.totals import layer_bits, quantized_inputs, untied_bits
 
 __all__ = ["Choices", "Constraints", "Group", "Legality", "choices", "sharing_groups"]
 
@@ -75,7 +75,7 @@ class Choices:
     ``all_bits`` and ``counted_bits`` are the bits of tensors that the search leaves alone, in the whole file and in
     what ``bits_per_weight`` counts; ``counted_weights`` the number of weights that it divides by; ``fixed_loss`` and
     ``fixed_microseconds`` belong to the layers that are fixed; ``fixed`` says why each of them is.
-    ``transforms`` are the plan's.
+    ``transforms`` are the plan's; ``unscored`` are the layers whose input ``base`` rounds at a cost that no table says.
     """
 
     summary: ModelSummary
@@ -88,6 +88,7 @@ class Choices:
     fixed_microseconds: float = 0.0
     fixed: dict[str, str] = field(default_factory=dict)
     transforms: tuple[str, ...] = ()
+    unscored: tuple[str, ...] = ()
 
     def nbytes(self, bits: int) -> int:
         """Return the bytes of the whole model when the groups take ``bits``, as ``totals`` counts them."""
@@ -143,13 +144,16 @@ def choices(
             continue
         fixed.take(members, scheme, assignments, counted, table, times)
         _check_fixed(members, assignments, rules, limit if scheme is not None else None)
-    chosen = () if rules.keep_inputs else {name for group in open_groups for name in group.layers}
-    fixed.losses += [loss for loss in input_losses(summary, assignments, inputs, chosen) if not math.isnan(loss)]
+    chosen = () if rules.keep_inputs or inputs is None else {name for group in open_groups for name in group.layers}
+    rounded = {name: scheme for name, scheme in quantized_inputs(summary, assignments).items() if name not in chosen}
+    costs = {name: math.nan if inputs is None else inputs.of(name, scheme) for name, scheme in rounded.items()}
+    fixed.losses += [loss for loss in costs.values() if not math.isnan(loss)]
     return Choices(
         summary=summary, base=assignments, groups=tuple(open_groups), transforms=base.transforms,
         all_bits=fixed.all_bits + untied_bits(summary, base.transforms),
         counted_bits=fixed.counted_bits, counted_weights=fixed.counted_weights, fixed_loss=math.fsum(fixed.losses),
         fixed_microseconds=math.fsum(fixed.times), fixed=fixed.why,
+        unscored=tuple(name for name, loss in costs.items() if math.isnan(loss)),
     )  # fmt: skip
 
 

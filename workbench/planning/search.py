@@ -152,6 +152,7 @@ def search(
         summary, table, base, locked, schemes, constraints=constraints, times=timed, algorithms=algorithms,
         inputs=inputs,
     )  # fmt: skip
+    _require_scored(space, wanted)
     limits = _limits(space, wanted)
     problem = _problem(space, minimise, limits)
     picks = solve(problem)
@@ -180,6 +181,19 @@ def assignments_of(space: Choices, picks: np.ndarray) -> dict[str, Assignment]:
         if facts.tied_to is not None and assignments[facts.tied_to].weights != KEEP:
             assignments[facts.name] = replace(assignments[facts.name], weights=assignments[facts.tied_to].weights)
     return assignments
+
+
+def _require_scored(space: Choices, budgets: Budgets) -> None:
+    """Refuse a budget of loss where part of the loss is not known."""
+    if budgets.loss is None or not space.unscored:
+        return
+    scheme = space.base[space.unscored[0]].inputs
+    more = f" and of {len(space.unscored) - 1} more layers" if len(space.unscored) > 1 else ""
+    raise MissingResultError(
+        f"a budget of loss counts what rounded inputs cost, and {scheme} at the input of {space.unscored[0]}{more} "
+        "was not scored; score it first (workbench sensitivity S.qwb --metric predicted_kl_inputs --schemes "
+        f"{scheme}), or search by bytes or bits per weight"
+    )
 
 
 def _budgets(nbytes: int | None, bits_per_weight: float | None, given: Budgets | None, minimise: str) -> Budgets:

@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.models.summary import ModelSummary
 from workbench.planning.budgets import Times
-from workbench.planning.constraints import Choices, choices
+from workbench.planning.constraints import Choices, Constraints, choices
 from workbench.planning.hull import Walk, padded, walk
 from workbench.planning.plan import Plan
 from workbench.planning.search import plan_of
@@ -54,14 +54,15 @@ class TimedFront:
 
 
 def timed_front(
-    summary: ModelSummary, table: Sensitivity, base: Plan, times: Times, locked: Collection[str] = frozenset()
-) -> TimedFront:
+    summary: ModelSummary, table: Sensitivity, base: Plan, times: Times, locked: Collection[str] = frozenset(), *,
+    constraints: Constraints | None = None, inputs: Sensitivity | None = None,
+) -> TimedFront:  # fmt: skip
     """Return the convex front of time against predicted loss.
 
     A scheme whose time at a layer's shape is not known is no candidate there; a layer of which no time is known (no
     matrix product) counts nothing, and takes the choice of least loss.  Raises what :func:`choices` raises.
     """
-    space = choices(summary, table, base, locked, times=times)
+    space = choices(summary, table, base, locked, times=times, constraints=constraints, inputs=inputs)
     spent = padded([group.microseconds for group in space.groups])
     loss = padded([group.loss for group in space.groups])
     bits = padded([group.bits for group in space.groups])

@@ -71,10 +71,16 @@ def input_losses(
     if inputs is None:
         return []
     return [
-        inputs.of(layer.name, scheme)
-        for layer in summary.layers if layer.kind is not LayerKind.EMBEDDING and layer.name not in but
-        if (scheme := assignments[layer.name].inputs) is not None
-    ]  # fmt: skip
+        inputs.of(name, scheme) for name, scheme in quantized_inputs(summary, assignments).items() if name not in but
+    ]
+
+
+def quantized_inputs(summary: ModelSummary, assignments: Mapping[str, Assignment]) -> dict[str, str]:
+    """Return the activation scheme of every layer whose input is rounded, in model order."""
+    return {
+        layer.name: scheme for layer in summary.layers
+        if layer.kind is not LayerKind.EMBEDDING and (scheme := assignments[layer.name].inputs) is not None
+    }  # fmt: skip
 
 
 def totals(
@@ -117,11 +123,13 @@ class Ledger:
     """The sums behind :class:`Totals`, exact, so that an edit adds and takes away what changed and nothing else.
 
     ``all_bits``, ``counted_bits`` and ``counted_weights`` as :func:`totals` counts them; ``score`` in units of
-    ``2 ** -SMALLEST`` over the finite cells, ``missing`` and ``infinite`` the number of other cells.
+    ``2 ** -SMALLEST`` over the finite cells, ``missing`` and ``infinite`` the number of other cells.  ``inputs`` is a
+    table of activation losses in the unit of ``table``.
     """
 
     summary: ModelSummary
     table: Sensitivity | None
+    inputs: Sensitivity | None
     counted: frozenset[str]
     kept_nbytes: int
     all_bits: int = 0
@@ -132,40 +140,53 @@ class Ledger:
     infinite: int = 0
 
     @staticmethod
-    def of(summary: ModelSummary, assignments: Mapping[str, Assignment], table: Sensitivity | None) -> Ledger:
+    def of(
+        summary: ModelSummary, assignments: Mapping[str, Assignment], table: Sensitivity | None,
+        inputs: Sensitivity | None = None,
+    ) -> Ledger:  # fmt: skip
         """Add up everything once."""
         empty = Ledger(
-            summary=summary, table=table, kept_nbytes=summary.kept_nbytes,
+            summary=summary, table=table, inputs=inputs, kept_nbytes=summary.kept_nbytes,
             counted=frozenset(layer.name for layer in quantizable(summary.layers)),
         )  # fmt: skip
-        return empty._plus((layer, assignments[layer.name].weights, 1) for layer in summary.layers)
+        return empty._plus((layer, assignments[layer.name], 1) for layer in summary.layers)
 
     def moved(self, old: Mapping[str, Assignment], new: Mapping[str, Assignment]) -> Ledger:
         """Return the ledger after the layers of ``new`` went from what ``old`` gives them to what ``new`` does."""
         steps = []
         for name, given in new.items():
-            if old[name].weights != given.weights:
+            if (old[name].weights, old[name].inputs) != (given.weights, given.inputs):
                 layer = self.summary.by_name[name]
-                steps += [(layer, old[name].weights, -1), (layer, given.weights, 1)]
+                steps += [(layer, old[name], -1), (layer, given, 1)]
         return self._plus(steps) if steps else self
 
-    def _plus(self, steps: Iterable[tuple[Layer, str, int]]) -> Ledger:
-        """Return the ledger with layers under a scheme added (1) or taken away (-1)."""
+    def _cells(self, layer: Layer, given: Assignment) -> list[float]:
+        """Return what the layer's weight and its input add to the loss."""
+        if self.table is None:
+            return []
+        cells = []
+        if given.weights != KEEP and layer.tied_to is None:
+            cells.append(self.table.of(layer.name, given.weights))
+        if given.inputs is not None and self.inputs is not None and layer.kind is not LayerKind.EMBEDDING:
+            cells.append(self.inputs.of(layer.name, given.inputs))
+        return cells
+
+    def _plus(self, steps: Iterable[tuple[Layer, Assignment, int]]) -> Ledger:
+        """Return the ledger with layers under their assignments added (1) or taken away (-1)."""
         all_bits, counted_bits, weights = self.all_bits, self.counted_bits, self.counted_weights
         score, missing, infinite = self.score, self.missing, self.infinite
-        for layer, scheme, sign in steps:
-            if layer.tied_to is not None:
-                continue
-            bits = layer_bits(layer, scheme) * sign
-            all_bits += bits
-            if layer.name in self.counted or scheme != KEEP:
-                counted_bits += bits
-                weights += layer.parameters * sign
-            if scheme != KEEP and self.table is not None:
-                cell = self.table.of(layer.name, scheme)
+        for layer, given, sign in steps:
+            for cell in self._cells(layer, given):
                 missing += sign * math.isnan(cell)
                 infinite += sign * math.isinf(cell)
                 score += sign * _units(cell) if math.isfinite(cell) else 0
+            if layer.tied_to is not None:
+                continue
+            bits = layer_bits(layer, given.weights) * sign
+            all_bits += bits
+            if layer.name in self.counted or given.weights != KEEP:
+                counted_bits += bits
+                weights += layer.parameters * sign
         return replace(
             self, all_bits=all_bits, counted_bits=counted_bits, counted_weights=weights, score=score, missing=missing,
             infinite=infinite,

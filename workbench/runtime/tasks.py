@@ -6,7 +6,7 @@ raises CancelledError ends a step without a trace.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,10 +81,9 @@ def calibrate(
     """Observe the model on ``data`` and return ``session`` (or a new one) with statistics, ranges and curvature.
 
     ``data`` is a text file, a folder of images, an array file or ``demo:...``; a bundled model has its own by default,
-    any other needs it (MissingResultError).  ``samples`` limits how many are used.  A weights-only model gets the
-    statistics and ranges of its weights, or CannotRunError if ``data`` was given.  Results that belong to other data
-    (tables, evaluations) are kept; ranges set by hand stay in force.  Where weights with NaN or infinity spoil every
-    batch, the weights' part of the session is there and a note says so.
+    any other needs it (MissingResultError).  A weights-only model gets the statistics and ranges of its weights, or
+    CannotRunError if ``data`` was given.  Results of other data (tables, evaluations) and ranges set by hand are kept.
+    Where weights with NaN or infinity spoil every batch, the weights' part of the session is there and a note says so.
     """
     from workbench.models.calibrate import calibrate as observe
 
@@ -136,9 +135,8 @@ def sensitivity(
 
     The metrics are those of weights (METRICS) and of activations (ACTIVATION_METRICS; see ``activation_table``).
     ``schemes`` default to the standard ones.  An earlier table of the same metric, algorithm, seed and data is
-    extended, not computed again.  Metrics that run the model use the calibration's data, which must be unchanged
-    (DataError).  Raises MissingResultError naming the missing step, CannotRunError for what a weights-only model cannot
-    do.
+    extended.  Metrics that run the model use the calibration's data, which must be unchanged (DataError).  Raises
+    MissingResultError naming the missing step, CannotRunError for what a weights-only model cannot do.
     """
     from workbench.planning.score import score
 
@@ -175,19 +173,32 @@ def search(
     *,
     bits_per_weight: float | None = None,
     size: int | None = None,
+    microseconds: float | None = None,
+    loss: float | None = None,
+    minimise: str = "loss",
     metric: str | None = None,
     schemes: Sequence[str] | None = None,
+    inputs: str | Sequence[str] | None = None,
+    target: str | None = None,
+    lock: Sequence[str] = (),
+    allow: Mapping[str, Sequence[str]] | None = None,
+    strategy: str = "optimal",
+    batch: int = 1,
+    progress: Progress = silent,
 ) -> Plan:
-    """Return the plan of least predicted loss within ``bits_per_weight`` or ``size`` (bytes of the whole model).
+    """Return the plan that minimises ``minimise`` (``loss``, ``nbytes``, ``bits_per_weight``, ``microseconds``).
 
-    ``metric`` names the table (default: the best one there is); ``schemes`` limits the choice.  Locked layers keep what
-    the session's plan gives them.  Raises MissingResultError without a table, BudgetError where nothing fits.
+    Budgets, one at least: ``bits_per_weight``, ``size`` (bytes of the whole model), ``microseconds`` of all timed
+    layers at ``batch`` rows, ``loss`` in the table's unit.  ``metric`` names the table (default: the best there is).
+    The rest is as in :func:`workbench.runtime.planner.find_plan`.  Raises MissingResultError, BudgetError, PlanError.
     """
-    from workbench.planning.search import search as find
+    from workbench.planning.budgets import Budgets
+    from workbench.runtime.planner import find_plan
 
-    return find(
-        session.model, session.require_table(metric), nbytes=size, bits_per_weight=bits_per_weight, base=session.plan,
-        locked=session.locked, schemes=schemes,
+    budgets = Budgets(nbytes=size, bits_per_weight=bits_per_weight, microseconds=microseconds, loss=loss)
+    return find_plan(
+        session, budgets, minimise=minimise, strategy_name=strategy, metric=metric, schemes=schemes, target=target,
+        lock=(lock,) if isinstance(lock, str) else lock, allow=allow, inputs=inputs, batch=batch, progress=progress,
     )  # fmt: skip
 
 
@@ -369,9 +380,8 @@ def _require_runs(session: Session, metric: str) -> None:
 def _extends(earlier: Sensitivity, algorithm: str, seed: int, dataset: Dataset | None) -> bool:
     """Tell whether cells of the earlier table may stand beside new ones."""
     data_hash, samples = (dataset.record.content_hash, len(dataset)) if dataset is not None else ("", 0)
-    return (earlier.algorithm, earlier.seed, earlier.data_hash, earlier.samples) == (
-        algorithm, seed, data_hash, samples,
-    )  # fmt: skip
+    alike = (algorithm, seed, data_hash, samples)
+    return (earlier.algorithm, earlier.seed, earlier.data_hash, earlier.samples) == alike
 
 
 def _calibrated(session: Session, metric: str) -> DataRecord:

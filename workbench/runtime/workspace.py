@@ -184,11 +184,11 @@ def _resolved(old: State, new: State) -> State:
         assignments = resolve(new.session.plan, new.session.model.layers)
     except WorkbenchError as error:
         return replace(new, assignments={}, totals=None, ledger=None, plan_error=str(error))
-    table = new.session.sensitivities.get(new.metric)
+    table, inputs = new.session.sensitivities.get(new.metric), new.session.inputs_table(new.metric)
     if new.session.plan.transforms:
-        sums = plan_totals(new.session.model, new.session.plan, table)
+        sums = plan_totals(new.session.model, new.session.plan, table, inputs)
         return replace(new, assignments=assignments, totals=sums, ledger=None, plan_error="")
-    ledger = Ledger.of(new.session.model, assignments, table)
+    ledger = Ledger.of(new.session.model, assignments, table, inputs)
     return replace(new, assignments=assignments, totals=ledger.totals, ledger=ledger, plan_error="")
 
 

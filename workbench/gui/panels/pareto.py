@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from PySide6.QtCore import Qt, QTimer
@@ -18,11 +19,12 @@ from workbench.gui.theme import Colours
 from workbench.gui.why import why
 from workbench.models.summary import quantizable
 from workbench.planning.budgets import MeasuredTimes
+from workbench.planning.constraints import Constraints
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.search import Front, pareto
 from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.timed_front import TimedFront, timed_front
-from workbench.planning.totals import plan_totals
+from workbench.planning.totals import quantized_inputs, totals
 from workbench.runtime.candidate_timing import TimeCandidates
 from workbench.runtime.workspace import State
 from workbench.storage.session import Session
@@ -73,7 +75,7 @@ class ParetoPanel(Panel):
             return
         self._offer_axes(session)
         try:
-            self._compute(session, table)
+            self._compute(new, session, table)
         except WorkbenchError as error:
             self._show_none(str(error))
             return
@@ -202,10 +204,11 @@ class ParetoPanel(Panel):
 
     def _fresh(self, session: Session, table: Sensitivity) -> AnyFront:
         """Return the front of the session as it is now."""
+        inputs, rules = session.inputs_table(table.metric), Constraints(locked=session.locked, keep_inputs=True)
         if self.batch is None:
-            return pareto(session.model, table, session.plan, session.locked)
+            return pareto(session.model, table, session.plan, constraints=rules, inputs=inputs)
         times = MeasuredTimes.from_timings(session.timings, self.batch)
-        return timed_front(session.model, table, session.plan, times, session.locked)
+        return timed_front(session.model, table, session.plan, times, constraints=rules, inputs=inputs)
 
     def _index_of(self, front: AnyFront, state: State) -> int:
         """Return the plan of the front that takes no more than the present one."""
@@ -220,12 +223,15 @@ class ParetoPanel(Panel):
         found = plan_time(state.session.model, state.assignments, state.session.timings, self.batch)
         return None if found is None or found.missing else found.microseconds
 
-    def _compute(self, session: Session, table: Sensitivity) -> None:
+    def _compute(self, state: State, session: Session, table: Sensitivity) -> None:
         fixed = tuple((name, session.plan.of(name)) for name in sorted(session.locked))
-        of = (id(session.model), id(table), fixed, self.batch, id(session.timings) if self.batch else 0)
+        activations = session.inputs_table(table.metric)
+        rounded = tuple(quantized_inputs(session.model, state.assignments).items()) if state.assignments else ()
+        of = (id(session.model), id(table), fixed, self.batch, id(session.timings) if self.batch else 0,
+              id(activations), rounded)  # fmt: skip
         if of != self._of:
             self.front = self._fresh(session, table)
-            self._uniform = _uniform(session, table, self.batch)
+            self._uniform = _uniform(session, table, self.batch, dict(rounded))
             self._of = of
 
     def _show(self, state: State, session: Session, table: Sensitivity) -> None:
@@ -288,17 +294,23 @@ class ParetoPanel(Panel):
         self.desk.take_plan(f"Take the plan of {fresh.bits_per_weight[index]:.3f} bits per weight", fresh.plan(index))
 
 
-def _uniform(session: Session, table: Sensitivity, batch: int | None) -> tuple[tuple[str, float, float], ...]:
-    """Return name, cost (MB, or µs at ``batch``) and loss of one scheme for every layer that a search may touch."""
+def _uniform(
+    session: Session, table: Sensitivity, batch: int | None, rounded: Mapping[str, str]
+) -> tuple[tuple[str, float, float], ...]:
+    """Return name, cost (MB, or µs at ``batch``) and loss of one scheme for every layer that a search may touch.
+
+    Activations are as in the present plan: ``rounded`` says which layers' inputs have which scheme.
+    """
     layers = [layer for layer in quantizable(session.model.layers) if layer.name in table.row]
     found = []
     for scheme in table.schemes:
-        plan = Plan.uniform(layers, scheme)
-        totals = plan_totals(session.model, plan, table)
-        cost: float | None = totals.nbytes / 1e6
+        given = resolve(Plan.uniform(layers, scheme), session.model.layers)
+        given = {name: replace(one, inputs=rounded.get(name)) for name, one in given.items()}
+        sums = totals(session.model, given, table, session.inputs_table(table.metric))
+        cost: float | None = sums.nbytes / 1e6
         if batch is not None:
-            spent = plan_time(session.model, resolve(plan, session.model.layers), session.timings, batch)
+            spent = plan_time(session.model, given, session.timings, batch)
             cost = None if spent is None or spent.missing else spent.microseconds
-        if totals.predicted is not None and cost is not None:
-            found.append((scheme, cost, totals.predicted))
+        if sums.predicted is not None and cost is not None:
+            found.append((scheme, cost, sums.predicted))
     return tuple(found)

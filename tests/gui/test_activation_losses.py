@@ -1,0 +1,61 @@
+"""What rounded inputs cost: scored from the dialog, counted in the totals, the front and the named plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox
+
+from tests.gui.conftest import Person
+from workbench.models.summary import quantizable
+from workbench.planning.totals import input_losses
+from workbench.runtime.requests import Calibrate, Score
+
+DATA = "demo:digits-classifier"
+
+
+async def _scored(person: Person) -> None:
+    await person.act(lambda: person.window.commands.open_path(DATA))
+    await person.until(lambda: person.state.session is not None and person.state.session.model.cannot_run is None)
+    await person.act(
+        lambda: person.desk.submit(Calibrate(session=person.state.session, data=DATA, samples=32, batch_size=16))
+    )
+    await person.until(lambda: person.state.session.calibration is not None)
+    schemes = ("int4-channel", "int8-channel")
+    await person.act(lambda: person.desk.submit(Score(session=person.state.session, schemes=schemes)))
+    await person.until(lambda: "predicted_kl" in person.state.session.sensitivities)
+
+
+def test_losses_of_inputs_are_scored_and_counted_everywhere(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await _scored(person)
+        names = [layer.name for layer in quantizable(person.state.session.model.layers)]
+        bar = person.window.statusBar()
+        await person.act(lambda: person.desk.assign(names, weights="int8-channel"))
+        assert "weights only" in bar.loss_label.toolTip()
+        await person.act(lambda: person.desk.assign(names, inputs="int8-token"))
+        assert "were not scored" in bar.loss_label.toolTip()
+        weights = person.state.totals.predicted
+        await person.press(Qt.Key.Key_F6)
+        await person.until(lambda: person.dialog("form"), 10)
+        dialog = person.dialog("form")
+        box = dialog.findChild(QComboBox, "metric")
+        box.setCurrentIndex(box.findData("predicted_kl_inputs"))
+        await person.click(dialog.start_button)
+        await person.until(lambda: "predicted_kl_inputs" in person.state.session.sensitivities)
+        session, state = person.state.session, person.state
+        assert state.metric == "predicted_kl", "the table that is shown is that of the weights"
+        cost = sum(input_losses(session.model, state.assignments, session.sensitivities["predicted_kl_inputs"]))
+        assert cost > 0 and state.totals.predicted == pytest.approx(weights + cost, rel=1e-12)
+        assert "weights and the rounded inputs" in bar.loss_label.toolTip()
+        await person.act(lambda: person.window.show_panel("pareto"))
+        front = person.window.panels["pareto"].front
+        assert front.loss[-1] == pytest.approx(cost, rel=1e-9), "floating-point weights leave what the inputs cost"
+        assert dict((name, loss) for name, _, loss in person.window.panels["pareto"]._uniform)[
+            "int8-channel"
+        ] == pytest.approx(state.totals.predicted, rel=1e-12)
+        person.picture("counted")
+
+    live(story)
