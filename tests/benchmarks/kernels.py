@@ -105,6 +105,11 @@ def best_seconds(call: Callable[[], object], repeats: int) -> float:
 def format_table(rows: int, columns: int, repeats: int) -> list[Row]:
     """Time number formats on one thread, beside the gguf package where there is one: GB/s of float32 values."""
     try:
+        from workbench.numerics.formats import parse_scheme
+    except ImportError as error:
+        print(f"\nno figures of number formats: {error}")
+        return []
+    try:
         import gguf
     except ImportError as error:
         print(f"\nno figures of the gguf package: {error} (pip install gguf)")
@@ -112,7 +117,7 @@ def format_table(rows: int, columns: int, repeats: int) -> list[Row]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     x = torch.randn(rows, columns, generator=torch.Generator().manual_seed(0))
-    table = [row for name in ("q4_0", "q4_k") for row in _format_rows(x, name, gguf, repeats)]
+    table = [row for name in ("q4_0", "q4_k") for row in _format_rows(x, parse_scheme(name), gguf, repeats)]
     torch.set_num_threads(threads)
     print(f"\n{'format, one thread':<20} {'GB/s':>7} {'gguf':>7} {'limit':>14}")
     for row in table:
@@ -121,14 +126,13 @@ def format_table(rows: int, columns: int, repeats: int) -> list[Row]:
     return table
 
 
-def _format_rows(x: torch.Tensor, name: str, gguf: Any, repeats: int) -> tuple[Row, Row]:
+def _format_rows(x: torch.Tensor, scheme: Any, gguf: Any, repeats: int) -> tuple[Row, Row]:
     """Return the rows of decoding and of encoding; limits that are multiples of gguf's figures are None without it."""
-    from workbench.numerics.formats import parse_scheme
+    name = scheme.name
 
     def rate(call: Callable[[], object]) -> float:
         return 4 * x.numel() / best_seconds(call, repeats) / 1e9
 
-    scheme = parse_scheme(name)
     stored = scheme.encode(x, scheme.fit(x))
     octets = next(iter(stored.arrays.values()))
     decode: Row = {"format": f"{name} decode", "GB/s": rate(lambda: scheme.decode(stored)), "limit": 5.0}
