@@ -106,6 +106,8 @@ def format_table(rows: int, columns: int, repeats: int) -> list[Row]:
     """Time number formats on one thread, beside the gguf package where there is one: GB/s of float32 values."""
     try:
         from workbench.numerics.formats import parse_scheme
+
+        schemes = [parse_scheme(name) for name in ("q4_0", "q4_k")]
     except ImportError as error:
         print(f"\nno figures of number formats: {error}")
         return []
@@ -117,7 +119,7 @@ def format_table(rows: int, columns: int, repeats: int) -> list[Row]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     x = torch.randn(rows, columns, generator=torch.Generator().manual_seed(0))
-    table = [row for name in ("q4_0", "q4_k") for row in _format_rows(x, parse_scheme(name), gguf, repeats)]
+    table = [row for scheme in schemes for row in _format_rows(x, scheme, gguf, repeats)]
     torch.set_num_threads(threads)
     print(f"\n{'format, one thread':<20} {'GB/s':>7} {'gguf':>7} {'limit':>14}")
     for row in table:
