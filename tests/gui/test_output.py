@@ -22,6 +22,26 @@ from workbench.gui.pictures import save_picture
 from workbench.gui.report_page import Section, Table, page
 
 
+def marks_in_their_clips(drawing: ElementTree.Element) -> list[tuple[float, float]]:
+    """Return the centres of all marks (paths drawn around their own zero, in pixels) that their clip does not hide."""
+    svg, clips = "{http://www.w3.org/2000/svg}", {}
+    for clip in drawing.iter(f"{svg}clipPath"):
+        numbers = [float(one) for one in re.findall(r"-?[\d.]+", clip.find(f"{svg}path").get("d", ""))]
+        across, down = numbers[::2], numbers[1::2]
+        clips[f"url(#{clip.get('id')})"] = min(across), max(across), min(down), max(down)
+    seen = []
+    for outer in drawing.iter(f"{svg}g"):
+        for inner in outer.findall(f"{svg}g"):
+            matrix = [float(one) for one in re.findall(r"-?[\d.]+", inner.get("transform", ""))]
+            if inner.find(f"{svg}path") is None or len(matrix) != 6 or matrix[0] != matrix[3] or not 5 < matrix[0] < 30:
+                continue
+            x, y = matrix[4:]
+            left, right, top, bottom = clips[outer.get("clip-path", "")]
+            if left <= x <= right and top <= y <= bottom:
+                seen.append((x, y))
+    return seen
+
+
 async def _save_as(person: Person, path: Path) -> None:
     await person.until(lambda: person.dialog("path"), 10)
     name = person.dialog("path").findChild(QLineEdit, "fileNameEdit")
@@ -45,6 +65,7 @@ def test_a_plot_is_saved_as_picture_and_drawing(live: Callable[..., None], tmp_p
         text = "".join("".join(element.itertext()) for element in drawing.iter("{http://www.w3.org/2000/svg}text"))
         assert "MB" in text and "present plan" in text.replace("\n", " ")
         assert QSvgRenderer(str(tmp_path / "front.svg")).isValid()
+        assert len(marks_in_their_clips(drawing)) == 4, "the legend's marks are seen"
         with pytest.raises(ExportError, match="ends in .png or .svg"):
             save_picture(plot, tmp_path / "front.gif")
         with pytest.raises(ExportError, match="could not be written"):

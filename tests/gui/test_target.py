@@ -118,3 +118,27 @@ def test_inputs_are_edited_in_the_tree_with_what_the_target_allows(live: Callabl
             assert getattr(person.state.assignments[UP], field) == wanted
 
     live(story)
+
+
+def test_rows_are_marked_where_the_target_cannot_run_them(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(_state("").session)
+        model = person.window.panels["layers"].model
+
+        def cells() -> dict[str, str]:
+            return {name: model.data(model.index_of(name, SCHEME)) for name in (Q, UP)}
+
+        plain = cells()
+        assert plain == {Q: "nf4-b64", UP: "int3-g32-asym"}
+        await person.act(lambda: person.desk.workspace.show_target("vllm"))
+        assert cells() == {name: f"⚠ {scheme}" for name, scheme in plain.items()}
+        tip = model.data(model.index_of(UP), Qt.ItemDataRole.ToolTipRole)
+        assert f"{target('vllm').title} cannot run it so: " in tip
+        colour = model.data(model.index_of(UP, SCHEME), Qt.ItemDataRole.ForegroundRole)
+        assert colour.name() == person.window.colours.error
+        assert model.data(model.index_of(UP, SCHEME), Qt.ItemDataRole.EditRole) == "int3-g32-asym"
+        person.picture("marked")
+        await person.act(lambda: person.window.trigger("repair"))
+        assert not [text for text in cells().values() if "⚠" in text]
+
+    live(story)

@@ -49,6 +49,26 @@ def violations(state: State) -> tuple[Violation, ...]:
     return tuple(found)
 
 
+class Judge:
+    """Says of single layers why the target cannot run them; looked up once for each plan and target."""
+
+    def __init__(self) -> None:
+        self._of = State()
+        self._reasons: dict[str, str] = {}
+
+    def reason(self, state: State, layer: str) -> str:
+        """Return the target and what is wrong with the layer, as a sentence; empty where nothing is."""
+        if not state.target:
+            return ""
+        if state.target != self._of.target or state.assignments is not self._of.assignments:
+            self._of, self._reasons = state, {}
+            for one in violations(state):
+                for name in one.layers:
+                    text = f"{target(state.target).title} cannot run it so: {one.reason}"
+                    self._reasons[name] = f"{self._reasons[name]}; {one.reason}" if name in self._reasons else text
+        return self._reasons.get(layer, "")
+
+
 def repairs(state: State) -> dict[str, Pair]:
     """Return the schemes that the violating layers need: the nearest ones in bits that the target runs.
 

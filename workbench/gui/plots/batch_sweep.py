@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyqtgraph as pg
 
-from workbench.gui.plots.plot import Plot, faded, log_ticks, pen
+from workbench.gui.plots.plot import LegendMark, Plot, faded, log_ticks, pen
 from workbench.gui.theme import Colours
 
 
@@ -31,7 +31,7 @@ class BatchSweep(Plot):
         self._lines: Sequence[Line] = ()
         self.item.getAxis("left").setWidth(52)
         self.item.showGrid(x=True, y=True, alpha=0.12)
-        self.item.addLegend(offset=(8, 6), labelTextSize="8pt")
+        self.item.addLegend(offset=(8, 6), labelTextSize="8pt", sampleType=LegendMark)
 
     def show_lines(self, lines: Sequence[Line]) -> None:
         """Show other times."""

@@ -13,7 +13,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 
 from workbench.gui import quantities
-from workbench.gui.plots.plot import Plot, faded, pen
+from workbench.gui.plots.plot import LegendMark, Plot, faded, pen
 from workbench.gui.theme import Colours
 
 DECADES = 9
@@ -76,7 +76,7 @@ class FrontPlot(Plot):
         self.item.getAxis("left").setLogMode(False, True)
         self.item.getAxis("left").setWidth(58)
         self.item.showGrid(x=True, y=True, alpha=0.12)
-        self.item.addLegend(offset=(-8, 8), labelTextSize="8pt")
+        self.item.addLegend(offset=(-8, 8), labelTextSize="8pt", sampleType=LegendMark)
 
     def show_picture(self, picture: Picture | None) -> None:
         """Show a front; None clears the plot."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QFont, QPen
+from PySide6.QtGui import QColor, QFont, QPainter, QPen
 from PySide6.QtWidgets import QApplication
 
 from workbench.gui.theme import Colours
@@ -39,6 +39,15 @@ def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
     found = [(decade + math.log10(step), step * 10.0**decade) for decade in decades for step in steps]
     return [(at, f"{value:,.12g}" if 1e-3 <= value < 1e6 else f"{value:.0e}") for at, value in found
             if low - 1e-9 <= at <= high + 1e-9]  # fmt: skip
+
+
+class LegendMark(pg.graphicsItems.LegendItem.ItemSample):  # type: ignore[misc]
+    """A mark of the legend that says where it may be drawn: in an SVG the text before it would cut it off else."""
+
+    def paint(self, painter: QPainter, *args: Any) -> None:
+        """Draw the mark within its own place."""
+        painter.setClipRect(self.boundingRect())
+        super().paint(painter, *args)
 
 
 class Plot(pg.PlotWidget):  # type: ignore[misc]

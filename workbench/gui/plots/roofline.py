@@ -10,7 +10,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt
 
 from workbench.gui import quantities
-from workbench.gui.plots.plot import Plot, faded, log_ticks, pen
+from workbench.gui.plots.plot import LegendMark, Plot, faded, log_ticks, pen
 from workbench.gui.roofline import Point
 from workbench.gui.theme import Colours
 from workbench.runtime.rooflines import Ceilings
@@ -25,7 +25,7 @@ class RooflinePlot(Plot):
         self._ceilings: Ceilings | None = None
         self.item.getAxis("left").setWidth(52)
         self.item.showGrid(x=True, y=True, alpha=0.12)
-        self.item.addLegend(offset=(-8, -8), labelTextSize="8pt")
+        self.item.addLegend(offset=(-8, -8), labelTextSize="8pt", sampleType=LegendMark)
 
     def show_points(self, points: Sequence[Point], ceilings: Ceilings | None) -> None:
         """Show other kernels, or another roof."""

@@ -6,7 +6,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
 
-from workbench.gui.plots.plot import Plot, faded, pen
+from workbench.gui.plots.plot import LegendMark, Plot, faded, pen
 from workbench.gui.theme import Colours
 from workbench.models.data_quality import SETTLED, Saturation
 
@@ -24,7 +24,7 @@ class SaturationPlot(Plot):
         )
         self._saturation: Saturation | None = None
         self.item.getAxis("left").setWidth(46)
-        self.item.addLegend(offset=(-6, 4), labelTextSize="8pt")
+        self.item.addLegend(offset=(-6, 4), labelTextSize="8pt", sampleType=LegendMark)
 
     def show_saturation(self, saturation: Saturation | None) -> None:
         """Show another answer; None clears the plot."""

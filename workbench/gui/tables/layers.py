@@ -11,6 +11,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 from PySide6.QtGui import QColor, QFont
 
 from workbench.gui import quantities
+from workbench.gui.legality import Judge
 from workbench.gui.tables.layer_filter import Filter, FilterError, parse
 from workbench.gui.tables.layer_rows import KEPT_TITLE, ROOT, Row, Rows, flat, tree
 from workbench.gui.theme import Colours
@@ -70,6 +71,7 @@ class LayersModel(QAbstractItemModel):
         self._state = State()
         self._rows = Rows()
         self._filter = Filter()
+        self._judge = Judge()
         self._order: tuple[int, Qt.SortOrder] | None = None
         self._timed: tuple[Timing, ...] = ()
         self._times: dict[tuple[tuple[int, int], str], float] = {}
@@ -121,7 +123,7 @@ class LayersModel(QAbstractItemModel):
 
     def recolour(self, colours: Colours) -> None:
         """Take other colours."""
-        self._muted, self._accent = QColor(colours.muted), QColor(colours.accent)
+        self._muted, self._accent, self._error = map(QColor, (colours.muted, colours.accent, colours.error))
 
     def _made(self) -> Rows:
         session = self._state.session
@@ -182,7 +184,8 @@ class LayersModel(QAbstractItemModel):
         if column == NAME:
             return self._label(row)
         if row.layer is not None:
-            return self._layer_text(row.layer, column)
+            text = self._layer_text(row.layer, column)
+            return f"⚠ {text}" if column == SCHEME and self._judge.reason(self._state, row.layer.name) else text
         if row.kept is not None:
             return self._kept_text(row, column)
         if column == WEIGHTS:
@@ -248,11 +251,15 @@ class LayersModel(QAbstractItemModel):
         layer = row.layer
         if layer is None:
             return row.label
-        lines = [layer.name, f"{layer.dtype}, {quantities.shape(layer.shape)}, as stored {_stored(layer)}"]
+        stored = quantities.data_size(layer.nbytes)
+        lines = [layer.name, f"{layer.dtype}, {quantities.shape(layer.shape)}, as stored {stored}"]
         if layer.tied_to:
             lines.append(f"tied to {layer.tied_to}: one tensor, stored once")
         if layer.shares_with:
             lines.append(f"must share its scheme with {', '.join(layer.shares_with)}")
+        wrong = self._judge.reason(self._state, layer.name)
+        if wrong:
+            lines.append(wrong)
         if self._state.session and layer.name in self._state.session.model.non_finite:
             lines.append("holds NaN or infinite values")
         return "\n".join(lines)
@@ -366,7 +373,8 @@ class LayersModel(QAbstractItemModel):
         if row.layer is None:
             return self._muted if row.kept is not None else None
         if column == SCHEME:
-            return self._muted if self._scheme(row.layer) == KEEP else self._accent
+            usual = self._muted if self._scheme(row.layer) == KEEP else self._accent
+            return self._error if self._judge.reason(self._state, row.layer.name) else usual
         return self._muted if column in (SHAPE, WEIGHTS, KIND, INPUTS, ALGORITHM) else None
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
@@ -388,7 +396,3 @@ class LayersModel(QAbstractItemModel):
                 texts = (layer.name if column == NAME else self._layer_text(layer, column) for column in chosen)
                 lines.append("\t".join(texts))
         return "\n".join(lines)
-
-
-def _stored(layer: Layer) -> str:
-    return quantities.data_size(layer.nbytes)
