@@ -13,13 +13,14 @@ Launch = Callable[[], object]
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 
-def _drawn(device: torch.device, seed: int, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+def drawn(device: torch.device, seed: int, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Return normal random numbers, drawn on the device."""
     generator = torch.Generator(device).manual_seed(seed)
     return torch.randn(*shape, generator=generator, device=device).to(dtype)
 
 
 def _linear(device: torch.device, m: int, n: int, k: int, dtype: torch.dtype, seed: int) -> Launch:
-    x, weight = _drawn(device, seed, m, k, dtype=dtype), _drawn(device, seed + 1, n, k, dtype=dtype)
+    x, weight = drawn(device, seed, m, k, dtype=dtype), drawn(device, seed + 1, n, k, dtype=dtype)
     return functools.partial(torch.nn.functional.linear, x, weight)
 
 
@@ -35,12 +36,12 @@ def linear(device: torch.device, *, m: int, n: int, k: int) -> tuple[Baseline, .
 
 
 def _int_mm(device: torch.device, m: int, n: int, k: int, seed: int) -> Launch:
-    a, b = (_drawn(device, seed + i, r, k).mul_(40).clamp_(-127, 127).to(torch.int8) for i, r in enumerate((m, n)))
+    a, b = (drawn(device, seed + i, r, k).mul_(40).clamp_(-127, 127).to(torch.int8) for i, r in enumerate((m, n)))
     return functools.partial(torch._int_mm, a, b.T)
 
 
 def _scaled_mm(device: torch.device, m: int, n: int, k: int, seed: int) -> Launch:
-    a, b = (_drawn(device, seed + i, r, k).to(torch.float8_e4m3fn) for i, r in enumerate((m, n)))
+    a, b = (drawn(device, seed + i, r, k).to(torch.float8_e4m3fn) for i, r in enumerate((m, n)))
     left, right = torch.ones(m, 1, device=device), torch.ones(1, n, device=device)
     return lambda: torch._scaled_mm(a, b.T, scale_a=left, scale_b=right, out_dtype=torch.bfloat16)
 
@@ -55,15 +56,11 @@ def eight_bit(device: torch.device, *, m: int, n: int, k: int, dtype: torch.dtyp
 
 
 def compiled(
-    function: Callable[[torch.Tensor], object], device: torch.device, *, rows: int, columns: int, dtype: torch.dtype
+    function: Callable[..., object], draw: Callable[[int], tuple[object, ...]], read: int
 ) -> tuple[Baseline, ...]:
-    """Return ``torch.compile`` of ``function`` on a matrix."""
+    """Return ``torch.compile`` of ``function``, whose arguments ``draw(seed)`` makes; ``read`` is their bytes."""
     fast = torch.compile(function)
-
-    def make(seed: int) -> Launch:
-        return functools.partial(fast, _drawn(device, seed, rows, columns, dtype=dtype))
-
-    return (Baseline(name="torch.compile", make=make, read=rows * columns * dtype.itemsize),)
+    return (Baseline(name="torch.compile", make=lambda seed: functools.partial(fast, *draw(seed)), read=read),)
 
 
 def block(
@@ -77,12 +74,12 @@ def block(
 
     def make(seed: int) -> Launch:
         w = {
-            name: _drawn(device, seed + i, rows[name], columns[name], dtype=torch.bfloat16) / columns[name] ** 0.5
+            name: drawn(device, seed + i, rows[name], columns[name], dtype=torch.bfloat16) / columns[name] ** 0.5
             for i, name in enumerate(rows)
         }  # fmt: skip
-        keys, values = (_drawn(device, seed + i, 1, groups, tokens, size, dtype=torch.bfloat16) for i in (5, 6))
+        keys, values = (drawn(device, seed + i, 1, groups, tokens, size, dtype=torch.bfloat16) for i in (5, 6))
         norm = torch.ones(hidden, dtype=torch.bfloat16, device=device)
-        x = _drawn(device, seed + 7, 1, hidden, dtype=torch.bfloat16)
+        x = drawn(device, seed + 7, 1, hidden, dtype=torch.bfloat16)
         turn = torch.ones(1, size // 2, dtype=torch.bfloat16, device=device)
         return lambda: _block_step(x, w, norm, keys, values, turn, heads)
 

@@ -250,25 +250,40 @@ def _variants(code: str) -> tuple[dict[str, Any], ...]:
     return tuple({**shape, "code": code} for shape in ODD)
 
 
-def _quantized_by_torch(x: torch.Tensor, code: str, group: int) -> object:
-    return reference_quantize(x, code, group).tensors()
+Baselines = Callable[..., tuple[Baseline, ...]]
 
 
-def _faked_by_torch(x: torch.Tensor, code: str, group: int) -> object:
-    return reference_dequantize(reference_quantize(x, code, group), x.dtype)
-
-
-def _baselines(function: Callable[[torch.Tensor, str, int], object]) -> Callable[..., tuple[Baseline, ...]]:
+def _of_a_matrix(function: Callable[[torch.Tensor, str, int], object]) -> Baselines:
     """Return what times ``torch.compile`` of a function of the matrix, the code and the group."""
 
     def made(
         device: torch.device, *, rows: int, columns: int, group: int, code: str, dtype: torch.dtype, **_: object
     ) -> tuple[Baseline, ...]:
-        return baselines.compiled(
-            lambda x: function(x, code, group), device, rows=rows, columns=columns, dtype=dtype
-        )
+        def draw(seed: int) -> tuple[torch.Tensor]:
+            return (baselines.drawn(device, seed, rows, columns, dtype=dtype),)
+
+        return baselines.compiled(lambda x: function(x, code, group), draw, rows * columns * dtype.itemsize)
 
     return made
+
+
+def _dequantize_baselines(
+    device: torch.device, *, rows: int, columns: int, group: int, code: str, dtype: torch.dtype, **_: object
+) -> tuple[Baseline, ...]:
+    """Return ``torch.compile`` of the reference, on the tensors that the kernel reads."""
+
+    def draw(seed: int) -> tuple[torch.Tensor | None, ...]:
+        q = reference_quantize(baselines.drawn(device, seed, rows, columns), code, group)
+        return q.codes, q.scales, q.zeros
+
+    def values(codes: torch.Tensor, scales: torch.Tensor, zeros: torch.Tensor | None) -> torch.Tensor:
+        return reference_dequantize(Quantized(codes=codes, scales=scales, zeros=zeros, code=code, group=group), dtype)
+
+    return baselines.compiled(values, draw, rows * columns // CODES[code].per_byte + 4 * rows * columns // group)
+
+
+_QUANTIZED = _of_a_matrix(lambda x, code, group: reference_quantize(x, code, group).tensors())
+_FAKED = _of_a_matrix(lambda x, code, group: reference_dequantize(reference_quantize(x, code, group), x.dtype))
 
 
 def _ops(code: str) -> tuple[CudaOp, ...]:
@@ -280,11 +295,11 @@ def _ops(code: str) -> tuple[CudaOp, ...]:
     note = f"{code} in groups of columns, {'with a zero point' if kind.asymmetric else 'symmetric'}"
     return (
         CudaOp(name=f"quantize {code}", note=note, source=source, tolerance=0, prepare=prepare_quantize,
-               variants=_variants(code) + static, sizes=real, baselines=_baselines(_quantized_by_torch)),
+               variants=_variants(code) + static, sizes=real, baselines=_QUANTIZED),
         CudaOp(name=f"dequantize {code}", note=note, source=source, tolerance=0, prepare=prepare_dequantize,
-               variants=_variants(code), sizes=real),
+               variants=_variants(code), sizes=real, baselines=_dequantize_baselines),
         CudaOp(name=f"fake-quantize {code}", note=note, source=source, tolerance=0, prepare=prepare_fake,
-               variants=_variants(code), sizes=real, baselines=_baselines(_faked_by_torch)),
+               variants=_variants(code), sizes=real, baselines=_FAKED),
     )  # fmt: skip
 
 

@@ -11,6 +11,8 @@ from .cuda_bench import CudaSamples
 
 BEGIN, END = "<!-- measured on CUDA devices -->", "<!-- end -->"
 HEAD = "| op | shape | median us | least | GB/s | of copy | Tops | occupancy | beside | to reach |"
+PEAK = 1979
+"""1e12 dense 8-bit operations a second of an H200 by its data sheet (and of an H100 SXM)."""
 Shape = dict[str, Any]
 
 
@@ -73,6 +75,11 @@ def microseconds(row: Row, samples: CudaSamples, ceilings: Ceilings) -> float | 
     return samples.median()
 
 
+def operations(row: Row, samples: CudaSamples, ceilings: Ceilings) -> float | None:
+    """Return 1e12 operations a second."""
+    return samples.teraoperations_per_second()
+
+
 def _at(**wanted: object) -> Callable[[Shape], bool]:
     return lambda shape: all(shape.get(name) == value for name, value in wanted.items())
 
@@ -81,10 +88,11 @@ def _bits(shape: Shape) -> int:
     return 8 * int(shape["dtype"].itemsize) if "dtype" in shape else 32
 
 
+_CODES = ("int8", "int8_asym", "int4", "int4_asym", "e4m3", "e5m2")
 _QUANTIZE = tuple(
     Target(op=f"{action} {code}", what="of copy", wanted=0.88, rate=of_copy)
     for action in ("quantize", "dequantize")
-    for code in ("int8", "int8_asym", "int4", "int4_asym", "e4m3", "e5m2")
+    for code in _CODES
 )
 _DEQUANTIZE = tuple(
     Target(op=f"dequantize {name}", what="of copy", wanted=wanted, rate=of_copy)
@@ -97,8 +105,8 @@ TARGETS = (
     Target(op="statistics", what="of read", wanted=0.45, rate=of_read,
            fits=lambda s: bool(s.get("histogram")) and _bits(s) == 16),
     *_QUANTIZE,
-    *(Target(op=f"quantize {code}", what="torch.compile x", wanted=1.0, rate=over("torch.compile"))
-      for code in ("int8", "int8_asym", "int4", "int4_asym", "e4m3", "e5m2")),
+    *(Target(op=f"{action} {code}", what="torch.compile x", wanted=1.0, rate=over("torch.compile"))
+      for action in ("quantize", "dequantize") for code in _CODES),
     *_DEQUANTIZE,
     *(Target(op=f"quantize {name}", what="GB/s of input", wanted=100, rate=input_rate) for name in ("q4_k", "q3_k")),
     Target(op="w4a16 linear", what="us at most", wanted=12, rate=microseconds, fits=_at(m=1, rows=8192, columns=8192),
@@ -106,9 +114,9 @@ TARGETS = (
     *(Target(op="w4a16 linear", what="FP16 x", wanted=wanted, rate=over("torch fp16"), fits=_at(m=m))
       for m, wanted in ((1, 2.5), (16, 1.8), (128, 1.1))),
     Target(op="w8a8 int8 gemm", what="BF16 x", wanted=1.2, rate=over("torch bf16"), fits=_at(m=8192)),
-    Target(op="w8a8 int8 gemm wgmma", what="of _int_mm", wanted=1.0, rate=over("torch._int_mm"), fits=_at(m=8192)),
-    *(Target(op=op, what="_scaled_mm x", wanted=0.7, rate=over("torch._scaled_mm"), fits=_at(m=8192))
-      for op in ("fp8 gemm", "fp8 gemm wgmma")),
+    Target(op="w8a8 int8 gemm wgmma", what="Tops", wanted=round(0.6 * PEAK), rate=operations, fits=_at(m=8192)),
+    *(Target(op=op, what="_scaled_mm x", wanted=wanted, rate=over("torch._scaled_mm"), fits=_at(m=8192))
+      for op, wanted in (("fp8 gemm", 0.7), ("fp8 gemm wgmma", 0.95))),
     Target(op="transformer block", what="BF16 block x", wanted=2.5, rate=over("torch bf16 block"),
            fits=_at(plan="w4a16")),
 )  # fmt: skip

@@ -104,13 +104,8 @@ def best_seconds(call: Callable[[], object], repeats: int) -> float:
 
 def format_table(rows: int, columns: int, repeats: int) -> list[Row]:
     """Time number formats on one thread, beside the gguf package where there is one: GB/s of float32 values."""
-    try:
-        from workbench.numerics.formats import parse_scheme
+    from workbench.numerics.formats import parse_scheme
 
-        schemes = [parse_scheme(name) for name in ("q4_0", "q4_k")]
-    except ImportError as error:
-        print(f"\nno figures of number formats: {error}")
-        return []
     try:
         import gguf
     except ImportError as error:
@@ -119,7 +114,7 @@ def format_table(rows: int, columns: int, repeats: int) -> list[Row]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     x = torch.randn(rows, columns, generator=torch.Generator().manual_seed(0))
-    table = [row for scheme in schemes for row in _format_rows(x, scheme, gguf, repeats)]
+    table = [row for name in ("q4_0", "q4_k") for row in _format_rows(x, parse_scheme(name), gguf, repeats)]
     torch.set_num_threads(threads)
     print(f"\n{'format, one thread':<20} {'GB/s':>7} {'gguf':>7} {'limit':>14}")
     for row in table:
@@ -228,8 +223,12 @@ def main() -> None:
     result: Row = {"cpu": cpu_name()}
     if not given.no_cpu:
         table = cpu_table(given.rows, given.columns, given.batches, given.repeats)
-        result |= {"cpu_rows": table, "choices": choices(table, given.rows, given.columns, given.batches),
-                   "formats": format_table(given.rows, given.columns, 3)}  # fmt: skip
+        result |= {"cpu_rows": table, "choices": choices(table, given.rows, given.columns, given.batches)}
+        try:
+            result["formats"] = format_table(given.rows, given.columns, 3)
+        except ImportError as error:  # kernels need neither numba nor what else the workbench needs
+            result["formats"] = str(error)
+            print(f"\nnumber formats: {error}")
     reason = cuda_reason()
     if reason:
         print(f"\nCUDA: {reason}")

@@ -37,9 +37,12 @@ def test_compiled_functions_are_those_of_the_reference(monkeypatch):
     monkeypatch.setattr(torch, "compile", lambda function: function)
     shape = {"rows": 4, "columns": 64, "group": 32, "code": "int4", "dtype": torch.float32}
     by_name = {op.name: op for op in group_quantize.OPS}
-    (quantize,), (fake,) = (by_name[f"{a} int4"].baselines(CPU, **shape) for a in ("quantize", "fake-quantize"))
-    x = baselines._drawn(CPU, 5, 4, 64)
+    actions = ("quantize", "fake-quantize", "dequantize")
+    (quantize,), (fake,), (dequantize,) = (by_name[f"{action} int4"].baselines(CPU, **shape) for action in actions)
+    x = baselines.drawn(CPU, 5, 4, 64)
     q = group_quantize.reference_quantize(x, "int4", 32)
     assert all(map(torch.equal, quantize.make(5)(), q.tensors()))
     assert torch.equal(fake.make(5)(), group_quantize.reference_dequantize(q, torch.float32))
     assert quantize.read == 4 * 64 * 4 and quantize.name == "torch.compile"
+    assert torch.equal(dequantize.make(5)(), fake.make(5)())
+    assert dequantize.read == sum(x.numel() * x.element_size() for x in q.tensors())
