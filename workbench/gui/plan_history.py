@@ -47,7 +47,8 @@ PLANS = (
     Field(title="Size", text=lambda one: quantities.data_size(one.totals.nbytes if one.totals else None), numeric=True,
           key=lambda one: one.totals.nbytes if one.totals else 0),
     Field(title="Loss", text=lambda one: quantities.number(one.totals.predicted if one.totals else None), numeric=True,
-          key=lambda one: (one.totals.predicted or 0.0) if one.totals else 0.0, tip="Of weights and scored inputs; lower is better"),
+          key=lambda one: (one.totals.predicted or 0.0) if one.totals else 0.0,
+          tip="Of weights and, where they were scored, of rounded inputs; lower is better"),
 )  # fmt: skip
 
 DIFFERENCES = (

@@ -16,7 +16,7 @@ from workbench.numerics.algorithms import Need
 from workbench.numerics.algorithms import algorithm as find_algorithm
 from workbench.numerics.curvature import Curvature, predicted_loss, predicted_loss_full
 from workbench.planning.directional import DIFFERENCE_BYTES, directional_losses
-from workbench.planning.rounding import round_weight
+from workbench.planning.stacked_rounding import differences
 from workbench.progress import Progress
 
 Row = tuple[str, dict[str, float]]
@@ -47,14 +47,9 @@ def kronecker_rows(
     tied: dict[str, list[str]] = {}
     for layer in model.summary.layers:
         tied.setdefault(layer.tied_to or layer.name, []).append(layer.name)
-    for name, schemes in wanted.items():
-        weight = model.weight(name).float()
+    for name, changes in differences(model, wanted, algorithm, curvature):
         uses = [curvature[member] for member in tied[name] if member in curvature]
-        losses = {}
-        for scheme in schemes:
-            difference = round_weight(name, weight, scheme, algorithm, curvature.get(name)).values - weight
-            losses[scheme] = sum(_loss(difference, use, correlated) for use in uses)
-        yield name, losses
+        yield name, {scheme: sum(_loss(change, use, correlated) for use in uses) for scheme, change in changes.items()}
 
 
 def _loss(difference: torch.Tensor, use: Curvature, correlated: bool) -> float:
@@ -76,17 +71,13 @@ def directional_rows(
     """Yield (layer, scheme to loss), by as many passes over the data as the differences' size asks for."""
     chunks = list(_chunks(model.summary, wanted))
     for number, chunk in enumerate(chunks):
-        differences = {}
-        for name in chunk:
-            weight = model.weight(name).float()
-            differences[name] = torch.stack(
-                [round_weight(name, weight, s, algorithm, curvature.get(name)).values - weight for s in wanted[name]]
-            )
+        rounded = differences(model, {name: wanted[name] for name in chunk}, algorithm, curvature)
+        changes = {name: torch.stack([found[scheme] for scheme in wanted[name]]) for name, found in rounded}
 
         def report(fraction: float, text: str, partial: object = None, done: int = number) -> None:
             progress((done + fraction) / len(chunks), text)
 
-        losses = directional_losses(model, differences, data, batch_size=batch_size, seed=seed, progress=report)
+        losses = directional_losses(model, changes, data, batch_size=batch_size, seed=seed, progress=report)
         for name in chunk:
             yield name, dict(zip(wanted[name], losses[name].tolist(), strict=True))
 
