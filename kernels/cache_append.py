@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from .contract import check_choice, check_multiple, check_tensor, check_vectors
-from .decode_attention import CODES, SIZES, Cache
+from .contract import check_tensor, check_vectors
+from .decode_attention import CODES, SIZES, Cache, check_cache
 from .launch import CudaOp, Executor, Int, Launch, Problem, drawn, nbytes
 from .norm_quantize import quantized_rows
 from .source import CudaSource
@@ -13,7 +13,6 @@ from .source import CudaSource
 SOURCE = CudaSource(
     file="cache_append.cu", entries=tuple(f"append_{code}_{size}" for code in CODES.values() for size in SIZES)
 )
-HALF = (torch.float16,)
 
 
 def rotations(tokens: int, size: int, base: float = 10000.0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -32,19 +31,12 @@ def append(
     ``query`` is float16 ``[H, D]``; ``turns`` are cosine and sine, float32 ``[tokens, D / 2]``; ``length`` int32
     ``[1]`` on the device, from 1 to the tokens of the cache.  Raises ArgumentError.
     """
-    check_choice("the dtype of keys", cache.keys.dtype, tuple(CODES))
-    check_tensor("query", query, on, HALF, (None, None))
+    check_cache(query, cache, on)
     heads, size = query.shape
-    check_choice("D, the columns of query,", size, SIZES)
-    check_tensor("keys", cache.keys, on, tuple(CODES), (None, None, size))
     tokens, groups, _ = cache.keys.shape
-    check_multiple("the heads of query", heads, groups)
-    check_tensor("values", cache.values, on, (cache.keys.dtype,), (tokens, groups, size))
     check_vectors(on, torch.float16, {"key": (key, (groups, size)), "value": (value, (groups, size))})
-    check_vectors(on, torch.float32, {
-        "key_scales": (cache.key_scales, (tokens, groups)), "value_scales": (cache.value_scales, (tokens, groups)),
-        "cosine": (turns[0], (tokens, size // 2)), "sine": (turns[1], (tokens, size // 2)),
-    })  # fmt: skip
+    half = tokens, size // 2
+    check_vectors(on, torch.float32, {"cosine": (turns[0], half), "sine": (turns[1], half)})
     check_tensor("length", length, on, (torch.int32,), (1,))
     turned = on.empty((heads, size), torch.float16)
     on.run(SOURCE, Launch(

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import torch
 
-from .contract import check_choice, check_multiple, check_tensor
+from .contract import check_choice, check_matrix, check_tensor
 from .errors import ArgumentError
 from .exact import divided
-from .launch import FLOATS, CudaOp, Executor, Launch, Long, Problem, ceil_div, drawn, nbytes
+from .launch import FLOATS, CudaOp, Executor, Launch, Long, Problem, drawn, line, nbytes
 from .source import CudaSource
 
 SIZES = {"mxfp4": 32, "nvfp4": 16}
@@ -35,8 +35,7 @@ class Fp4:
     tensor_scale: torch.Tensor | None
 
 
-def _check(name: str, tensor_scale: torch.Tensor | None, columns: int, on: Executor) -> None:
-    check_multiple("columns", columns, SIZES[name])
+def _check_tensor_scale(name: str, tensor_scale: torch.Tensor | None, on: Executor) -> None:
     if (tensor_scale is None) != (name == "mxfp4"):
         raise ArgumentError(f"{name} takes {'no' if name == 'mxfp4' else 'a'} tensor_scale")
     if tensor_scale is not None:
@@ -46,13 +45,12 @@ def _check(name: str, tensor_scale: torch.Tensor | None, columns: int, on: Execu
 def quantize(x: torch.Tensor, name: str, tensor_scale: torch.Tensor | None = None, *, on: Executor) -> Fp4:
     """Quantize ``x`` ``[rows, columns]``; NVFP4's ``tensor_scale`` is largest / 2688.  Raises ArgumentError."""
     check_choice("name", name, tuple(SIZES))
-    check_tensor("x", x, on, tuple(FLOATS), (None, None))
-    rows, columns = x.shape
-    _check(name, tensor_scale, columns, on)
+    rows, columns = check_matrix("x", x, on, tuple(FLOATS), SIZES[name])
+    _check_tensor_scale(name, tensor_scale, on)
     codes = on.empty((rows, columns // 2), torch.uint8)
     scales = on.empty((rows, columns // SIZES[name]), torch.uint8)
     on.run(SOURCE, Launch(
-        entry=f"quantize_{name}_{FLOATS[x.dtype]}", grid=(ceil_div(x.numel(), EIGHT * BLOCK), 1, 1), block=BLOCK,
+        entry=f"quantize_{name}_{FLOATS[x.dtype]}", grid=line(x.numel(), EIGHT * BLOCK), block=BLOCK,
         arguments=(x, codes, scales, tensor_scale, Long(x.numel())),
     ))  # fmt: skip
     return Fp4(name=name, codes=codes, scales=scales, tensor_scale=tensor_scale)
@@ -62,13 +60,13 @@ def dequantize(q: Fp4, dtype: torch.dtype, *, on: Executor) -> torch.Tensor:
     """Return the values ``[rows, columns]``.  Raises ArgumentError."""
     check_choice("name", q.name, tuple(SIZES))
     check_choice("dtype", dtype, tuple(FLOATS))
-    check_tensor("codes", q.codes, on, (torch.uint8,), (None, None))
-    rows, columns = q.codes.shape[0], 2 * q.codes.shape[1]
-    _check(q.name, q.tensor_scale, columns, on)
+    rows, pairs = check_matrix("codes", q.codes, on, (torch.uint8,), SIZES[q.name] // 2, "the bytes of a row of codes")
+    columns = 2 * pairs
+    _check_tensor_scale(q.name, q.tensor_scale, on)
     check_tensor("scales", q.scales, on, (torch.uint8,), (rows, columns // SIZES[q.name]))
     out = on.empty((rows, columns), dtype)
     on.run(SOURCE, Launch(
-        entry=f"dequantize_{q.name}_{FLOATS[dtype]}", grid=(ceil_div(out.numel(), EIGHT * BLOCK), 1, 1), block=BLOCK,
+        entry=f"dequantize_{q.name}_{FLOATS[dtype]}", grid=line(out.numel(), EIGHT * BLOCK), block=BLOCK,
         arguments=(q.codes, q.scales, q.tensor_scale, out, Long(out.numel())),
     ))  # fmt: skip
     return out

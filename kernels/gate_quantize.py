@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from .contract import check_choice, check_matrix, check_tensor
-from .launch import FLOATS, CudaOp, Executor, Int, Launch, Long, Problem, ceil_div, drawn, nbytes
+from .launch import FLOATS, CudaOp, Executor, Int, Launch, Long, Problem, drawn, line, nbytes
 from .norm_quantize import CODES, DTYPES, Rows, empty_rows
 from .source import CudaSource
 
@@ -27,7 +27,7 @@ def gate_quantize(gate: torch.Tensor, up: torch.Tensor, codes: torch.dtype | Non
     check_tensor("up", up, on, (gate.dtype,), (tokens, columns))
     rows = empty_rows(tokens, columns, gate.dtype, codes, on)
     if codes is None or rows.scales is None:
-        grid, entry = (ceil_div(gate.numel(), EIGHT * BLOCK), 1, 1), f"gate_{FLOATS[gate.dtype]}"
+        grid, entry = line(gate.numel(), EIGHT * BLOCK), f"gate_{FLOATS[gate.dtype]}"
         on.run(SOURCE, Launch(entry=entry, grid=grid, block=BLOCK, arguments=(
             gate, up, rows.values, Long(gate.numel()))))  # fmt: skip
         return rows

@@ -11,7 +11,20 @@ import torch
 
 from . import baselines
 from .contract import check_choice, check_count, check_matrix, check_multiple, check_tensor, check_vectors
-from .launch import FLOATS, Baseline, CudaOp, Executor, Int, Launch, Problem, ceil_div, drawn, drawn_integers, nbytes
+from .launch import (
+    FLOATS,
+    Baseline,
+    CudaOp,
+    Executor,
+    Int,
+    Launch,
+    Problem,
+    ceil_div,
+    drawn,
+    drawn_integers,
+    line,
+    nbytes,
+)
 from .source import CudaSource
 
 SIDES = (64, 128)
@@ -80,7 +93,7 @@ def gemm(
     if name == "few":
         rows = next(rows for rows in FEW if m <= rows)
         entry = f"gemv_{'int8' if a.dtype == torch.int8 else 'e4m3'}_{rows}_{FLOATS[out]}"
-        on.run(GEMV[a.dtype], Launch(entry=entry, grid=(ceil_div(n, GEMV_OUTPUTS), 1, 1), block=128, arguments=(
+        on.run(GEMV[a.dtype], Launch(entry=entry, grid=line(n, GEMV_OUTPUTS), block=128, arguments=(
             a, b, left, right, bias, made, Int(m), Int(n), Int(k))))  # fmt: skip
         return made
     tile = int(name[4:])

@@ -12,7 +12,7 @@ import torch
 
 from .contract import check_choice, check_count, check_matrix
 from .exact import divided
-from .launch import FLOATS, CudaOp, Executor, Launch, Long, Problem, ceil_div, drawn, nbytes
+from .launch import FLOATS, CudaOp, Executor, Launch, Long, Problem, drawn, line, nbytes
 from .source import CudaSource
 
 BLOCK = 256
@@ -59,7 +59,7 @@ def dequantize(blocks: torch.Tensor, name: str, dtype: torch.dtype, *, on: Execu
     check_count("the result", count * form.values)
     out = on.empty((blocks.shape[0], blocks.shape[1] // form.size * form.values), dtype)
     on.run(SOURCE, Launch(
-        entry=f"dequantize_{name}_{FLOATS[dtype]}", grid=(ceil_div(count * form.lanes, BLOCK), 1, 1), block=BLOCK,
+        entry=f"dequantize_{name}_{FLOATS[dtype]}", grid=line(count * form.lanes, BLOCK), block=BLOCK,
         arguments=(blocks, out, Long(count)),
     ))  # fmt: skip
     return out
@@ -72,7 +72,7 @@ def quantize(x: torch.Tensor, name: str, *, on: Executor) -> torch.Tensor:
     check_matrix("x", x, on, (torch.float32,), form.values)
     count = x.numel() // form.values
     out = on.empty((x.shape[0], x.shape[1] // form.values * form.size), torch.uint8)
-    on.run(SOURCE, Launch(entry=f"quantize_{name}", grid=(ceil_div(count * 8, BLOCK), 1, 1), block=BLOCK,
+    on.run(SOURCE, Launch(entry=f"quantize_{name}", grid=line(count * 8, BLOCK), block=BLOCK,
                           arguments=(x, out, Long(count))))  # fmt: skip
     return out
 

@@ -16,7 +16,7 @@ from . import baselines
 from .contract import check_choice, check_groups, check_tensor
 from .errors import ArgumentError
 from .exact import divided
-from .launch import FLOATS, Argument, Baseline, CudaOp, Executor, Int, Launch, Long, Problem, ceil_div, drawn, nbytes
+from .launch import FLOATS, Argument, Baseline, CudaOp, Executor, Int, Launch, Long, Problem, drawn, line, nbytes
 from .source import CudaSource
 
 EIGHT = 8
@@ -99,10 +99,6 @@ def lanes_for(group: int) -> int:
     return lanes
 
 
-def _grid(threads: int) -> tuple[int, int, int]:
-    return ceil_div(threads, BLOCK), 1, 1
-
-
 def quantize(x: torch.Tensor, code: str, group: int, *, on: Executor) -> Quantized:
     """Quantize ``x`` ``[rows, columns]``, finding each group's scale.  Raises ArgumentError."""
     _check(x, code, group, on)
@@ -117,7 +113,7 @@ def quantize(x: torch.Tensor, code: str, group: int, *, on: Executor) -> Quantiz
     )  # fmt: skip
     arguments: tuple[Argument, ...] = (x, made.codes, made.scales, made.zeros, Long(groups), Int(group), Int(lanes))
     entry = f"quantize_{code}_{FLOATS[x.dtype]}"
-    on.run(_source(code), Launch(entry=entry, grid=_grid(groups * lanes), block=BLOCK, arguments=arguments))
+    on.run(_source(code), Launch(entry=entry, grid=line(groups * lanes, BLOCK), block=BLOCK, arguments=arguments))
     return made
 
 
@@ -128,7 +124,7 @@ def quantize_static(x: torch.Tensor, code: str, scale: torch.Tensor, *, on: Exec
     check_tensor("scale", scale, on, (torch.float32,), (1,))
     codes = on.empty(tuple(x.shape), torch.uint8)
     entry = f"quantize_static_{code}_{FLOATS[x.dtype]}"
-    on.run(_source(code), Launch(entry=entry, grid=_grid(x.numel() // EIGHT), block=BLOCK, arguments=(
+    on.run(_source(code), Launch(entry=entry, grid=line(x.numel() // EIGHT, BLOCK), block=BLOCK, arguments=(
         x, codes, scale, Long(x.numel()))))  # fmt: skip
     scales = scale.expand(x.shape[0], 1).contiguous()
     return Quantized(codes=codes.view(CODES[code].stored), scales=scales, zeros=None, code=code, group=x.shape[1])
@@ -140,7 +136,7 @@ def fake_quantize(x: torch.Tensor, code: str, group: int, *, on: Executor) -> to
     out = on.empty(tuple(x.shape), x.dtype)
     groups, lanes = x.numel() // group, lanes_for(group)
     entry = f"fake_quantize_{code}_{FLOATS[x.dtype]}"
-    on.run(_source(code), Launch(entry=entry, grid=_grid(groups * lanes), block=BLOCK, arguments=(
+    on.run(_source(code), Launch(entry=entry, grid=line(groups * lanes, BLOCK), block=BLOCK, arguments=(
         x, out, Long(groups), Int(group), Int(lanes))))  # fmt: skip
     return out
 
@@ -160,7 +156,7 @@ def dequantize(q: Quantized, dtype: torch.dtype, *, on: Executor) -> torch.Tenso
         check_tensor("zeros", q.zeros, on, (torch.uint8,), (rows, columns // q.group))
     out = on.empty((rows, columns), dtype)
     entry = f"dequantize_{q.code}_{FLOATS[dtype]}"
-    on.run(_source(q.code), Launch(entry=entry, grid=_grid(out.numel() // EIGHT), block=BLOCK, arguments=(
+    on.run(_source(q.code), Launch(entry=entry, grid=line(out.numel() // EIGHT, BLOCK), block=BLOCK, arguments=(
         q.codes, q.scales, q.zeros, out, Long(out.numel()), Int(q.group))))  # fmt: skip
     return out
 

@@ -7,7 +7,7 @@ import torch
 from . import k_quant_reference
 from .contract import check_choice, check_matrix
 from .gguf_blocks import FORMATS
-from .launch import CudaOp, Executor, Launch, Long, Problem, ceil_div, drawn, nbytes
+from .launch import CudaOp, Executor, Launch, Long, Problem, drawn, line, nbytes
 from .source import CudaSource
 
 BLOCK = 128
@@ -27,7 +27,7 @@ def quantize(x: torch.Tensor, name: str, *, on: Executor) -> torch.Tensor:
     check_matrix("x", x, on, (torch.float32,), form.values)
     count = x.numel() // form.values
     out = on.empty((x.shape[0], x.shape[1] // form.values * form.size), torch.uint8)
-    grid = (ceil_div(count * LANES[name], BLOCK), 1, 1)
+    grid = line(count * LANES[name], BLOCK)
     on.run(SOURCE, Launch(entry=f"quantize_{name}", grid=grid, block=BLOCK, arguments=(x, out, Long(count))))
     return out
 

@@ -128,6 +128,11 @@ def ceil_div(a: int, b: int) -> int:
     return -(-a // b)
 
 
+def line(threads: int, block: int) -> tuple[int, int, int]:
+    """Return the grid of at least ``threads`` threads in blocks of ``block``, one after another."""
+    return ceil_div(threads, block), 1, 1
+
+
 def nbytes(*tensors: torch.Tensor | None) -> int:
     """Return the bytes of tensors together."""
     return sum(x.numel() * x.element_size() for x in tensors if x is not None)

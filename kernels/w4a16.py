@@ -14,7 +14,20 @@ import torch
 from . import baselines
 from .contract import check_choice, check_count, check_multiple, check_tensor, check_vectors
 from .errors import ArgumentError
-from .launch import Baseline, CudaOp, Executor, Int, Launch, Problem, ceil_div, drawn, drawn_integers, generator, nbytes
+from .launch import (
+    Baseline,
+    CudaOp,
+    Executor,
+    Int,
+    Launch,
+    Problem,
+    ceil_div,
+    drawn,
+    drawn_integers,
+    generator,
+    line,
+    nbytes,
+)
 from .source import CudaSource
 
 FEW = 8
@@ -196,7 +209,7 @@ def linear(
     part = on.empty((splits, m, w.padded), torch.float32) if splits > 1 else None
     on.run(SOURCE, _launch(how.kernel, x, w, bias, out, part, splits, per_split))
     if part is not None:
-        on.run(SOURCE, Launch(entry="w4a16_sum", grid=(ceil_div(out.numel(), 256), 1, 1), block=256, arguments=(
+        on.run(SOURCE, Launch(entry="w4a16_sum", grid=line(out.numel(), 256), block=256, arguments=(
             part, bias, out, Int(splits), Int(m), Int(w.rows), Int(w.padded))))  # fmt: skip
     return out
 
