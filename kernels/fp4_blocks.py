@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import torch
 
+from . import baselines
 from .contract import check_choice, check_matrix, check_tensor
 from .errors import ArgumentError
 from .exact import divided
-from .launch import FLOATS, CudaOp, Executor, Launch, Long, Problem, drawn, line, nbytes
+from .launch import FLOATS, Baseline, CudaOp, Executor, Launch, Long, Problem, drawn, line, nbytes
 from .source import CudaSource
 
 SIZES = {"mxfp4": 32, "nvfp4": 16}
@@ -143,6 +145,31 @@ def prepare_dequantize(
     )  # fmt: skip
 
 
+def _baselines(
+    device: torch.device, *, rows: int, columns: int, name: str, dtype: torch.dtype, action: str, **_: object
+) -> tuple[Baseline, ...]:
+    """Return ``torch.compile`` of the reference."""
+    tensor = None if name == "mxfp4" else torch.full((1,), 0.0017, device=device)
+
+    def draw(seed: int) -> tuple[torch.Tensor, ...]:
+        x = baselines.drawn(device, seed, rows, columns, dtype=dtype)
+        if action == "quantize":
+            return (x,)
+        q = reference_quantize(x, name, tensor)
+        return q.codes, q.scales
+
+    def encoded(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        q = reference_quantize(x, name, tensor)
+        return q.codes, q.scales
+
+    def decoded(codes: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+        return reference_dequantize(Fp4(name=name, codes=codes, scales=scales, tensor_scale=tensor), dtype)
+
+    if action == "quantize":
+        return baselines.compiled(encoded, draw, rows * columns * dtype.itemsize)
+    return baselines.compiled(decoded, draw, rows * columns // 2 + rows * columns // SIZES[name])
+
+
 def _op(name: str, action: str) -> CudaOp:
     return CudaOp(
         name=f"{action} {name}", note=f"{name}: FP4 in blocks of {SIZES[name]}", source=SOURCE, tolerance=0,
@@ -152,6 +179,7 @@ def _op(name: str, action: str) -> CudaOp:
             {"rows": 5, "columns": 544, "name": name, "dtype": torch.bfloat16},
         ),
         sizes=({"rows": 8192, "columns": 8192, "name": name, "dtype": torch.bfloat16},),
+        baselines=functools.partial(_baselines, action=action),
     )  # fmt: skip
 
 

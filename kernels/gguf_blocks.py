@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import torch
 
+from . import baselines
 from .contract import check_choice, check_count, check_matrix
 from .exact import divided
-from .launch import FLOATS, CudaOp, Executor, Launch, Long, Problem, drawn, line, nbytes
+from .launch import FLOATS, Baseline, CudaOp, Executor, Launch, Long, Problem, drawn, line, nbytes
 from .source import CudaSource
 
 BLOCK = 256
@@ -189,6 +190,17 @@ def prepare_quantize(on: Executor, seed: int, *, rows: int, columns: int, name: 
     )  # fmt: skip
 
 
+def _baselines(
+    device: torch.device, *, rows: int, columns: int, name: str, dtype: torch.dtype, **_: object
+) -> tuple[Baseline, ...]:
+    """Return ``torch.compile`` of the reference that decodes."""
+    read = rows * columns // FORMATS[name].values * FORMATS[name].size
+    return baselines.compiled(
+        lambda blocks: reference_dequantize(blocks, name, dtype),
+        lambda seed: (random_blocks(seed, rows, columns, name).to(device),), read,
+    )  # fmt: skip
+
+
 def _dequantize_op(name: str) -> CudaOp:
     values = FORMATS[name].values
     return CudaOp(
@@ -199,7 +211,7 @@ def _dequantize_op(name: str) -> CudaOp:
             {"rows": 7, "columns": values, "name": name, "dtype": torch.float16},
             {"rows": 2, "columns": 3 * values, "name": name, "dtype": torch.bfloat16},
         ),
-        sizes=({"rows": 8192, "columns": 8192, "name": name, "dtype": torch.bfloat16},),
+        sizes=({"rows": 8192, "columns": 8192, "name": name, "dtype": torch.bfloat16},), baselines=_baselines,
     )  # fmt: skip
 
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
-from workbench_kernels import baselines, block, gemm8, group_quantize, w4a16
+from workbench_kernels import baselines, block, fp4_blocks, gemm8, gguf_blocks, group_quantize, w4a16
 
 CPU = torch.device("cpu")
+
+
+class Nowhere:
+    """Where problems are drawn and nothing is launched."""
+
+    device = CPU
 
 
 def test_products_have_the_shape_and_bytes_of_the_kernels():
@@ -46,3 +53,16 @@ def test_compiled_functions_are_those_of_the_reference(monkeypatch):
     assert quantize.read == 4 * 64 * 4 and quantize.name == "torch.compile"
     assert torch.equal(dequantize.make(5)(), fake.make(5)())
     assert dequantize.read == sum(x.numel() * x.element_size() for x in q.tensors())
+
+
+COMPILED = (*fp4_blocks.OPS, *(op for op in gguf_blocks.OPS if op.baselines))
+
+
+@pytest.mark.parametrize("op", COMPILED, ids=lambda op: op.name)
+def test_compiled_blocks_are_those_of_the_reference(op, monkeypatch):
+    monkeypatch.setattr(torch, "compile", lambda function: function)
+    shape = {"rows": 2, "columns": 512, "name": op.name.split()[1], "dtype": torch.bfloat16}
+    (found,), problem = op.baselines(CPU, **shape), op.prepare(Nowhere(), 3, **shape)
+    one, two = ([x] if isinstance(x, torch.Tensor) else x for x in (found.make(seed)() for seed in (3, 4)))
+    assert [(x.shape, x.dtype) for x in one] == [(x.shape, x.dtype) for x in problem.reference()]
+    assert not torch.equal(one[0], two[0]) and found.read == problem.read

@@ -18,7 +18,7 @@ from workbench.models.timing import time_layers
 from workbench.planning.plan import Assignment
 from workbench.progress import silent
 from workbench.runtime.failure import Failure
-from workbench.runtime.rooflines import measure_ceilings
+from workbench.runtime.rooflines import measure_ceilings, usual_batches
 
 
 class Device:
@@ -143,6 +143,12 @@ def test_ceilings_are_those_of_the_device(device, measured, monkeypatch):
     monkeypatch.setattr(ceilings, "measure", lambda on: refused)
     with pytest.raises(DeviceError, match="bfloat16 product of made up could not be measured: no room"):
         measure_ceilings()
+
+
+def test_a_device_is_swept_to_larger_batches_than_a_processor(measured, monkeypatch):
+    assert usual_batches() == (1, 4, 16, 128, 1024, 4096)
+    monkeypatch.setattr(catalog, "cuda_reason", lambda: "no device")
+    assert usual_batches() == (1, 4, 16, 128)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a device")

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from workbench.runtime.model_cache import ModelCache
 
-BATCHES = (1, 4, 16, 64)
-"""Rows of inputs: from one token at a time to a short prompt."""
+LATENCY, THROUGHPUT = (1, 4, 16), (128, 1024, 4096)
+"""Rows of inputs: a few tokens at a time, and prompts or many users at once."""
 
 COPIED = 1 << 26
 """Bytes that are copied to measure the memory: far more than any cache holds of it."""
@@ -46,10 +46,18 @@ class Ceilings:
     measured: bool
 
 
+def usual_batches() -> tuple[int, ...]:
+    """Return the batch sizes of a sweep: on a processor, which takes seconds for a larger one, up to 128."""
+    from workbench_kernels.catalog import cuda_reason
+
+    return LATENCY + (THROUGHPUT[:1] if cuda_reason() else THROUGHPUT)
+
+
 def sweep_batches(
-    session: Session, batches: Sequence[int] = BATCHES, *, repeats: int = 10, progress: Progress = silent
+    session: Session, batches: Sequence[int] | None = None, *, repeats: int = 10, progress: Progress = silent
 ) -> tuple[Timing, ...]:
-    """Time the plan's kernels at every batch size; raises PlanError for a batch size below 1."""
+    """Time the plan's kernels at every batch size (None: the usual ones); raises PlanError for one below 1."""
+    batches = usual_batches() if batches is None else batches
     if not batches or min(batches) < 1:
         raise PlanError(f"batch sizes {list(batches)} were given; each has to be at least 1")
     found: list[Timing] = []
@@ -127,7 +135,7 @@ class SweepBatches:
     """Time the plan's kernels at several batch sizes and measure the machine's ceilings."""
 
     session: Session
-    batches: tuple[int, ...] = BATCHES
+    batches: tuple[int, ...] | None = None
     repeats: int = 10
 
     @property
