@@ -10,7 +10,7 @@ from workbench.models.summary import OutputKind
 from workbench.numerics.formats import activation_schemes, standard_schemes
 from workbench.planning import stacked_rounding
 from workbench.planning.rounding import round_weight
-from workbench.planning.stacked_rounding import differences, rounds_by_rows
+from workbench.planning.stacked_rounding import rounded_layers, rounds_by_rows
 
 OTHERS = ("q4_k", "q8_0", "nf4-b64-dq", "int8-tensor", "int4-g128-asym-sbf16", "mxfp6-e3m2")
 NAMES = tuple(dict.fromkeys([*(scheme.name for scheme in standard_schemes()), *OTHERS]))
@@ -35,11 +35,11 @@ class Net(torch.nn.Module):
 def test_rounding_together_gives_the_same_bits(scheme: str, algorithm: str) -> None:
     model = model_of(Net(), OutputKind.EMBEDDING)
     names = ["a", "b", "c"] if scheme in ("q4_k", "q8_0") else ["a", "d", "b", "c"]
-    found = dict(differences(model, dict.fromkeys(names, (scheme,)), algorithm, {}))
+    found = dict(rounded_layers(model, dict.fromkeys(names, (scheme,)), algorithm, {}))
     assert set(found) == set(names)
     for name in names:
         weight = model.weight(name).float()
-        alone = round_weight(name, weight, scheme, algorithm).values - weight
+        alone = round_weight(name, weight, scheme, algorithm).values
         assert torch.equal(found[name][scheme], alone)
 
 
@@ -56,5 +56,5 @@ def test_what_looks_beyond_a_row_is_rounded_alone(monkeypatch: pytest.MonkeyPatc
 
 def test_layers_with_other_open_schemes_are_apart() -> None:
     wanted = {"up": ("int4-channel",), "down": ("int8-channel",), "value": ("int4-channel", "int8-channel")}
-    found = dict(differences(decoder(), wanted, "rtn-clip", {}))
+    found = dict(rounded_layers(decoder(), wanted, "rtn-clip", {}))
     assert {name: tuple(changes) for name, changes in found.items()} == wanted

@@ -94,7 +94,7 @@ def calibrate(
     total = -(-len(dataset) // batch_size)
     for number, batch in enumerate(dataset.batches(batch_size)):
         progress(number / total, f"calibrating, batch {number + 1} of {total}")
-        places = BatchPlaces(batch=batch, first=first_sample + number * batch_size)
+        places = BatchPlaces.of(batch, first_sample + number * batch_size)
         one = _BatchSums(batch=batch, layers=sums.layers, places=places, keep_inputs=curvature)
         if gradients is not None:
             gradients.run(batch, number, seed, one.forward, one.backward, proceed=one.is_finite)

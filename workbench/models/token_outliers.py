@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -24,29 +23,27 @@ HELD = 32
 Key = tuple[str, str]
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BatchPlaces:
-    """Where the tokens of one batch's tensors are: ``first`` is the number of its first sample."""
+    """Where the tokens of one batch's tensors are, without the batch itself, which may be large.
 
-    batch: Batch
+    ``first`` is the number of its first sample; ``ids`` the token ids, int ``[samples, tokens]``, where there are any;
+    ``real`` sample and position of every token that is no padding, int64 ``[tokens, 2]``, None where all are real.
+    """
+
     first: int
+    samples: int
+    ids: np.ndarray | None
+    real: np.ndarray | None
 
-    @cached_property
-    def ids(self) -> np.ndarray | None:
-        """The token ids, int ``[samples, tokens]``, where there are any."""
-        ids = self.batch.get("input_ids")
-        return None if ids is None or ids.dim() != 2 else ids.cpu().numpy()
-
-    @cached_property
-    def real(self) -> np.ndarray | None:
-        """Sample and position of every token that is no padding, int64 ``[tokens, 2]``; None where all are real."""
-        mask = token_mask(self.batch)
-        return None if mask is None else mask.nonzero().cpu().numpy()
-
-    @cached_property
-    def samples(self) -> int:
-        """The number of samples."""
-        return samples_of(self.batch)
+    @staticmethod
+    def of(batch: Batch, first: int) -> BatchPlaces:
+        """Read off the batch what is needed later."""
+        ids, mask = batch.get("input_ids"), token_mask(batch)
+        return BatchPlaces(
+            first=first, samples=samples_of(batch), real=None if mask is None else mask.nonzero().cpu().numpy(),
+            ids=None if ids is None or ids.dim() != 2 else ids.cpu().numpy(),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

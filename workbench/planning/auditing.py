@@ -43,7 +43,10 @@ def audit(
         done += 1
 
     wanted = dict.fromkeys(layers, ("",))
-    rows = replaced_rows(model, wanted, lambda name, key: weights[name], data, batch_size=batch_size, tick=tick)
+    rows = replaced_rows(
+        model, wanted, lambda names: {name: {"": weights[name]} for name in names}, data, batch_size=batch_size,
+        tick=tick,
+    )  # fmt: skip
     alone = {name: losses[""] for name, losses in rows}
     views = [model.with_weights(weights)]
     views += [model.with_weights({name: weights[name] for name in layers if name != left}) for left in layers]

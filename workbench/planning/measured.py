@@ -14,9 +14,14 @@ from workbench.models.resume import Resumable, layer_outputs
 from workbench.numerics.curvature import Curvature, output_energy
 from workbench.planning.cells import Cells, Tick
 from workbench.planning.rounding import round_weight
+from workbench.planning.stacked_rounding import rounded_layers
 
 ROUNDED_BYTES = 1 << 29
 """Layers of one block are measured together while their rounded weights take at most so much."""
+
+Matrices = Mapping[str, Mapping[str, torch.Tensor]]
+"""By layer and key."""
+
 
 def measured_rows(
     model: Model, wanted: Mapping[str, Sequence[str]], data: Data, *, batch_size: int, algorithm: str,
@@ -28,24 +33,24 @@ def measured_rows(
     squared distance of the outputs, per sample.
     """
 
-    def rounded(name: str, scheme: str) -> torch.Tensor:
-        return round_weight(name, model.weight(name).float(), scheme, algorithm, curvature.get(name)).values
+    def rounded(names: Sequence[str]) -> Matrices:
+        return dict(rounded_layers(model, {name: wanted[name] for name in names}, algorithm, curvature))
 
     return replaced_rows(model, wanted, rounded, data, batch_size=batch_size, tick=tick)
 
 
 def replaced_rows(
-    model: Model, wanted: Mapping[str, Sequence[str]], matrix_of: Callable[[str, str], torch.Tensor], data: Data, *,
+    model: Model, wanted: Mapping[str, Sequence[str]], matrices_of: Callable[[Sequence[str]], Matrices], data: Data, *,
     batch_size: int, tick: Tick,
 ) -> Iterator[tuple[str, dict[str, float]]]:  # fmt: skip
-    """Yield the same for any replacement: ``matrix_of(layer, key)`` for the keys wanted of each layer.
+    """Yield the same for any replacement: ``matrices_of(layers)`` gives those of each wanted key.
 
     NaN for a layer that no data reached: its loss is not known, and not zero.
     """
     cells = Cells(model=model, resumable=Resumable(model) if isinstance(model, NetworkModel) else None)
     for group in _groups(cells, wanted):
-        matrices = {name: {key: matrix_of(name, key) for key in wanted[name]} for name in group}
-        sums = {name: dict.fromkeys(keys, 0.0) for name, keys in matrices.items()}
+        matrices = matrices_of(group)
+        sums = {name: dict.fromkeys(wanted[name], 0.0) for name in group}
         units = 0
         with torch.no_grad():
             for number, batch in enumerate(data.batches(batch_size)):

@@ -16,7 +16,7 @@ from workbench.numerics.algorithms import Need
 from workbench.numerics.algorithms import algorithm as find_algorithm
 from workbench.numerics.curvature import Curvature, predicted_loss, predicted_loss_full
 from workbench.planning.directional import DIFFERENCE_BYTES, directional_losses
-from workbench.planning.stacked_rounding import differences
+from workbench.planning.stacked_rounding import rounded_layers
 from workbench.progress import Progress
 
 Row = tuple[str, dict[str, float]]
@@ -47,9 +47,10 @@ def kronecker_rows(
     tied: dict[str, list[str]] = {}
     for layer in model.summary.layers:
         tied.setdefault(layer.tied_to or layer.name, []).append(layer.name)
-    for name, changes in differences(model, wanted, algorithm, curvature):
+    for name, rounded in rounded_layers(model, wanted, algorithm, curvature):
+        weight = model.weight(name).float()
         uses = [curvature[member] for member in tied[name] if member in curvature]
-        yield name, {scheme: sum(_loss(change, use, correlated) for use in uses) for scheme, change in changes.items()}
+        yield name, {s: sum(_loss(values - weight, use, correlated) for use in uses) for s, values in rounded.items()}
 
 
 def _loss(difference: torch.Tensor, use: Curvature, correlated: bool) -> float:
@@ -71,8 +72,11 @@ def directional_rows(
     """Yield (layer, scheme to loss), by as many passes over the data as the differences' size asks for."""
     chunks = list(_chunks(model.summary, wanted))
     for number, chunk in enumerate(chunks):
-        rounded = differences(model, {name: wanted[name] for name in chunk}, algorithm, curvature)
-        changes = {name: torch.stack([found[scheme] for scheme in wanted[name]]) for name, found in rounded}
+        rounded = rounded_layers(model, {name: wanted[name] for name in chunk}, algorithm, curvature)
+        changes = {
+            name: torch.stack([found[scheme] for scheme in wanted[name]]) - model.weight(name).float()
+            for name, found in rounded
+        }
 
         def report(fraction: float, text: str, partial: object = None, done: int = number) -> None:
             progress((done + fraction) / len(chunks), text)

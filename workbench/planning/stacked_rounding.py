@@ -27,10 +27,10 @@ BY_ROWS = ("rtn", "rtn-clip")
 """Algorithms that look at nothing but the group of weights that they round."""
 
 
-def differences(
+def rounded_layers(
     model: Model, wanted: Mapping[str, Sequence[str]], algorithm: str, curvature: Mapping[str, Curvature]
 ) -> Iterator[tuple[str, dict[str, torch.Tensor]]]:
-    """Yield each layer of ``wanted`` once, with what rounding to each of its schemes changes: float32 matrices.
+    """Yield each layer of ``wanted`` once, with its weight rounded to each of its schemes: float32 matrices.
 
     Layers of one width come together.  Raises what :func:`workbench.planning.rounding.round_weight` raises.
     """
@@ -39,7 +39,7 @@ def differences(
         found: dict[str, dict[str, torch.Tensor]] = {name: {} for name in names}
         for scheme in wanted[names[0]]:
             for name, values in _rounded(weights, scheme, algorithm, curvature).items():
-                found[name][scheme] = values - weights[name]
+                found[name][scheme] = values
         while found:
             name = next(iter(found))
             yield name, found.pop(name)
