@@ -32,8 +32,8 @@ def prepared(op, shape):
 
 
 @marked
-def test_fragment_layouts_of_shim_and_device_agree():
-    """First of all: if this fails, so does every product below."""
+def test_products_on_tensor_cores_agree_first_of_all():
+    """If this fails, so does every product below; ``test_fragments.py`` says then which instruction is at fault."""
     from workbench_kernels import gemm8, w4a16
 
     for op, shape in ((w4a16.OP, w4a16.OP.variants[0]), (gemm8.INT8_OP, gemm8.INT8_OP.variants[1])):

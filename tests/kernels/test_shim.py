@@ -1,4 +1,4 @@
-"""The CPU shim finds what it is there to find, and computes what the PTX manual says."""
+"""The CPU shim finds what it is there to find."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 FAULTY = CudaSource(
     file="faulty.cu",
     entries=("missed_barrier", "ended_early", "missed_shuffle", "foreign_lane", "misaligned", "no_barrier",
-             "overwritten", "copy_without_wait", "fragments_f16", "beyond_the_end"),
+             "overwritten", "copy_without_wait", "beyond_the_end"),
 )  # fmt: skip
 
 
@@ -77,26 +77,6 @@ def test_shared_memory_starts_as_poison():
     x, y = torch.ones(128), torch.zeros(128)
     run("copy_without_wait", y, x, block=1, shared=512)
     assert y[4:].eq(0).all() and y[:4].isnan().all()
-
-
-def test_mma_computes_a_matrix_product_in_the_layout_of_the_manual():
-    """Figures of the PTX manual, mma.m16n8k16, written out here once more, element by element."""
-    generator = torch.Generator().manual_seed(0)
-    a, b = (torch.randint(-4, 5, size, generator=generator).half() for size in ((16, 16), (16, 8)))
-    left, right = torch.zeros(32, 8).half(), torch.zeros(32, 4).half()
-    for lane in range(32):
-        group, pair = lane // 4, lane % 4
-        for i in range(8):
-            row = group + (8 if 2 <= i < 4 or i >= 6 else 0)
-            left[lane, i] = a[row, pair * 2 + i % 2 + (8 if i >= 4 else 0)]
-        for i in range(4):
-            right[lane, i] = b[pair * 2 + i % 2 + (8 if i >= 2 else 0), group]
-    out = torch.zeros(32, 4)
-    run("fragments_f16", out, left, right, block=32)
-    product = a.float() @ b.float()
-    for lane in range(32):
-        for i in range(4):
-            assert out[lane, i] == product[lane // 4 + 8 * (i // 2), lane % 4 * 2 + i % 2]
 
 
 def test_a_kernel_that_does_not_build_says_why(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-// Kernels with one fault each, and one that is right, for the tests of the shim.
+// Kernels with one fault each, for the tests of the shim.
 #include <portable_host.h>
 #define QW_KERNEL extern "C" __global__ void
 
@@ -38,13 +38,5 @@ QW_KERNEL copy_without_wait(float* y, const float* x) {
     qw::copy_async(shared + 16 * threadIdx.x, x + 4 * threadIdx.x);
     qw::commit_copies();
     for (int i = 0; i < 4; ++i) y[4 * threadIdx.x + i] = reinterpret_cast<float*>(shared)[4 * threadIdx.x + i];
-}
-QW_KERNEL fragments_f16(float* out, const uint32_t* a, const uint32_t* b) {
-    const int lane = threadIdx.x;
-    qw::Registers4 left = {a[4 * lane], a[4 * lane + 1], a[4 * lane + 2], a[4 * lane + 3]};
-    qw::Registers2 right = {b[2 * lane], b[2 * lane + 1]};
-    float c[4] = {};
-    qw::multiply_f16(c, left, right);
-    for (int i = 0; i < 4; ++i) out[4 * lane + i] = c[i];
 }
 QW_KERNEL beyond_the_end(float* y) { y[threadIdx.x + 1] = 1; }
