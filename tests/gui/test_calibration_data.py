@@ -13,6 +13,7 @@ from tests.gui.conftest import Person
 from workbench.gui.plots.coverage import covered
 from workbench.models.samples import Sample
 from workbench.runtime.calibration_data import SamplePage
+from workbench.runtime.engine import Engine
 from workbench.runtime.requests import Calibrate
 
 DIGITS = "demo:digits-classifier"
@@ -111,4 +112,4 @@ def test_outlier_tokens_are_listed_with_their_text(live: Callable[..., None]) ->
         assert repr(found.text[0]) in first and f"sample {found.sample[0]}, position {found.position[0]}" in first
         person.picture("tokens")
 
-    live(story)
+    live(story, engine=Engine())
