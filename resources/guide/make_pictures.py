@@ -122,7 +122,7 @@ def views(panel: Any, scene: Scene) -> dict[str, Callable[[], object]]:
     if kind == "CalibrationDataPanel":
         panel.samples.show_page(scene.samples)
         panel.show_quality(scene.quality)
-        return _tabs(panel.tabs, "samples", "saturation", "coverage", "tensors")
+        return _tabs(panel.tabs, "samples", "saturation", "coverage", "tensors", "outliers")
     if kind == "TimingPanel":
         panel.roof.show_measured(scene.ceilings)
         return _tabs(panel.tabs, "", "batches", "roofline", "precision")

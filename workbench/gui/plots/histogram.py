@@ -20,6 +20,9 @@ BINS = 512
 LABEL_PIXELS = 13
 """Height of a method's label; the labels stand above the curve."""
 
+LABEL_MARGIN = 5
+"""Pixels above the first of them: the text's own margin."""
+
 GRID_PIXELS = 15
 """Height of the row below the axis in which a format's values stand."""
 
@@ -107,7 +110,8 @@ class Histogram(Plot):
             top = max(top, float(heights.max()))
             low, high = min(low, float(edges[0])), max(high, float(edges[-1]))
         self._draw_region(top)
-        ceiling = top * 1.05 / max(1 - LABEL_PIXELS * len(self._labels_above()) / self._height(), 0.4)
+        labels = LABEL_MARGIN + LABEL_PIXELS * len(self._labels_above())
+        ceiling = top * 1.05 / max(1 - labels / self._height(), 0.4)
         self._draw_ranges(ceiling, high)
         ticks = [(power, f"1e{power}" if power > 3 else f"{10**power}") for power in range(int(top) + 1)]
         self.item.getAxis("left").setTicks([ticks] if self._log else None)
@@ -183,6 +187,6 @@ class Histogram(Plot):
                 line = pg.InfiniteLine(value, 90, pen=pen(colour, style=Qt.PenStyle.DashLine))
                 self.item.addItem(line, ignoreBounds=True)
         for number, (text, colour) in enumerate(self._labels_above()):
-            label = self.text_item(text, colour, anchor=(1, 1))
-            label.setPos(right, ceiling * (1 - LABEL_PIXELS * (number + 1) / self._height()))
+            label = self.text_item(text, colour, anchor=(1, 0.5))
+            label.setPos(right, ceiling * (1 - (LABEL_MARGIN + LABEL_PIXELS * (number + 0.5)) / self._height()))
             self.item.addItem(label, ignoreBounds=True)
