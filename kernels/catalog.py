@@ -39,7 +39,8 @@ _CPU: dict[str, tuple[Op, ...]] = {
     **{f"int4 group {group}": (linear.INT4[group], matmul_nbits.INT4[group]) for group in linear.INT4},
 }  # fmt: skip
 _CUDA: dict[str, tuple[Op, ...]] = {
-    "fp16": (cuda_linear.FP16,), "bf16": (cuda_linear.BF16,), "int8": (cuda_linear.INT8,), "fp8": (cuda_linear.FP8,),
+    "fp16": (cuda_linear.FP16,), "bf16": (cuda_linear.BF16,),
+    "int8": (cuda_linear.INT8, cuda_linear.INT8_WGMMA), "fp8": (cuda_linear.FP8, cuda_linear.FP8_WGMMA),
     **{f"int4 group {group}": (op,) for group, op in cuda_linear.INT4.items()},
 }  # fmt: skip
 

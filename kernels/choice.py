@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .bench import measure
+from .bench import WrongResultError, measure
 from .errors import BackendUnavailable
 from .linear import FP32
 from .op import Op
@@ -42,15 +42,20 @@ def baseline(op: Op) -> Op:
 def fastest(candidates: tuple[Op, ...], rows: int, columns: int, batch: int, repeats: int = 7) -> Choice:
     """Check and time every kernel that takes the shape; raises BackendUnavailable with all reasons if none does.
 
-    Measured once in a process for each shape: the machine does not change under it.
+    A kernel whose result is wrong on this machine is refused with that reason, and never taken.  Measured once in a
+    process for each shape: the machine does not change under it.
     """
     reasons = {op.name: op.available() or op.refuses(rows, columns) for op in candidates}
     refused = {name: reason for name, reason in reasons.items() if reason}
-    able = [op for op in candidates if op.name not in refused]
-    if not able:
+    times: dict[str, float] = {}
+    for op in candidates:
+        if op.name in refused:
+            continue
+        try:
+            times[op.name] = float(np.median(measure(rows, columns, batch, op, baseline(op), repeats=repeats).kernel))
+        except WrongResultError as error:
+            refused[op.name] = str(error)
+    if not times:
         raise BackendUnavailable(f"no kernel takes {rows} x {columns}: " + "; ".join(map(": ".join, refused.items())))
-    times = {
-        op.name: float(np.median(measure(rows, columns, batch, op, baseline(op), repeats=repeats).kernel))
-        for op in able
-    }
+    able = [op for op in candidates if op.name in times]
     return Choice(op=min(able, key=lambda op: times[op.name]), microseconds=times, refused=refused)

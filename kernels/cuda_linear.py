@@ -11,7 +11,7 @@ from .device import CudaDevice, unavailable
 from .launch import drawn
 from .norm_quantize import Rows
 from .op import Case, Op
-from .projections import quantized
+from .projections import EightBit, quantized
 
 SHAPES = ((128, 128, 1), (130, 256, 3), (256, 512, 16), (512, 128, 33))
 GROUPS = (32, 64, 128)
@@ -48,15 +48,19 @@ def _four_bit_case(rows: int, columns: int, batch: int, seed: int, group: int) -
     )  # fmt: skip
 
 
-def _eight_bit_case(rows: int, columns: int, batch: int, seed: int, kind: str) -> Case:
+def _eight_bit_case(rows: int, columns: int, batch: int, seed: int, kind: str, wgmma: bool = False) -> Case:
     on = device()
     projection, exact = quantized(drawn(on, seed, rows, columns), kind)
+    assert isinstance(projection, EightBit)
     x = drawn(on, seed + 1, batch, columns, dtype=torch.float16)
     code = {"int8": "int8", "fp8": "e4m3"}[kind]
 
     def launch() -> torch.Tensor:
         made = group_quantize.quantize(x, code, columns, on=on)
-        return projection.apply(Rows(values=made.codes, scales=made.scales.view(-1)), on=on)
+        scales = made.scales.view(-1)
+        if wgmma:
+            return gemm8.gemm_wgmma(made.codes, projection.weight, scales, projection.scales, on=on)
+        return projection.apply(Rows(values=made.codes, scales=scales), on=on)
 
     def reference() -> torch.Tensor:
         made = group_quantize.reference_quantize(x, code, columns)
@@ -77,6 +81,17 @@ def _four_bit_refuses(rows: int, columns: int, group: int) -> str | None:
 
 def _eight_bit_refuses(rows: int, columns: int) -> str | None:
     return f"the 8-bit kernels want a multiple of 16 columns, the layer has {columns}" if columns % 16 else None
+
+
+def _wgmma_refuses(rows: int, columns: int) -> str | None:
+    return f"the wgmma kernels want a multiple of 128 columns, the layer has {columns}" if columns % 128 else None
+
+
+def _wgmma_available() -> str | None:
+    if reason := unavailable():
+        return reason
+    have = device().capability
+    return None if have == (9, 0) else f"wgmma needs compute capability 9.0, the device has {have[0]}.{have[1]}"
 
 
 def _fp8_available() -> str | None:
@@ -119,4 +134,17 @@ FP8 = Op(
     prepare=functools.partial(_eight_bit_case, kind="fp8"), refuses=_eight_bit_refuses,
     sources=(group_quantize.FLOAT8, gemm8.FP8, gemm8.GEMV[torch.float8_e4m3fn]),
 )  # fmt: skip
-OPS = (FP32, FP16, BF16, *INT4.values(), INT8, FP8)
+
+
+def _wgmma(kind: str, name: str, codes: str) -> Op:
+    dtype = {"int8": torch.int8, "fp8": torch.float8_e4m3fn}[kind]
+    return Op(
+        name=f"cuda {name} wgmma linear", tolerance=1e-2, available=_wgmma_available, device="cuda", variants=SHAPES,
+        note=f"{codes} weights per channel, activations quantized to {codes} per token, by wgmma, bfloat16 result",
+        prepare=functools.partial(_eight_bit_case, kind=kind, wgmma=True), refuses=_wgmma_refuses,
+        sources=(group_quantize.INTEGER if kind == "int8" else group_quantize.FLOAT8, gemm8.WGMMA[dtype]),
+    )  # fmt: skip
+
+
+INT8_WGMMA, FP8_WGMMA = _wgmma("int8", "w8a8 int8", "INT8"), _wgmma("fp8", "fp8", "E4M3")
+OPS = (FP32, FP16, BF16, *INT4.values(), INT8, FP8, INT8_WGMMA, FP8_WGMMA)

@@ -42,6 +42,19 @@ def test_a_shape_that_no_kernel_takes_has_all_the_reasons():
         fastest((ABSENT, NARROW), 8, 16, 1)
 
 
+def test_a_kernel_with_a_wrong_result_is_refused_however_fast():
+    def wrong(*shape: int) -> Case:
+        case = FP32.prepare(*shape)
+        return Case(launch=lambda: torch.zeros(2, 64), reference=case.reference)
+
+    broken = replace(FP32, name="broken", prepare=wrong)
+    chosen = fastest((broken, FP32), 64, 64, 2, repeats=3)
+    assert chosen.op is FP32 and "broken is off by 1.00e+00" in chosen.refused["broken"]
+    assert "broken is off by" in chosen.text()
+    with pytest.raises(BackendUnavailable, match="broken is off by"):
+        fastest((broken,), 64, 64, 2)
+
+
 def test_kernels_of_the_same_scheme_are_each_from_another_library():
     assert all(len({op.name.split()[0] for op in ops}) == len(ops) > 1 for ops in SAME_SCHEME)
 

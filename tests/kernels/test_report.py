@@ -7,11 +7,12 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from workbench_kernels import cuda_bench, report, w4a16
+from workbench_kernels import catalog, cuda_bench, cuda_linear, report, w4a16
 from workbench_kernels.catalog import CUDA_OPS, OPS, candidates, cuda_reason
 from workbench_kernels.ceilings import Ceilings, clocks
 from workbench_kernels.cuda_bench import COLD_BYTES, LAUNCHES, CudaSamples, KernelUse, copies
@@ -112,6 +113,39 @@ def test_shapes_that_the_cuda_layers_refuse_have_a_reason():
     assert "a multiple of 64 columns, the layer has 96" in str(by_name["cuda w4a16 group 32 linear"].refuses(64, 96))
     assert by_name["cuda w4a16 group 128 linear"].refuses(30, 256) is None
     assert "multiple of 16 columns" in str(by_name["cuda w8a8 int8 linear"].refuses(64, 24))
+    assert "multiple of 128 columns, the layer has 192" in str(by_name["cuda fp8 wgmma linear"].refuses(64, 192))
+
+
+@pytest.mark.parametrize("op", [cuda_linear.INT8_WGMMA, cuda_linear.FP8_WGMMA], ids=lambda op: op.name)
+def test_the_hopper_kernels_are_launched_with_what_they_take(op, monkeypatch):
+    class Noted:
+        device, processors, launches = torch.device("cpu"), 4, []
+
+        def empty(self, shape, dtype):
+            return torch.zeros(*shape, dtype=dtype)
+
+        def run(self, source, launch):
+            self.launches.append((source, launch))
+
+    monkeypatch.setattr(cuda_linear, "device", Noted)
+    case = op.prepare(256, 384, 130, 3)
+    out = case.launch()
+    (_, quantize), (source, product) = Noted.launches
+    assert {source.file for source, _ in Noted.launches} == {source.file for source in op.sources}
+    assert quantize.entry.startswith("quantize_") and product.entry == source.entries[0]
+    assert product.grid == (2, 2, 1) and (out.shape, out.dtype) == ((130, 256), torch.bfloat16)
+    assert case.reference().shape == (130, 256) and case.read == 256 * 384 + 4 * 256
+
+
+def test_the_hopper_kernels_are_candidates_on_hopper_only(monkeypatch):
+    device = SimpleNamespace(capability=(9, 0))
+    monkeypatch.setattr(cuda_linear, "unavailable", lambda: None)
+    monkeypatch.setattr(cuda_linear, "device", lambda: device)
+    assert [cuda_linear.INT8_WGMMA.available(), cuda_linear.FP8_WGMMA.available()] == [None, None]
+    device.capability = (10, 0)
+    assert cuda_linear.FP8_WGMMA.available() == "wgmma needs compute capability 9.0, the device has 10.0"
+    monkeypatch.setattr(catalog, "cuda_reason", lambda: None)
+    assert candidates("fp8") == (cuda_linear.FP8, cuda_linear.FP8_WGMMA)
 
 
 @pytest.mark.skipif(cuda_reason() is None, reason="there is a device")
