@@ -57,6 +57,17 @@ def test_an_audit_adds_up_by_itself(first: Path, capsys: pytest.CaptureFixture[s
     assert sizes == sorted(sizes, reverse=True)
     text = said(capsys, "audit", str(first), "--samples", "32")
     assert "add up" in text and "calibrated correction" in text and "interaction" in text
+    assert found["left_out"] == 0 and "of weights alone" not in text
+
+
+def test_an_audit_says_that_it_leaves_inputs_alone(
+    first: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session, plan = Session.load(first), tmp_path / "plan.json"
+    names = [layer.name for layer in session.model.layers[:2]]
+    session.plan.assign(names, inputs="int8-token").save(plan)
+    text = said(capsys, "audit", str(first), "--plan", str(plan), "--samples", "8")
+    assert "of weights alone: the inputs of 2 layers" in text
 
 
 def test_the_data_get_a_verdict(first: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -130,6 +130,16 @@ def test_a_budget_of_loss_refuses_what_was_not_scored(scored: Session) -> None:
         assert resolve(found, scored.model.layers)[name].inputs == "int5-token"
 
 
+def test_a_layer_that_no_data_reached_keeps_its_input(scored: Session) -> None:
+    table, names = scored.sensitivities["predicted_kl_inputs"], [x.name for x in quantizable(scored.model.layers)]
+    score = table.score.copy()
+    score[table.row[names[1]]] = np.nan
+    session = replace(scored, sensitivities={**scored.sensitivities, table.metric: replace(table, score=score)})
+    found = tasks.search(session, loss=0.5, minimise="nbytes", inputs="int4-token")
+    given = resolve(found, scored.model.layers)
+    assert [name for name in names if given[name].inputs is None] == [names[1]]
+
+
 def test_python_takes_every_budget_of_the_command_line(scored: Session) -> None:
     names = [layer.name for layer in quantizable(scored.model.layers)]
     weights, inputs = (scored.sensitivities[name] for name in ("predicted_kl", "predicted_kl_inputs"))

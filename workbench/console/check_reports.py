@@ -22,8 +22,11 @@ def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.1%}"
 
 
-def audit(found: Audit, most: int) -> Result:
-    """Return predicted, measured one by one and measured together; the ``most`` interacting layers first."""
+def audit(found: Audit, most: int, rounded_inputs: int = 0) -> Result:
+    """Return predicted, measured one by one and measured together; the ``most`` interacting layers first.
+
+    ``rounded_inputs`` is how many layers' inputs the plan rounds, which an audit leaves as they are.
+    """
     row = {name: index for index, name in enumerate(found.layers)}
     names = found.most_interacting(len(found.layers))[:most]
     return {
@@ -33,6 +36,7 @@ def audit(found: Audit, most: int) -> Result:
         "alone": number(found.alone_sum),
         "whole": number(found.whole),
         "correction": number(found.correction),
+        "left_out": rounded_inputs,
         "layers": [
             {
                 "name": name, "predicted": number(float(found.predicted[row[name]])),
@@ -56,6 +60,8 @@ def audit_text(result: Result) -> str:
             f"calibrated correction: predictions near this plan times {result['correction']:.3g} (fitted to this "
             "measurement)"
         )
+    if result["left_out"]:
+        lines.append(f"of weights alone: the inputs of {result['left_out']} layers, which the plan rounds, were not")
     head = ("layer", "predicted", "alone", "added last", "interaction")
     return "\n".join(lines) + "\n\nlosses in nats, the largest interaction first\n" + table(rows, head)
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from workbench.console import check_reports
 from workbench.errors import MissingResultError
+from workbench.planning.plan import resolve
 from workbench.planning.sensitivity import Sensitivity
+from workbench.planning.totals import quantized_inputs
 from workbench.progress import Progress
 
 Result = dict[str, Any]
@@ -19,11 +21,13 @@ def audit(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.runtime.audits import audit_plan
 
     session = _load(options.session)
+    plan = _plan_of(options, session)
     found = audit_plan(
-        session, _plan_of(options, session), data=options.data, samples=options.samples,
+        session, plan, data=options.data, samples=options.samples,
         batch_size=options.batch_size, trust=options.trust, progress=progress,
     )  # fmt: skip
-    return check_reports.audit(found, options.most)
+    rounded = quantized_inputs(session.model, resolve(plan, session.model.layers))
+    return check_reports.audit(found, options.most, len(rounded))
 
 
 def quality(options: argparse.Namespace, progress: Progress) -> Result:

@@ -5,6 +5,7 @@ Thin glue like :mod:`workbench.runtime.tasks`: each opens what it needs and call
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -91,14 +92,17 @@ def _with_inputs(
     """Return the base plan, the rules and the activation losses of a search with the activation schemes ``asked``.
 
     One scheme, or none, leaves nothing to choose: the losses of what the base plan says are added as they stand, also
-    where a target takes a layer without it.
+    where a target takes a layer without it.  A scheme that was scored is given to the layers that have a score.
     """
     if len(asked) > 1:
         return session.plan, rules, _columns(table, asked)
     base = session.plan
     if asked:
+        scheme = parse_scheme(asked[0]).name
         searched = [layer.name for layer in quantizable(session.model.layers) if layer.name not in rules.locked]
-        base = base.assign(searched, inputs=parse_scheme(asked[0]).name)
+        if table is not None and scheme in table.column:  # a layer that no data reached has no score, and is left alone
+            searched = [name for name in searched if not math.isnan(table.of(name, scheme))]
+        base = base.assign(searched, inputs=scheme)
     return base, replace(rules, keep_inputs=True), table
 
 
