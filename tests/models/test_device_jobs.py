@@ -67,6 +67,8 @@ def measured(device, monkeypatch):
     monkeypatch.setattr(bench, "measure", measure)
     monkeypatch.setattr(choice, "measure", measure)
     monkeypatch.setattr(source, "image", lambda item, capability: image)
+    facts = {"clocks.sm": "1980", "clocks.mem": "2619", "power.draw": "300"}
+    monkeypatch.setattr(ceilings, "clocks", lambda: facts)
     return threads, errors
 
 
@@ -82,6 +84,7 @@ def test_kernels_are_compiled_and_timed_on_the_devices_thread(device, measured):
     assert [(t.layer, t.device, t.median, t.baseline_median) for t in found] == [
         ("a", "made up", 2.0, 5.0), ("b", "made up", 2.0, 5.0)
     ]  # fmt: skip
+    assert all(timing.note.endswith("; clocks.sm 1980, clocks.mem 2619") for timing in found)
     compiled = [text.removeprefix("compiling ") for _, text in told if text.startswith("compiling ")]
     ops = (cuda_linear.INT8, cuda_linear.INT8_WGMMA, cuda_linear.INT4[64])
     assert compiled == list(dict.fromkeys(s.file for op in ops for s in op.sources))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from workbench.models.device_jobs import kernel_errors, on_gpu
@@ -98,14 +98,23 @@ def time_layers(
 def _compiled_and_measured(
     device: Device, kernels: Sequence[Kernel], batch: int, repeats: int, report: Report
 ) -> dict[Kernel, Measured]:
-    """Measure on a device; the first fifth of the progress is compiling what is neither prebuilt nor cached."""
+    """Measure on a device; the first fifth of the progress is compiling what is neither prebuilt nor cached.
+
+    The clocks right after the measurement end each note.
+    """
+    from workbench_kernels import ceilings
     from workbench_kernels.catalog import candidates
     from workbench_kernels.gpu_thread import compile_all
 
     serving = (op for kernel in kernels for op in candidates(_served_as(parse_scheme(kernel.scheme))))
     sources = dict.fromkeys(source for op in serving for source in op.sources)
     compile_all(device, tuple(sources), lambda fraction, what: report(COMPILING * fraction, what))
-    return _measured(kernels, batch, repeats, lambda f, what: report(COMPILING + (1 - COMPILING) * f, what))
+    found = _measured(kernels, batch, repeats, lambda f, what: report(COMPILING + (1 - COMPILING) * f, what))
+    clocks = ", ".join(f"{name} {value}" for name, value in ceilings.clocks().items() if name.startswith("clocks"))
+    return {
+        kernel: (replace(choice, note=f"{choice.note}; {clocks}"), samples)
+        for kernel, (choice, samples) in found.items()
+    }
 
 
 def _measured(
