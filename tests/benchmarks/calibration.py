@@ -2,7 +2,8 @@
 
     python tests/benchmarks/calibration.py [MODEL DATA] [--trust] [--weights FILE] [--batch-size N] [--batches N]
 
-``statistics``: extremes, channels' extremes, moments and histograms of every layer's input and output, diagonal A.
+``statistics``: extremes, channels' extremes, moments, histograms and outlier tokens of every layer's input and output,
+diagonal A.
 ``curvature``: that, full A and the rows of G.  Times by turns in one process, least times; peers' figures are ratios
 measured elsewhere on the same models.  Memory is the peak of resident memory during the pass, each in a
 process of its own in which everything that the passes need (numba too) was loaded and compiled before.
