@@ -17,6 +17,7 @@ ARCHIVE = Path(__file__).parent
 FILES = {
     "session-v1.qwb": "81577ebb36316013598b42a822285548745f052b1fd0630f4e9f312892d5379c",
     "session-v1-findings.qwb": "9007198abfacd79e168bde0fbec1a577b5389c82d37e694aad3ef9c4c2bd1726",
+    "session-v1-outliers.qwb": "c8908082b383c129a3f2ba9d104041c3997bf4bda6d55e127bd038e0e89fa7ae",
 }
 """Every archived file, and the digest of the arrays in it."""
 
@@ -79,7 +80,7 @@ def test_what_version_1_says() -> None:
 
 
 def test_what_later_files_of_version_1_say_besides() -> None:
-    old, new = (Session.load(ARCHIVE / name) for name in FILES)
+    old, new, _ = (Session.load(ARCHIVE / name) for name in FILES)
     assert old.error_budget is None and old.evaluations[0].changed == () and old.evaluations[0].notes == ()
     assert old.evaluations[0].metrics["top/1"].baseline_per_sample is None
     first, second = new.evaluations
@@ -93,3 +94,12 @@ def test_what_later_files_of_version_1_say_besides() -> None:
     pair = new.error_budget
     assert pair is not None and pair.predicted is not None and pair.gains.gain.shape == (3, 2)
     assert pair.measured.blocks == ("block/0", "output") and (pair.gains.samples, pair.gains.seed) == (8, 1)
+
+
+def test_outlier_tokens_of_version_1() -> None:
+    old, _, new = (Session.load(ARCHIVE / name) for name in FILES)
+    assert old.outliers == {}
+    first, second, empty = new.outliers.values()
+    assert list(new.outliers)[0] == ("модель/слой.0", "input") and first.text[:3] == ("a\0b", "層", "\udcff")
+    assert first.value.dtype == np.float32 and first.largest == pytest.approx(0.9775362)
+    assert (first.value.size, second.value.size, empty.value.size, second.text) == (16, 3, 0, ())
