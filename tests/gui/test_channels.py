@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -81,6 +82,13 @@ def test_predicted_against_measured(live: Callable[..., None]) -> None:
         assert panel.across.currentData() == "predicted_kl" and panel.up.currentData() == "measured_kl"
         assert panel.figure.text().startswith("rank agreement 1.0 over")
         assert panel.table.records.record(0)[2] == pytest.approx(0.8)
+        axis, metrics = panel.plot.item.getAxis("bottom"), panel.fontMetrics()
+        ((ticks,),) = [axis._tickLevels]
+        scale = panel.plot.item.getViewBox().width() / np.ptp(panel.plot.item.viewRange()[0])
+        spots = sorted((at * scale, metrics.horizontalAdvance(text)) for at, text in ticks)
+        assert len(spots) > 1 and all(
+            right - left > (wide + wider) / 2 for (left, wide), (right, wider) in itertools.pairwise(spots)
+        ), "labels run together"
         person.picture("agreement")
 
     live(story)

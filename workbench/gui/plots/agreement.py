@@ -8,7 +8,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
 
-from workbench.gui.plots.plot import AXES, Plot, faded, pen
+from workbench.gui.plots.plot import AXES, Plot, faded, log_ticks, pen
 from workbench.gui.theme import Colours
 
 
@@ -41,6 +41,7 @@ class Agreement(Plot):
         self._plans: tuple[tuple[float, float], ...] = ()
         for axis in AXES:
             self.item.getAxis(axis).setLogMode(axis == "bottom", axis == "left")
+        self.item.getViewBox().sigRangeChanged.connect(self._mark_axes)
         self.item.getAxis("left").setWidth(58)
         self.item.showGrid(x=True, y=True, alpha=0.12)
 
@@ -76,3 +77,9 @@ class Agreement(Plot):
             )  # fmt: skip
             self.item.addItem(points)
         self.item.autoRange()
+        self._mark_axes()
+
+    def _mark_axes(self, *_seen: object) -> None:
+        """Write powers of ten, or their halves and fifths, at whatever part is seen: pyqtgraph's own run together."""
+        for axis, ends in zip(("bottom", "left"), self.item.viewRange(), strict=True):
+            self.item.getAxis(axis).setTicks([log_ticks(*ends)])
