@@ -16,7 +16,7 @@ TITLES = {
     "equalize": ("Equalize", "Evens out the ranges of channels between neighbouring layers; needs no data"),
     "awq": ("AWQ", "Scales the weights of channels with large inputs up; uses the calibration data"),
     "smoothquant": ("SmoothQuant", "Moves outliers from inputs into weights; uses the calibration data"),
-    "rotation": ("Rotation", "Rotates the residual stream, where that is predicted to gain, and the heads: spreads outliers"),
+    "rotation": ("Rotation", "Rotates the heads, and the residual stream where that is predicted to gain"),
     "rotation-heads": ("Rotation of heads", "Rotates values within each attention head; needs no data"),
     "bias-correction": ("Bias correction", "Corrects the mean error of each output; uses the calibration data"),
     "norm-reestimation": ("Norm re-estimation", "Takes batch norms' statistics anew; uses the calibration data"),
