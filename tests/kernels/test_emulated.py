@@ -25,7 +25,7 @@ CASES = [
 ]
 ROOT = Path(__file__).parent.parent.parent
 QUICK = ("gemm_int8.cu",)
-"""Sources that the main run checks under sanitizers; -m slow checks all."""
+"""Sources that the main run checks under sanitizers; -m slow, which CI runs too, checks all others."""
 
 
 @pytest.mark.parametrize("order", ORDERS)
