@@ -86,7 +86,7 @@ class GpuThread:
 
     def _run(self, title: str, job: Callable[[Device, Report], T], report: Report) -> T:
         if self._lost is not None:
-            raise DeviceFault(f"{title} cannot run: {self._lost}. Start the program again to use the device")
+            raise DeviceFault(f"{title} cannot run: {self._lost}. The device can be used again from a new process")
         if self._device is None:
             self._device = self._open()
             self._device.own_stream()
@@ -109,7 +109,7 @@ class GpuThread:
             ) from error
         if is_fault(error):
             self._lost = f"{title} ended with a fault of the device ({_first_line(error)})"
-            raise DeviceFault(f"{self._lost}; its state is lost") from error
+            raise DeviceFault(f"{self._lost}; its state is lost, and a new process is needed to use it") from error
 
 
 @functools.cache

@@ -102,12 +102,18 @@ class DeviceError(WorkbenchError):
     """A device that ran out of memory, failed or computed wrongly in the middle of a job; the reason is named."""
 
 
+class DeviceLostError(DeviceError):
+    """A device that failed: no later job of this process can use it, those of a new one can."""
+
+
 class EngineDiedError(WorkbenchError):
     """The engine process ended in the middle of a job; the window and the session live on."""
 
 
 class CancelledError(WorkbenchError):
-    """The user cancelled the job."""
+    """The user cancelled the job; ``partial`` is what it had by then, where its request keeps that."""
+
+    partial: object = None
 
 
 def nearest(name: str, known: Iterable[str], limit: int = 3) -> str:

@@ -75,7 +75,7 @@ def test_out_of_memory_ends_its_job_alone(thread):
 def test_after_a_fault_no_job_runs_and_each_says_why(thread, error):
     with pytest.raises(DeviceFault, match="first ended with a fault of the device .*its state is lost"):
         thread.submit("first", raising(error)).result()
-    with pytest.raises(DeviceFault, match="second cannot run: first ended .* Start the program again"):
+    with pytest.raises(DeviceFault, match="second cannot run: first ended .* can be used again from a new process"):
         thread.submit("second", lambda on, report: 7).result()
 
 

@@ -22,6 +22,8 @@ from tests.runtime.fakes import AskProcess, Fake, Loaded
 from workbench.errors import (
     CancelledError,
     DataError,
+    DeviceError,
+    DeviceLostError,
     EngineDiedError,
     MissingResultError,
     TrustRequiredError,
@@ -240,6 +242,26 @@ def test_kill_is_noticed_at_once_and_the_engine_comes_back() -> None:
             assert time.monotonic() - start < 1.0  # about 15 ms; the machine may be busy
             assert await one.run(2, Fake(answer="next")) == "next"
             assert events == ["died", "restarted"]
+
+    run(main)
+
+
+def test_a_lost_device_renews_the_process_before_the_next_job() -> None:
+    async def main() -> None:
+        async with engine() as one:
+            events: list[tuple[str, str]] = []
+            one.subscribe(lambda event, text: events.append((event, text)))
+            pid = one.pid
+            with pytest.raises(DeviceLostError, match="its state is lost"):
+                await one.run(1, Fake(error="DeviceLostError", message="its state is lost"))
+            assert await one.run(2, Fake(answer="next")) == "next"
+            assert one.pid != pid
+            assert [event for event, _ in events] == ["died", "restarted"]
+            assert events[0][1] == "the device failed, and only a new process can use it"
+            pid = one.pid
+            with pytest.raises(DeviceError):
+                await one.run(3, Fake(error="DeviceError"))
+            assert await one.run(4, Fake(answer=4)) == 4 and one.pid == pid, "memory ran out: the process is kept"
 
     run(main)
 

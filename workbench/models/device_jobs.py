@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
-from workbench.errors import BackendUnavailableError, DeviceError
+from workbench.errors import BackendUnavailableError, DeviceError, DeviceLostError
 from workbench.progress import Progress
 
 if TYPE_CHECKING:
@@ -17,7 +17,10 @@ T = TypeVar("T")
 
 @contextlib.contextmanager
 def kernel_errors() -> Iterator[None]:
-    """Raise what the kernels raise as BackendUnavailableError or DeviceError, with the same message."""
+    """Raise what the kernels raise as BackendUnavailableError or DeviceError, with the same message.
+
+    A fault of the device is a DeviceLostError: the window's engine starts its process again after it.
+    """
     from workbench_kernels.bench import WrongResultError
     from workbench_kernels.errors import BackendUnavailable, CompileError, DeviceFault, OutOfDeviceMemory
 
@@ -25,15 +28,17 @@ def kernel_errors() -> Iterator[None]:
         yield
     except BackendUnavailable as error:
         raise BackendUnavailableError(str(error)) from error
-    except (CompileError, DeviceFault, OutOfDeviceMemory, WrongResultError) as error:
+    except DeviceFault as error:
+        raise DeviceLostError(str(error)) from error
+    except (CompileError, OutOfDeviceMemory, WrongResultError) as error:
         raise DeviceError(str(error)) from error
 
 
 def on_gpu(title: str, job: Callable[[Device, Report], T], progress: Progress) -> T:
     """Run a job on the GPU's thread, in a stream of its own, and wait; ``progress`` is called on that thread.
 
-    Raises BackendUnavailableError without a device, DeviceError when its memory runs out (later jobs run) or it fails
-    (no later job of this process runs), and what the job itself raises.
+    Raises BackendUnavailableError without a device, DeviceError when its memory runs out (later jobs run),
+    DeviceLostError when it fails (no later job of this process runs), and what the job itself raises.
     """
     from workbench_kernels.gpu_thread import shared
 

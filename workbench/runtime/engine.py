@@ -14,7 +14,7 @@ import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import CancelledError, EngineDiedError, WorkbenchError
+from workbench.errors import CancelledError, DeviceLostError, EngineDiedError, WorkbenchError
 from workbench.runtime import engine_process as wire
 from workbench.runtime.failure import Failure
 from workbench.runtime.inline_engine import InlineEngine
@@ -45,7 +45,8 @@ MAX_FAILED_STARTS = 3
 
 
 class Engine:
-    """One pre-warmed process that runs one request at a time; it is started again whenever it dies.
+    """One pre-warmed process that runs one request at a time; it is started again whenever it dies, and after a job
+    that lost the CUDA device, which only a new process can use.
 
     ``start`` returns at once and the listeners hear "started" when the process is warm; ``run`` waits for that.
     """
@@ -58,6 +59,7 @@ class Engine:
         self._gone = asyncio.Event()
         self._closing = False
         self._terminated_for: int | None = None
+        self._renewing = False
         self._lives = self._failed_starts = 0
         self._reason = ""
         self._job: int | None = None
@@ -204,6 +206,14 @@ class Engine:
     def _finished(self, process: EngineProcess, job: int, outcome: Any) -> None:
         if process is self._process and job == self._job:
             self._settle(outcome)
+            if isinstance(outcome, DeviceLostError) and not self._closing:
+                self._renew(process)
+
+    def _renew(self, process: EngineProcess) -> None:
+        """End a process that answered and is of no more use; the next job waits for the next process."""
+        self._renewing = True
+        self._ready.clear()
+        self._end(process)
 
     def _settle(self, outcome: Any) -> None:
         if self._result is None or self._result.done():
@@ -219,9 +229,12 @@ class Engine:
         """The job ignored its cancel: end the process; the next one takes the next job."""
         if process is self._process and job == self._job and job in self._cancelled and not self._gone.is_set():
             self._terminated_for = job
-            process.end(signal.SIGTERM)
-            assert self._loop is not None
-            self._loop.call_later(TERM_SECONDS, self._kill, process)
+            self._end(process)
+
+    def _end(self, process: EngineProcess) -> None:
+        process.end(signal.SIGTERM)
+        assert self._loop is not None
+        self._loop.call_later(TERM_SECONDS, self._kill, process)
 
     def _kill(self, process: EngineProcess) -> None:
         if process is self._process and not self._gone.is_set():
@@ -230,7 +243,8 @@ class Engine:
     def _died(self, process: EngineProcess, reason: str) -> None:
         if process is not self._process:
             return
-        was_ready = self._ready.is_set()
+        renewed, self._renewing = self._renewing, False
+        was_ready = self._ready.is_set() or renewed
         stopped, self._terminated_for = self._terminated_for, None
         self._gone.set()
         if self._closing:
@@ -242,10 +256,12 @@ class Engine:
         self._reason = reason if was_ready or not self._reason else f"{self._reason}; {reason}"
         if stopped is not None and stopped == self._job:
             self._settle(CancelledError("cancelled; the engine did not heed it and was started again"))
-        elif was_ready:
+        elif was_ready and not renewed:
             self._settle(
                 EngineDiedError(f"the engine process ended in the middle of the job: {reason}; it is started again")
             )
+        if renewed:
+            reason = "the device failed, and only a new process can use it"
         self._tell("died", "the job did not heed its cancel" if stopped is not None else reason)
         if self._failed_starts < MAX_FAILED_STARTS:
             self._spawn()
