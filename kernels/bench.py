@@ -8,11 +8,15 @@ import platform
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from .op import Case, Op
+
+if TYPE_CHECKING:
+    from .cuda_bench import KernelUse
 
 WARM_UP = 3
 SHORTEST = 50e-6
@@ -25,11 +29,17 @@ class WrongResultError(RuntimeError):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Samples:
-    """Microseconds of one launch, every repeat (float64), of the kernel and of the baseline, on ``device``."""
+    """Microseconds of one launch, every repeat (float64), of the kernel and of the baseline, on ``device``.
+
+    On a CUDA device ``read`` is the bytes that a launch must read, and ``uses`` what each of its kernels takes of a
+    multiprocessor (nothing for a library's); on the CPU 0 and none.
+    """
 
     kernel: np.ndarray
     baseline: np.ndarray
     device: str
+    read: int = 0
+    uses: tuple[KernelUse, ...] = ()
 
 
 def check(op: Op, case: Case) -> float:
@@ -70,12 +80,14 @@ def _measure_cuda(
     from .cuda_linear import device
 
     found = []
-    for op in (kernel, baseline):
-        case = op.prepare(rows, columns, batch, seed)
+    cases = [op.prepare(rows, columns, batch, seed) for op in (kernel, baseline)]
+    for op, case in zip((kernel, baseline), cases, strict=True):
         check(op, case)
         make = functools.partial(_another, op, rows, columns, batch, seed)
         found.append(times_of(op.name, case, make, repeats))
-    return Samples(kernel=found[0], baseline=found[1], device=device().name)
+    return Samples(
+        kernel=found[0], baseline=found[1], device=device().name, read=cases[0].read, uses=cases[0].uses()
+    )  # fmt: skip
 
 
 def _another(op: Op, rows: int, columns: int, batch: int, seed: int, number: int) -> Case:

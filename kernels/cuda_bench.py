@@ -7,7 +7,7 @@ events and divided by their number: neither Python nor a warm cache is in the fi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from .device import CudaDevice
 from .launch import Baseline, CudaOp, Executor, Launch, ceil_div
 from .occupancy import Occupancy, occupancy
 from .op import Case
+from .profiling import ncu_command as ncu
 from .source import CudaSource
 
 COLD_BYTES = 160 * 2**20
@@ -37,6 +38,10 @@ class KernelUse:
     block: int
     registers: int
     occupancy: Occupancy
+
+    def text(self) -> str:
+        """Return the kernel and its occupancy in words."""
+        return f"{self.entry} {self.occupancy.text()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -73,7 +78,7 @@ class CudaSamples:
 
 
 class Recorder:
-    """Stands before an executor and notes what is launched."""
+    """Stands before an executor and notes each kernel that is launched, once and without its tensors."""
 
     def __init__(self, on: Executor) -> None:
         self._on = on
@@ -95,7 +100,8 @@ class Recorder:
 
     def run(self, source: CudaSource, launch: Launch) -> None:
         """Note and enqueue a kernel."""
-        self.launches.append((source, launch))
+        if all(known.entry != launch.entry for _, known in self.launches):
+            self.launches.append((source, replace(launch, arguments=())))
         self._on.run(source, launch)
 
 
@@ -173,15 +179,15 @@ def _baseline_runs(baseline: Baseline) -> Runs:
 
 
 def kernel_uses(device: CudaDevice, launches: Sequence[tuple[CudaSource, Launch]]) -> tuple[KernelUse, ...]:
-    """Return what each different launch takes."""
-    made = {}
+    """Return what each recorded launch takes."""
+    made = []
     for source, launch in launches:
         used = device.resources(source, launch.entry)
         full = occupancy(used, launch.block, launch.shared, device.capability)
-        made[launch.entry] = KernelUse(
+        made.append(KernelUse(
             entry=launch.entry, grid=launch.grid, block=launch.block, registers=used.registers, occupancy=full
-        )
-    return tuple(made.values())
+        ))  # fmt: skip
+    return tuple(made)
 
 
 def tuned_variant(device: CudaDevice, op: CudaOp, shape: dict[str, Any]) -> dict[str, Any]:
@@ -221,10 +227,7 @@ def profile(device: CudaDevice, op: CudaOp, shape: dict[str, Any]) -> None:
 
 def ncu_command(op: CudaOp) -> str:
     """Return the command that profiles an op's kernels with Nsight Compute, clocks left as they are."""
-    return (
-        f'ncu --nvtx --nvtx-include "{op.name}/" --set full --clock-control none '
-        f'python tests/benchmarks/kernels.py --profile "{op.name}"'
-    )
+    return ncu(op.name, f'python tests/benchmarks/kernels.py --profile "{op.name}"')
 
 
 def times_of(title: str, first: Case, another: Callable[[int], Case], samples: int) -> np.ndarray:

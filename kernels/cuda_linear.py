@@ -33,23 +33,26 @@ def _float_case(rows: int, columns: int, batch: int, seed: int, dtype: torch.dty
 
 
 def _four_bit_case(rows: int, columns: int, batch: int, seed: int, group: int) -> Case:
-    from .cuda_bench import tuned_variant
+    from .cuda_bench import Recorder, kernel_uses, tuned_variant
 
-    on = device()
+    on = Recorder(device())
     codes, scales, zeros = w4a16.drawn_weights(on, seed, rows, columns, group, True)
     packed = w4a16.pack(codes, scales, zeros)
     x = drawn(on, seed + 1, batch, columns, dtype=torch.float16)
     shape = {"m": batch, "rows": rows, "columns": columns, "group": group, "zeros": True}
-    found = tuned_variant(on, w4a16.OP, shape)
+    found = tuned_variant(device(), w4a16.OP, shape)
     variant = w4a16.Variant(str(found["kernel"]), int(found["splits"]))
     return Case(
         launch=lambda: w4a16.linear(x, packed, on=on, variant=variant),
         reference=lambda: w4a16.reference(x, codes, scales, zeros, None), read=packed.nbytes(),
+        uses=lambda: kernel_uses(device(), on.launches),
     )  # fmt: skip
 
 
 def _eight_bit_case(rows: int, columns: int, batch: int, seed: int, kind: str, wgmma: bool = False) -> Case:
-    on = device()
+    from .cuda_bench import Recorder, kernel_uses
+
+    on = Recorder(device())
     projection, exact = quantized(drawn(on, seed, rows, columns), kind)
     assert isinstance(projection, EightBit)
     x = drawn(on, seed + 1, batch, columns, dtype=torch.float16)
@@ -66,7 +69,9 @@ def _eight_bit_case(rows: int, columns: int, batch: int, seed: int, kind: str, w
         made = group_quantize.reference_quantize(x, code, columns)
         return made.codes.double() * made.scales.double() @ exact.T
 
-    return Case(launch=launch, reference=reference, read=projection.nbytes())
+    return Case(
+        launch=launch, reference=reference, read=projection.nbytes(), uses=lambda: kernel_uses(device(), on.launches)
+    )  # fmt: skip
 
 
 def _any_shape(rows: int, columns: int) -> str | None:

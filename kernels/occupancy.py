@@ -7,6 +7,7 @@ for the system from compute capability 8.0 on).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from .errors import ArgumentError
@@ -39,7 +40,10 @@ LIMITS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occupancy:
-    """Resident ``warps`` of the ``most`` that fit, and what limits them: registers, shared memory, warps or blocks."""
+    """Resident ``warps`` of the ``most`` that fit, and what limits them: registers, shared memory, warps or blocks.
+
+    A device whose limits are not listed has 0 of 0, and ``limit`` says so.
+    """
 
     warps: int
     most: int
@@ -47,8 +51,12 @@ class Occupancy:
 
     @property
     def fraction(self) -> float:
-        """Return the part of the multiprocessor's warps that can be resident."""
-        return self.warps / self.most
+        """Return the part of the multiprocessor's warps that can be resident; NaN if it is unknown."""
+        return self.warps / self.most if self.most else math.nan
+
+    def text(self) -> str:
+        """Return the fraction and what limits it, or that it is unknown and why."""
+        return f"{self.fraction:.0%} ({self.limit})" if self.most else f"unknown ({self.limit})"
 
 
 def limits(capability: tuple[int, int]) -> Limits:
@@ -61,8 +69,11 @@ def limits(capability: tuple[int, int]) -> Limits:
 
 def occupancy(used: Resources, block: int, shared: int, capability: tuple[int, int]) -> Occupancy:
     """Return how much of a multiprocessor blocks of ``block`` threads with ``shared`` bytes of dynamic shared memory
-    fill.  Raises ArgumentError."""
-    of = limits(capability)
+    fill; unknown for a generation that is not listed."""
+    try:
+        of = limits(capability)
+    except ArgumentError as error:
+        return Occupancy(warps=0, most=0, limit=str(error))
     warps = -(-block // WARP)
     per_warp = max(-(-used.registers * WARP // REGISTER_UNIT) * REGISTER_UNIT, REGISTER_UNIT)
     bytes_each = -(-(used.shared + shared + of.reserved) // of.unit) * of.unit

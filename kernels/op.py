@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
+    from .cuda_bench import KernelUse
     from .source import CudaSource
 
 
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
 class Case:
     """One problem, prepared: ``launch()`` runs the kernel, ``reference()`` computes the same in float64 from the very
     codes and scales that the kernel was given; both return ``[batch, rows]``.  ``read`` is the bytes that a launch must
-    read, to time it with a cold cache on a device; 0 on the CPU."""
+    read, to time it with a cold cache on a device; 0 on the CPU.  ``uses()`` says what the kernels that were launched
+    take of the device; nothing for those of a library."""
 
     launch: Callable[[], torch.Tensor]
     reference: Callable[[], torch.Tensor]
     read: int = 0
+    uses: Callable[[], tuple[KernelUse, ...]] = tuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -135,7 +135,7 @@ def line(row: Row, ceilings: Ceilings) -> str:
     s = row.samples
     beside = [f"{name} {times:.2f}x" for name, times in s.times_faster().items()]
     beside += [f"{name}: {reason}" for name, reason in s.refused.items()]
-    full = ", ".join(f"{use.occupancy.fraction:.0%} ({use.occupancy.limit})" for use in s.kernels)
+    full = ", ".join(use.occupancy.text() for use in s.kernels)
     wanted = [t.verdict(row, ceilings) for t in TARGETS if t.op == row.op and t.fits(row.shape)]
     name = f"{row.op} [{s.variant}]" if s.variant else row.op
     return (

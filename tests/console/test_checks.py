@@ -175,6 +175,12 @@ def test_timings_of_several_batch_sizes_stay_in_the_session(first: Path, capsys:
     text = said(capsys, "bench", str(first), "--repeats", "3", "--target", "nvidia-8.0", "--no-save")
     assert "estimate for A100 SXM 80 GB, from its data sheet (roofline), not measured" in text
     assert "whole plan at batch 1, estimate: " in text
+    found = call(capsys, "bench", "--shape", "64x64", "--schemes", "int8-channel", "--repeats", "3", "--ncu")
+    if found["cuda"] != "available":
+        assert found["ncu"] == [] and found["rows"][0]["occupancy_reason"] == "a CPU kernel has none"
+        text = said(capsys, "bench", "--shape", "64x64", "--schemes", "int8-channel", "--repeats", "3", "--ncu")
+        assert "occupancy -: a CPU kernel has none" in text
+        assert f"nothing to profile with ncu, no timed kernel ran on a CUDA device (CUDA: {found['cuda']})" in text
     assert "names no hardware" in fails(capsys, "bench", str(first), "--target", "gguf")
     with pytest.raises(SystemExit) as ended:
         main(["bench", "--batch", "1,x"])

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
 from workbench_kernels.catalog import OPS
 from workbench_kernels.cuda_linear import OPS as CUDA_LINEAR
 
@@ -136,6 +137,37 @@ def test_the_targets_data_sheet_stands_beside_the_measurement_as_an_estimate(liv
         assert words not in label.text() and "Estimate for" in label.text()
         await person.act(lambda: person.desk.workspace.show_target("vllm"))
         assert "Estimate" not in label.text()
+
+    live(story)
+
+
+def test_rates_occupancy_and_how_to_profile_are_shown_of_cuda_rows(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        plain = _timing((256, 512), "int8-channel", 1, 10.0, 20.0)
+        cuda = replace(
+            _timing((256, 512), "int8-channel", 1, 2.0, 5.0, kernel="cuda w8a8 int8 linear"), device="NVIDIA made up",
+            read=131_072, occupancy="gemv_int8 75% (registers)",
+        )  # fmt: skip
+        await person.open(replace(_one_block(), timings=(plain,)))
+        await person.act(lambda: person.window.show_panel("timing"))
+        panel = person.window.panels["timing"]
+        assert not panel.ncu.isVisible()
+        await person.act(lambda: person.desk.workspace.update(lambda now: replace(now, timings=(plain, cuda))))
+        assert panel.ncu.isVisible()
+        titles = [column.title for column in panel.table.records.columns]
+        rows = [[c.text(one) for c in panel.table.records.columns] for one in panel.table.records.records]
+        shown = [tuple(row[titles.index(name)] for name in ("Reads", "Operations", "Occupancy")) for row in rows]
+        assert shown[0][0] == "–" and shown[0][2] == "– (a CPU kernel has none)"
+        assert shown[1][0].endswith(" GB/s") and shown[1][0].startswith("65.5")  # 131,072 bytes in 2 us
+        assert shown[1][1].startswith("0.131") and shown[1][2] == "gemv_int8 75% (registers)"
+        await person.press(Qt.Key.Key_Space, panel.ncu)
+        command = QApplication.clipboard().text()
+        assert command.startswith('ncu --nvtx --nvtx-include "cuda w8a8 int8 linear/" ')
+        assert command.endswith("workbench bench --shape 256x512 --schemes int8-channel --batch 1")
+        assert person.desk.messages[-1].text == command
+        await person.act(lambda: panel.table.selectRow(0))
+        await person.press(Qt.Key.Key_Space, panel.ncu)
+        assert person.desk.messages[-1].text == "The selected kernels ran on the CPU"
 
     live(story)
 

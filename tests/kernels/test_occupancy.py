@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from workbench_kernels.errors import ArgumentError
 from workbench_kernels.occupancy import LIMITS, limits, occupancy
@@ -37,6 +39,13 @@ def test_static_shared_memory_counts_too():
     alone = occupancy(used(16), 256, 60 << 10, (9, 0)).warps
     assert occupancy(used(16, 60 << 10), 256, 0, (9, 0)).warps == alone
     assert occupancy(used(16, 60 << 10), 256, 60 << 10, (9, 0)).warps < alone
+
+
+def test_a_generation_that_is_not_listed_is_unknown_by_name():
+    found = occupancy(used(32), 256, 0, (11, 0))
+    assert found.text().startswith("unknown (no limits are listed for compute capability (11, 0); listed: [(7, 5)")
+    assert math.isnan(found.fraction)
+    assert occupancy(used(16), 32, 0, (9, 0)).text() == "50% (blocks)"
 
 
 def test_every_architecture_has_limits_and_other_generations_are_refused():

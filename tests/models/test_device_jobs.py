@@ -9,10 +9,14 @@ import pytest
 import torch
 from workbench_kernels import bench, catalog, ceilings, choice, cuda_linear, gpu_thread, source
 from workbench_kernels.bench import Samples, WrongResultError
+from workbench_kernels.cuda_bench import KernelUse
 from workbench_kernels.errors import BackendUnavailable, DeviceFault
+from workbench_kernels.occupancy import Occupancy
 
+from tests.kernels.shim.emulator import Emulator, missing
 from tests.planning.synthetic import linear, summary_of
-from workbench.errors import BackendUnavailableError, CancelledError, DeviceError
+from workbench.console import reports
+from workbench.errors import BackendUnavailableError, CancelledError, DeviceError, DeviceLostError
 from workbench.models.device_jobs import on_gpu
 from workbench.models.timing import time_layers
 from workbench.planning.plan import Assignment
@@ -41,6 +45,10 @@ class Device:
             raise self.faults.pop()
 
 
+FULL = Occupancy(warps=48, most=64, limit="registers")
+USE = KernelUse(entry="gemm", grid=(1, 1, 1), block=128, registers=37, occupancy=FULL)
+
+
 @pytest.fixture
 def device(monkeypatch):
     made = Device()
@@ -60,7 +68,10 @@ def measured(device, monkeypatch):
         threads.append(threading.get_ident())
         if errors:
             raise errors.pop()
-        return Samples(kernel=np.full(repeats, 2.0), baseline=np.full(repeats, 5.0), device=device.name)
+        return Samples(
+            kernel=np.full(repeats, 2.0), baseline=np.full(repeats, 5.0), device=device.name, read=rows * columns,
+            uses=(USE,),
+        )  # fmt: skip
 
     image = source.Image(data=b"", kind="cubin", origin="compiled", architecture="sm_90")
     monkeypatch.setattr(catalog, "cuda_reason", lambda: None)
@@ -84,6 +95,10 @@ def test_kernels_are_compiled_and_timed_on_the_devices_thread(device, measured):
     assert [(t.layer, t.device, t.median, t.baseline_median) for t in found] == [
         ("a", "made up", 2.0, 5.0), ("b", "made up", 2.0, 5.0)
     ]  # fmt: skip
+    assert [(t.occupancy, t.gigabytes_per_second) for t in found] == [
+        ("gemm 75% (registers)", 64 * 128 / 2e3), ("gemm 75% (registers)", 64 * 64 / 2e3)
+    ]  # fmt: skip
+    assert found[0].teraoperations_per_second == pytest.approx(2 * 64 * 128 / 2e-6 / 1e12) and not found[0].no_occupancy
     assert all(timing.note.endswith("; clocks.sm 1980, clocks.mem 2619") for timing in found)
     compiled = [text.removeprefix("compiling ") for _, text in told if text.startswith("compiling ")]
     ops = (cuda_linear.INT8, cuda_linear.INT8_WGMMA, cuda_linear.INT4[64])
@@ -92,6 +107,40 @@ def test_kernels_are_compiled_and_timed_on_the_devices_thread(device, measured):
         "timing int8-channel at 64 x 128", "timing int4-g64-asym at 64 x 64"
     ]  # fmt: skip
     assert [fraction for fraction, _ in told] == sorted(fraction for fraction, _ in told) and told[-1][0] == 1
+
+
+def test_rates_occupancy_and_the_command_that_profiles_are_told(device, measured):
+    timings = time_layers(LAYERS, PLAN, batch=4, repeats=3)
+    told = reports.bench(timings, ncu=True)
+    assert [(row["occupancy"], row["occupancy_reason"]) for row in told["rows"]] == [("gemm 75% (registers)", None)] * 2
+    assert told["rows"][0]["gigabytes_per_second"] == pytest.approx(64 * 128 / 2e3)
+    lines = [
+        f'ncu --nvtx --nvtx-include "{one.kernel}/" --set full --clock-control none --launch-count 8 '
+        f"workbench bench --shape {shape} --schemes {scheme} --batch 4"
+        for one, shape, scheme in zip(timings, ("64x128", "64x64"), ("int8-channel", "int4-g64-asym"), strict=True)
+    ]  # fmt: skip
+    assert told["ncu"] == lines
+    text = reports.bench_text(told)
+    assert "gemm 75% (registers)" in text and text.endswith("\n".join(["profile with Nsight Compute:", *lines]))
+
+
+@pytest.mark.skipif(missing() is not None, reason=str(missing()))
+def test_the_kernels_of_a_layer_are_known_after_it_ran(monkeypatch):
+    class Shim(Emulator):
+        capability = (8, 0)
+
+        def resources(self, file, entry):
+            return source.Resources(registers=37, stack=0, spills=0, shared=0)
+
+    on = Shim()
+    monkeypatch.setattr(cuda_linear, "device", lambda: on)
+    case = cuda_linear.INT8.prepare(130, 256, 3, 0)
+    assert case.uses() == ()
+    for _ in range(2):
+        bench.check(cuda_linear.INT8, case)
+    quantized, product = case.uses()
+    assert quantized.entry.startswith("quantize_") and product.entry.startswith("gemv")
+    assert 0 < product.occupancy.fraction <= 1 and product.registers == 37
 
 
 def test_a_device_without_memory_ends_one_job_and_serves_the_next(device, measured):
@@ -103,9 +152,10 @@ def test_a_device_without_memory_ends_one_job_and_serves_the_next(device, measur
 
 def test_after_a_fault_every_job_says_what_happened(device, measured):
     device.faults.append(RuntimeError("CUDA error: an illegal memory access was encountered"))
-    with pytest.raises(DeviceError, match="timing kernels ended with a fault .*illegal memory access.*state is lost"):
+    fault = "timing kernels ended with a fault .*illegal memory access.*state is lost, and a new process is needed"
+    with pytest.raises(DeviceLostError, match=fault):
         time_layers(LAYERS, PLAN)
-    with pytest.raises(DeviceError, match="measuring the device cannot run: timing kernels ended with a fault"):
+    with pytest.raises(DeviceLostError, match="measuring the device cannot run: timing kernels ended with a fault"):
         measure_ceilings()
 
 

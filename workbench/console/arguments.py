@@ -248,6 +248,7 @@ def bench(entry: argparse.ArgumentParser) -> None:
     entry.add_argument("--repeats", type=_positive, default=30, metavar="N", help="timed repeats (default 30)")
     entry.add_argument("--target", metavar="NAME", help="add what the data sheet of nvidia-9.0, say, lets expect")
     entry.add_argument("--no-save", action="store_true", help="do not keep the timings in the session")
+    entry.add_argument("--ncu", action="store_true", help="print the commands that profile the timed CUDA kernels")
 
 
 def demo(entry: argparse.ArgumentParser) -> None:

@@ -202,7 +202,8 @@ def _bench(options: argparse.Namespace, progress: Progress) -> Result:
         raise DataError("the session's plan quantizes no layer, so there is nothing to time; make a plan first")
     if session is not None and not options.no_save:
         replace(session, timings=runtime.with_timings(session.timings, timings)).save(options.session)
-    return reports.bench(timings, predicted(options.target, timings, session) if options.target else None)
+    told = predicted(options.target, timings, session) if options.target else None
+    return reports.bench(timings, told, ncu=options.ncu)
 
 
 def _info(options: argparse.Namespace, progress: Progress) -> Result:

@@ -192,9 +192,14 @@ def written_text(result: Result) -> str:
     return "\n".join([*lines, *(f"note: {note}" for note in result["notes"])])
 
 
-def bench(timings: Sequence[Timing], predicted: Predicted | None = None) -> Result:
-    """Return one row for each layer or shape, times in microseconds; estimates of a data sheet apart from them."""
+def bench(timings: Sequence[Timing], predicted: Predicted | None = None, *, ncu: bool = False) -> Result:
+    """Return one row for each layer or shape, times in microseconds; estimates of a data sheet apart from them.
+
+    With ``ncu`` also the commands that profile the CUDA kernels, each once: none without a CUDA device.
+    """
     from workbench_kernels.catalog import cuda_reason
+
+    from workbench.models.profiling import ncu_command
 
     rows: list[Result] = [
         {
@@ -203,12 +208,17 @@ def bench(timings: Sequence[Timing], predicted: Predicted | None = None) -> Resu
             "microseconds": number(timing.median) if timing.samples.size else None,
             "baseline_microseconds": number(timing.baseline_median) if timing.baseline_samples.size else None,
             "repeats": int(timing.samples.size), "note": timing.note,
+            "gigabytes_per_second": number(timing.gigabytes_per_second),
+            "teraoperations_per_second": number(timing.teraoperations_per_second),
+            "occupancy": timing.occupancy or None, "occupancy_reason": timing.no_occupancy or None,
         }
         for timing in timings
     ]  # fmt: skip
     found: Result = {
         "device": timings[0].device if timings else None, "cuda": cuda_reason() or "available", "rows": rows
     }
+    if ncu:
+        found["ncu"] = list(dict.fromkeys(filter(None, map(ncu_command, timings))))
     if predicted is not None:
         for row, one in zip(rows, predicted.kernels, strict=True):
             row["estimate"] = None if one is None else _estimate(one.microseconds, one.speedup) | {
@@ -237,11 +247,22 @@ def bench_text(result: Result) -> str:
         ratio = f"{base / fast:.2f}x" if fast and base else "-"
         shape = " x ".join(map(str, row["shape"]))
         cells = (row["layer"], row["scheme"], shape, str(row["batch"]), figure(fast), figure(base), ratio)
-        rows.append((*cells, *((_estimate_text(row["estimate"]),) if told else ()), row["note"]))
+        rates = (figure(row["gigabytes_per_second"]), figure(row["teraoperations_per_second"]), row["occupancy"] or "-")
+        rows.append((*cells, *rates, *((_estimate_text(row["estimate"]),) if told else ()), row["note"]))
     head = f"device: {result['device']}\nCUDA: {result['cuda']}" + (f"\n{told['title']}" if told else "")
-    columns = ("layer", "scheme", "shape", "batch", "us", "FP us", "speed-up")
+    columns = ("layer", "scheme", "shape", "batch", "us", "FP us", "speed-up", "GB/s", "Tops", "occupancy")
     text = f"{head}\n\n" + table(rows, (*columns, *(("estimate",) if told else ()), "what ran"))
-    return "\n".join([text, *(map(_plan_text, told["plan"]) if told else ())])
+    return "\n".join([text, *(map(_plan_text, told["plan"]) if told else ()), *_profiling_lines(result)])
+
+
+def _profiling_lines(result: Result) -> list[str]:
+    """Say why rows have no occupancy, and the commands that profile, if they were asked for."""
+    reasons = dict.fromkeys(row["occupancy_reason"] for row in result["rows"] if row["occupancy_reason"])
+    lines = [f"occupancy -: {reason}" for reason in reasons]
+    if "ncu" not in result:
+        return lines
+    none = f"nothing to profile with ncu, no timed kernel ran on a CUDA device (CUDA: {result['cuda']})"
+    return [*lines, *(("profile with Nsight Compute:", *result["ncu"]) if result["ncu"] else (none,))]
 
 
 def _plan_text(plan: Result) -> str:

@@ -76,7 +76,9 @@ class Timing:
     """Kernel times of one layer's shape under one scheme beside the floating-point baseline, on one device.
 
     ``samples`` and ``baseline_samples`` are microseconds, every repeat (float64); ``kernel`` names what ran
-    (``torch fp32 linear``); ``serves`` says whether it runs the very scheme or a nearby one.
+    (``torch fp32 linear``); ``note`` says whether it runs the very scheme or a nearby one.  Of a CUDA kernel ``read``
+    is the bytes that a launch must read and ``occupancy`` says, for each kernel that is the workbench's own, how much
+    of a multiprocessor it can fill, and what limits it; 0 and empty for others and in files of older versions.
     """
 
     layer: str
@@ -89,6 +91,31 @@ class Timing:
     note: str
     samples: np.ndarray
     baseline_samples: np.ndarray
+    read: int = 0
+    occupancy: str = ""
+
+    @property
+    def on_cuda(self) -> bool:
+        """Whether a CUDA device ran the kernel."""
+        return self.kernel.startswith("cuda ")
+
+    @property
+    def gigabytes_per_second(self) -> float:
+        """Bytes that a launch must read over the median time; NaN where they were not counted."""
+        return self.read / self.median / 1e3 if self.read and self.samples.size else float("nan")
+
+    @property
+    def teraoperations_per_second(self) -> float:
+        """Multiplications and additions of the product over the median time, 1e12 a second; NaN without samples."""
+        count = 2 * self.batch * self.shape[0] * self.shape[1]
+        return count / self.median / 1e6 if self.samples.size else float("nan")
+
+    @property
+    def no_occupancy(self) -> str:
+        """Why there is no occupancy; an empty string if there is one."""
+        if self.occupancy:
+            return ""
+        return "a library's kernel, or timed by an older version" if self.on_cuda else "a CPU kernel has none"
 
     @property
     def median(self) -> float:

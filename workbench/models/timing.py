@@ -201,7 +201,7 @@ def _timing(layer: Layer, scheme: str, batch: int, choice: Choice, samples: Samp
     return Timing(
         layer=layer.name, scheme=scheme, kernel=choice.op.name, baseline_kernel=baseline(choice.op).name,
         shape=layer.matrix, batch=batch, device=samples.device, note=choice.note, samples=samples.kernel,
-        baseline_samples=samples.baseline,
+        baseline_samples=samples.baseline, read=samples.read, occupancy="; ".join(use.text() for use in samples.uses),
     )  # fmt: skip
 
 

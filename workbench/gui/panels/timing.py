@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSplitter, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSplitter,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from workbench.gui import quantities, transitions
 from workbench.gui.desk import Desk
@@ -14,6 +26,7 @@ from workbench.gui.roofs import RoofView, SweepView
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
 from workbench.models.evaluation import Timing
+from workbench.models.profiling import ncu_command
 from workbench.planning.hardware import Device, PlanEstimate, plan_estimate
 from workbench.planning.plan import KEEP
 from workbench.runtime.estimates import chip_of
@@ -26,6 +39,15 @@ NO_CUDA = "No CUDA device is present: every time here is from the CPU, and says 
 
 def _speedup(timing: Timing) -> float:
     return timing.baseline_median / timing.median if timing.median else float("nan")
+
+
+def _rate(value: float, unit: str) -> str:
+    return "–" if math.isnan(value) else f"{quantities.number(value)} {unit}"
+
+
+def _known(value: float) -> float:
+    """Return what sorts: an unknown rate before all others."""
+    return -1.0 if math.isnan(value) else value
 
 
 FIELDS = (
@@ -41,6 +63,15 @@ FIELDS = (
           tip="Floating-point time over quantized time; above 1 is faster"),
     Field(title="Kernel", text=lambda one: one.kernel),
     Field(title="FP kernel", text=lambda one: one.baseline_kernel),
+    Field(title="Reads", text=lambda one: _rate(one.gigabytes_per_second, "GB/s"), numeric=True,
+          key=lambda one: _known(one.gigabytes_per_second),
+          tip="Bytes that a launch must read over the median time; counted for CUDA kernels only"),
+    Field(title="Operations", text=lambda one: _rate(one.teraoperations_per_second, "Tops"), numeric=True,
+          key=lambda one: _known(one.teraoperations_per_second),
+          tip="Multiplications and additions of the product over the median time, 1e12 a second"),
+    Field(title="Occupancy", text=lambda one: one.occupancy or f"– ({one.no_occupancy})",
+          tip="How much of a multiprocessor each kernel can fill by its registers, shared memory and block, and what "
+          "limits it"),
     Field(title="Ran on", text=lambda one: one.device),
     Field(title="Note", text=lambda one: one.note),
 )  # fmt: skip
@@ -107,6 +138,7 @@ class TimingPanel(Panel):
         timings = tuple(one for one in state.session.timings if one.batch == self.batch.currentData())
         self._splitter.setVisible(bool(timings))
         self.table.show_records(timings)
+        self.ncu.setVisible(any(one.on_cuda for one in timings))
         self.plot.show_timings(timings)
         devices = ", ".join(sorted({one.device for one in timings}))
         self._devices = f"Measured on {devices}. {_no_cuda(state, timings)}".strip() if timings else ""
@@ -145,7 +177,23 @@ class TimingPanel(Panel):
         line = QHBoxLayout()
         line.addWidget(self.device, 1)
         line.addWidget(self.batch, 0, Qt.AlignmentFlag.AlignTop)
+        self.ncu = QPushButton("Copy ncu Command")
+        self.ncu.setToolTip("Copies the commands that profile the selected CUDA kernels (all, if none is selected)")
+        self.ncu.clicked.connect(self.copy_ncu)
+        self.ncu.hide()
+        line.addWidget(self.ncu, 0, Qt.AlignmentFlag.AlignTop)
         return line
+
+    def copy_ncu(self) -> None:
+        """Copy the command that profiles each selected kernel with Nsight Compute, and show it in the log."""
+        model = self.table.records
+        rows = sorted({index.row() for index in self.table.selectedIndexes()}) or range(model.rowCount())
+        found = dict.fromkeys(filter(None, (ncu_command(model.record(row)) for row in rows)))
+        if not found:
+            self.desk.say("Copy ncu command: not now", "The selected kernels ran on the CPU", "warning")
+            return
+        QApplication.clipboard().setText("\n".join(found))
+        self.desk.say("Copied: how to profile with Nsight Compute", "; ".join(found))
 
     def _offer_batches(self, timings: tuple[Timing, ...]) -> None:
         """Offer the batch sizes that were timed; the chosen one stays, the smallest is chosen first."""
