@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.gui import check_commands
 from workbench.gui.commands import Commands
 from workbench.runtime.first_look import STILL_LOADING, is_first_look
 from workbench.runtime.workspace import State
@@ -73,6 +74,11 @@ def has_table(now: Situation) -> Reason:
     if session is None:
         return has_session(now)
     return None if now.state.metric in session.sensitivities else "Compute the sensitivity first"
+
+
+def can_refine(now: Situation) -> Reason:
+    """A model that runs, its calibration and its predicted losses."""
+    return has_session(now) or check_commands.why_no_refinement(now.state)
 
 
 def can_undo(now: Situation) -> Reason:
@@ -171,10 +177,14 @@ ACTIONS = (
            enabled_when=can_run, tip="Note histograms, ranges and curvature on a data set", icon="calibrate"),
     Action(id="score", text="&Sensitivity…", shortcut="F6", menu="&Run", task=Commands.score,
            enabled_when=has_session, tip="Score what each scheme would cost each layer", icon="sensitivity"),
+    Action(id="refine", text="Refine Close &Decisions…", shortcut="Ctrl+F6", menu="&Run", task=Commands.refine,
+           enabled_when=can_refine, tip="Measure the loss where the predicted losses leave the scheme open"),
     Action(id="search", text="Search a &Plan", shortcut="F7", menu="&Run", task=Commands.search,
            enabled_when=has_table, tip="Find the plan of the least predicted loss within the budget", icon="search"),
     Action(id="evaluate", text="&Evaluate…", shortcut="F8", menu="&Run", task=Commands.evaluate,
            enabled_when=can_evaluate, tip="Measure the plan against the floating-point model", icon="evaluate"),
+    Action(id="audit", text="A&udit the Plan…", shortcut="Ctrl+Shift+F8", menu="&Run", task=Commands.audit,
+           enabled_when=can_evaluate, tip="Measure whether the losses of the plan's layers add up"),
     Action(id="train", text="Trai&n…", shortcut="Ctrl+F8", menu="&Run", task=Commands.train,
            enabled_when=can_evaluate, tip="Train weights on the plan's grids and export them"),
     Action(id="time_kernels", text="&Time Kernels…", shortcut="F9", menu="&Run", task=Commands.time_kernels,

@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from shiboken6 import isValid
 
 from workbench.gui import legality, plan_target, schemes
+from workbench.gui.check_commands import CheckCommands
 from workbench.gui.file_commands import FileCommands
 from workbench.gui.help import About, Guide
 from workbench.gui.output_commands import OutputCommands
@@ -17,7 +18,7 @@ from workbench.runtime.devices import ListDevices
 from workbench.storage.session import Session
 
 
-class Commands(FileCommands, WorkCommands, OutputCommands):
+class Commands(FileCommands, WorkCommands, CheckCommands, OutputCommands):
     """Every action's method."""
 
     # ---------------------------------------------------------------- edits

@@ -67,8 +67,8 @@ class Message:
 class Desk:
     """The document and the jobs, and what every panel may ask for.
 
-    ``ask_trust(file)`` and ``show_error(title, text, details)`` are given by the window, ``engine_pid()`` by the
-    application.
+    ``ask_trust(file)``, ``show_error(title, text, details)`` and ``act(id)``, which does an action, are given by the
+    window, ``engine_pid()`` by the application.
     """
 
     def __init__(self, workspace: Workspace, jobs: JobsFace) -> None:
@@ -80,6 +80,7 @@ class Desk:
         self.show_error: Callable[..., None] = lambda title, text, details="": None
         self.on_message: Callable[[Message], None] = lambda message: None
         self.engine_pid: Callable[[], int | None] = lambda: None
+        self.act: Callable[[str], None] = lambda action: None
         self._trusted: set[str] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -150,44 +151,67 @@ class Desk:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def run(self, request: Any, again: Callable[[], None]) -> Any:
+    async def run(
+        self, request: Any, again: Callable[[], None], keep: Callable[[Any], str] = lambda partial: ""
+    ) -> Any:
         """Run a request as a job and return its answer; None if it was cancelled or failed (which is then reported).
 
-        ``again`` starts the same work anew and serves the retry button.
+        ``again`` starts the same work anew and serves the retry button; ``keep`` is given what a cancelled job had by
+        then (None for most) and says what became of it.
         """
         try:
             return await self._trusting(request, again)
-        except CancelledError:
-            self.say(f"Cancelled: {request.title}")
+        except CancelledError as error:
+            self.say(f"Cancelled: {request.title}", keep(error.partial))
         except EngineDiedError as error:
             self.report(request.title, error, dialog=False)
         except WorkbenchError as error:
             self.report(request.title, error)
         return None
 
-    async def work(self, request: Any, edit: str = "") -> Any:
+    async def work(self, request: Any, edit: str = "", again: Callable[[], None] | None = None) -> Any:
         """Run a request about the open session and take its result up; returns the answer, or None.
 
-        With ``edit`` the result is taken up as an undoable step of that name.
+        With ``edit`` the result is taken up as an undoable step of that name.  A request that has a method
+        ``kept(current, partial)`` says with it what of a cancelled run goes into the session.
         """
-        from workbench.runtime.requests import merge, slim
+        from workbench.runtime.requests import slim
 
-        session = request.session
-        answer = await self.run(slim(request), lambda: self.again(request, edit))
-        now = self.workspace.state.session
-        if answer is None or now is None:
+        retry = again or (lambda: self.again(request, edit))
+        answer = await self.run(slim(request), retry, lambda partial: self._keep(request, partial))
+        if answer is None or self.workspace.state.session is None:
             return answer
-        if now.model.fingerprint != session.model.fingerprint:
+        if not self._take_up(request, answer, edit):
             self.say(f"Dropped: {request.title}", "another model was opened in the meantime", "warning")
             return None
+        self.say(f"Done: {request.title}")
+        return answer
+
+    def _keep(self, request: Any, partial: Any) -> str:
+        """Take up what a cancelled job had done, and say so; an empty text where nothing of it is kept."""
+        now = self.workspace.state.session
+        if partial is None or now is None or now.model.fingerprint != request.session.model.fingerprint:
+            return ""
+        kept = request.kept(now, partial)
+        if kept is now:
+            return ""
+        self.workspace.update(lambda current: kept)
+        return "what was done is kept"
+
+    def _take_up(self, request: Any, answer: Any, edit: str) -> bool:
+        """Merge an answer into the session; False where another model, or none, is open by now."""
+        from workbench.runtime.requests import merge
+
+        now = self.workspace.state.session
+        if now is None or now.model.fingerprint != request.session.model.fingerprint:
+            return False
         if edit:
             self.workspace.edit(edit, lambda current: merge(current, request, answer))
         else:
             merged = merge(now, request, answer)
             if merged is not now:
                 self.workspace.update(lambda current: merged)
-        self.say(f"Done: {request.title}")
-        return answer
+        return True
 
     def submit(self, request: Any, edit: str = "") -> None:
         """Start :meth:`work` in the background."""

@@ -94,6 +94,47 @@ class ScoreOptions:
     seed: int = field(default=0, metadata=SEED)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefineOptions:
+    """Measured losses where the choice of scheme is close."""
+
+    bits_per_weight: float = field(
+        default=4.5,
+        metadata={
+            "label": "Size", "minimum": 0.1, "maximum": 64.0, "unit": "bits per weight",
+            "tip": "The size of the plan whose decisions are looked at, in bits per weight",
+        },
+    )  # fmt: skip
+    tolerance: float = field(
+        default=0.3,
+        metadata={
+            "label": "Tolerance", "minimum": 0.01, "maximum": 10.0, "step": 0.1, "decimals": 2,
+            "tip": "Relative error of a predicted loss that a decision must withstand not to be measured; "
+            "more measures more cells",
+        },
+    )  # fmt: skip
+    samples: int | None = field(default=None, metadata=SAMPLES)
+    batch_size: int = field(default=8, metadata=BATCH)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditOptions:
+    """Whether a plan's losses add up."""
+
+    data: str = field(default="", metadata=DATA)
+    samples: int | None = field(default=None, metadata=SAMPLES)
+    batch_size: int = field(default=8, metadata=BATCH)
+
+
+REFINE_TEXT = (
+    "Measures the loss of the cells whose choice the prediction leaves open at this size, the closest decision first. "
+    "A cancelled run keeps what it has measured; the same run started again goes on from there. A table measured on "
+    "other samples is replaced."
+)
+AUDIT_TEXT = (
+    "Measures the loss of each of the plan's layers quantized alone, of all together, and of all but one: whether the "
+    "losses add up, and which layers make each other's worse. Takes two runs over the data for each layer."
+)
 CALIBRATE_TEXT = (
     "Runs the model on a data set and notes, for every layer, histograms of its inputs and outputs, ranges by every "
     "method, and the curvature that the predicted loss needs."

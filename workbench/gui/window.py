@@ -83,6 +83,7 @@ class Window(QMainWindow):
         desk.ask_trust = lambda file: dialogs.ask_trust(self, file)
         desk.show_error = self._show_error
         desk.on_message = self._say
+        desk.act = self.trigger
         self._unsubscribe = [desk.workspace.subscribe(self._changed), desk.jobs.subscribe(self._jobs_changed)]
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from workbench.errors import CannotRunError, MissingResultError
 from workbench.models.data_quality import CalibrationQuality, contents, coverage, distances, saturation
 from workbench.numerics.formats import parse_scheme
@@ -157,7 +159,10 @@ class AuditPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RefineTable:
-    """The window's request: measure the cells that decide closely; partial results are the table so far."""
+    """The window's request: measure the cells that decide closely; partial results are the table so far.
+
+    What a cancelled one has measured joins the session: a later one goes on from there.
+    """
 
     session: Session
     bits_per_weight: float
@@ -192,3 +197,10 @@ class RefineTable:
     def joined(self, current: Session, response: Sensitivity) -> Session:
         """Put the measured table in place of the earlier one, which it holds already."""
         return replace(current, sensitivities={**current.sensitivities, "measured_kl": response})
+
+    def kept(self, current: Session, partial: Sensitivity) -> Session:
+        """Take up what a cancelled run measured, unless the session has measured more, such as on other samples."""
+        held = current.sensitivities.get("measured_kl")
+        if held is not None and np.isfinite(held.score).sum() >= np.isfinite(partial.score).sum():
+            return current
+        return self.joined(current, partial)

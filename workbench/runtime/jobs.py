@@ -113,6 +113,8 @@ class Job:
         if self.view.status.over:
             return
         self._response, self._error = response, error
+        if isinstance(error, CancelledError) and hasattr(self.request, "kept"):
+            error.partial = self.partial
         text = str(error) if error is not None and status is JobStatus.FAILED else ""
         fraction = 1.0 if status is JobStatus.DONE else self.view.fraction
         self.view = replace(self.view, status=status, fraction=fraction, error=text, finished=time.monotonic())

@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from workbench.gui import quantities
+from workbench.gui.audit_view import Audited, AuditView
 from workbench.gui.changed_view import ChangedView
 from workbench.gui.desk import Desk
 from workbench.gui.paired_line import PairedLine
@@ -19,6 +20,10 @@ from workbench.models.evaluation import Evaluation, Metric
 from workbench.runtime.workspace import State
 
 MAX_PLOTS, MAX_BARS = 4, 5
+NOTHING = (
+    "Evaluate a plan (F8) to see it beside the floating-point model.\n\nAudit a plan (Ctrl+Shift+F8) to see whether "
+    "the losses of its layers add up."
+)
 TITLES = {
     "kl": "KL to floating point", "top1_agreement": "Top-1 agreement", "perplexity": "Perplexity",
     "accuracy": "Top-1 accuracy", "loss": "Loss",
@@ -86,13 +91,17 @@ class AccuracyPanel(Panel):
         self.tabs.setAccessibleName("Views of the accuracy")
         self.tabs.addTab(figures, "Metrics")
         self.tabs.addTab(self.changed, "What changed")
+        self.audit = AuditView(desk)
+        self.tabs.addTab(self.audit, "Audit")
         self.column().addWidget(self.tabs)
+        self.tabs.currentChanged.connect(lambda _: self._choose_focus())
         self.setFocusProxy(self.table)
 
     def redraw(self, old: State, new: State) -> None:
         """Show the evaluations."""
         runs = new.session.evaluations if new.session else ()
-        self.say_empty("" if runs else "Evaluate a plan (F8) to see it beside the floating-point model.")
+        self.audit.show_state(new)
+        self._cover(new)
         if old.session is not None and new.session is not None and old.session.evaluations is runs:
             return
         rows = [
@@ -104,6 +113,32 @@ class AccuracyPanel(Panel):
         self.pair.show_runs(runs)
         self.changed.show_runs(runs)
         self._show_plots(runs)
+
+    def show_audit(self, told: Audited) -> None:
+        """Bring an audit to the front."""
+        self.audit.show_audit(told)
+        self._cover(self.desk.workspace.state)
+        self.tabs.setCurrentWidget(self.audit)
+        self._choose_focus()
+
+    def borrow(self, live: Panel) -> None:
+        """Show the live panel's audit."""
+        if isinstance(live, AccuracyPanel) and live.audit.told is not None:
+            self.audit.show_audit(live.audit.told)
+            self._cover(self.desk.workspace.state)
+
+    def _choose_focus(self) -> None:
+        """Let the keyboard go to the table in front; to the button where there is no audit yet."""
+        audit = self.audit.table if self.audit.told is not None else self.audit.button
+        self.setFocusProxy((self.table, self.changed.table, audit)[self.tabs.currentIndex()])
+
+    def _cover(self, state: State) -> None:
+        """Say what to do where there is nothing; without an evaluation its two tabs wait for one."""
+        runs = state.session.evaluations if state.session else ()
+        self.say_empty("" if runs or self.audit.told else NOTHING)
+        for place in (0, 1):
+            self.tabs.setTabEnabled(place, bool(runs))
+            self.tabs.setTabToolTip(place, "" if runs else "Evaluate a plan first (F8)")
 
     def recolour(self, colours: Colours) -> None:
         """Redraw in other colours."""

@@ -151,6 +151,13 @@ class PlanPanel(Panel):
         )  # fmt: skip
         self.desk.submit(request, f"Search within {value:g} {'bits per weight' if by_bits else 'MB'}")
 
+    def wanted_bits(self) -> float:
+        """Return the size that the budget asks for in bits per weight; the plan's own where it is given in bytes."""
+        totals = self.desk.workspace.state.totals
+        if self.unit.currentText() == BITS or totals is None:
+            return self.budget.value()
+        return totals.bits_per_weight
+
     # ---------------------------------------------------------------- inside
 
     def _show_page(self) -> None:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QComboBox, QHBoxLayout
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton
 
-from workbench.gui import quantities, schemes
+from workbench.gui import check_commands, quantities, schemes
 from workbench.gui.changes import Assignments, changed_layers
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
@@ -26,6 +26,8 @@ BY_DEPTH, BY_LOSS = "By depth", "By loss"
 
 HISTOGRAMS_MS = 30
 """How long after a click the layer is selected: totals and colours are painted first, its histograms then."""
+
+REFINE_TIP = "Measure the loss in nats where the predicted losses leave the scheme open (Ctrl+F6)"
 
 NO_TABLE = (
     "No scores yet.\n\nCalibrate (F5), then compute the sensitivity (F6) to see what every scheme would cost every "
@@ -55,7 +57,11 @@ class SensitivityPanel(Panel):
         self.order_box.addItems([BY_DEPTH, BY_LOSS])
         self.order_box.activated.connect(lambda _: self._show(self._partial or self._given, desk.workspace.state))
         top.addWidget(self.metric_box)
+        self.refine = QPushButton("&Refine…")
+        self.refine.setAccessibleName("Refine close decisions")
+        self.refine.clicked.connect(lambda: desk.act("refine"))
         top.addWidget(self.order_box)
+        top.addWidget(self.refine)
         top.addWidget(self.figure, 1)
         middle.addWidget(self.heatmap, 1)
         middle.addWidget(self.bar)
@@ -83,6 +89,9 @@ class SensitivityPanel(Panel):
             self.say_empty("Open a model to score its layers.")
             return
         self.metric_box.setCurrentIndex(self.metric_box.findData(new.metric))
+        reason = check_commands.why_no_refinement(new)
+        self.refine.setEnabled(reason is None)
+        self.refine.setToolTip(f"Not now: {reason}" if reason else REFINE_TIP)
         table = new.session.sensitivities.get(new.metric)
         before = old.session.sensitivities.get(new.metric) if old.session else None
         if self._partial is not None and (self._partial.metric != new.metric or table is not before):

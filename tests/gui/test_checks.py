@@ -1,0 +1,163 @@
+"""Checks of the predicted losses from the window: close decisions are measured, a plan is audited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDoubleSpinBox, QSpinBox
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.planning.plan import Plan
+from workbench.planning.refine import close_cells
+from workbench.runtime import tasks
+from workbench.runtime.audits import RefineTable
+from workbench.storage.session import Session
+
+MODEL, SCHEMES = "demo:digits-classifier", ("int3-channel", "int4-channel", "int8-channel")
+
+
+@cache
+def scored() -> Session:
+    """A calibrated and scored classifier with a plan; made once, because nothing can change it."""
+    model = tasks.open(MODEL)
+    session = tasks.calibrate(model, samples=64, batch_size=16)
+    session = tasks.sensitivity(session, model=model, schemes=SCHEMES, batch_size=16)
+    return replace(session, plan=Plan.uniform(session.model.layers, "int3-channel"))
+
+
+async def _fill(person: Person, **values: float) -> None:
+    await person.until(lambda: person.dialog("form"), 10)
+    dialog = person.dialog("form")
+    for name, value in values.items():
+        box = dialog.findChild(QDoubleSpinBox, name) or dialog.findChild(QSpinBox, name)
+        await person.type(box.lineEdit(), str(value))
+    person.picture("form")
+    await person.click(dialog.start_button)
+
+
+def test_close_decisions_are_measured_from_the_panel(live: Callable[..., None]) -> None:
+    session = scored()
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await person.click(person.window.panels["sensitivity"].refine)
+        await _fill(person, bits_per_weight=5, tolerance=0.9, samples=16)
+        await person.until(lambda: "measured_kl" in person.state.session.sensitivities)
+        await person.until(person.window.panels["agreement"].isVisible, 5)
+        cells = close_cells(session.model, session.sensitivities["predicted_kl"], 5.0, tolerance=0.9)
+        table = person.state.session.sensitivities["measured_kl"]
+        known = {(layer, scheme) for layer in table.layers for scheme in table.schemes
+                 if np.isfinite(table.of(layer, scheme))}  # fmt: skip
+        assert known == set(cells) and 0 < len(known) < table.score.size and table.samples == 16
+        assert person.state.metric == "predicted_kl" and person.window.panels["agreement"].empty_text == ""
+        assert f"over {len(known)} cells" in person.window.panels["agreement"].figure.text()
+        await person.settle(0.2)
+        person.picture("refined")
+
+    live(story)
+
+
+def test_a_cancelled_refinement_keeps_what_it_measured_and_goes_on(live: Callable[..., None]) -> None:
+    session = scored()
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        panel, jobs = person.window.panels["sensitivity"], person.desk.jobs
+        await person.press(Qt.Key.Key_F6, person.window, control=True)
+        await _fill(person, bits_per_weight=5, tolerance=10, batch_size=1)
+
+        def seen() -> bool:
+            return panel.heatmap.cells is not None and bool(np.isfinite(panel.heatmap.cells.score).any())
+
+        await person.until(lambda: person.state.metric == "measured_kl" and panel.empty_text == "" and seen())
+        assert jobs.views[-1].status == "running" and "measured_kl" not in person.state.session.sensitivities
+        person.picture("partial")
+        await person.click(person.window.status.cancel_button)
+        await person.until(lambda: "measured_kl" in person.state.session.sensitivities, 10)
+        assert jobs.views[-1].status == "cancelled" and person.state.dirty
+        assert person.desk.messages[-1].text == "what was done is kept"
+        kept = person.state.session.sensitivities["measured_kl"].score
+        some = np.isfinite(kept)
+        assert some.any() and not some.all()
+        assert person.state.metric == "measured_kl" and seen()
+        await person.press(Qt.Key.Key_R, person.window, control=True, shift=True)
+        await person.until(lambda: jobs.views[-1].status == "done", 30)
+        await person.settle()
+        assert person.state.metric == "predicted_kl" and person.window.panels["agreement"].isVisible()
+        whole = person.state.session.sensitivities["measured_kl"].score
+        assert np.array_equal(whole[some], kept[some]) and np.isfinite(whole).sum() > some.sum()
+
+    live(story)
+
+
+def test_a_cancelled_refinement_does_not_replace_a_table_that_knows_more() -> None:
+    session = sessions.full(1)
+    full = sessions.table(session.model, "measured_kl")
+    part = replace(full, score=np.where(np.arange(full.score.size).reshape(full.score.shape) < 3, full.score, np.nan))
+    request = RefineTable(session=session, bits_per_weight=4.5)
+    assert request.kept(session, part).sensitivities["measured_kl"] is part
+    held = replace(session, sensitivities={**session.sensitivities, "measured_kl": full})
+    assert request.kept(held, part) is held
+
+
+def test_refining_says_what_is_missing(live: Callable[..., None]) -> None:
+    full = sessions.full(1)
+    cases = (
+        (replace(full, sensitivities={}), "predicted KL first (F6)"),
+        (replace(full, calibration=None), "Calibrate first (F5)"),
+        (replace(full, model=replace(full.model, cannot_run="weights only")), "weights only"),
+    )
+
+    async def story(person: Person) -> None:
+        action, button = person.window.actions_by_id["refine"], person.window.panels["sensitivity"].refine
+        assert not action.isEnabled() and "Open a model first" in action.toolTip()
+        for session, reason in cases:
+            await person.open(session)
+            assert not action.isEnabled() and reason in action.toolTip()
+            assert not button.isEnabled() and reason in button.toolTip()
+        await person.open(full)
+        assert action.isEnabled() and button.isEnabled() and "nats" in button.toolTip()
+
+    live(story)
+
+
+def test_a_plan_is_audited(live: Callable[..., None]) -> None:
+    session = scored()
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        panel = person.window.panels["accuracy"]
+        await person.act(lambda: person.window.show_panel("accuracy"))
+        assert "Audit a plan (Ctrl+Shift+F8)" in panel.empty_text
+        await person.press(Qt.Key.Key_F8, person.window, control=True, shift=True)
+        await _fill(person, samples=16)
+        await person.until(lambda: panel.audit.told is not None)
+        await person.settle()
+        view, found = panel.audit, panel.audit.told.audit
+        assert panel.empty_text == "" and view.isVisible() and not panel.tabs.isTabEnabled(0)
+        predicted, alone, whole, correction = (label.text() for label in view.figures)
+        table = session.sensitivities["predicted_kl"]
+        assert found.predicted_sum == sum(table.of(name, "int3-channel") for name in found.layers)
+        assert all(text.endswith(" nats") for text in (predicted, alone, whole))
+        assert correction.startswith("×") and correction.endswith("(fitted)")
+        rows = [view.table.records.record(row) for row in range(view.table.records.rowCount())]
+        assert [row.layer for row in rows] == list(found.most_interacting(len(found.layers)))
+        assert abs(rows[0].interaction) == np.abs(found.interaction).max()
+        assert "add up" in view.words.text() and "16 samples" in view.words.text()
+        assert panel.focusProxy() is view.table and person.window.focusWidget() is view.table
+        person.picture("audited")
+        await person.act(lambda: person.desk.assign([found.layers[0]], weights="int8-channel"))
+        assert view.words.text().startswith("The plan has changed since")
+        await person.press(Qt.Key.Key_Z, control=True)
+        assert "changed" not in view.words.text()
+        await person.click(view.button)
+        await person.answer("form", "Cancel")
+        await person.open(sessions.full(1))
+        assert view.told is None and not view.table.isVisible() and "No audit yet" in view.words.text()
+
+    live(story)

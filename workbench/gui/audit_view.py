@@ -1,0 +1,170 @@
+"""Whether a plan's losses add up: predicted, measured one by one and measured together, and who interacts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from workbench.gui import quantities
+from workbench.gui.desk import Desk
+from workbench.gui.fitted_label import FittedLabel
+from workbench.gui.tables.records import Field, RecordsView
+from workbench.planning.audit import Audit
+from workbench.planning.plan import Plan, resolve
+from workbench.planning.totals import quantized_inputs
+from workbench.runtime.workspace import State
+from workbench.storage.session import Session
+
+WHAT_TO_DO = (
+    "No audit yet: Audit measures the loss of each quantized layer alone, of all together, and of all but one. "
+    "Score the predicted KL (F6) first to have the prediction beside it."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audited:
+    """An audit, the plan and the model's fingerprint that it belongs to, and how many layers' inputs it left out."""
+
+    audit: Audit
+    plan: Plan
+    model: str
+    rounded_inputs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """The losses of one layer in nats."""
+
+    layer: str
+    predicted: float
+    alone: float
+    joined: float
+    interaction: float
+
+
+FIELDS = (
+    Field(title="Layer", text=lambda row: row.layer),
+    Field(title="Interaction", text=lambda row: quantities.number(row.interaction), numeric=True,
+          key=lambda row: abs(row.interaction),
+          tip="Added last less alone, in nats: above 0 where the layer's error makes the others' worse"),
+    Field(title="Added last", text=lambda row: quantities.number(row.joined), numeric=True, key=lambda row: row.joined,
+          tip="What quantizing the layer adds when all others are quantized already, in nats"),
+    Field(title="Alone", text=lambda row: quantities.number(row.alone), numeric=True, key=lambda row: row.alone,
+          tip="Loss measured with only this layer quantized, in nats"),
+    Field(title="Predicted", text=lambda row: quantities.number(row.predicted), numeric=True,
+          key=lambda row: -1.0 if math.isnan(row.predicted) else row.predicted,
+          tip="Predicted KL of the layer, in nats; a dash where it is not scored"),
+)  # fmt: skip
+
+FIGURES = (
+    ("Predicted", "Sum of the layers' predicted losses, in nats; a dash where a layer is not scored"),
+    ("One by one", "Sum of the losses measured with one layer quantized at a time, in nats"),
+    ("Together", "Loss measured with the whole plan's weights quantized, in nats"),
+    ("Calibrated correction", "Together over predicted: what predictions near this plan are to be multiplied with; "
+     "fitted to this measurement, so it is no test of the prediction"),
+)  # fmt: skip
+
+
+class AuditView(QWidget):
+    """Three sums side by side with the correction, the finding in words, the layers by their interaction."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self.told: Audited | None = None
+        self.button = QPushButton("A&udit…")
+        self.button.setAccessibleName("Audit the plan")
+        self.button.setToolTip("Measure whether the losses of the plan's layers add up (Ctrl+Shift+F8)")
+        self.button.clicked.connect(lambda: desk.act("audit"))
+        self.words = FittedLabel(WHAT_TO_DO)
+        self.words.setProperty("role", "muted")
+        self.sums = QWidget()
+        self.figures = self._figures()
+        self.table = RecordsView("Layers by their interaction", FIELDS)
+        top = QHBoxLayout()
+        top.addWidget(self.button)
+        top.addWidget(self.words, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 4, 0, 0)
+        column.addLayout(top)
+        column.addWidget(self.sums)
+        column.addWidget(self.table, 1)
+        self._show_rows()
+
+    def show_audit(self, told: Audited) -> None:
+        """Show an audit."""
+        self.told = told
+        found = told.audit
+        correction = "" if math.isnan(found.correction) else f"× {quantities.number(found.correction)} (fitted)"
+        values = [*(f"{quantities.number(one)} nats" for one in (found.predicted_sum, found.alone_sum, found.whole))]
+        if math.isnan(found.predicted_sum):
+            values[0] = quantities.NONE
+        for label, text in zip(self.figures, (*values, correction or quantities.NONE), strict=True):
+            label.setText(text)
+        self._say(changed=False)
+        self._show_rows()
+
+    def show_state(self, state: State) -> None:
+        """Forget the audit of another model; say so where the plan has changed since."""
+        session = state.session
+        if self.told is None:
+            return
+        if session is None or session.model.fingerprint != self.told.model:
+            self.told = None
+            self.words.setText(WHAT_TO_DO)
+            self._show_rows()
+            return
+        self._say(changed=session.plan.hash != self.told.plan.hash)
+
+    def _say(self, *, changed: bool) -> None:
+        assert self.told is not None
+        left = self.told.rounded_inputs
+        notes = [f"{self.told.plan.name}: {self.told.audit.sentence()}"]
+        if left:
+            notes.append(f"weights alone, not the rounded inputs of {quantities.plural(left, 'layer')}")
+        if changed:
+            notes.insert(0, "The plan has changed since")
+        verdict = self.told.audit.sentence().partition(":")[0]
+        short = f"{verdict} ({quantities.plural(self.told.audit.samples, 'sample')})"
+        whose = "The plan has changed since; " if changed else f"{self.told.plan.name}: "
+        self.words.say("; ".join(notes), f"{whose}{short}", short)
+
+    def _show_rows(self) -> None:
+        self.sums.setVisible(self.told is not None)
+        self.table.setVisible(self.told is not None)
+        self.table.show_records(() if self.told is None else rows_of(self.told.audit))
+
+    def _figures(self) -> tuple[QLabel, ...]:
+        grid = QGridLayout(self.sums)
+        grid.setContentsMargins(0, 2, 0, 2)
+        found = []
+        for place, (title, tip) in enumerate(FIGURES):
+            head, value = QLabel(title), QLabel(quantities.NONE)
+            head.setProperty("role", "muted")
+            value.setProperty("role", "figure")
+            value.setAccessibleName(title)
+            for label in (head, value):
+                label.setToolTip(tip)
+            grid.addWidget(head, 0, place)
+            grid.addWidget(value, 1, place)
+            grid.setColumnStretch(place, 1)
+            found.append(value)
+        return tuple(found)
+
+
+def rows_of(audit: Audit) -> tuple[Row, ...]:
+    """Return every layer's losses, the largest interaction first, whatever its sign."""
+    place = {name: index for index, name in enumerate(audit.layers)}
+    return tuple(
+        Row(
+            layer=name, predicted=float(audit.predicted[place[name]]), alone=float(audit.alone[place[name]]),
+            joined=float(audit.joined[place[name]]), interaction=float(audit.interaction[place[name]]),
+        )
+        for name in audit.most_interacting(len(audit.layers))
+    )  # fmt: skip
+
+
+def rounded_inputs(session: Session) -> int:
+    """Return of how many layers the session's plan rounds the inputs, which an audit leaves as they are."""
+    return len(quantized_inputs(session.model, resolve(session.plan, session.model.layers)))
