@@ -55,7 +55,8 @@ class Monkey:
         """Click anywhere in ``widget`` where it can be seen."""
         seen = widget.visibleRegion().boundingRect()
         if not seen.isEmpty() and widget.isEnabled():
-            across, down = self.random.randint(seen.left(), seen.right()), self.random.randint(seen.top(), seen.bottom())
+            across = self.random.randint(seen.left(), seen.right())
+            down = self.random.randint(seen.top(), seen.bottom())
             QTest.mouseClick(widget, Qt.MouseButton.LeftButton, modifier, QPoint(across, down))
 
     def type(self, field: QWidget, text: str) -> None:
