@@ -34,7 +34,7 @@ class StartPage(QWidget):
         self.model_button.clicked.connect(self._choose_model)
         self.session_button = self._big("Open a &session…", "A .qwb file with everything computed before")
         self.session_button.clicked.connect(lambda: trigger("open_session"))
-        self.demo_button = self._big("Open the &demo", "A small language model with its data; ready in a second")
+        self.demo_button = self._big("Open the &demo", "A small language model with its data; shown in seconds")
         self.demo_button.clicked.connect(lambda: trigger("open_demo"))
         self._recent = QLabel()
         self._recent.setTextInteractionFlags(
