@@ -36,7 +36,7 @@ if os.environ.get("QT_QPA_PLATFORM", "offscreen") == "offscreen":
 from PySide6.QtCore import QPoint, QSettings, Qt, QTimer  # noqa: E402
 from PySide6.QtGui import QFontDatabase  # noqa: E402
 from PySide6.QtTest import QTest  # noqa: E402
-from PySide6.QtWidgets import QApplication, QWidget  # noqa: E402
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QComboBox, QTabWidget, QWidget  # noqa: E402
 from qasync import QEventLoop  # noqa: E402
 
 from workbench.gui import app as application_module  # noqa: E402
@@ -143,6 +143,27 @@ class Person:
         """Click into ``widget``, in its middle unless told where."""
         spot = where or widget.rect().center()
         await self.act(lambda: QTest.mouseClick(widget, button, modifier, spot))
+
+    async def tab(self, tabs: QTabWidget, page: int | QWidget) -> None:
+        """Click on a tab, by its place or its page."""
+        place = page if isinstance(page, int) else tabs.indexOf(page)
+        await self.click(tabs.tabBar(), tabs.tabBar().tabRect(place).center())
+
+    async def row(self, table: QAbstractItemView, row: int) -> None:
+        """Click on the first cell of a row."""
+        await self.click(table.viewport(), table.visualRect(table.model().index(row, 0)).center())
+
+    async def choose(self, box: QComboBox, index: int) -> None:
+        """Go to an entry of a box with the arrow keys."""
+
+        def keys() -> None:
+            box.setFocus()
+            while box.currentIndex() != index:
+                before = box.currentIndex()
+                QTest.keyClick(box, Qt.Key.Key_Down if before < index else Qt.Key.Key_Up)
+                assert box.currentIndex() != before, f"entry {index} cannot be reached"
+
+        await self.act(keys)
 
     async def open(self, session: Session, path: Path | None = None) -> None:
         """Have a session open, as if it had just been read."""

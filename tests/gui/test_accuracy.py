@@ -81,7 +81,7 @@ def test_what_changed_most_is_listed(live: Callable[..., None]) -> None:
         await person.open(session)
         await person.act(lambda: person.window.show_panel("accuracy"))
         panel = person.window.panels["accuracy"]
-        await person.act(lambda: panel.tabs.setCurrentIndex(1))
+        await person.tab(panel.tabs, 1)
         view = panel.changed
         assert [one.kl for one in view.table.records.records] == sorted((one.kl for one in changed), reverse=True)
         assert view.figure.text() == "the 4 most changed, 1 flip among them"

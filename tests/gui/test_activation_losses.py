@@ -42,7 +42,7 @@ def test_losses_of_inputs_are_scored_and_counted_everywhere(live: Callable[..., 
         await person.until(lambda: person.dialog("form"), 10)
         dialog = person.dialog("form")
         box = dialog.findChild(QComboBox, "metric")
-        box.setCurrentIndex(box.findData("predicted_kl_inputs"))
+        await person.choose(box, box.findData("predicted_kl_inputs"))
         await person.click(dialog.start_button)
         await person.until(lambda: "predicted_kl_inputs" in person.state.session.sensitivities)
         session, state = person.state.session, person.state

@@ -54,7 +54,7 @@ def test_images_are_leafed_through_and_judged(live: Callable[..., None]) -> None
         assert "samples the ranges of" in panel.verdict.text()
         assert "of its labels" in panel.coverage.text() and panel.table.records.rowCount() > 3
         for page in range(panel.tabs.count()):
-            await person.act(lambda page=page: panel.tabs.setCurrentIndex(page))
+            await person.tab(panel.tabs, page)
             person.picture(f"tab-{page}")
         await _calibrated_again(person)
         assert panel.quality is None and samples.page is None, "other data were judged"
@@ -97,7 +97,7 @@ def test_outlier_tokens_are_listed_with_their_text(live: Callable[..., None]) ->
         panel = person.window.panels["calibration_data"]
         await _calibrated(person, "demo:language-model", 16)
         await person.act(lambda: person.window.show_panel("calibration_data"))
-        await person.act(lambda: panel.tabs.setCurrentWidget(panel.tokens))
+        await person.tab(panel.tabs, panel.tokens)
         await person.act(lambda: person.desk.workspace.select([]))
         session = person.state.session
         table = panel.tokens.records

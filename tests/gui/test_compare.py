@@ -36,7 +36,7 @@ def test_another_session_is_compared(live: Callable[..., None], tmp_path: Path) 
         await person.press(Qt.Key.Key_Space, panel.differing)
         assert [row.name for row in layers.records] == [changed]
         for page in range(panel.tabs.count()):
-            await person.act(lambda page=page: panel.tabs.setCurrentIndex(page))
+            await person.tab(panel.tabs, page)
             person.picture(f"tab-{page}")
         await person.press(Qt.Key.Key_Z, person.window, control=True)
         await person.until(lambda: not layers.records)

@@ -60,10 +60,10 @@ def test_formats_stand_on_the_axis_and_layers_are_compared(live: Callable[..., N
         await person.act(action.trigger)
         assert panel.plots["weight"]._grids["nf4-b64"].size == 16
         assert panel.plots["weight"].item.viewRange()[1][0] < 0  # room below the axis
-        await person.act(lambda: (panel.view.setCurrentText(OVERLAY), panel.view.activated.emit(1)))
+        await person.choose(panel.view, panel.view.findText(OVERLAY))
         assert len(panel.plots["weight"]._others) == 5
         person.picture("overlay")
-        await person.act(lambda: (panel.view.setCurrentText(MANY), panel.view.activated.emit(2)))
+        await person.choose(panel.view, panel.view.findText(MANY))
         assert panel.multiples.isVisible() and len(panel.multiples._entries) == len(names)
         person.picture("side-by-side")
         await person.click(panel.multiples, panel.multiples.rect_of(3).center())
@@ -156,7 +156,7 @@ def test_zooming_side_by_side_and_linked(live: Callable[..., None]) -> None:
         parts = [[(end - each.span[0]) / (each.span[1] - each.span[0]) for end in each.item.viewRange()[0]]
                  for each in (plot, other)]  # fmt: skip
         assert parts[0][1] - parts[0][0] < 0.95 and parts[0] == pytest.approx(parts[1])
-        await person.act(lambda: (panel.view.setCurrentText(MANY), panel.view.activated.emit(2)))
+        await person.choose(panel.view, panel.view.findText(MANY))
         many = panel.multiples
         whole = many.span
         await person.act(lambda: _wheel(many, many.rect_of(1).center()))

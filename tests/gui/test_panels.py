@@ -311,7 +311,7 @@ def test_the_heatmap_sorts_by_loss(live: Callable[..., None]) -> None:
         await person.open(sessions.full(2))
         panel = person.window.panels["sensitivity"]
         table = person.state.session.sensitivities["predicted_kl"]
-        await person.act(lambda: (panel.order_box.setCurrentIndex(1), panel.order_box.activated.emit(1)))
+        await person.choose(panel.order_box, 1)
         worst = table.layers[int(np.log(table.score).mean(axis=1).argmax())]
         assert panel.heatmap.cells.rows[0] == worst
         await person.click(panel.heatmap.viewport(), panel.heatmap.cell_rect(0, 6).center())

@@ -74,8 +74,8 @@ def test_rules_are_moved_and_removed(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(session)
         panel = person.window.panels["plan"]
-        await person.act(lambda: panel.tabs.setCurrentWidget(panel.rules))
-        await person.act(lambda: panel.rules.table.selectRow(1))
+        await person.tab(panel.tabs, panel.rules)
+        await person.row(panel.rules.table, 1)
         await person.click(panel.rules.pick)
         assert len(person.state.selection) == 14
         await person.click(panel.rules.up)
@@ -98,7 +98,7 @@ def test_the_plan_is_edited_as_text(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(session)
         panel = person.window.panels["plan"]
-        await person.act(lambda: panel.tabs.setCurrentWidget(panel.text))
+        await person.tab(panel.tabs, panel.text)
         text, edit = panel.text, panel.text.edit
         good = edit.toPlainText()
 
@@ -135,7 +135,7 @@ def test_a_rule_is_dragged_to_another_place_as_one_step(live: Callable[..., None
         await person.open(session)
         panel = person.window.panels["plan"]
         rules = panel.rules
-        await person.act(lambda: panel.tabs.setCurrentWidget(rules))
+        await person.tab(panel.tabs, rules)
         port, before = rules.table.viewport(), [rule.pattern for rule in session.plan.rules]
         height = rules.table.rowHeight(0)
         await person.act(lambda: QTest.mousePress(port, Qt.MouseButton.LeftButton, pos=QPoint(30, height // 2)))
@@ -160,7 +160,7 @@ def test_transforms_are_ticked_in_their_usual_order(live: Callable[..., None]) -
         await person.open(session)
         panel = person.window.panels["plan"]
         page = panel.transforms
-        await person.act(lambda: panel.tabs.setCurrentWidget(page))
+        await person.tab(panel.tabs, page)
 
         def row(name: str) -> int:
             return next(at for at in range(page.list.count()) if page.list.item(at).data(256) == name)
@@ -215,20 +215,20 @@ def test_plans_are_kept_compared_and_taken_back(live: Callable[..., None]) -> No
         await person.open(session)
         panel = person.window.panels["plan"]
         history = panel.history
-        await person.act(lambda: panel.tabs.setCurrentWidget(history))
+        await person.tab(panel.tabs, history)
         await person.type(history.name, "before")
         await person.press(Qt.Key.Key_Return, history.name)
         assert list(person.state.session.plans) == ["before"]
         await person.act(lambda: person.desk.assign(["model.layers.1.mlp.up_proj"], weights="int3-g32-asym"))
         assert [one.name for one in history.plans.records.records] == [PRESENT, "before"]
-        await person.act(lambda: history.plans.selectRow(1))
+        await person.row(history.plans, 1)
         (change,) = history.changes.records.records
         assert change.layer == "model.layers.1.mlp.up_proj"
         assert change.schemes == ("int3-g32-asym", "int4-g32-asym") and change.nbytes[0] < change.nbytes[1]
         person.picture("plans")
         await person.click(history.take_button)
         assert person.state.assignments["model.layers.1.mlp.up_proj"].weights == "int4-g32-asym"
-        await person.act(lambda: history.plans.selectRow(1))
+        await person.row(history.plans, 1)
         await person.click(history.delete_button)
         assert not person.state.session.plans
 

@@ -93,18 +93,18 @@ def test_batch_sizes_are_swept_from_the_panel(live: Callable[..., None]) -> None
         await person.open(_one_block())
         await person.act(lambda: person.window.show_panel("timing"))
         panel = person.window.panels["timing"]
-        await person.act(lambda: panel.tabs.setCurrentIndex(1))
+        await person.tab(panel.tabs, 1)
         await person.press(Qt.Key.Key_Space, panel.sweep.button)
         await person.until(lambda: panel.roof.measured is not None)
         assert {one.batch for one in person.state.session.timings} == set(usual_batches())
         assert [line.batches for line in panel.sweep.plot._lines] == [usual_batches()] * 2
         person.picture("sweep")
-        await person.act(lambda: panel.tabs.setCurrentIndex(2))
+        await person.tab(panel.tabs, 2)
         assert "measured here" in panel.roof.words.text() and panel.roof.plot._ceilings.measured
         person.picture("measured")
         await person.press(Qt.Key.Key_Down, panel.roof.roof)
         assert panel.roof.words.text().startswith("estimate:") and not panel.roof.plot._ceilings.measured
-        await person.act(lambda: panel.tabs.setCurrentIndex(0))
+        await person.tab(panel.tabs, 0)
         assert panel.device.text().startswith("<b>This plan at batch 1:")
         await person.press(Qt.Key.Key_End, panel.batch)
         assert panel.device.text().startswith(f"<b>This plan at batch {usual_batches()[-1]}:")
@@ -165,7 +165,7 @@ def test_rates_occupancy_and_how_to_profile_are_shown_of_cuda_rows(live: Callabl
         assert command.startswith('ncu --nvtx --nvtx-include "cuda w8a8 int8 linear/" ')
         assert command.endswith("workbench bench --shape 256x512 --schemes int8-channel --batch 1")
         assert person.desk.messages[-1].text == command
-        await person.act(lambda: panel.table.selectRow(0))
+        await person.row(panel.table, 0)
         await person.press(Qt.Key.Key_Space, panel.ncu)
         assert person.desk.messages[-1].text == "The selected kernels ran on the CPU"
 

@@ -22,7 +22,7 @@ def test_transitions_add_up(live: Callable[..., None]) -> None:
         assert before == session.model.nbytes
         panel = person.window.panels["timing"]
         await person.act(lambda: person.window.show_panel("timing"))
-        await person.act(lambda: panel.tabs.setCurrentIndex(1))
+        await person.tab(panel.tabs, 1)
         assert panel.moves.records.rowCount() == len(rows)
         await person.act(lambda: person.desk.assign([session.model.layers[1].name], weights="int2-g32-asym"))
         assert panel.moves.records.record(0).after == "int2-g32-asym"
