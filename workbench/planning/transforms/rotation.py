@@ -99,9 +99,9 @@ class Rotation:
         dearer = _dearer(before, after)
         if dearer and self.seed is None:
             draft.restore(plain)
-            return Outcome(
-                changes=(), notes=(f"rotation left the residual stream as it is: {dearer} (rotation-0 rotates it)",)
-            )
+            untied = "; rotation-heads does as much and keeps tied weights tied" if draft.untied else ""
+            note = f"rotation left the residual stream as it is: {dearer} (rotation-0 rotates it{untied})"
+            return Outcome(changes=(), notes=(note,))
         change = Change(
             transform=self.name, source=stream.writers[0], layers=stream.readers, before=before, after=after
         )
