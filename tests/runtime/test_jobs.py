@@ -147,7 +147,7 @@ def test_an_unawaited_failure_is_no_noise(caplog: pytest.LogCaptureFixture) -> N
 def test_cancel_is_answered_at_once_however_deaf_the_job() -> None:
     async def main() -> None:
         async with inline() as jobs:
-            job = jobs.submit(Fake(deaf=0.5, answer="late"))
+            job = jobs.submit(Fake(deaf=2.0, answer="late"))
             follower = jobs.submit(Fake(answer="follower"))
             await until(lambda: job.view.status is JobStatus.RUNNING)
             await asyncio.sleep(0.05)
@@ -155,7 +155,7 @@ def test_cancel_is_answered_at_once_however_deaf_the_job() -> None:
             job.cancel()
             with pytest.raises(CancelledError):
                 await job.result()
-            assert time.monotonic() - start < 0.2
+            assert time.monotonic() - start < 1.5, "it waited for the job"
             assert await follower.result() == "follower"
             assert job.view.status is JobStatus.CANCELLED, "a late answer was taken"
             job.cancel()

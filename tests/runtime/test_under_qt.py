@@ -74,4 +74,4 @@ def test_the_loop_of_the_window_runs_on(tmp_path: os.PathLike[str]) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "leaked" not in done.stderr and "Traceback" not in done.stderr, done.stderr
-    assert float(done.stdout) < 0.5, "the window's loop stood still"
+    assert float(done.stdout) < 2.0, "the window's loop stood still"
