@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
 from workbench.planning.sensitivity import Sensitivity
 
 
+@lru_cache(maxsize=4)  # the same object for the same tables: what is drawn and summed from it need not be made anew
 def combined(table: Sensitivity, measured: Sensitivity) -> Sensitivity:
     """Return measured losses where there are any, elsewhere the prediction times its scheme's median ratio to them.
 

@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from workbench.errors import CannotRunError, MissingResultError
 from workbench.models.data_quality import CalibrationQuality, contents, coverage, distances, saturation
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import Plan
 from workbench.progress import Progress, part_of, silent
 from workbench.runtime import session_data, tasks
+from workbench.runtime.requests import knows_as_much
 from workbench.runtime.slimming import moments, moments_of_plan, without_results
 from workbench.storage.session import Session
 
@@ -200,7 +199,4 @@ class RefineTable:
 
     def kept(self, current: Session, partial: Sensitivity) -> Session:
         """Take up what a cancelled run measured, unless the session has measured more, such as on other samples."""
-        held = current.sensitivities.get("measured_kl")
-        if held is not None and np.isfinite(held.score).sum() >= np.isfinite(partial.score).sum():
-            return current
-        return self.joined(current, partial)
+        return current if knows_as_much(current, partial) else self.joined(current, partial)

@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
 from workbench.models.evaluation import Evaluation
 from workbench.planning.plan import Plan
 from workbench.planning.sensitivity import ACTIVATION_METRICS, METRICS, Sensitivity
 from workbench.progress import Progress
 from workbench.runtime.model_cache import ModelCache
 from workbench.runtime.slimming import moments, moments_of_plan, without_results
-from workbench.storage.session import Session
+from workbench.storage.session import REFINED, Session
 
 
 class Request(Protocol):
@@ -196,6 +198,10 @@ class Score:
         """Put the table in place of an earlier one of its metric."""
         return replace(current, sensitivities={**current.sensitivities, response.metric: response})
 
+    def kept(self, current: Session, partial: Sensitivity) -> Session:
+        """Take up the cells of a cancelled run, which the same run goes on from, unless the session has as many."""
+        return current if knows_as_much(current, partial) else self.joined(current, partial)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SearchPlan:
@@ -217,8 +223,10 @@ class SearchPlan:
         return f"Search a plan of {self.nbytes or 0:,} bytes"
 
     def slim(self) -> SearchPlan:
-        """Keep the plan, the locks and the metric's table."""
-        tables = {name: table for name, table in self.session.sensitivities.items() if name == self.metric}
+        """Keep the plan, the locks, the metric's table and those of what is rounded besides."""
+        used = ("predicted_kl", "measured_kl") if self.metric == REFINED else (self.metric,)
+        kept = {*used, *ACTIVATION_METRICS}
+        tables = {name: table for name, table in self.session.sensitivities.items() if name in kept}
         return replace(self, session=without_results(self.session, sensitivities=tables))
 
     def run(self, models: ModelCache, progress: Progress) -> Plan:
@@ -330,6 +338,13 @@ def merge(current: Session, request: Any, response: Any) -> Session:
     current.model.require_fingerprint(request.session.model.fingerprint, "the result")
     merged: Session = joined(current, response)
     return merged
+
+
+def knows_as_much(current: Session, partial: Sensitivity) -> bool:
+    """Tell whether the session's table of the same metric has no fewer computed cells than ``partial``."""
+    held = current.sensitivities.get(partial.metric)
+    known = 0 if held is None else np.isfinite(held.score).sum()
+    return bool(known >= np.isfinite(partial.score).sum())
 
 
 def with_evaluation(known: tuple[Evaluation, ...], new: Evaluation) -> tuple[Evaluation, ...]:

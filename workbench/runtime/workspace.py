@@ -184,7 +184,7 @@ def _resolved(old: State, new: State) -> State:
         assignments = resolve(new.session.plan, new.session.model.layers)
     except WorkbenchError as error:
         return replace(new, assignments={}, totals=None, ledger=None, plan_error=str(error))
-    table, inputs = new.session.sensitivities.get(new.metric), new.session.inputs_table(new.metric)
+    table, inputs = new.session.table(new.metric), new.session.inputs_table(new.metric)
     if new.session.plan.transforms:
         sums = plan_totals(new.session.model, new.session.plan, table, inputs)
         return replace(new, assignments=assignments, totals=sums, ledger=None, plan_error="")

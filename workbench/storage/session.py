@@ -87,6 +87,13 @@ class Session:
             "run the sensitivity step first (workbench sensitivity S.qwb --metric predicted_kl)"
         )
 
+    def table(self, metric: str) -> Sensitivity | None:
+        """Return the table of ``metric``, which may be ``refined``; None where it is not there."""
+        if metric != REFINED:
+            return self.sensitivities.get(metric)
+        predicted, measured = (self.sensitivities.get(name) for name in ("predicted_kl", "measured_kl"))
+        return None if predicted is None or measured is None else combined(predicted, measured)
+
     def inputs_table(self, metric: str) -> Sensitivity | None:
         """Return what quantized inputs cost beside the losses of ``metric`` (the predicted or the measured KL).
 
