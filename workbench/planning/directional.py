@@ -23,6 +23,7 @@ from workbench.models.geometry import Geometry, linear_gradients
 from workbench.models.gradients import GradientPass, batch_generator, drawn_gradient
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
+from workbench.planning.directions import MOST_DRAWS
 from workbench.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -43,35 +44,47 @@ def directional_losses(
     batch_size: int,
     seed: int,
     progress: Progress = silent,
-) -> dict[str, torch.Tensor]:
-    """Return the loss of every difference, float64 ``[schemes]`` for each layer, NaN where no data reach the layer.
+) -> dict[str, Directional]:
+    """Return the loss of every difference and its slopes, for each layer.
 
     ``differences`` maps a layer that owns its weight to float32 ``[schemes, rows, columns]``.  Nats per token for token
     logits, else per sample.
     """
-    sums = _Dots(model=model, differences=differences)
+    sums = _Dots(model=model, differences=differences, most=min(MOST_DRAWS, DRAWS * len(data)))
     seen = {layer.name for layer in tappable(model)}
     total = -(-len(data) // batch_size)
     gradients = GradientPass(model)
     for number, batch in enumerate(data.batches(batch_size)):
         progress(number / total, f"gradients of batch {number + 1} of {total}")
         sums.begin(batch)
-        gradients.run(
+        output = gradients.run(
             batch, number, seed, sums.forward, sums.backward, layers=sums.watched(seen), draws=DRAWS,
             drawn=sums.finish,
         )  # fmt: skip
         rest = sums.unseen(seen)
         if rest:
-            sums.add_one_by_one(rest, batch, number * batch_size, seed)
-    return sums.losses()
+            sums.add_one_by_one(rest, batch, number, seed, output)
+    return sums.found()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Directional:
+    """``losses`` float64 ``[schemes]``, NaN where no data reach the layer; ``slopes`` float32 ``[schemes, draws]`` of
+    the first MOST_DRAWS draws, None where the layer has no loss."""
+
+    losses: torch.Tensor
+    slopes: torch.Tensor | None
 
 
 @dataclass(slots=True, kw_only=True)
 class _Dots:
-    """Sums over samples of squared scalar products, for each layer."""
+    """Sums over samples of squared scalar products, for each layer, and the first ``most`` products themselves."""
 
     model: Model
     differences: Mapping[str, torch.Tensor]
+    most: int
+    slopes: dict[str, torch.Tensor] = field(default_factory=dict)
+    drawn: int = 0
     squares: dict[str, torch.Tensor] = field(default_factory=dict)
     units: int = 0
     refused: set[str] = field(default_factory=set)
@@ -79,6 +92,7 @@ class _Dots:
     _geometry: dict[str, Geometry | None] = field(default_factory=dict)
     _samples: int = 0
     _units: int = 0
+    _first: int = 0
 
     def watched(self, seen: set[str]) -> tuple[str, ...]:
         """Return the layers to tap: those asked for and what is tied to them."""
@@ -93,7 +107,7 @@ class _Dots:
         return tuple(name for name in self.differences if name not in seen or name in self.refused)
 
     def begin(self, batch: Batch) -> None:
-        self._batch = {}
+        self._batch, self._first = {}, self.drawn
         self._samples, self._units = samples_of(batch), units_of(batch, self.model.summary)
 
     def forward(self, name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
@@ -129,40 +143,62 @@ class _Dots:
     def finish(self) -> None:
         """Take up one draw of the batch unless something in it is NaN or infinite."""
         found, self._batch = self._batch, {}
+        first, self.drawn = self.drawn, self.drawn + self._samples
         if not all(bool(dots.isfinite().all()) for dots in found.values()):
             return
         self.units += self._units
         for name, dots in found.items():
             if name not in self.refused:
                 self._add(name, dots)
+                self._keep(name, dots, first)
 
-    def _add(self, name: str, dots: torch.Tensor, times: int = 1) -> None:
-        squares = times * dots.double().square().sum(dim=0)
+    def _keep(self, name: str, dots: torch.Tensor, first: int) -> None:
+        """Keep the products of the draws from ``first`` on, as far as there is room."""
+        if name not in self.slopes:
+            self.slopes[name] = torch.zeros(dots.shape[1], self.most)
+        room = self.slopes[name][:, first : first + len(dots)]
+        room.copy_(dots[: room.shape[1]].T)
+
+    def _add(self, name: str, dots: torch.Tensor) -> None:
+        squares = dots.double().square().sum(dim=0)
         self.squares[name] = self.squares[name] + squares if name in self.squares else squares
 
-    def add_one_by_one(self, names: Sequence[str], batch: Batch, first: int, seed: int) -> None:
-        """Differentiate the log-likelihood of each sample at the weights ``names``."""
-        summary = self.model.summary
+    def add_one_by_one(
+        self, names: Sequence[str], batch: Batch, number: int, seed: int, output: torch.Tensor
+    ) -> None:
+        """Differentiate each sample at the weights ``names``, by the draws that batch ``number`` got for ``output``."""
+        kind, generator = self.model.summary.output, batch_generator(seed, number)
+        draws = [drawn_gradient(output, batch, kind, generator) for _ in range(DRAWS)]
         leaves = {name: self.model.weight(name).detach().float().clone().requires_grad_() for name in names}
         view = self.model.with_weights(leaves)
         for index in range(samples_of(batch)):
             one = {key: tensor[index : index + 1] for key, tensor in batch.items()}
             with torch.enable_grad():
-                output = view.run(one)
-            gradient = drawn_gradient(output, one, summary.output, batch_generator(seed, first + index))
-            found = torch.autograd.grad(output, list(leaves.values()), gradient, allow_unused=True)
-            for name, weight_gradient in zip(names, found, strict=True):
-                if weight_gradient is not None and bool(weight_gradient.isfinite().all()):
-                    all_differences = self.differences[name].reshape(self.differences[name].shape[0], -1)
-                    self._add(name, (all_differences @ weight_gradient.reshape(-1))[None], DRAWS)
+                alone = view.run(one)
+            for draw, gradient in enumerate(draws):
+                found = torch.autograd.grad(
+                    alone, list(leaves.values()), gradient[index : index + 1], allow_unused=True,
+                    retain_graph=draw + 1 < DRAWS,
+                )  # fmt: skip
+                self._take(dict(zip(names, found, strict=True)), self._first + draw * self._samples + index)
 
-    def losses(self) -> dict[str, torch.Tensor]:
-        """Return half the mean squares; NaN for a layer whose gradient was zero throughout."""
+    def _take(self, gradients: Mapping[str, torch.Tensor | None], draw: int) -> None:
+        """Take up one sample's gradients at the weights themselves."""
+        for name, gradient in gradients.items():
+            if gradient is not None and bool(gradient.isfinite().all()):
+                differences = self.differences[name]
+                dots = (differences.reshape(differences.shape[0], -1) @ gradient.reshape(-1))[None]
+                self._add(name, dots)
+                self._keep(name, dots, draw)
+
+    def found(self) -> dict[str, Directional]:
+        """Return half the mean squares and the slopes; NaN for a layer whose gradient was zero throughout."""
         found = {}
         for name, differences in self.differences.items():
             squares = self.squares.get(name)
             if squares is None or not self.units or not bool((squares > 0).any() | (differences == 0).all()):
-                found[name] = torch.full((differences.shape[0],), math.nan, dtype=torch.float64)
+                nothing = torch.full((differences.shape[0],), math.nan, dtype=torch.float64)
+                found[name] = Directional(losses=nothing, slopes=None)
             else:
-                found[name] = 0.5 * squares / self.units
+                found[name] = Directional(losses=0.5 * squares / self.units, slopes=self.slopes.get(name))
         return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
+import numpy as np
 import torch
 
 from workbench.errors import MissingResultError
@@ -20,6 +21,9 @@ from workbench.planning.stacked_rounding import rounded_layers
 from workbench.progress import Progress
 
 Row = tuple[str, dict[str, float]]
+
+Sloped = tuple[str, dict[str, float], dict[str, np.ndarray]]
+"""A layer, the loss of each scheme, and the slopes (float32 ``[draws]``) of those that have any."""
 
 
 class Form(StrEnum):
@@ -68,8 +72,8 @@ def directional_rows(
     seed: int,
     algorithm: str,
     progress: Progress,
-) -> Iterator[Row]:
-    """Yield (layer, scheme to loss), by as many passes over the data as the differences' size asks for."""
+) -> Iterator[Sloped]:
+    """Yield (layer, scheme to loss, scheme to slopes), in as many passes over the data as the differences ask for."""
     chunks = list(_chunks(model.summary, wanted))
     for number, chunk in enumerate(chunks):
         rounded = rounded_layers(model, {name: wanted[name] for name in chunk}, algorithm, curvature)
@@ -81,9 +85,11 @@ def directional_rows(
         def report(fraction: float, text: str, partial: object = None, done: int = number) -> None:
             progress((done + fraction) / len(chunks), text)
 
-        losses = directional_losses(model, changes, data, batch_size=batch_size, seed=seed, progress=report)
+        found = directional_losses(model, changes, data, batch_size=batch_size, seed=seed, progress=report)
         for name in chunk:
-            yield name, dict(zip(wanted[name], losses[name].tolist(), strict=True))
+            one = found[name]
+            slopes = {} if one.slopes is None else dict(zip(wanted[name], one.slopes.numpy(), strict=True))
+            yield name, dict(zip(wanted[name], one.losses.tolist(), strict=True)), slopes
 
 
 def _chunks(summary: ModelSummary, wanted: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from workbench.models.model import Model
 from workbench.numerics.algorithms import algorithm as find_algorithm
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
+from workbench.planning.directions import Directions
 from workbench.planning.measured import measured_rows, output_rows
-from workbench.planning.predicted import Row, directional_rows, kronecker_rows, split_forms
+from workbench.planning.predicted import Row, Sloped, directional_rows, kronecker_rows, split_forms
 from workbench.planning.rounding import round_weight
 from workbench.planning.sensitivity import METRICS, Sensitivity
 from workbench.progress import Progress, rising, silent
@@ -79,6 +80,7 @@ def _table(
     if previous is not None and _computed_alike(previous, table):
         for row, name in enumerate(table.layers):
             table.score[row] = [previous.of(name, scheme) for scheme in columns]
+        return replace(table, directions=previous.directions)
     return table
 
 
@@ -116,10 +118,19 @@ class _Work:
     seed: int
     algorithm: str
     progress: Progress
-    ticks: int = 0
+    slopes: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = self.table.directions
+        for name in self.table.layers if known is not None else ():
+            if known is not None and name in known.layers:
+                row = known.row(name)
+                self.slopes[name] = {scheme: row[scheme] for scheme in self.table.schemes if scheme in row}
 
     def snapshot(self) -> Sensitivity:
-        return replace(self.table, score=self.table.score.copy())
+        ordered = {name: self.slopes[name] for name in self.table.layers if name in self.slopes}
+        directions = Directions.gather(self.table.schemes, ordered)
+        return replace(self.table, score=self.table.score.copy(), directions=directions)
 
     def fill(self, rows: Iterable[Row], total: int, start: float = 0.0) -> None:
         """Take up rows as they come; cells that were there already are kept."""
@@ -142,7 +153,13 @@ class _Work:
                 self.model, {name: self.table.schemes for name in directional}, self.dataset, self.curvature,
                 batch_size=self.batch_size, seed=self.seed, algorithm=self.algorithm, progress=self.progress,
             )  # fmt: skip
-            self.fill(rows, len(directional), start=len(kronecker) / len(wanted))
+            self.fill(self._with_slopes(rows), len(directional), start=len(kronecker) / len(wanted))
+
+    def _with_slopes(self, rows: Iterable[Sloped]) -> Iterator[Row]:
+        """Keep the slopes of rows as they come."""
+        for name, losses, slopes in rows:
+            self.slopes[name] = slopes
+            yield name, losses
 
     def measure(self, wanted: Mapping[str, Sequence[str]]) -> None:
         if self.dataset is None:

@@ -7,6 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from workbench.planning.directions import Directions
+
 METRICS = {
     "predicted_kl": "nats",
     "measured_kl": "nats",
@@ -16,7 +18,9 @@ METRICS = {
 """The metrics and their units.  ``predicted_kl`` needs curvature, ``measured_kl`` and ``output_error`` run the model,
 ``weight_error`` (10 ** (-SQNR / 10)) needs weights only."""
 
-ACTIVATION_METRICS = {"predicted_kl_inputs": "nats", "measured_kl_inputs": "nats", "predicted_kl_cache": "nats"}
+ACTIVATION_METRICS = dict.fromkeys(
+    ("predicted_kl_inputs", "measured_kl_inputs", "predicted_kl_cache", "measured_kl_cache"), "nats"
+)
 """The metrics of activation schemes and their units: each layer's input, or its keys or values, quantized alone."""
 
 
@@ -25,6 +29,7 @@ class Sensitivity:
     """``score[layer, scheme]`` (float64; NaN: not computed) for quantizing that one layer's weight alone (its input, or
     keys or values, by an activation metric).
 
+    ``directions`` say how errors of several layers add up, where the loss was predicted sample by sample.
     ``algorithm`` names how the weights were rounded; ``samples`` and ``seed`` say what was measured on; ``data_hash``
     on which data.
     """
@@ -38,6 +43,7 @@ class Sensitivity:
     seed: int
     algorithm: str = "rtn-clip"
     data_hash: str = ""
+    directions: Directions | None = None
 
     @cached_property
     def row(self) -> dict[str, int]:
@@ -54,3 +60,7 @@ class Sensitivity:
         if layer not in self.row or scheme not in self.column:
             return float("nan")
         return float(self.score[self.row[layer], self.column[scheme]])
+
+    def slopes(self, layer: str, scheme: str) -> np.ndarray | None:
+        """Return the cell's slopes as :meth:`Directions.of` does, None where it has none."""
+        return None if self.directions is None else self.directions.of(layer, scheme, self.of(layer, scheme))

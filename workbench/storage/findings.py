@@ -8,8 +8,9 @@ import numpy as np
 
 from workbench.errors import SessionError
 from workbench.models.evaluation import Changed, Evaluation, Metric
+from workbench.planning.directions import Directions
 from workbench.planning.error_budget import BudgetPair, ErrorBudget, NoiseGains
-from workbench.storage.columns import Group, member, read_array, read_text, write_array, write_text
+from workbench.storage.columns import Group, describe, member, read_array, read_text, write_array, write_text
 from workbench.storage.records import build, read_record, read_rows, read_table, write_record, write_table
 
 _UNITS = {"bits_per_weight": "bit", "nbytes": "byte", "predicted_kl": "nat"}
@@ -59,6 +60,24 @@ def write_error_budget(file: Group, pair: BudgetPair) -> None:
     write_array(group, "measured", pair.measured.noise)
     if pair.predicted is not None and pair.predicted.share is not None:
         write_array(group, "predicted_share", pair.predicted.share)
+
+
+def write_directions(table: Group, directions: Directions) -> None:
+    """Write the group ``directions`` of a sensitivity table."""
+    group = table.create_group("directions")
+    describe(group, "Directions")
+    write_text(group, "layers", directions.layers)
+    write_text(group, "schemes", directions.schemes)
+    write_array(group, "values", directions.values)
+
+
+def read_directions(table: Group) -> Directions | None:
+    """Read the group ``directions``, None where there is none; raises SessionError."""
+    if "directions" not in table:
+        return None
+    group = member(table, "directions")
+    facts: dict[str, Any] = {label: tuple(read_text(group, label)) for label in ("layers", "schemes")}
+    return build(Directions, facts | {"values": read_array(group, "values", 3)}, group.name)
 
 
 def read_error_budget(file: Group) -> BudgetPair | None:

@@ -9,7 +9,8 @@
 ``/ranges``, ``/active_ranges``       tables over layer, tap and method
 ``/outliers/<tap>``                   a table with one row for each layer; absent in older files
 ``/curvature``                        a table with one row for each layer
-``/sensitivity/<metric>``             ``score`` with the dimension scales ``layers`` and ``schemes``
+``/sensitivity/<metric>``             ``score`` with the dimension scales ``layers`` and ``schemes``; where the loss was
+                                      predicted by sample, ``directions/values`` is layers x schemes x draws
 ``/plan``, ``/plans/<name>``          name and fingerprint as attributes, the table ``rules``
 ``/locked``, ``/notes``               lists of strings
 ``/evaluations``, ``/timings``        tables; ``/evaluations/metrics`` has one row for each metric of each evaluation,
@@ -54,7 +55,14 @@ from workbench.storage.columns import (
     write_array,
     write_text,
 )
-from workbench.storage.findings import read_error_budget, read_evaluations, write_error_budget, write_evaluations
+from workbench.storage.findings import (
+    read_directions,
+    read_error_budget,
+    read_evaluations,
+    write_directions,
+    write_error_budget,
+    write_evaluations,
+)
 from workbench.storage.records import build, read_record, read_table, write_record, write_table
 from workbench.storage.session import SCHEMA_VERSION, Environment, Session
 
@@ -230,12 +238,15 @@ def _write_sensitivity(parent: h5py.Group, metric: str, table: Sensitivity) -> N
         scale.make_scale(label)
         score.dims[axis].label = label
         score.dims[axis].attach_scale(scale)
+    if table.directions is not None:
+        write_directions(group, table.directions)
 
 
 def _read_sensitivity(group: h5py.Group) -> Sensitivity:
     facts = read_record(group.parent, group.name.rpartition("/")[2], Sensitivity)
     facts |= {label: tuple(read_text(group, label)) for label in ("layers", "schemes")}
-    return build(Sensitivity, facts | {"score": read_array(group, "score", 2)}, group.name)
+    score = read_array(group, "score", 2)
+    return build(Sensitivity, facts | {"score": score, "directions": read_directions(group)}, group.name)
 
 
 def _write_plan(parent: h5py.Group, name: str, plan: Plan) -> None:

@@ -1,0 +1,93 @@
+"""Interactions of layers against measured losses and plain sums of slopes; exact in any order."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.models.networks import convolutions, images
+from tests.runtime.models import SCHEMES, summary, table
+from workbench.models.evaluate import evaluate
+from workbench.planning.directions import UNIT, Directions, interaction, loss_of
+from workbench.planning.plan import KEEP, Assignment, Plan
+from workbench.planning.quantize import quantize
+from workbench.planning.score import score
+from workbench.planning.totals import Ledger, plan_totals, totals
+
+
+def sloped(bare=None, draws: int = 50):
+    """A table whose cells have random slopes; every third layer has none."""
+    found = table(summary()) if bare is None else bare
+    rng = np.random.default_rng(5)
+    layers = tuple(name for index, name in enumerate(found.layers) if index % 3)
+    rows = {name: {scheme: rng.standard_normal(draws).astype(np.float32) for scheme in SCHEMES} for name in layers}
+    return replace(found, directions=Directions.gather(SCHEMES, rows))
+
+
+def test_the_loss_of_a_cell_gives_its_slopes_their_size() -> None:
+    found = sloped()
+    layer = found.directions.layers[0]
+    slopes = found.slopes(layer, SCHEMES[0])
+    assert loss_of(slopes) == pytest.approx(found.of(layer, SCHEMES[0]), rel=1e-4)
+    doubled = found.directions.of(layer, SCHEMES[0], 4 * found.of(layer, SCHEMES[0]))
+    np.testing.assert_allclose(doubled, 2 * slopes, atol=2)
+
+
+def test_cells_without_slopes_or_loss_have_none() -> None:
+    found = sloped()
+    directions, known = found.directions, found.directions.layers[0]
+    assert found.slopes(found.layers[0], SCHEMES[0]) is None and not directions.has(found.layers[0], SCHEMES[0])
+    assert found.slopes(known, KEEP) is None
+    for loss in (0.0, np.nan, np.inf):
+        assert directions.of(known, SCHEMES[0], loss) is None
+    assert Directions.gather(SCHEMES, {"layer": {}}) is None
+
+
+def test_equal_errors_of_two_layers_cost_twice_their_sum_and_opposite_ones_nothing() -> None:
+    slopes = np.rint(np.random.default_rng(1).standard_normal(1000) / UNIT / 1000).astype(np.int64)
+    alone = loss_of(slopes)
+    assert interaction([slopes]) == 0.0 == interaction([])
+    assert interaction([slopes, slopes]) == pytest.approx(2 * alone, rel=1e-12)
+    assert interaction([slopes, -slopes]) == pytest.approx(-2 * alone, rel=1e-12)
+
+
+def test_a_ledger_adds_slopes_up_as_totals_do_after_any_edits() -> None:
+    model, scores, choose = summary(), sloped(), random.Random(1)
+    assignments = {layer.name: Assignment() for layer in model.layers}
+    ledger = Ledger.of(model, assignments, scores)
+    for _ in range(200):
+        name = choose.choice(model.layers).name
+        given = Assignment(weights=choose.choice([KEEP, *SCHEMES]))
+        ledger = ledger.moved(assignments, {name: given})
+        assignments = {**assignments, name: given}
+        expected = totals(model, assignments, scores)
+        assert ledger.totals == expected
+        chosen = [(layer.name, assignments[layer.name].weights) for layer in model.stored]
+        slopes = [scores.slopes(*cell).astype(float) for cell in chosen if scores.slopes(*cell) is not None]
+        plain = sum(scores.of(*cell) for cell in chosen if cell[1] != KEEP)
+        together = 0.5 * UNIT**2 * (np.sum(np.sum(slopes, axis=0) ** 2) - sum(np.sum(one**2) for one in slopes))
+        assert expected.interaction == pytest.approx(together, abs=1e-12)
+        assert expected.missing or expected.predicted == pytest.approx(plain + together, abs=1e-12)
+
+
+def test_whole_plans_of_convolutions_are_predicted_with_their_interaction() -> None:
+    model, data = convolutions(), images(600)
+    schemes = ("int4-channel", "int5-channel", "int6-channel")
+    found = score(model, "predicted_kl", schemes, dataset=data, batch_size=50)
+    ratios, without = [], []
+    for scheme in schemes:
+        plan = Plan.uniform(model.summary.layers, scheme)
+        sums = plan_totals(model.summary, plan, found)
+        measured = evaluate(model, quantize(model, plan).bind(model), data, batch_size=50)["kl"].value
+        ratios.append(sums.predicted / measured)
+        without.append((sums.predicted - sums.interaction) / measured)
+    assert all(0.8 < ratio < 1.25 for ratio in ratios), ratios
+    assert np.abs(np.log(ratios)).sum() < np.abs(np.log(without)).sum(), "the plain sum is further off"
+
+
+def test_values_of_another_shape_are_refused() -> None:
+    with pytest.raises(ValueError, match="int16 of that shape"):
+        Directions(layers=("a",), schemes=SCHEMES, values=np.zeros((2, len(SCHEMES), 4), np.int16))

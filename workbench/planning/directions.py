@@ -1,0 +1,97 @@
+"""How the errors of several layers add up before they are squared: what a sum of single losses leaves out.
+
+To second order a plan costs ``1/2 mean_n (sum_l s[l, n]) ** 2`` where ``s[l, n]`` is the slope of sample ``n``'s
+log-likelihood along the error of layer ``l`` (the Fisher information's definition, as in
+:mod:`workbench.planning.directional`).  A layer's own loss is ``1/2 mean_n s[l, n] ** 2``; what the plan costs beyond
+the sum of these is the interaction of its layers.  numpy only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+MOST_DRAWS = 2048
+"""Slopes are kept for so many samples and draws of labels; an interaction is known to about 3 % of the losses then."""
+
+UNIT = 2.0**-26
+"""Slopes are added in whole numbers of this (nats ** 0.5), so that their sums have the same bits in any order."""
+
+_WHOLE = 32767
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Directions:
+    """``values`` int16 ``[layers, schemes, draws]``: the slopes of every cell up to a factor, which its loss gives.
+
+    Zeros throughout where a cell has none.  All cells are of the same samples and labels.  Raises ValueError if the
+    shape is another.
+    """
+
+    layers: tuple[str, ...]
+    schemes: tuple[str, ...]
+    values: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.values.dtype != np.int16 or self.values.shape[:-1] != (len(self.layers), len(self.schemes)):
+            raise ValueError(
+                f"directions of {len(self.layers)} layers and {len(self.schemes)} schemes are int16 of that shape by "
+                f"draws; got {self.values.dtype} {self.values.shape}"
+            )
+
+    @cached_property
+    def _places(self) -> tuple[dict[str, int], dict[str, int]]:
+        rows, columns = ({name: index for index, name in enumerate(names)} for names in (self.layers, self.schemes))
+        return rows, columns
+
+    def has(self, layer: str, scheme: str) -> bool:
+        """Tell whether the cell has slopes."""
+        rows, columns = self._places
+        return layer in rows and scheme in columns and bool(self.values[rows[layer], columns[scheme]].any())
+
+    def of(self, layer: str, scheme: str, loss: float) -> np.ndarray | None:
+        """Return the slopes of a cell of that ``loss`` in nats, int64 ``[draws]`` in UNITs; None if it has none."""
+        rows, columns = self._places
+        if layer not in rows or scheme not in columns or not (math.isfinite(loss) and loss > 0):
+            return None
+        pattern = self.values[rows[layer], columns[scheme]].astype(np.float64)
+        length = float(np.dot(pattern, pattern))
+        return np.rint(pattern * (math.sqrt(2 * loss / length) / UNIT)).astype(np.int64) if length else None
+
+    @staticmethod
+    def gather(schemes: tuple[str, ...], rows: dict[str, dict[str, np.ndarray]]) -> Directions | None:
+        """Put float32 slopes ``[draws]`` of layers and schemes together; None if there are none."""
+        layers = tuple(name for name, row in rows.items() if row)
+        if not layers:
+            return None
+        draws = max((slopes.size for row in rows.values() for slopes in row.values()), default=0)
+        values = np.zeros((len(layers), len(schemes), draws), np.int16)
+        for row, layer in enumerate(layers):
+            for column, scheme in enumerate(schemes):
+                slopes = rows[layer].get(scheme, np.zeros(0, np.float32))
+                largest = float(np.abs(slopes).max(initial=0.0))
+                if 0 < largest < math.inf:
+                    values[row, column, : slopes.size] = np.rint(slopes * (_WHOLE / largest))
+        return Directions(layers=layers, schemes=schemes, values=values)
+
+    def row(self, layer: str) -> dict[str, np.ndarray]:
+        """Return the slopes of a layer's cells up to a factor, float32 ``[draws]``; what :meth:`gather` takes."""
+        return {scheme: self.values[self._places[0][layer], column].astype(np.float32)
+                for scheme, column in self._places[1].items() if self.has(layer, scheme)}  # fmt: skip
+
+
+def loss_of(slopes: np.ndarray) -> float:
+    """Return the loss in nats of slopes, ``[draws]`` in UNITs; the same bits whatever order they were added in."""
+    return 0.5 * UNIT * UNIT * math.fsum(np.square(slopes.astype(np.float64)))
+
+
+def interaction(slopes: Iterable[np.ndarray]) -> float:
+    """Return what errors of those slopes cost together beyond the sum of what each costs alone, in nats."""
+    every = list(slopes)
+    if len(every) < 2:
+        return 0.0
+    return loss_of(np.sum(every, axis=0)) - math.fsum(loss_of(one) for one in every)
