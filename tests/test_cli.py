@@ -95,7 +95,10 @@ def _count(shape: list[int]) -> int:
 def test_the_whole_job(scored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan_path = tmp_path / "plan.json"
     found = call(capsys, "plan", str(scored), "--bits-per-weight", "4.5", "--out", str(plan_path))
-    assert set(found) == {"bits_per_weight", "bytes", "predicted", "predicted_counts", "schemes", "inputs"}
+    assert set(found) == {
+        "bits_per_weight", "bytes", "predicted", "predicted_counts", "schemes", "inputs", "cache",
+        "cache_bytes_per_token",
+    }  # fmt: skip
     assert 4.2 < found["bits_per_weight"] <= 4.5
     assert len(set(found["schemes"].values())) > 2
 

@@ -24,6 +24,7 @@ RULES = st.builds(
     assignment=st.builds(
         Assignment,
         weights=SCHEMES | st.just("keep"), inputs=st.none() | SCHEMES, algorithm=WORDS, range_method=WORDS,
+        cache=st.none() | SCHEMES,
     ),
 )  # fmt: skip
 PLANS = st.builds(
@@ -43,6 +44,16 @@ def test_every_plan_survives_and_meets_the_schema(plan: Plan) -> None:
     assert plan_from_json(text) == plan
     assert plan_from_json(json.loads(text)).hash == plan.hash
     jsonschema.validate(json.loads(text), plan_schema(), cls=jsonschema.Draft202012Validator)
+
+
+def test_a_plan_without_a_cache_is_written_as_before_it_was_known() -> None:
+    plan = plan_from_json(document())
+    assert plan.rules[0].assignment.cache is None and "cache" not in plan_to_json(plan)
+    assert plan.hash == "sha256:e2c3b5cc0bd885fce002ecfdf12f4fa908f75981bd75a69df3cafbe19b3ffe31"
+    cached = plan_from_json(document(rules=[{"pattern": "a/b", "weights": "int4-g32", "cache": "int8-token"}]))
+    assert cached.rules[0].assignment.cache == "int8-token" and cached.hash != plan.hash
+    with pytest.raises(PlanError, match="/rules/0/cache.*int8-tokn"):
+        plan_from_json(document(rules=[{"pattern": "a/b", "weights": "int4-g32", "cache": "int8-tokn"}]))
 
 
 def test_the_schema_is_valid_and_so_are_its_examples() -> None:

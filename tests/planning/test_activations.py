@@ -12,7 +12,8 @@ from workbench.models.gradients import batch_generator, drawn_gradient
 from workbench.models.summary import OutputKind
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.ranges import Range
-from workbench.planning.activations import makes_keys_or_values, score_cache, score_inputs
+from workbench.planning.activations import score_cache, score_inputs
+from workbench.planning.keys_and_values import makes_keys_or_values
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import quantize
 from workbench.planning.score import score

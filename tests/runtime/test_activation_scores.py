@@ -48,8 +48,9 @@ def test_the_tables_are_those_of_the_functions(model: Model, calibrated: Session
     table = found.sensitivities[metric]
     assert calibrated.calibration is not None
     data = session_data.recorded(model, calibrated.calibration, samples=4)
-    if metric == "predicted_kl_cache":
-        expected = score_cache(model, ["int4-token"], data, batch_size=2, seed=1)
+    if metric.endswith("_cache"):
+        kind = metric.removesuffix("_cache")
+        expected = score_cache(model, ["int4-token"], data, metric=kind, batch_size=2, seed=1)
     else:
         kind = metric.removesuffix("_inputs")
         expected = score_inputs(model, ["int4-token"], data, metric=kind, batch_size=2, seed=1)
@@ -221,3 +222,33 @@ def test_the_command_line_scores_activations_and_plans_with_them(
     assert set(found["inputs"].values()) == {"int4-token"}
     assert main(search) == 0
     assert "inputs" in capsys.readouterr().out
+
+
+def test_the_command_line_plans_a_cache_and_measures_it(
+    scored: Session, model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "s.qwb"
+    scored.save(path)
+    plan = ["plan", str(path), "--bits-per-weight", "9", "--cache", "int4-token", "--quiet"]
+    assert main(plan) == 0
+    assert "weights only: what the rounded key-value cache costs was not scored" in capsys.readouterr().out
+    score = ["sensitivity", str(path), "--metric", "predicted_kl_cache", "--schemes", "int4-token", "--quiet"]
+    assert main(score) == 0 and capsys.readouterr().out.startswith("predicted_kl_cache in nats")
+    assert main([*plan, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    session = Session.load(path)
+    weights, cache = session.sensitivities["predicted_kl"], session.sensitivities["predicted_kl_cache"]
+    assert found["predicted_counts"] == "weights and cache" and set(found["cache"]) == set(cache.layers)
+    assert found["cache_bytes_per_token"]["plan"] < found["cache_bytes_per_token"]["as computed"] / 2
+    assert found["predicted"] == plan_totals(session.model, session.plan, weights, None, cache).predicted
+    evaluation = tasks.evaluate(session, model=model, samples=4)
+    bare = tasks.evaluate(session, tasks.search(session, bits_per_weight=9.0, cache="none"), model=model, samples=4)
+    assert evaluation.predicted_kl == found["predicted"] > bare.predicted_kl
+    assert evaluation.metrics["kl"].value > bare.metrics["kl"].value
+    out = tmp_path / "w.safetensors"
+    assert main(["export", str(path), "--to", "safetensors", "--out", str(out), "--quiet"]) == 0
+    assert "note: the key-value cache of" in capsys.readouterr().out
+    assert main(["export", str(path), "--to", "state-dict", "--out", str(out), "--quiet"]) == 1
+    assert "quantizes the key-value cache" in capsys.readouterr().err
+    assert main(["audit", str(path), "--samples", "2", "--quiet"]) == 0
+    assert "the key-value cache of" in capsys.readouterr().out

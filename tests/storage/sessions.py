@@ -89,7 +89,10 @@ def full_session(seed: int = 0) -> Session:
     )  # fmt: skip
     plan = Plan(
         rules=(
-            Rule(pattern=ODD_NAMES[0], assignment=Assignment(weights="int4-g32-asym", inputs="int8-token")),
+            Rule(
+                pattern=ODD_NAMES[0],
+                assignment=Assignment(weights="int4-g32-asym", inputs="int8-token", cache="int4-token"),
+            ),
             Rule(pattern="re:.*", assignment=Assignment(weights="keep", algorithm="rtn", range_method="mse")),
         ),
         name="Größe / 4.5", model="ein Modell", fingerprint="sha256:" + "0" * 64,

@@ -106,7 +106,7 @@ def sensitivity(entry: argparse.ArgumentParser) -> None:
     entry.add_argument(
         "--metric", choices=(*METRICS, *ACTIVATION_METRICS), default="predicted_kl",
         help="default predicted_kl; ..._inputs and ..._cache score activation schemes: of each layer's input, or of "
-        "its keys or values",
+        "the keys or values that it gives the cache",
     )  # fmt: skip
     entry.add_argument(
         "--schemes", type=_names, metavar="A,B,...",

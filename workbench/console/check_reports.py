@@ -22,10 +22,11 @@ def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.1%}"
 
 
-def audit(found: Audit, most: int, rounded_inputs: int = 0) -> Result:
+def audit(found: Audit, most: int, rounded_inputs: int = 0, cached: int = 0) -> Result:
     """Return predicted, measured one by one and measured together; the ``most`` interacting layers first.
 
-    ``rounded_inputs`` is how many layers' inputs the plan rounds, which an audit leaves as they are.
+    ``rounded_inputs`` and ``cached`` are how many layers' inputs, and keys or values, the plan rounds: an audit leaves
+    them as they are.
     """
     row = {name: index for index, name in enumerate(found.layers)}
     names = found.most_interacting(len(found.layers))[:most]
@@ -37,6 +38,7 @@ def audit(found: Audit, most: int, rounded_inputs: int = 0) -> Result:
         "whole": number(found.whole),
         "correction": number(found.correction),
         "left_out": rounded_inputs,
+        "cache_left_out": cached,
         "layers": [
             {
                 "name": name, "predicted": number(float(found.predicted[row[name]])),
@@ -62,6 +64,8 @@ def audit_text(result: Result) -> str:
         )
     if result["left_out"]:
         lines.append(f"of weights alone: the inputs of {result['left_out']} layers, which the plan rounds, were not")
+    if result["cache_left_out"]:
+        lines.append(f"the key-value cache of {result['cache_left_out']} layers, which the plan rounds, was not either")
     head = ("layer", "predicted", "alone", "added last", "interaction")
     return "\n".join(lines) + "\n\nlosses in nats, the largest interaction first\n" + table(rows, head)
 

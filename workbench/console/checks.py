@@ -8,6 +8,7 @@ from typing import Any
 
 from workbench.console import check_reports
 from workbench.errors import MissingResultError
+from workbench.planning.keys_and_values import cached_layers
 from workbench.planning.plan import resolve
 from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.totals import quantized_inputs
@@ -26,8 +27,9 @@ def audit(options: argparse.Namespace, progress: Progress) -> Result:
         session, plan, data=options.data, samples=options.samples,
         batch_size=options.batch_size, trust=options.trust, progress=progress,
     )  # fmt: skip
-    rounded = quantized_inputs(session.model, resolve(plan, session.model.layers))
-    return check_reports.audit(found, options.most, len(rounded))
+    given = resolve(plan, session.model.layers)
+    rounded, cached = quantized_inputs(session.model, given), cached_layers(session.model.layers, given)
+    return check_reports.audit(found, options.most, len(rounded), len(cached))
 
 
 def quality(options: argparse.Namespace, progress: Progress) -> Result:

@@ -93,7 +93,7 @@ def _sensitivity(options: argparse.Namespace, progress: Progress) -> Result:
 def _plan(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.console import reports
     from workbench.models.summary import quantizable
-    from workbench.planning.plan import Plan
+    from workbench.planning.plan import Plan, with_cache
     from workbench.planning.transforms.names import check_names
     from workbench.runtime import tasks
 
@@ -102,6 +102,8 @@ def _plan(options: argparse.Namespace, progress: Progress) -> Result:
     if options.uniform:
         plan = Plan.uniform(quantizable(session.model.layers), options.uniform)
         plan = replace(plan, model=session.model.name, fingerprint=session.model.fingerprint)
+        if options.cache:
+            plan = with_cache(plan, session.model.layers, options.cache)
         session = tasks.complete_table(session, plan, options.metric, trust=options.trust, progress=progress)
     else:
         plan = search_options.find(session, options, progress)
@@ -147,7 +149,7 @@ def _apply(options: argparse.Namespace, progress: Progress) -> Result:
     session = _load(options.session) if options.session else None
     quantized = tasks.quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
     paths = exporter(options.to).export(quantized, model, Path(options.out), part_of(progress, 0.7, 1.0))
-    return reports.written(paths, quantized.notes)
+    return reports.written(paths, (*quantized.notes, *reports.left_to_the_runtime(quantized.summary, plan)))
 
 
 def _train(options: argparse.Namespace, progress: Progress) -> Result:
@@ -169,9 +171,8 @@ def _export(options: argparse.Namespace, progress: Progress) -> Result:
 
     session = _load(options.session)
     plan = _plan_of(options, session)
-    return reports.written(
-        tasks.export(session, options.to, options.out, plan=plan, trust=options.trust, progress=progress)
-    )
+    paths = tasks.export(session, options.to, options.out, plan=plan, trust=options.trust, progress=progress)
+    return reports.written(paths, reports.left_to_the_runtime(session.model, plan))
 
 
 def _report(options: argparse.Namespace, progress: Progress) -> Result:

@@ -11,6 +11,7 @@ from workbench.console.outlier_reports import outliers
 from workbench.console.terminal import readable_bytes, table
 from workbench.models.evaluation import Evaluation, Timing
 from workbench.models.summary import ModelSummary
+from workbench.planning.keys_and_values import cache_bits, cached_layers
 from workbench.planning.plan import Assignment, Plan, resolve
 from workbench.planning.sensitivity import METRICS, Sensitivity
 from workbench.planning.totals import quantized_inputs, totals
@@ -110,47 +111,65 @@ def plan(session: Session, found: Plan, metric: str | None = None) -> Result:
     """Return a plan's totals and every layer's scheme."""
     assignments = resolve(found, session.model.layers)
     scores = session.require_table(metric) if session.sensitivities.keys() & METRICS.keys() else None
-    activations = session.inputs_table(scores.metric) if scores else None
-    sums = totals(session.model, assignments, scores, activations)
+    activations, cache = (
+        (session.inputs_table(scores.metric), session.cache_table(scores.metric)) if scores else (None, None)
+    )
+    sums = totals(session.model, assignments, scores, activations, cache)
+    token, plain = cache_bits(session.model.layers, assignments)
     return {
         "bits_per_weight": sums.bits_per_weight,
         "bytes": sums.nbytes,
         "predicted": number(sums.predicted),
-        "predicted_counts": _counted(session.model, assignments, scores, activations),
+        "predicted_counts": _counted(session.model, assignments, scores, activations, cache),
         "schemes": {name: assignment.weights for name, assignment in assignments.items()},
         "inputs": {name: given.inputs for name, given in assignments.items() if given.inputs is not None},
+        "cache": cached_layers(session.model.layers, assignments),
+        "cache_bytes_per_token": {"plan": token / 8, "as computed": plain / 8},
     }
 
 
 def _counted(
     model: ModelSummary, assignments: Mapping[str, Assignment], scores: Sensitivity | None,
-    activations: Sensitivity | None,
+    activations: Sensitivity | None, cache: Sensitivity | None,
 ) -> str | None:  # fmt: skip
     """Say what the predicted loss counts, None where there is none."""
-    rounded = quantized_inputs(model, assignments)
-    if scores is None or not rounded:
-        return None if scores is None else "weights"
-    if activations is None:
-        return "weights only: what the rounded inputs cost was not scored (sensitivity --metric predicted_kl_inputs)"
-    open_cells = [name for name, scheme in rounded.items() if math.isnan(activations.of(name, scheme))]
-    if not open_cells:
-        return "weights and inputs"
-    return (
-        f"nothing: {rounded[open_cells[0]]} at the input of {open_cells[0]} was not scored (sensitivity --metric "
-        f"predicted_kl_inputs --schemes {rounded[open_cells[0]]})"
-    )
+    if scores is None:
+        return None
+    counted, without = ["weights"], []
+    for what, of_whom, losses, places in (
+        ("inputs", "rounded inputs cost", activations, quantized_inputs(model, assignments)),
+        ("cache", "rounded key-value cache costs", cache, cached_layers(model.layers, assignments)),
+    ):
+        if places and losses is None:
+            without.append(f"what the {of_whom} was not scored (sensitivity --metric predicted_kl_{what})")
+        elif losses is not None:
+            for name, scheme in places.items():
+                if math.isnan(losses.of(name, scheme)):
+                    where = "at the input" if what == "inputs" else "in the cache"
+                    return (
+                        f"nothing: {scheme} {where} of {name} was not scored (sensitivity --metric predicted_kl_{what} "
+                        f"--schemes {scheme})"
+                    )
+            counted += [what] if places else []
+    said = " and ".join(counted)
+    return f"{said} only: {'; '.join(without)}" if without else said
 
 
 def plan_text(result: Result) -> str:
     """Return the totals and the layers of each scheme."""
     predicted = "no prediction" if result["predicted"] is None else f"predicted {result['predicted']:.4g}"
     head = f"{result['bits_per_weight']:.3f} bits per weight, {readable_bytes(result['bytes'])}, {predicted}"
-    if result["inputs"] and result["predicted_counts"]:
+    if (result["inputs"] or result["cache"]) and result["predicted_counts"]:
         head += f"\nthe prediction counts {result['predicted_counts']}"
-    if not result["inputs"]:
-        return f"{head}\n\n" + table(list(result["schemes"].items()), ("layer", "scheme"))
-    rows = [(name, scheme, result["inputs"].get(name, "-")) for name, scheme in result["schemes"].items()]
-    return f"{head}\n\n" + table(rows, ("layer", "scheme", "inputs"))
+    if result["cache"]:
+        token = result["cache_bytes_per_token"]
+        head += f"\nkey-value cache: {token['plan']:,.0f} bytes a token, as computed {token['as computed']:,.0f}"
+    columns = [name for name in ("inputs", "cache") if result[name]]
+    rows = [
+        (name, scheme, *(result[column].get(name, "-") for column in columns))
+        for name, scheme in result["schemes"].items()
+    ]
+    return f"{head}\n\n" + table(rows, ("layer", "scheme", *columns))
 
 
 def evaluate(evaluation: Evaluation) -> Result:
@@ -184,6 +203,18 @@ def _bytes(path: Path) -> int:
     if path.is_dir():
         return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     return path.stat().st_size
+
+
+def left_to_the_runtime(model: ModelSummary, found: Plan) -> tuple[str, ...]:
+    """Say what of a plan no exported weight can hold: whoever runs the model has to round its keys and values."""
+    cached = cached_layers(model.layers, resolve(found, model.layers))
+    if not cached:
+        return ()
+    schemes = ", ".join(dict.fromkeys(cached.values()))
+    return (
+        f"the key-value cache of {len(cached)} layers in {schemes} is written as a part of the plan only: who runs the "
+        "model has to store its cache so",
+    )
 
 
 def written_text(result: Result) -> str:

@@ -36,7 +36,12 @@ def add_search_options(entry: argparse.ArgumentParser) -> None:
     entry.add_argument(
         "--inputs", type=_schemes, metavar="A[,B,...]",
         help="activations of the searched layers, such as int8-token; of several the search chooses for each layer one "
-        "or none (sensitivity --metric predicted_kl_inputs scores them)",
+        "or none (sensitivity --metric predicted_kl_inputs scores them); none: no layer's",
+    )  # fmt: skip
+    entry.add_argument(
+        "--cache", metavar="SCHEME",
+        help="how keys and values are stored in the cache, such as int8-token (sensitivity --metric predicted_kl_cache "
+        "scores it), or none",
     )  # fmt: skip
     entry.add_argument(
         "--lock", action="append", default=[], metavar="PATTERN",
@@ -63,7 +68,7 @@ def find(session: Session, options: argparse.Namespace, progress: Progress) -> P
         return find_plan(
             session, budgets, minimise=options.minimise, strategy_name=options.strategy, metric=options.metric,
             schemes=options.schemes, target=options.target, lock=options.lock, allow=_merged(options.allow),
-            inputs=options.inputs, batch=options.batch, progress=progress,
+            inputs=options.inputs, cache=options.cache, batch=options.batch, progress=progress,
         )  # fmt: skip
 
 

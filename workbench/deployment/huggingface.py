@@ -17,7 +17,7 @@ from workbench.deployment.tensors import (
     check,
     decoded_entries,
     kept_entries,
-    refuse_quantized_inputs,
+    refuse_quantized_activations,
     stored_form,
     tensor_bytes,
 )
@@ -49,7 +49,7 @@ class HuggingFaceFolder:
         """Write, load with transformers, compare; see :class:`workbench.deployment.exporter.Exporter`."""
         opened = check(quantized, model)
         source = _source_folder(opened)
-        refuse_quantized_inputs(quantized, opened, "a float checkpoint")
+        refuse_quantized_activations(quantized, opened, "a float checkpoint")
         _check_place(out, source)
         entries = [*decoded_entries(quantized, opened), *(_widened(each) for each in kept_entries(quantized, opened))]
         with replacing_folder(out, ExportError, "the Hugging Face folder") as temporary:

@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.errors import PlanError, SchemeError, nearest
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.plan import KEEP, Assignment, Plan, Rule
+from workbench.planning.plan import KEEP, Assignment, Plan, Rule, rule_to_dict
 from workbench.storage.atomic import replacing
 
 TYPE = "quantization-workbench/plan"
@@ -51,7 +51,7 @@ def plan_to_json(plan: Plan) -> str:
     if plan.transforms:
         head["transforms"] = list(plan.transforms)
     lines = [f"  {_dump(key)}: {_dump(value)}," for key, value in head.items()]
-    rules = ",\n".join(f"    {_dump(_rule_to_dict(rule))}" for rule in plan.rules)
+    rules = ",\n".join(f"    {_dump(rule_to_dict(rule))}" for rule in plan.rules)
     body = f"[\n{rules}\n  ]" if rules else "[]"
     return "\n".join(["{", *lines, f'  "rules": {body}', "}", ""])
 
@@ -87,14 +87,6 @@ def plan_schema() -> dict[str, Any]:
 def _dump(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def _rule_to_dict(rule: Rule) -> dict[str, Any]:
-    given = rule.assignment
-    return {
-        "pattern": rule.pattern, "weights": given.weights, "inputs": given.inputs,
-        "algorithm": given.algorithm, "range_method": given.range_method,
-    }  # fmt: skip
 
 
 def _parse(text: str, where: str) -> Any:
@@ -171,11 +163,14 @@ def _rule(entry: Mapping[str, Any], where: str) -> Rule:
         inputs=entry.get("inputs"),
         algorithm=entry.get("algorithm", default.algorithm),
         range_method=entry.get("range_method", default.range_method),
+        cache=entry.get("cache"),
     )
     if assignment.weights != KEEP:
         _check_scheme(assignment.weights, f"{where}/weights")
     if assignment.inputs is not None:
         _check_scheme(assignment.inputs, f"{where}/inputs")
+    if assignment.cache is not None:
+        _check_scheme(assignment.cache, f"{where}/cache")
     _check_pattern(entry["pattern"], f"{where}/pattern")
     return Rule(pattern=entry["pattern"], assignment=assignment)
 

@@ -44,7 +44,7 @@ TRANSFORMS = $transforms
 
 # The first rule whose pattern matches a layer decides; layers without a rule stay as the model stores them.
 RULES = [
-    # pattern, weights, inputs, algorithm, range method
+    # pattern, weights, inputs, algorithm, range method, key-value cache
 $rules]
 
 
@@ -53,9 +53,11 @@ def plan():
     rules = [
         wb.Rule(
             pattern=pattern,
-            assignment=wb.Assignment(weights=weights, inputs=inputs, algorithm=algorithm, range_method=range_method),
+            assignment=wb.Assignment(
+                weights=weights, inputs=inputs, algorithm=algorithm, range_method=range_method, cache=cache
+            ),
         )
-        for pattern, weights, inputs, algorithm, range_method in RULES
+        for pattern, weights, inputs, algorithm, range_method, cache in RULES
     ]
     return wb.Plan(name=PLAN, fingerprint=FINGERPRINT, rules=tuple(rules), transforms=TRANSFORMS)
 
@@ -145,7 +147,7 @@ def _dynamic(scheme: str) -> bool:
 
 def _rows(plan: Plan) -> list[tuple[Any, ...]]:
     given = [(rule.pattern, rule.assignment) for rule in plan.rules]
-    return [(pattern, a.weights, a.inputs, a.algorithm, a.range_method) for pattern, a in given]
+    return [(pattern, a.weights, a.inputs, a.algorithm, a.range_method, a.cache) for pattern, a in given]
 
 
 def _prove(text: str, plan: Plan, summary: ModelSummary) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.deployment.safetensors_file import SafetensorsFile, write_safetensors
-from workbench.deployment.tensors import Entry, check, decoded_entries, kept_entries, refuse_quantized_inputs
+from workbench.deployment.tensors import Entry, check, decoded_entries, kept_entries, refuse_quantized_activations
 from workbench.errors import ExportError
 from workbench.progress import Progress
 from workbench.storage.atomic import replacing
@@ -34,7 +34,7 @@ class StateDict:
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, read back, compare; see :class:`workbench.deployment.exporter.Exporter`."""
         opened = check(quantized, model)
-        refuse_quantized_inputs(quantized, opened, "a float state dict")
+        refuse_quantized_activations(quantized, opened, "a float state dict")
         if quantized.changes.untied:
             raise ExportError(
                 f"the plan's rotation gives {quantized.changes.untied[0]} a weight of its own, which a network that "

@@ -66,15 +66,20 @@ def expected_nbytes(quantized: QuantizedModel, model: Model) -> int:
     return totals(model.summary, assignments).nbytes
 
 
-def refuse_quantized_inputs(quantized: QuantizedModel, model: Model, kind: str) -> None:
-    """Raise ExportError if the plan quantizes inputs, which a file of weights cannot say."""
-    layers = [name for name, given in resolve(quantized.plan, model.summary.layers).items() if given.inputs is not None]
-    if layers:
-        raise ExportError(
-            f"the plan quantizes the inputs of {len(layers)} layers ({layers[0]}, ...), which {kind} cannot say: "
-            "who loads it would compute something else than was evaluated; export to script or safetensors, or take "
-            "the input schemes out of the plan"
-        )
+def refuse_quantized_activations(quantized: QuantizedModel, model: Model, kind: str) -> None:
+    """Raise ExportError if the plan quantizes inputs or a key-value cache, which a file of weights cannot say."""
+    given = resolve(quantized.plan, model.summary.layers)
+    inputs = [name for name, assignment in given.items() if assignment.inputs is not None]
+    cached = [name for name, assignment in given.items() if assignment.cache is not None]
+    for layers, what, schemes in (
+        (inputs, "the inputs", "the input schemes"), (cached, "the key-value cache", "the cache schemes")
+    ):  # fmt: skip
+        if layers:
+            raise ExportError(
+                f"the plan quantizes {what} of {len(layers)} layers ({layers[0]}, ...), which {kind} cannot say: who "
+                "loads it would compute something else than was evaluated; export to script or safetensors, or take "
+                f"{schemes} out of the plan"
+            )
 
 
 def kept_entries(quantized: QuantizedModel, model: Model) -> Iterator[Entry]:

@@ -16,6 +16,7 @@ ACTIVATION_TITLES = {
     "predicted_kl_inputs": "Predicted KL of inputs",
     "measured_kl_inputs": "Measured KL of inputs",
     "predicted_kl_cache": "Predicted KL of the key-value cache",
+    "measured_kl_cache": "Measured KL of the key-value cache",
 }
 METRIC_SHORT = {
     "predicted_kl": "nats",

@@ -74,18 +74,20 @@ def held_plan(session: Session, name: str, plan: Plan, metric: str) -> Held:
         assignments = resolve(plan, session.model.layers)
     except WorkbenchError:
         return Held(name=name, plan=plan, assignments={}, totals=None)
-    sums = totals(session.model, assignments, session.sensitivities.get(metric), session.inputs_table(metric))
+    tables = session.table(metric), session.inputs_table(metric), session.cache_table(metric)
+    sums = totals(session.model, assignments, *tables)
     return Held(name=name, plan=plan, assignments=assignments, totals=sums)
 
 
 def differences(session: Session, first: Held, second: Held, metric: str) -> tuple[Difference, ...]:
     """Return the stored layers whose weight or input scheme differs, in model order."""
-    table, inputs, found = session.sensitivities.get(metric), session.inputs_table(metric), []
+    tables = session.table(metric), session.inputs_table(metric), session.cache_table(metric)
+    found = []
     for layer in session.model.stored if first.assignments and second.assignments else ():
         pair = first.assignments[layer.name], second.assignments[layer.name]
-        if (pair[0].weights, pair[0].inputs) == (pair[1].weights, pair[1].inputs):
+        if _scheme(pair[0]) == _scheme(pair[1]):
             continue
-        losses = [_loss(layer.name, a, table, inputs) for a in pair]
+        losses = [_loss(layer.name, a, *tables) for a in pair]
         found.append(
             Difference(
                 layer=layer.name, schemes=(_scheme(pair[0]), _scheme(pair[1])),
@@ -96,14 +98,18 @@ def differences(session: Session, first: Held, second: Held, metric: str) -> tup
     return tuple(found)
 
 
-def _loss(name: str, given: Assignment, table: Sensitivity | None, inputs: Sensitivity | None) -> float:
-    """Return what the layer's weight and, where that was scored, its input add to the loss; NaN without a table."""
+def _loss(
+    name: str, given: Assignment, table: Sensitivity | None, inputs: Sensitivity | None, cache: Sensitivity | None
+) -> float:
+    """Return what the layer's weight and, where scored, its input and cache add to the loss; NaN without a table."""
     weights = 0.0 if given.weights == KEEP else table.of(name, given.weights) if table else float("nan")
-    return weights + (inputs.of(name, given.inputs) if inputs is not None and given.inputs is not None else 0.0)
+    beside = ((inputs, given.inputs), (cache, given.cache))
+    return weights + sum(one.of(name, scheme) for one, scheme in beside if one is not None and scheme is not None)
 
 
 def _scheme(given: Assignment) -> str:
-    return f"{given.weights} · {given.inputs}" if given.inputs else given.weights
+    parts = (given.weights, given.inputs, given.cache and f"cache {given.cache}")
+    return " · ".join(part for part in parts if part)
 
 
 class PlanHistory(QWidget):

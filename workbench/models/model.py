@@ -49,12 +49,13 @@ class Model(Protocol):
         tap: Tap | None = None,
         inputs: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] | None = None,
         layers: Sequence[str] | None = None,
+        outputs: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] | None = None,
     ) -> torch.Tensor:
         """Run one batch and return the output (logits: samples x tokens x vocabulary, or samples x classes).
 
-        ``inputs`` maps a layer to a function that replaces its input (activation quantization); ``layers`` limits the
-        tap to some layers.  Gradients flow if the caller has enabled them.  Raises CannotRunError for weights-only
-        models.
+        ``inputs`` maps a layer to a function that replaces its input (activation quantization), ``outputs`` to one
+        that replaces its output (key-value caches), before the tap; ``layers`` limits the tap to some layers.
+        Gradients flow if the caller has enabled them.  Raises CannotRunError for weights-only models.
         """
         ...
 

@@ -130,16 +130,17 @@ class NetworkModel:
         tap: Tap | None = None,
         inputs: Mapping[str, Replacement] | None = None,
         layers: Sequence[str] | None = None,
+        outputs: Mapping[str, Replacement] | None = None,
     ) -> torch.Tensor:
         """Run one batch and return the output; see :class:`workbench.models.model.Model`.
 
-        Layers that are not ``tappable`` are never tapped.  Raises CannotRunError where ``inputs`` names one of them,
-        DataError where the network does not accept the batch.
+        Layers that are not ``tappable`` are never tapped.  Raises CannotRunError where ``inputs`` or ``outputs`` name
+        one of them, DataError where the network does not accept the batch.
         """
-        for name in (*(inputs or ()), *(layers or ())):
+        for name in (*(inputs or ()), *(outputs or ()), *(layers or ())):
             find_layer(self._summary, name)
         moved = {name: tensor.to(self.device) for name, tensor in batch.items()}
-        with self._body.lock, self._hooks(tap, inputs or {}, layers), no_fused_attention():
+        with self._body.lock, self._hooks(tap, inputs or {}, layers, outputs or {}), no_fused_attention():
             try:
                 return _by_sample(self._summary.name, self._body.call(self._forward(), moved), moved)
             except _CallbackFailed as failed:
@@ -171,14 +172,15 @@ class NetworkModel:
 
     @contextmanager
     def _hooks(
-        self, tap: Tap | None, inputs: Mapping[str, Replacement], layers: Sequence[str] | None
-    ) -> Iterator[None]:
+        self, tap: Tap | None, inputs: Mapping[str, Replacement], layers: Sequence[str] | None,
+        outputs: Mapping[str, Replacement],
+    ) -> Iterator[None]:  # fmt: skip
         hooks = self._body.hooks
-        for name in inputs:
+        for name, end in (*((name, "input") for name in inputs), *((name, "output") for name in outputs)):
             if name not in hooks:
                 raise CannotRunError(
-                    f"the input of the layer {name} cannot be quantized: its weight is used inside a larger module; "
-                    "leave its inputs in floating point"
+                    f"the {end} of the layer {name} cannot be quantized: its weight is used inside a larger module; "
+                    f"leave its {end}s in floating point"
                 )
         tapped = [] if tap is None else [name for name in (layers or hooks) if name in hooks]
         with ExitStack() as stack:
@@ -186,6 +188,9 @@ class NetworkModel:
                 module = self._body.network.get_submodule(hooks[name])
                 handle = module.register_forward_pre_hook(_replacing(replace), with_kwargs=True)
                 stack.callback(handle.remove)
+            for name, replace in outputs.items():
+                module = self._body.network.get_submodule(hooks[name])
+                stack.callback(module.register_forward_hook(_leaving(replace)).remove)
             for name in tapped:
                 assert tap is not None
                 module = self._body.network.get_submodule(hooks[name])
@@ -221,6 +226,16 @@ def _replacing(replace: Replacement) -> Callable[..., tuple[tuple[Any, ...], dic
                 return (replace(args[0]), *args[1:]), kwargs
             first = next(iter(kwargs))
             return args, {**kwargs, first: replace(kwargs[first])}
+        except Exception as error:
+            raise _CallbackFailed(error) from error
+
+    return hook
+
+
+def _leaving(replace: Replacement) -> Callable[..., Any]:
+    def hook(module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
+        try:
+            return replace(output)
         except Exception as error:
             raise _CallbackFailed(error) from error
 

@@ -69,6 +69,7 @@ class WeightsOnlyModel:
         tap: Tap | None = None,
         inputs: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] | None = None,
         layers: Sequence[str] | None = None,
+        outputs: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] | None = None,
     ) -> torch.Tensor:
         """Raise CannotRunError with the reason: the network itself is not known."""
         raise CannotRunError(f"{self._summary.name} cannot be run: {self._summary.cannot_run}")

@@ -10,7 +10,6 @@ the Fisher information, of activations instead of weights.  One backward pass fo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -22,19 +21,17 @@ from workbench.errors import MissingResultError, ModelError, nearest
 from workbench.models.batches import Data, require_data, tappable, units_of
 from workbench.models.divergence import Divergence
 from workbench.models.gradients import batch_generator, drawn_gradient
-from workbench.models.layer import Layer, LayerKind
+from workbench.models.layer import LayerKind
 from workbench.models.model import Model
 from workbench.numerics.formats import parse_scheme
+from workbench.planning.keys_and_values import makes_keys_or_values
 from workbench.planning.plan import Plan
-from workbench.planning.quantize import Ranges, Replacement, input_quantizers
+from workbench.planning.quantize import Ranges, Replacement, cache_quantizer, input_quantizers
 from workbench.planning.sensitivity import METRICS, Sensitivity
 from workbench.progress import Progress, silent
 
 if TYPE_CHECKING:
     from workbench.models.model import Batch
-
-KEYS_AND_VALUES = re.compile(r"(.*[._])?(k|v|key|value)(_proj|_lin|_linear)?", re.IGNORECASE)
-"""Names of the layers that make keys and values, in the models of transformers."""
 
 Quantizers = Mapping[str, Mapping[str, Replacement]]
 """What each scheme does to a layer's activations, by layer and scheme."""
@@ -56,21 +53,21 @@ def score_inputs(
     names = _names(model, layers, [layer.name for layer in tappable(model) if layer.kind is not LayerKind.EMBEDDING])
     quantizers = _quantizers(model, names, schemes, ranges or {})
     if metric == "measured_kl":
-        losses = dict(_measured(model, quantizers, dataset, batch_size, progress))
+        losses = dict(_measured(model, quantizers, "input", dataset, batch_size, progress))
     else:
         losses = _predicted(model, quantizers, "input", dataset, batch_size, seed, progress)
     return _table(metric, quantizers, losses, dataset, seed)
 
 
 def score_cache(
-    model: Model, schemes: Sequence[str], dataset: Data, *, batch_size: int = 8, seed: int = 0,
-    layers: Sequence[str] | None = None, progress: Progress = silent,
+    model: Model, schemes: Sequence[str], dataset: Data, *, metric: str = "predicted_kl", batch_size: int = 8,
+    seed: int = 0, layers: Sequence[str] | None = None, progress: Progress = silent,
 ) -> Sensitivity:  # fmt: skip
     """Return the same for a key-value cache: what rounding the output of that one layer of keys or values costs.
 
     ``layers`` default to those with the usual names (``k_proj``, ``v_proj``, ``key``, ``value``); scales are dynamic,
     for each token (``int8-token``) or group of its features.  Keys are rounded before their rotation by position.
-    Raises ModelError where the model has no such layer.
+    Raises ModelError where the model has no such layer, PlanError for a scheme with one scale for the whole tensor.
     """
     require_data(model, dataset, "a key-value cache's loss")
     found = [layer.name for layer in tappable(model) if makes_keys_or_values(layer)]
@@ -80,14 +77,14 @@ def score_cache(
             "name them with layers=..."
         )
     names = _names(model, layers, found)
-    quantizers = _quantizers(model, names, schemes, {})
-    losses = _predicted(model, quantizers, "output", dataset, batch_size, seed, progress)
-    return _table("predicted_kl", quantizers, losses, dataset, seed)
-
-
-def makes_keys_or_values(layer: Layer) -> bool:
-    """Tell by its name whether a linear layer makes an attention's keys or values."""
-    return layer.kind is LayerKind.LINEAR and KEYS_AND_VALUES.fullmatch(layer.name) is not None
+    columns = tuple(dict.fromkeys(parse_scheme(scheme).name for scheme in schemes))
+    quantizers = {name: {scheme: cache_quantizer(name, scheme) for scheme in columns} for name in names}
+    _require_some(quantizers)
+    if metric == "measured_kl":
+        losses = dict(_measured(model, quantizers, "output", dataset, batch_size, progress))
+    else:
+        losses = _predicted(model, quantizers, "output", dataset, batch_size, seed, progress)
+    return _table(metric, quantizers, losses, dataset, seed)
 
 
 def _names(model: Model, layers: Sequence[str] | None, known: Sequence[str]) -> tuple[str, ...]:
@@ -106,9 +103,13 @@ def _quantizers(model: Model, names: Sequence[str], schemes: Sequence[str], rang
     for scheme in dict.fromkeys(parse_scheme(scheme).name for scheme in schemes):
         for name, quantizer in input_quantizers(model.summary, Plan().assign(names, inputs=scheme), ranges).items():
             found[name][scheme] = quantizer
-    if not names or not all(found.values()):
-        raise MissingResultError("there is nothing to score: give at least one layer and one activation scheme")
+    _require_some(found)
     return found
+
+
+def _require_some(quantizers: Quantizers) -> None:
+    if not quantizers or not all(quantizers.values()):
+        raise MissingResultError("there is nothing to score: give at least one layer and one activation scheme")
 
 
 def _table(
@@ -201,9 +202,9 @@ class _Noise:
 
 
 def _measured(
-    model: Model, quantizers: Quantizers, data: Data, batch_size: int, progress: Progress
+    model: Model, quantizers: Quantizers, end: str, data: Data, batch_size: int, progress: Progress
 ) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield each layer's measured losses: the divergence of the model run with its input quantized."""
+    """Yield each layer's measured losses: the divergence of the model run with its ``input`` or ``output`` rounded."""
     sums = {name: dict.fromkeys(schemes, 0.0) for name, schemes in quantizers.items()}
     reached: set[str] = set()
     total, units = -(-len(data) // batch_size), 0
@@ -212,10 +213,11 @@ def _measured(
             units += units_of(batch, model.summary)
             distance = Divergence(model.run(batch), batch, model.summary.output)
             for place, (name, schemes) in enumerate(quantizers.items()):
-                progress((number + place / len(quantizers)) / total, f"the input of {name}, batch {number + 1}")
+                progress((number + place / len(quantizers)) / total, f"the {end} of {name}, batch {number + 1}")
                 for scheme, quantizer in schemes.items():
-                    entering = {name: _noting(reached, name, quantizer)}
-                    sums[name][scheme] += float(distance.of(model.run(batch, inputs=entering)).sum())
+                    rounded = {name: _noting(reached, name, quantizer)}
+                    output = model.run(batch, inputs=rounded) if end == "input" else model.run(batch, outputs=rounded)
+                    sums[name][scheme] += float(distance.of(output).sum())
     for name in reached:
         yield name, {scheme: loss / units for scheme, loss in sums[name].items()}
 

@@ -17,6 +17,7 @@ from workbench.models.summary import ModelSummary, quantizable
 from workbench.planning.budgets import Times
 from workbench.planning.candidates import Builder, Option, require_columns
 from workbench.planning.groups import Bond, sharing_groups
+from workbench.planning.keys_and_values import cached_layers
 from workbench.planning.plan import KEEP, Assignment, Plan, Rule, resolve
 from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.totals import layer_bits, quantized_inputs, untied_bits
@@ -75,7 +76,8 @@ class Choices:
     ``all_bits`` and ``counted_bits`` are the bits of tensors that the search leaves alone, in the whole file and in
     what ``bits_per_weight`` counts; ``counted_weights`` the number of weights that it divides by; ``fixed_loss`` and
     ``fixed_microseconds`` belong to the layers that are fixed; ``fixed`` says why each of them is.
-    ``transforms`` are the plan's; ``unscored`` are the layers whose input ``base`` rounds at a cost that no table says.
+    ``transforms`` are the plan's; ``unscored`` are what ``base`` rounds at a cost that no table says: ``inputs`` or
+    ``cache``, the layer and the scheme.
     """
 
     summary: ModelSummary
@@ -88,7 +90,7 @@ class Choices:
     fixed_microseconds: float = 0.0
     fixed: dict[str, str] = field(default_factory=dict)
     transforms: tuple[str, ...] = ()
-    unscored: tuple[str, ...] = ()
+    unscored: tuple[tuple[str, str, str], ...] = ()
 
     def nbytes(self, bits: int) -> int:
         """Return the bytes of the whole model when the groups take ``bits``, as ``totals`` counts them."""
@@ -110,15 +112,17 @@ def choices(
     times: Times | None = None,
     algorithms: Sequence[Sensitivity] = (),
     inputs: Sensitivity | None = None,
+    cache: Sensitivity | None = None,
 ) -> Choices:
     """Work out the groups and their candidates.
 
     Layers outside the search (embeddings, and what is tied to them) and locked ones keep what ``base`` gives them; a
     group with one locked layer follows it.  Keeping a layer as it is stored is a candidate, with loss 0, unless
     ``allowed`` or the target refuses it.  ``algorithms`` are tables of other rounding algorithms, ``inputs`` a table of
-    activation schemes, whose losses add to the weights'; those of layers outside the choice are fixed, and a cell that
-    it lacks adds nothing to them.  Raises PlanError for unknown or contradictory locks and patterns and for a layer
-    that nothing is left for, SchemeError for a scheme that the table lacks.
+    activation schemes, whose losses add to the weights'; those of layers outside the choice are fixed, as are those of
+    the key-value cache that ``base`` rounds (by the table ``cache``), and a missing cell adds nothing to them.  Raises
+    PlanError for unknown or contradictory locks and patterns and for a layer that nothing is left for, SchemeError for
+    a scheme that the table lacks.
     """
     rules = _merged(constraints, locked, schemes)
     require_columns(table, rules.schemes or ())
@@ -146,14 +150,19 @@ def choices(
         _check_fixed(members, assignments, rules, limit if scheme is not None else None)
     chosen = () if rules.keep_inputs or inputs is None else {name for group in open_groups for name in group.layers}
     rounded = {name: scheme for name, scheme in quantized_inputs(summary, assignments).items() if name not in chosen}
-    costs = {name: math.nan if inputs is None else inputs.of(name, scheme) for name, scheme in rounded.items()}
+    cached = cached_layers(summary.layers, assignments)
+    costs = {
+        (what, name, scheme): math.nan if losses is None else losses.of(name, scheme)
+        for what, places, losses in (("inputs", rounded, inputs), ("cache", cached, cache))
+        for name, scheme in places.items()
+    }
     fixed.losses += [loss for loss in costs.values() if not math.isnan(loss)]
     return Choices(
         summary=summary, base=assignments, groups=tuple(open_groups), transforms=base.transforms,
         all_bits=fixed.all_bits + untied_bits(summary, base.transforms),
         counted_bits=fixed.counted_bits, counted_weights=fixed.counted_weights, fixed_loss=math.fsum(fixed.losses),
         fixed_microseconds=math.fsum(fixed.times), fixed=fixed.why,
-        unscored=tuple(name for name, loss in costs.items() if math.isnan(loss)),
+        unscored=tuple(place for place, loss in costs.items() if math.isnan(loss)),
     )  # fmt: skip
 
 

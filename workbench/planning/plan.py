@@ -6,7 +6,7 @@ import fnmatch
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from operator import attrgetter
@@ -16,6 +16,7 @@ from typing import Any
 from workbench.errors import PlanError, UnmatchedRuleError, nearest
 from workbench.models.layer import Layer
 from workbench.numerics.formats import parse_scheme
+from workbench.planning.keys_and_values import cache_scheme, makes_keys_or_values
 
 KEEP = "keep"
 """The scheme name that leaves a layer's weight exactly as the model stores it."""
@@ -26,12 +27,17 @@ LEARNED = "learned"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """What one layer gets: weight scheme (or ``keep``), input scheme (or None), algorithm and range method."""
+    """What one layer gets: weight scheme (or ``keep``), input scheme (or None), algorithm and range method.
+
+    ``cache`` is the scheme in which the key-value cache stores what the layer gives it (None: as computed); it says
+    nothing to layers that make neither keys nor values.
+    """
 
     weights: str = KEEP
     inputs: str | None = None
     algorithm: str = "rtn-clip"
     range_method: str = "min-max"
+    cache: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +79,7 @@ class Plan:
     @property
     def hash(self) -> str:
         """``sha256:`` of rules and transforms in canonical form: equal for plans that say the same in one order."""
-        rules = [_rule_to_dict(rule) for rule in self.rules]
+        rules = [rule_to_dict(rule) for rule in self.rules]
         content = {"rules": rules, "transforms": list(self.transforms)} if self.transforms else rules
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
@@ -140,16 +146,36 @@ class Plan:
 
     @staticmethod
     def uniform(layers: Iterable[Layer], scheme: str, **changes: Any) -> Plan:
-        """Return a plan that gives every one of ``layers`` the same scheme."""
+        """Return a plan that gives every one of ``layers`` the same scheme; ``changes`` are further fields for all."""
         name = parse_scheme(scheme).name
         return Plan(name=f"uniform {name}").assign((layer.name for layer in layers), weights=name, **changes)
 
 
-def _rule_to_dict(rule: Rule) -> dict[str, Any]:
+def with_cache(plan: Plan, layers: Iterable[Layer], scheme: str | None, but: Collection[str] = ()) -> Plan:
+    """Return ``plan`` with the keys and values of all of ``layers`` stored in ``scheme``, but for those in ``but``.
+
+    None stores them as computed.  Raises PlanError where none of them makes keys or values, or for a scheme that a
+    cache cannot have.
+    """
+    names = [layer.name for layer in layers if makes_keys_or_values(layer) and layer.name not in but]
+    if scheme is None:
+        return plan.assign(names, cache=None) if names else plan
+    name = cache_scheme(scheme).name
+    if not names:
+        raise PlanError(f"a key-value cache in {name} needs {_NAMED_SO}, and no layer that is free to change has one")
+    return plan.assign(names, cache=name)
+
+
+_NAMED_SO = "layers with a name of those that make keys and values (k_proj, v_proj, key, value)"
+
+
+def rule_to_dict(rule: Rule) -> dict[str, Any]:
+    """Return the rule as its JSON object; ``cache`` only where there is one, as files from before it was known."""
     a = rule.assignment
+    cache = {} if a.cache is None else {"cache": a.cache}
     return {
         "pattern": rule.pattern, "weights": a.weights, "inputs": a.inputs,
-        "algorithm": a.algorithm, "range_method": a.range_method,
+        "algorithm": a.algorithm, "range_method": a.range_method, **cache,
     }  # fmt: skip
 
 
@@ -171,7 +197,9 @@ def resolve(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
             )
         for name in hits:
             found.setdefault(name, rule.assignment)
-    return _given(found, layers)
+    assignments = _given(found, layers)
+    _require_cached(found, assignments)
+    return assignments
 
 
 def resolve_some(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
@@ -244,7 +272,10 @@ def _given(found: dict[str, Assignment], layers: Sequence[Layer]) -> dict[str, A
     result = {}
     for layer in layers:
         owner = layer.tied_to if layer.tied_to and layer.name not in found else layer.name
-        result[layer.name] = found.get(owner, Assignment())
+        given = found.get(owner, Assignment())
+        if given.cache is not None and not makes_keys_or_values(layer):
+            given = replace(given, cache=None)
+        result[layer.name] = given
     return _share_ties(result, layers)
 
 
@@ -262,6 +293,18 @@ def _check(assignment: Assignment) -> None:
         parse_scheme(assignment.weights)
     if assignment.inputs is not None:
         parse_scheme(assignment.inputs)
+    if assignment.cache is not None:
+        cache_scheme(assignment.cache)
+
+
+def _require_cached(found: Mapping[str, Assignment], assignments: Mapping[str, Assignment]) -> None:
+    """Raise PlanError if the plan rounds a key-value cache and the model has no layer that fills one."""
+    asked = next((name for name, given in found.items() if given.cache is not None), None)
+    if asked is not None and not any(given.cache is not None for given in assignments.values()):
+        raise PlanError(
+            f"the plan stores what {asked} gives the key-value cache in {found[asked].cache}, but needs {_NAMED_SO}; "
+            "take the cache scheme out"
+        )
 
 
 def _share_ties(assignments: dict[str, Assignment], layers: Sequence[Layer]) -> dict[str, Assignment]:

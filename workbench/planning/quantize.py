@@ -16,6 +16,7 @@ from workbench.numerics.granularity import PerTensor
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.ranges import Range
 from workbench.numerics.scheme import Parameters, Scheme
+from workbench.planning.keys_and_values import cache_scheme, cached_layers
 from workbench.planning.plan import KEEP, LEARNED, Assignment, Plan, resolve
 from workbench.planning.rounding import needs_sequence, round_weight
 from workbench.planning.transforms.changes import Changes
@@ -60,14 +61,15 @@ class QuantizedModel:
         return self.summary.fingerprint
 
     def bind(self, model: Model) -> Model:
-        """Return a view of ``model`` that runs with the decoded weights and with quantized layer inputs.
+        """Return a view of ``model`` that runs with the decoded weights, quantized layer inputs, keys and values.
 
         Raises FingerprintMismatchError for another model, MissingResultError for a static scheme without a range.
         """
         model = self.rewritten(model)
         weights = {name: parse_scheme(stored.scheme).decode(stored) for name, stored in self.tensors.items()}
         view = model.with_kept(self.kept).with_weights(weights)
-        return _BoundModel(view, input_quantizers(self.summary, self.plan, self.ranges))
+        inputs = input_quantizers(self.summary, self.plan, self.ranges)
+        return _BoundModel(view, inputs, cache_quantizers(self.summary, self.plan))
 
     def rewritten(self, model: Model) -> Model:
         """Return ``model`` as the plan's transforms left it, still in floating point; what is not quantized is exact.
@@ -178,6 +180,20 @@ def input_quantizers(summary: ModelSummary, plan: Plan, ranges: Ranges) -> dict[
     return found
 
 
+def cache_quantizers(summary: ModelSummary, plan: Plan) -> dict[str, Replacement]:
+    """Return the function that rounds what each layer of keys or values gives the cache, where ``plan`` says so.
+
+    Scales are of each token (or of groups of its features); keys are rounded before their rotation by position.
+    """
+    cached = cached_layers(summary.layers, resolve(plan, summary.layers))
+    return {name: cache_quantizer(name, scheme) for name, scheme in cached.items()}
+
+
+def cache_quantizer(layer: str, scheme: str) -> Replacement:
+    """Return the function that rounds what ``layer`` gives a cache in ``scheme``; PlanError for a static scheme."""
+    return _InputQuantizer(layer=layer, scheme=cache_scheme(scheme), parameters=None, by_sample=False, end="output")
+
+
 def _static_parameters(name: str, scheme: Scheme, ranges: Ranges) -> Parameters:
     known = ranges.get((name, "input"))
     if known is None:
@@ -190,12 +206,13 @@ def _static_parameters(name: str, scheme: Scheme, ranges: Ranges) -> Parameters:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _InputQuantizer:
-    """Rounds a layer's input to the grid of a scheme; token ids pass unchanged."""
+    """Rounds a layer's input (or, for a cache, its output) to the grid of a scheme; token ids pass unchanged."""
 
     layer: str
     scheme: Scheme
     parameters: Parameters | None
     by_sample: bool
+    end: str = "input"
 
     def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
         if not tensor.is_floating_point():
@@ -204,15 +221,19 @@ class _InputQuantizer:
         try:
             parameters = self.parameters or self.scheme.fit(rows)
         except NonFiniteError:
-            raise NonFiniteError(f"the input of {self.layer} holds NaN or infinite values: no scale fits") from None
+            held = f"the {self.end} of {self.layer}"
+            raise NonFiniteError(f"{held} holds NaN or infinite values: no scale fits") from None
         return self.scheme.round(rows, parameters).reshape(tensor.shape).to(tensor.dtype)
 
 
 class _BoundModel:
-    """A model whose layer inputs pass through quantizers; everything else is the inner model's."""
+    """A model whose layer inputs, keys and values pass through quantizers; everything else is the inner model's."""
 
-    def __init__(self, model: Model, quantizers: Mapping[str, Replacement]) -> None:
-        self._model, self._quantizers = model, quantizers
+    def __init__(self, model: Model, inputs: Mapping[str, Replacement], cache: Mapping[str, Replacement]) -> None:
+        self._model, self._inputs, self._cache = model, inputs, cache
+
+    def _around(self, model: Model) -> Model:
+        return _BoundModel(model, self._inputs, self._cache)
 
     @property
     def summary(self) -> ModelSummary:
@@ -227,16 +248,16 @@ class _BoundModel:
         return self._model.weight(layer)
 
     def with_weights(self, weights: Mapping[str, torch.Tensor]) -> Model:
-        return _BoundModel(self._model.with_weights(weights), self._quantizers)
+        return self._around(self._model.with_weights(weights))
 
     def kept(self, name: str) -> torch.Tensor:
         return self._model.kept(name)
 
     def with_kept(self, kept: Mapping[str, torch.Tensor]) -> Model:
-        return _BoundModel(self._model.with_kept(kept), self._quantizers)
+        return self._around(self._model.with_kept(kept))
 
     def untied(self, layers: Collection[str]) -> Model:
-        return _BoundModel(self._model.untied(layers), self._quantizers)
+        return self._around(self._model.untied(layers))
 
     def run(
         self,
@@ -244,5 +265,9 @@ class _BoundModel:
         tap: Tap | None = None,
         inputs: Mapping[str, Replacement] | None = None,
         layers: Sequence[str] | None = None,
+        outputs: Mapping[str, Replacement] | None = None,
     ) -> torch.Tensor:
-        return self._model.run(batch, tap=tap, inputs={**self._quantizers, **(inputs or {})}, layers=layers)
+        return self._model.run(
+            batch, tap=tap, inputs={**self._inputs, **(inputs or {})}, layers=layers,
+            outputs={**self._cache, **(outputs or {})},
+        )  # fmt: skip

@@ -89,11 +89,13 @@ def pareto(
     constraints: Constraints | None = None,
     algorithms: Sequence[Sensitivity] = (),
     inputs: Sensitivity | None = None,
+    cache: Sensitivity | None = None,
 ) -> Front:
     """Return the convex front of size against predicted loss; numpy only, milliseconds for hundreds of layers."""
     space = choices(
-        summary, table, base, locked, schemes, constraints=constraints, algorithms=algorithms, inputs=inputs
-    )
+        summary, table, base, locked, schemes, constraints=constraints, algorithms=algorithms, inputs=inputs,
+        cache=cache,
+    )  # fmt: skip
     return front_of(space, base)
 
 
@@ -133,6 +135,7 @@ def search(
     times: Times | None = None,
     algorithms: Sequence[Sensitivity] = (),
     inputs: Sensitivity | None = None,
+    cache: Sensitivity | None = None,
 ) -> Plan:
     """Return the plan that minimises ``minimise`` (one of GOALS) within ``budgets``.
 
@@ -150,7 +153,7 @@ def search(
     timed = times if minimise == "microseconds" or wanted.microseconds is not None else None
     space = choices(
         summary, table, base, locked, schemes, constraints=constraints, times=timed, algorithms=algorithms,
-        inputs=inputs,
+        inputs=inputs, cache=cache,
     )  # fmt: skip
     _require_scored(space, wanted)
     limits = _limits(space, wanted)
@@ -187,12 +190,15 @@ def _require_scored(space: Choices, budgets: Budgets) -> None:
     """Refuse a budget of loss where part of the loss is not known."""
     if budgets.loss is None or not space.unscored:
         return
-    scheme = space.base[space.unscored[0]].inputs
-    more = f" and of {len(space.unscored) - 1} more layers" if len(space.unscored) > 1 else ""
+    what, name, scheme = space.unscored[0]
+    count = sum(other == what for other, _, _ in space.unscored)
+    more = f" and of {count - 1} more layers" if count > 1 else ""
+    of_inputs = what == "inputs"
+    counted, place = ("rounded inputs cost", "at the input") if of_inputs else ("the cache costs", "in the cache")
     raise MissingResultError(
-        f"a budget of loss counts what rounded inputs cost, and {scheme} at the input of {space.unscored[0]}{more} "
-        "was not scored; score it first (workbench sensitivity S.qwb --metric predicted_kl_inputs --schemes "
-        f"{scheme}), or search by bytes or bits per weight"
+        f"a budget of loss counts what {counted}, and {scheme} {place} of {name}{more} was not scored; score it first "
+        f"(workbench sensitivity S.qwb --metric predicted_kl_{what} --schemes {scheme}), or search by bytes or bits "
+        "per weight"
     )
 
 

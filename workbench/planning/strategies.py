@@ -46,11 +46,12 @@ class Strategy(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Optimal:
-    """The search: nothing within the budgets is better.  ``inputs`` is a table of activation losses."""
+    """The search: nothing within the budgets is better.  ``inputs`` and ``cache`` are tables of activation losses."""
 
     name: str = "optimal"
     minimise: str = "loss"
     inputs: Sensitivity | None = None
+    cache: Sensitivity | None = None
 
     def plan(
         self, summary: ModelSummary, table: Sensitivity, base: Plan, budgets: Budgets,
@@ -59,7 +60,7 @@ class Optimal:
         """Search; see :func:`workbench.planning.search.search`."""
         return search(
             summary, table, base=base, budgets=budgets, constraints=constraints, times=times, minimise=self.minimise,
-            inputs=self.inputs,
+            inputs=self.inputs, cache=self.cache,
         )  # fmt: skip
 
 

@@ -55,14 +55,14 @@ class TimedFront:
 
 def timed_front(
     summary: ModelSummary, table: Sensitivity, base: Plan, times: Times, locked: Collection[str] = frozenset(), *,
-    constraints: Constraints | None = None, inputs: Sensitivity | None = None,
+    constraints: Constraints | None = None, inputs: Sensitivity | None = None, cache: Sensitivity | None = None,
 ) -> TimedFront:  # fmt: skip
     """Return the convex front of time against predicted loss.
 
     A scheme whose time at a layer's shape is not known is no candidate there; a layer of which no time is known (no
     matrix product) counts nothing, and takes the choice of least loss.  Raises what :func:`choices` raises.
     """
-    space = choices(summary, table, base, locked, times=times, constraints=constraints, inputs=inputs)
+    space = choices(summary, table, base, locked, times=times, constraints=constraints, inputs=inputs, cache=cache)
     spent = padded([group.microseconds for group in space.groups])
     loss = padded([group.loss for group in space.groups])
     bits = padded([group.bits for group in space.groups])

@@ -10,6 +10,7 @@ from functools import lru_cache
 from workbench.models.layer import DTYPE_BITS, Layer, LayerKind
 from workbench.models.summary import ModelSummary, quantizable
 from workbench.numerics.formats import parse_scheme
+from workbench.planning.keys_and_values import cached_layers
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.transforms.names import planned_summary
@@ -40,15 +41,16 @@ def layer_bits(layer: Layer, weights: str) -> int:
 
 
 def plan_totals(
-    summary: ModelSummary, plan: Plan, table: Sensitivity | None = None, inputs: Sensitivity | None = None
-) -> Totals:
+    summary: ModelSummary, plan: Plan, table: Sensitivity | None = None, inputs: Sensitivity | None = None,
+    cache: Sensitivity | None = None,
+) -> Totals:  # fmt: skip
     """Resolve the plan and add up; raises what :func:`workbench.planning.plan.resolve` raises.
 
     Scores are of the model as it is, so a plan with transforms has no prediction.  A head that a rotation unties counts
     in the bytes; ``bits_per_weight`` is over the same layers with and without.
     """
     whole = planned_summary(summary, plan.transforms)
-    found = totals(whole, resolve(plan, whole.layers), None if plan.transforms else table, inputs)
+    found = totals(whole, resolve(plan, whole.layers), None if plan.transforms else table, inputs, cache)
     if whole is summary:
         return found
     return replace(found, bits_per_weight=totals(summary, resolve(plan, summary.layers)).bits_per_weight)
@@ -85,11 +87,12 @@ def quantized_inputs(summary: ModelSummary, assignments: Mapping[str, Assignment
 
 def totals(
     summary: ModelSummary, assignments: Mapping[str, Assignment], table: Sensitivity | None = None,
-    inputs: Sensitivity | None = None,
+    inputs: Sensitivity | None = None, cache: Sensitivity | None = None,
 ) -> Totals:  # fmt: skip
     """Add up bytes, bits and predicted loss of resolved assignments.
 
-    ``inputs`` is a table of activation schemes in the unit of ``table``; without it only weights are predicted.
+    ``inputs`` and ``cache`` are tables of activation schemes and of key-value caches in the unit of ``table``; without
+    them only weights are predicted.
     """
     counted = {layer.name for layer in quantizable(summary.layers)}
     all_bits = counted_bits = counted_weights = missing = 0
@@ -105,6 +108,8 @@ def totals(
             scores.append(table.of(layer.name, weights))
     if table is not None:
         scores += input_losses(summary, assignments, inputs)
+        if cache is not None:
+            scores += [cache.of(name, scheme) for name, scheme in cached_layers(summary.layers, assignments).items()]
     missing = sum(math.isnan(score) for score in scores)
     return Totals(
         nbytes=all_bits // 8 + summary.kept_nbytes,
@@ -123,13 +128,14 @@ class Ledger:
     """The sums behind :class:`Totals`, exact, so that an edit adds and takes away what changed and nothing else.
 
     ``all_bits``, ``counted_bits`` and ``counted_weights`` as :func:`totals` counts them; ``score`` in units of
-    ``2 ** -SMALLEST`` over the finite cells, ``missing`` and ``infinite`` the number of other cells.  ``inputs`` is a
-    table of activation losses in the unit of ``table``.
+    ``2 ** -SMALLEST`` over the finite cells, ``missing`` and ``infinite`` the number of other cells.  ``inputs`` and
+    ``cache`` are tables of activation losses in the unit of ``table``.
     """
 
     summary: ModelSummary
     table: Sensitivity | None
     inputs: Sensitivity | None
+    cache: Sensitivity | None
     counted: frozenset[str]
     kept_nbytes: int
     all_bits: int = 0
@@ -142,11 +148,11 @@ class Ledger:
     @staticmethod
     def of(
         summary: ModelSummary, assignments: Mapping[str, Assignment], table: Sensitivity | None,
-        inputs: Sensitivity | None = None,
+        inputs: Sensitivity | None = None, cache: Sensitivity | None = None,
     ) -> Ledger:  # fmt: skip
         """Add up everything once."""
         empty = Ledger(
-            summary=summary, table=table, inputs=inputs, kept_nbytes=summary.kept_nbytes,
+            summary=summary, table=table, inputs=inputs, cache=cache, kept_nbytes=summary.kept_nbytes,
             counted=frozenset(layer.name for layer in quantizable(summary.layers)),
         )  # fmt: skip
         return empty._plus((layer, assignments[layer.name], 1) for layer in summary.layers)
@@ -155,13 +161,13 @@ class Ledger:
         """Return the ledger after the layers of ``new`` went from what ``old`` gives them to what ``new`` does."""
         steps = []
         for name, given in new.items():
-            if (old[name].weights, old[name].inputs) != (given.weights, given.inputs):
+            if _counted_of(old[name]) != _counted_of(given):
                 layer = self.summary.by_name[name]
                 steps += [(layer, old[name], -1), (layer, given, 1)]
         return self._plus(steps) if steps else self
 
     def _cells(self, layer: Layer, given: Assignment) -> list[float]:
-        """Return what the layer's weight and its input add to the loss."""
+        """Return what the layer's weight, its input and its keys or values add to the loss."""
         if self.table is None:
             return []
         cells = []
@@ -169,6 +175,8 @@ class Ledger:
             cells.append(self.table.of(layer.name, given.weights))
         if given.inputs is not None and self.inputs is not None and layer.kind is not LayerKind.EMBEDDING:
             cells.append(self.inputs.of(layer.name, given.inputs))
+        if given.cache is not None and self.cache is not None:
+            cells.append(self.cache.of(layer.name, given.cache))
         return cells
 
     def _plus(self, steps: Iterable[tuple[Layer, Assignment, int]]) -> Ledger:
@@ -204,6 +212,11 @@ class Ledger:
             predicted=predicted,
             missing=self.missing,
         )
+
+
+def _counted_of(given: Assignment) -> tuple[str, str | None, str | None]:
+    """Return what of an assignment the totals depend on."""
+    return given.weights, given.inputs, given.cache
 
 
 def _units(value: float) -> int:

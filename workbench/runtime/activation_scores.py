@@ -36,8 +36,11 @@ def activation_table(
 
     data = session_data.recorded(model, record, samples=samples)
     names = tuple(parse_scheme(name).name for name in schemes or DYNAMIC_SCHEMES)
-    if metric == "predicted_kl_cache":
-        found = score_cache(model, names, data, batch_size=batch_size, seed=seed, progress=progress)
+    if metric.endswith("_cache"):
+        found = score_cache(
+            model, names, data, metric=metric.removesuffix("_cache"), batch_size=batch_size, seed=seed,
+            progress=progress,
+        )  # fmt: skip
     else:
         found = score_inputs(
             model, names, data, ranges=session.active_ranges, metric=metric.removesuffix("_inputs"),

@@ -124,7 +124,8 @@ def _table(session: Session) -> Sensitivity | None:
 def _totals(session: Session) -> Totals | None:
     try:
         table = _table(session)
-        return plan_totals(session.model, session.plan, table, session.inputs_table(table.metric) if table else None)
+        beside = (session.inputs_table(table.metric), session.cache_table(table.metric)) if table else (None, None)
+        return plan_totals(session.model, session.plan, table, *beside)
     except WorkbenchError:
         return None
 

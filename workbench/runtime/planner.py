@@ -15,12 +15,15 @@ from workbench.models.summary import quantizable
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import Budgets, MeasuredTimes
 from workbench.planning.constraints import Constraints
-from workbench.planning.plan import KEEP, Assignment, Plan, Rule
+from workbench.planning.plan import KEEP, Assignment, Plan, Rule, with_cache
 from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.strategies import Optimal, strategy
 from workbench.progress import Progress, silent
 from workbench.runtime.timings import candidate_timings
 from workbench.storage.session import Session
+
+NONE = "none"
+"""Instead of a scheme of activations or of the cache: as computed."""
 
 
 def find_plan(
@@ -35,6 +38,7 @@ def find_plan(
     lock: Sequence[str] = (),
     allow: Mapping[str, Sequence[str]] | None = None,
     inputs: str | Sequence[str] | None = None,
+    cache: str | None = None,
     batch: int = 1,
     progress: Progress = silent,
 ) -> Plan:
@@ -44,14 +48,18 @@ def find_plan(
     ``lock`` keep what the session's plan gives them, those that match a pattern of ``allow`` take one of its schemes
     (``keep`` only if it is listed; the first pattern that matches counts).  ``inputs`` is the activation scheme of all
     other layers that are searched (default: what the session's plan says); of several the search chooses for each layer
-    one or none, by the session's table of activation losses.  Where there is such a table, what the activations cost
-    counts in the loss.  Where microseconds matter, the session's timings at ``batch`` serve, and the candidates that
-    lack one are timed on this machine first.  Raises BudgetError, PlanError, MissingResultError.
+    one or none, by the session's table of activation losses.  ``cache`` is the scheme in which the keys and values of
+    all layers that are not locked are stored (default: what the session's plan says).  ``none`` instead of a scheme
+    takes those of the session's plan out.  Where there are tables for them, what activations and the cache cost counts
+    in the loss.  Where microseconds matter, the session's timings at ``batch`` serve, and the candidates that lack one
+    are timed on this machine first.  Raises BudgetError, PlanError, MissingResultError.
     """
     rules = constraints_of(session, target, lock, schemes, allow or {})
     table = session.require_table(metric)
     asked = (inputs,) if isinstance(inputs, str) else tuple(inputs or ())
     base, rules, activations = _with_inputs(session, rules, session.inputs_table(table.metric), asked)
+    if cache is not None:
+        base = with_cache(base, session.model.layers, None if cache == NONE else cache, rules.locked)
     if strategy_name != "optimal":
         if minimise != "loss":
             raise PlanError(f"the strategy {strategy_name} minimises nothing; use the strategy optimal")
@@ -63,7 +71,7 @@ def find_plan(
         names = tuple(name for name in rules.schemes or table.schemes if name != KEEP)
         timings = candidate_timings(session, names, batch=batch, progress=progress)
         times = MeasuredTimes.from_timings(timings, batch)
-    found = Optimal(minimise=minimise, inputs=activations)
+    found = Optimal(minimise=minimise, inputs=activations, cache=session.cache_table(table.metric))
     return found.plan(session.model, table, base, budgets, rules, times)
 
 
@@ -98,9 +106,10 @@ def _with_inputs(
         return session.plan, rules, _columns(table, asked)
     base = session.plan
     if asked:
-        scheme = parse_scheme(asked[0]).name
+        scheme = None if asked[0] == NONE else parse_scheme(asked[0]).name
         searched = [layer.name for layer in quantizable(session.model.layers) if layer.name not in rules.locked]
-        if table is not None and scheme in table.column:  # a layer that no data reached has no score, and is left alone
+        if table is not None and scheme is not None and scheme in table.column:
+            # a layer that no data reached has no score, and is left alone
             searched = [name for name in searched if not math.isnan(table.of(name, scheme))]
         base = base.assign(searched, inputs=scheme)
     return base, replace(rules, keep_inputs=True), table

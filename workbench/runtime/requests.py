@@ -44,6 +44,7 @@ METRIC_TITLES = {
     "predicted_kl_inputs": "predicted KL of quantized inputs",
     "measured_kl_inputs": "measured KL of quantized inputs",
     "predicted_kl_cache": "predicted KL of a quantized key-value cache",
+    "measured_kl_cache": "measured KL of a quantized key-value cache",
 }
 """What a person reads for each sensitivity metric."""
 
@@ -265,7 +266,7 @@ class Evaluate:
 
     def slim(self) -> Evaluate:
         """Keep the plan, the active ranges, the predictions, and the moments that its algorithms look at."""
-        kept = ("predicted_kl", "predicted_kl_inputs", "measured_kl_inputs")
+        kept = ("predicted_kl", *ACTIVATION_METRICS)
         tables = {name: table for name, table in self.session.sensitivities.items() if name in kept}
         return replace(
             self,

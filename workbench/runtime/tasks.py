@@ -179,6 +179,7 @@ def search(
     metric: str | None = None,
     schemes: Sequence[str] | None = None,
     inputs: str | Sequence[str] | None = None,
+    cache: str | None = None,
     target: str | None = None,
     lock: Sequence[str] = (),
     allow: Mapping[str, Sequence[str]] | None = None,
@@ -198,7 +199,8 @@ def search(
     budgets = Budgets(nbytes=size, bits_per_weight=bits_per_weight, microseconds=microseconds, loss=loss)
     return find_plan(
         session, budgets, minimise=minimise, strategy_name=strategy, metric=metric, schemes=schemes, target=target,
-        lock=(lock,) if isinstance(lock, str) else lock, allow=allow, inputs=inputs, batch=batch, progress=progress,
+        lock=(lock,) if isinstance(lock, str) else lock, allow=allow, inputs=inputs, cache=cache, batch=batch,
+        progress=progress,
     )  # fmt: skip
 
 
@@ -284,8 +286,9 @@ def evaluate(
     if session.model.cannot_run is not None:
         raise CannotRunError(f"{session.model.name} cannot be evaluated: {session.model.cannot_run}")
     sums = plan_totals(
-        session.model, plan, session.sensitivities.get("predicted_kl"), session.inputs_table("predicted_kl")
-    )
+        session.model, plan, session.sensitivities.get("predicted_kl"), session.inputs_table("predicted_kl"),
+        session.cache_table("predicted_kl"),
+    )  # fmt: skip
     model = model or reopen(session.model, trust=trust)
     dataset = session_data.for_evaluation(model, session, data, samples=samples, seed=seed)
     own = () if metric is None else (load_metric(metric, trust=trust),)

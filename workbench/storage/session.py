@@ -99,12 +99,18 @@ class Session:
 
         That of the same kind if there is one, else the other; None for other metrics, whose losses do not add to it.
         """
+        return self._beside(metric, "inputs")
+
+    def cache_table(self, metric: str) -> Sensitivity | None:
+        """Return what a quantized key-value cache costs beside the losses of ``metric``, as :meth:`inputs_table`."""
+        return self._beside(metric, "cache")
+
+    def _beside(self, metric: str, what: str) -> Sensitivity | None:
         kinds = ("predicted_kl", "measured_kl")
         if metric not in (*kinds, REFINED):
             return None
-        order = sorted(kinds, key=lambda kind: kind != metric)
-        return next((self.sensitivities[f"{kind}_inputs"] for kind in order if f"{kind}_inputs" in self.sensitivities),
-                    None)  # fmt: skip
+        names = [f"{kind}_{what}" for kind in sorted(kinds, key=lambda kind: kind != metric)]
+        return next((self.sensitivities[name] for name in names if name in self.sensitivities), None)
 
     def save(self, path: str | Path) -> None:
         """Write the session to an HDF5 file (``.qwb``), atomically: the old file stays whole if anything fails."""

@@ -20,6 +20,7 @@ from workbench.gui.why import why
 from workbench.models.summary import quantizable
 from workbench.planning.budgets import MeasuredTimes
 from workbench.planning.constraints import Constraints
+from workbench.planning.keys_and_values import cached_layers
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.search import Front, pareto
 from workbench.planning.sensitivity import Sensitivity
@@ -67,7 +68,7 @@ class ParetoPanel(Panel):
     def redraw(self, old: State, new: State) -> None:
         """Compute the front where the table or what is fixed changed; mark the present plan."""
         session = new.session
-        table = session.sensitivities.get(new.metric) if session else None
+        table = session.table(new.metric) if session else None
         if session is None or table is None:
             self.front, self._of = None, ()
             self.plot.show_picture(None)
@@ -116,7 +117,7 @@ class ParetoPanel(Panel):
     def time_candidates(self) -> None:
         """Time what a search may choose at the batch size that is shown."""
         state = self.desk.workspace.state
-        table = state.session.sensitivities.get(state.metric) if state.session else None
+        table = state.session.table(state.metric) if state.session else None
         if state.session is not None and table is not None:
             names = tuple(name for name in table.schemes if name != KEEP)
             self.desk.submit(TimeCandidates(session=state.session, schemes=names, batch=self.batch or 1))
@@ -205,10 +206,11 @@ class ParetoPanel(Panel):
     def _fresh(self, session: Session, table: Sensitivity) -> AnyFront:
         """Return the front of the session as it is now."""
         inputs, rules = session.inputs_table(table.metric), Constraints(locked=session.locked, keep_inputs=True)
+        cache = session.cache_table(table.metric)
         if self.batch is None:
-            return pareto(session.model, table, session.plan, constraints=rules, inputs=inputs)
+            return pareto(session.model, table, session.plan, constraints=rules, inputs=inputs, cache=cache)
         times = MeasuredTimes.from_timings(session.timings, self.batch)
-        return timed_front(session.model, table, session.plan, times, constraints=rules, inputs=inputs)
+        return timed_front(session.model, table, session.plan, times, constraints=rules, inputs=inputs, cache=cache)
 
     def _index_of(self, front: AnyFront, state: State) -> int:
         """Return the plan of the front that takes no more than the present one."""
@@ -227,11 +229,13 @@ class ParetoPanel(Panel):
         fixed = tuple((name, session.plan.of(name)) for name in sorted(session.locked))
         activations = session.inputs_table(table.metric)
         rounded = tuple(quantized_inputs(session.model, state.assignments).items()) if state.assignments else ()
+        cache = session.cache_table(table.metric)
+        cached = tuple(cached_layers(session.model.layers, state.assignments).items()) if state.assignments else ()
         of = (id(session.model), id(table), fixed, self.batch, id(session.timings) if self.batch else 0,
-              id(activations), rounded)  # fmt: skip
+              id(activations), rounded, id(cache), cached)  # fmt: skip
         if of != self._of:
             self.front = self._fresh(session, table)
-            self._uniform = _uniform(session, table, self.batch, dict(rounded))
+            self._uniform = _uniform(session, table, self.batch, dict(rounded), dict(cached))
             self._of = of
 
     def _show(self, state: State, session: Session, table: Sensitivity) -> None:
@@ -295,18 +299,21 @@ class ParetoPanel(Panel):
 
 
 def _uniform(
-    session: Session, table: Sensitivity, batch: int | None, rounded: Mapping[str, str]
+    session: Session, table: Sensitivity, batch: int | None, rounded: Mapping[str, str],
+    cached: Mapping[str, str],
 ) -> tuple[tuple[str, float, float], ...]:
     """Return name, cost (MB, or µs at ``batch``) and loss of one scheme for every layer that a search may touch.
 
-    Activations are as in the present plan: ``rounded`` says which layers' inputs have which scheme.
+    Activations are as in the present plan: ``rounded`` says which layers' inputs have which scheme, ``cached``
+    which keys and values.
     """
     layers = [layer for layer in quantizable(session.model.layers) if layer.name in table.row]
     found = []
     for scheme in table.schemes:
         given = resolve(Plan.uniform(layers, scheme), session.model.layers)
-        given = {name: replace(one, inputs=rounded.get(name)) for name, one in given.items()}
-        sums = totals(session.model, given, table, session.inputs_table(table.metric))
+        given = {name: replace(one, inputs=rounded.get(name), cache=cached.get(name)) for name, one in given.items()}
+        sums = totals(session.model, given, table, session.inputs_table(table.metric),
+                      session.cache_table(table.metric))  # fmt: skip
         cost: float | None = sums.nbytes / 1e6
         if batch is not None:
             spent = plan_time(session.model, given, session.timings, batch)
