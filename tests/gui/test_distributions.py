@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
@@ -14,10 +13,13 @@ from PySide6.QtWidgets import QApplication, QWidget
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
+from workbench.errors import WorkbenchError
 from workbench.gui.panels.distributions import CACHE, MANY, OVERLAY
 from workbench.gui.range_line import range_of
 from workbench.models.layer import LayerKind
 from workbench.planning.plan import KEEP
+from workbench.runtime import tasks
+from workbench.runtime.activation_scores import activation_table
 from workbench.runtime.requests import Calibrate
 
 Q_PROJ = "model.layers.0.self_attn.q_proj"
@@ -99,27 +101,29 @@ def test_dragging_shows_error_and_predicted_loss(live: Callable[..., None]) -> N
         await person.until(lambda: "nats" in panel.figures.text())
         half = panel.figures.text()
         loss = float(half.split("loss ")[1].split(" nats")[0])
-        squared = float(half.split("error ")[1].split(" ")[0]) ** 2
-        weight = dict(_weights())[layer]
-        held = person.state.session.curvature[layer]
-        outputs = np.diag(held.rows)
-        if held.outputs is not None:
-            unit = np.sqrt(held.rows / np.diag(held.outputs))
-            outputs = held.outputs * unit * unit[:, None]
-        expected = 0.5 * float((outputs * (weight @ weight.T)).sum()) * squared
-        assert loss == pytest.approx(expected, rel=0.02)
+        session, model = person.state.session, tasks.open("demo:digits-classifier", trust=True)
+        scheme, metric = "int8-tensor", "predicted_kl_inputs"
+        table = activation_table(session, metric, model, session.calibration, (scheme,), samples=32)
+        assert loss == pytest.approx(table.of(layer, scheme), rel=0.15)
+        assert "gradients there in 32 samples" in panel.figures.toolTip()
         await person.press(Qt.Key.Key_Z, person.window, control=True)
         assert panel.figures.text() != half and "nats" in panel.figures.text()
 
     live(story)
 
 
-def _weights() -> list[tuple[str, np.ndarray]]:
-    from workbench.runtime import tasks
+def test_a_symmetric_scheme_is_said_to_mirror_the_range(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        panel, layers = person.window.panels["distributions"], person.window.panels["layers"]
+        await person.click(layers.view.viewport(), layers.view.visualRect(layers.model.index_of(Q_PROJ)).center())
+        await person.type(panel.low, "-99")
+        await person.press(Qt.Key.Key_Return, panel.low)
+        await person.until(lambda: "…" not in panel.figures.text(), 10)
+        assert panel.figures.text().endswith("as int8-tensor, symmetric: ±99.0")
+        assert person.desk.messages[-1].level == "error" and person.dialog("error") is None, "there is no such model"
 
-    model = tasks.open("demo:digits-classifier", trust=True)
-    linear = [layer.name for layer in model.summary.layers if layer.kind is LayerKind.LINEAR]
-    return [(name, model.weight(name).double().numpy()) for name in linear]
+    live(story)
 
 
 def test_what_the_plan_makes_of_a_layer_is_laid_over_it(live: Callable[..., None]) -> None:
@@ -138,8 +142,17 @@ def test_what_the_plan_makes_of_a_layer_is_laid_over_it(live: Callable[..., None
         await person.act(lambda: person.desk.assign([layer], weights=KEEP))
         await person.until(lambda: panel.after.of(layer) is not None)
         assert panel.after.of(layer).rounded is None and not panel.plots["weight"]._others
+        person.desk.jobs.submit = _refused
+        await person.act(lambda: person.desk.assign([layer], weights="int4-g32"))
+        await person.answer("error", "Close")
+        await person.settle(0.3)
+        assert person.dialog("error") is None, "what failed is not asked for again by itself"
 
     live(story)
+
+
+def _refused(request: object) -> object:
+    raise WorkbenchError("no room")
 
 
 def test_zooming_side_by_side_and_linked(live: Callable[..., None]) -> None:
@@ -190,6 +203,9 @@ def test_keys_and_values_of_the_whole_model(live: Callable[..., None]) -> None:
         parts = [f"model.layers.{block}.self_attn.{part}" for block in range(3) for part in ("k_proj", "v_proj")]
         assert list(shown) == parts
         assert all(one is person.state.session.statistics[name, "output"] for name, one in shown.items())
+        heading = panel.title.text()
+        assert heading == "Outputs of 6 layers (k_proj, v_proj): keys before their rotation by position, and values"
+        assert "keys before rotation" in panel.title.shown and panel.line.isHidden()
         person.picture("keys-and-values")
 
     live(story)

@@ -11,7 +11,7 @@ import torch
 from workbench.errors import RangeError
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.histogram_moments import Moments
-from workbench.numerics.range_error import decibels, histogram_error
+from workbench.numerics.range_error import decibels, histogram_error, histogram_loss, range_in_force
 from workbench.numerics.statistics import LayerStatistics, observe
 
 NORMAL = torch.randn(200, 500, generator=torch.Generator().manual_seed(0))
@@ -36,6 +36,24 @@ def test_the_estimate_is_the_measured_error(sample: str, name: str, low: float, 
     inside = (low, high) if name.endswith("asym") else (-reach, reach)
     clipped = float(((values < inside[0]) | (values > inside[1])).double().mean())
     assert quality.clipped == pytest.approx(clipped, abs=0.004)
+
+
+def test_weights_of_the_bins_weigh_the_errors() -> None:
+    """Against every value's own error times its bin's weight."""
+    seen, scheme = observe(NORMAL, 1), parse_scheme("int4-tensor-asym")
+    weights = np.linspace(0.0, 3.0, seen.counts.size) * seen.counts
+    rounded = scheme.round(NORMAL, scheme.fit_range(-2.0, 1.0)).double()
+    place = ((NORMAL.double() + 2.0**seen.exponent) / seen.bin_width).floor().long().clamp(0, seen.counts.size - 1)
+    each = torch.from_numpy(np.linspace(0.0, 3.0, seen.counts.size))[place]
+    expected = float((each * (rounded - NORMAL).square()).sum())
+    assert histogram_loss(seen, weights, scheme, -2.0, 1.0) == pytest.approx(expected, rel=0.01)
+    alike = histogram_loss(seen, seen.counts.astype(float), scheme, -2.0, 1.0)
+    assert alike / seen.count == pytest.approx(histogram_error(seen, scheme, -2.0, 1.0).mean_squared_error, rel=1e-12)
+
+
+def test_a_symmetric_scheme_mirrors_the_range() -> None:
+    assert range_in_force(parse_scheme("int8-tensor"), -1.0, 4.0) == (-4.0, 4.0)
+    assert range_in_force(parse_scheme("int8-tensor-asym"), 0.5, 4.0) == (0.0, 4.0)
 
 
 def test_moments_are_the_integrals_of_evenly_filled_bins() -> None:

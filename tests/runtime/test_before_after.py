@@ -10,9 +10,12 @@ import pytest
 from workbench.errors import MissingResultError, PlanError
 from workbench.models.layer import LayerKind
 from workbench.numerics.formats import parse_scheme
+from workbench.numerics.range_error import histogram_loss
+from workbench.numerics.ranges import Range
 from workbench.numerics.statistics import observe
 from workbench.runtime import tasks
-from workbench.runtime.before_after import before_after, input_gain
+from workbench.runtime.activation_scores import activation_table
+from workbench.runtime.before_after import before_after, weigh_input
 from workbench.runtime.channel_errors import channel_errors
 
 DIGITS = "demo:digits-classifier"
@@ -69,24 +72,20 @@ def test_errors_by_channel_add_up_to_the_weighed_error(calibrated):
     assert not kept.rows.any()
 
 
-def test_the_gain_of_an_input_is_the_loss_of_a_small_error(calibrated):
-    """Independent: the measured loss of noise added to the layer's input is the gain's within a factor of 3."""
-    import torch
-
-    from workbench.runtime import session_data
-
+def test_the_weights_of_an_input_give_the_loss_that_scoring_it_predicts(calibrated):
+    """Independent: rounding every value itself and weighing it where it stands, as the table of input losses does."""
     model, session, name = calibrated
-    gain = input_gain(session, name, model=model)
-    with pytest.raises(MissingResultError, match="curvature"):
-        input_gain(replace(session, curvature={}), name, model=model)
-    data = session_data.recorded(model, session.calibration)
-    scale = 0.05 * session.statistics[name, "input"].variance ** 0.5
-    generator = torch.Generator().manual_seed(0)
-    loss, count = 0.0, 0
-    with torch.no_grad():
-        for batch in list(data.batches(32)) * 8:
-            noisy = {name: lambda x: x + scale * torch.randn(x.shape, generator=generator)}
-            base, other = (torch.log_softmax(model.run(batch, inputs=given).double(), -1) for given in (None, noisy))
-            loss += float((base.exp() * (base - other)).sum())
-            count += len(base)
-    assert 1 / 3 < gain * scale**2 / (loss / count) < 3.0
+    found = weigh_input(session, name, model=model, samples=64, batch_size=16)
+    assert found.samples == 64 and found.layer == name
+    seen = session.statistics[name, "input"]
+    for high in (seen.maximum, seen.maximum / 3):
+        reach = Range(low=0.0, high=high, method="manual", clipped=0.0)
+        given = replace(session, active_ranges={**session.active_ranges, (name, "input"): reach})
+        table = activation_table(
+            given, "predicted_kl_inputs", model, session.calibration, ("int8-tensor", "int4-tensor"), batch_size=16
+        )
+        for scheme in table.schemes:
+            loss = histogram_loss(seen, found.weights, parse_scheme(scheme), reach.low, reach.high)
+            assert loss == pytest.approx(table.of(name, scheme), rel=0.1)
+    with pytest.raises(MissingResultError, match="calibrate first"):
+        weigh_input(replace(session, calibration=None), name, model=model)

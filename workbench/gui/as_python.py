@@ -84,7 +84,7 @@ _WRITERS: dict[str, Writer] = {
     "JudgeCalibration": _on_session("audits", "calibration_quality", "samples", "batch_size"),
     "MeasureErrorBudget": _on_session("error_budgets", "error_budget", "samples"),
     "ShowAfter": _on_session("before_after", "before_after", of_layer=True),
-    "WeighInput": _on_session("before_after", "input_gain", of_layer=True),
+    "WeighInput": _on_session("before_after", "weigh_input", of_layer=True),
     "FindChannelErrors": _on_session("channel_errors", "channel_errors", of_layer=True),
     "TimeCandidates": _on_session("timings", "candidate_timings", "batch", "repeats", first="schemes"),
     "SweepBatches": _on_session("rooflines", "sweep_batches", "repeats", first="batches"),

@@ -152,9 +152,11 @@ class Desk:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def run(
-        self, request: Any, again: Callable[[], None], keep: Callable[[Any], str] = lambda partial: ""
-    ) -> Any:
-        """Run a request as a job and return its answer; None if it was cancelled or failed (which is then reported).
+        self, request: Any, again: Callable[[], None], keep: Callable[[Any], str] = lambda partial: "",
+        *, dialog: bool = True,
+    ) -> Any:  # fmt: skip
+        """Run a request as a job and return its answer; None if it was cancelled or failed (which is then reported,
+        without ``dialog`` in the log only).
 
         ``again`` starts the same work anew and serves the retry button; ``keep`` is given what a cancelled job had by
         then (None for most) and says what became of it.
@@ -166,7 +168,7 @@ class Desk:
         except EngineDiedError as error:
             self.report(request.title, error, dialog=False)
         except WorkbenchError as error:
-            self.report(request.title, error)
+            self.report(request.title, error, dialog=dialog)
         return None
 
     async def work(self, request: Any, edit: str = "", again: Callable[[], None] | None = None) -> Any:

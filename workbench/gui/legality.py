@@ -114,7 +114,7 @@ def weight_choices(state: State, layers: Iterable[str] = ()) -> tuple[str, ...]:
 
     With a target: of every family, what it can run for all ``layers``, whatever their inputs are.
     """
-    table = state.session.sensitivities.get(state.metric) if state.session else None
+    table = state.session.table(state.metric) if state.session else None
     names = list(table.schemes) if table is not None else [scheme.name for scheme in standard_schemes()]
     names += sorted({held.weights for held in state.assignments.values()} - {*names, KEEP})
     facts = _facts(state, layers)

@@ -41,7 +41,7 @@ class Parts:
         """Return the parts of the state's plan, fewest bits first."""
         session = state.session
         assert session is not None
-        table = session.sensitivities.get(state.metric)
+        table = session.table(state.metric)
         known = self._of[0] is session.model and self._of[1] is table
         changed = changed_layers(self._held, state.assignments) if known else None
         if changed is None:

@@ -7,15 +7,16 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QWidget
 
 from workbench.errors import WorkbenchError
 from workbench.gui import quantities
-from workbench.gui.after import GainCache
+from workbench.gui.answers import Answers
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.plots.histogram import METHOD_LABELS
 from workbench.numerics.formats import parse_scheme
-from workbench.numerics.range_error import RangeQuality, histogram_error
+from workbench.numerics.range_error import RangeQuality, histogram_error, histogram_loss, range_in_force
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics import LayerStatistics
 from workbench.planning.plan import KEEP
+from workbench.runtime.before_after import InputWeights, WeighInput
 from workbench.storage.session import TAPS, Session
 
 DEFAULT_SCHEME = "int8-tensor"
@@ -27,6 +28,12 @@ LOOKS = {
 }
 """What a range means that no plan uses."""
 
+FIGURES = (
+    "Share of the {tap}s outside the range; root mean square of the rounding error, in the tensor's own unit; ratio of "
+    "signal to quantization noise in decibels, higher is better"
+)
+"""What the figures of a range mean."""
+
 
 class RangeLine(QWidget):
     """Edits the active range of ``(layer, tap)``; every edit is one undoable step."""
@@ -37,7 +44,10 @@ class RangeLine(QWidget):
         super().__init__()
         self._desk = desk
         self.layer, self.tap = "", "input"
-        self._gains = GainCache(desk, self._gain_known)
+        self._weights: Answers[InputWeights] = Answers(
+            desk, lambda session, layer: WeighInput(session=session, layer=layer),
+            lambda session: (session.model, session.calibration), self._weights_known,
+        )  # fmt: skip
         self._shown: tuple[float, float] | None = None
         self.taps = QComboBox()
         self.taps.setAccessibleName("Tensor whose range is shown")
@@ -123,23 +133,38 @@ class RangeLine(QWidget):
         look = f" · {LOOKS[self.tap]}" if self.tap in LOOKS else ""
         words = (
             f"clips {quantities.share(quality.clipped)} · error {quantities.number(quality.mean_squared_error**0.5)} · "
-            f"SQNR {quantities.number(quality.sqnr_db)} dB{self._loss(quality)}"
+            f"SQNR {quantities.number(quality.sqnr_db)} dB{self._loss(low, high)}"
         )
-        self.figures.say(f"{words} as {self._scheme()}{look}", f"{words} as {self._scheme()}", words)
-        self.figures.setToolTip(
-            f"Share of the {self.tap}s outside the range; root mean square of the rounding error, in the tensor's own "
-            "unit; ratio of signal to quantization noise in decibels, higher is better; predicted loss of rounding "
-            f"this input alone, in nats per token, lower is better{look}"
-        )
+        scheme = f"as {self._scheme()}{self._mirrored(low, high)}"
+        self.figures.say(f"{words} {scheme}{look}", f"{words} {scheme}", f"{words} as {self._scheme()}", words)
+        self.figures.setToolTip(f"{FIGURES.format(tap=self.tap)}{self._how_weighed()}{look}")
 
-    def _loss(self, quality: RangeQuality) -> str:
-        """Return the predicted loss of rounding the layer's input so, as words; empty where it is not known (yet)."""
+    def _loss(self, low: float, high: float) -> str:
+        """Return the predicted loss of rounding the layer's input so, as words; empty where it is not known."""
         if self.tap != "input":
             return ""
-        gain = self._gains.of(self.layer)
-        return "" if gain is None else f" · loss {quantities.number(gain * quality.mean_squared_error)} nats"
+        found, statistics = self._weights.of(self.layer), self._statistics()
+        if found is None or statistics is None:
+            return " · loss …" if self._weights.awaits(self.layer) else ""
+        loss = histogram_loss(statistics, found.weights, parse_scheme(self._scheme()), low, high)
+        return f" · loss {quantities.number(loss)} nats"
 
-    def _gain_known(self) -> None:
+    def _how_weighed(self) -> str:
+        found = self._weights.of(self.layer) if self.tap == "input" else None
+        if found is None:
+            return ""
+        return (
+            "; predicted loss of rounding this input alone, in nats per token or sample, lower is better: the squared "
+            f"error at every value, weighed with the gradients there in {quantities.plural(found.samples, 'sample')}"
+        )
+
+    def _mirrored(self, low: float, high: float) -> str:
+        """Say what a symmetric scheme makes of the range, where that is another one."""
+        inner, outer = range_in_force(parse_scheme(self._scheme()), low, high)
+        same = (f"{low:.4g}", f"{high:.4g}") == (f"{inner:.4g}", f"{outer:.4g}")
+        return "" if same else f", symmetric: ±{quantities.number(outer)}"
+
+    def _weights_known(self) -> None:
         if self._shown is not None and self.tap == "input" and self.low.isEnabled():
             self._show_numbers(*self._shown)
 
@@ -156,9 +181,12 @@ class RangeLine(QWidget):
         wanted = held.inputs if held and held.inputs and self.tap == "input" else DEFAULT_SCHEME
         return wanted.replace("-token", "-tensor")
 
-    def _quality(self, low: float, high: float) -> RangeQuality | None:
+    def _statistics(self) -> LayerStatistics | None:
         session = self._session
-        statistics = statistics_of(session, self.layer, self.tap) if session else None
+        return statistics_of(session, self.layer, self.tap) if session else None
+
+    def _quality(self, low: float, high: float) -> RangeQuality | None:
+        statistics = self._statistics()
         if statistics is None:
             return None
         try:
@@ -206,8 +234,9 @@ class RangeLine(QWidget):
 
     def _weigh(self) -> None:
         """Find out what an error in the input costs, as soon as a person changes its range."""
-        if self.tap == "input":
-            self._gains.ask(self.layer)
+        session = self._session
+        if self.tap == "input" and session and session.calibration and not session.model.cannot_run:
+            self._weights.ask(self.layer)
 
     def _take(self, low: float, high: float) -> None:
         self._weigh()

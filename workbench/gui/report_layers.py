@@ -15,7 +15,7 @@ def layer_rows(state: State) -> list[list[str]]:
     session = state.session
     if session is None or not state.assignments:
         return [HEADINGS]
-    table = session.sensitivities.get(state.metric)
+    table = session.table(state.metric)
     rows = [HEADINGS]
     for layer in session.model.layers:
         given = state.assignments[layer.name]

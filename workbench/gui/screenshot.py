@@ -63,7 +63,7 @@ def worst_layer(desk: object) -> str:
     assert isinstance(desk, Desk)
     state = desk.workspace.state
     assert state.session is not None
-    layers, table = state.session.model.layers, state.session.sensitivities.get(state.metric)
+    layers, table = state.session.model.layers, state.session.table(state.metric)
     if not layers:
         return ""
     if table is None:

@@ -44,14 +44,14 @@ LIGHT = Colours(
     dark=False, window="#eef0f3", base="#ffffff", alternate="#f7f8fa", raised="#e4e7ec", text="#1b2027",
     muted="#565f6b", border="#c9ced6", accent="#1f5fbf", on_accent="#ffffff", selection="#cfe0f8",
     warning="#8a5a00", error="#b3261e", good="#1b7340", baseline="#5f6875", quantized="#0067a8", predicted="#b4500a",
-    series=("#0067a8", "#b4500a", "#00785a", "#8c3f8c", "#7a6300", "#3575a3"),
+    series=("#0067a8", "#b4500a", "#00785a", "#8c3f8c", "#7a6300", "#40464f"),
 )  # fmt: skip
 
 DARK = Colours(
     dark=True, window="#20242a", base="#171a1f", alternate="#1b1f25", raised="#2a2f37", text="#e3e7ec",
     muted="#aab4c0", border="#3a414b", accent="#6ba6f8", on_accent="#0d1117", selection="#28456b",
     warning="#e3b341", error="#ff8a80", good="#6fcf97", baseline="#a3adb9", quantized="#56b4e9", predicted="#f0a04b",
-    series=("#56b4e9", "#f0a04b", "#3fc59d", "#d896d8", "#e6d34a", "#9cc7e6"),
+    series=("#56b4e9", "#f0a04b", "#3fc59d", "#d896d8", "#e6d34a", "#d5dae0"),
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ def why(front: Front | None, state: State) -> str:
         explanation = explain(front, state.assignments, name)
     except WorkbenchError as error:
         return str(error)
-    table = session.sensitivities.get(state.metric)
+    table = session.table(state.metric)
     unit = "nats" if table is not None and table.unit == "nats" else "of the loss"
     bought = next_purchase(front, totals.nbytes)
     if bought is None:

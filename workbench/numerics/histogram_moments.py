@@ -14,7 +14,7 @@ class Moments:
     """Cumulative integrals of 1, x and x**2 up to each bin edge.
 
     ``edges`` float64 ``[n + 1]`` of the occupied bins, the outer ones drawn in to the observed extremes; ``start`` and
-    ``bin_width`` locate a value's bin; ``counts`` float64 ``[n]``; ``sums`` float64 ``[3, n + 1]``.
+    ``bin_width`` locate a value's bin; ``counts`` float64 ``[n]``, or their weights; ``sums`` float64 ``[3, n + 1]``.
     """
 
     edges: np.ndarray
@@ -24,13 +24,17 @@ class Moments:
     sums: np.ndarray
 
     @classmethod
-    def of(cls, statistics: LayerStatistics) -> Moments:
-        """Prepare the integrals of ``statistics``, which must not be empty."""
+    def of(cls, statistics: LayerStatistics, weights: np.ndarray | None = None) -> Moments:
+        """Prepare the integrals of ``statistics``, which must not be empty.
+
+        With ``weights`` float64 ``[BINS]`` every bin counts as much as they say instead of the number of its values.
+        """
         bounds, counts = statistics.trimmed()
         edges = bounds.copy()
         edges[0], edges[-1] = max(edges[0], statistics.minimum), min(edges[-1], statistics.maximum)
         low, high = edges[:-1], edges[1:]
-        mass = counts.astype(np.float64)
+        first = int(np.flatnonzero(statistics.counts)[0])
+        mass = counts.astype(np.float64) if weights is None else weights[first : first + counts.size]
         steps = np.stack([mass, mass * (low + high) / 2, mass * (low * low + low * high + high * high) / 3])
         sums = np.concatenate([np.zeros((3, 1)), np.cumsum(steps, axis=1)], axis=1)
         return cls(edges=edges, start=float(bounds[0]), bin_width=statistics.bin_width, counts=mass, sums=sums)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from workbench.errors import RangeError
 from workbench.numerics.histogram_moments import Moments
 from workbench.numerics.scheme import Scheme, is_symmetric
@@ -38,14 +40,31 @@ def histogram_error(statistics: LayerStatistics, scheme: Scheme, low: float, hig
         return RangeQuality(clipped=0.0, mean_squared_error=0.0, sqnr_db=math.inf)
     moments = Moments.of(statistics)
     error = float(moments.squared_error(grid[None])[0]) / statistics.count
-    low, high = min(low, 0.0), max(high, 0.0)
-    if is_symmetric(scheme):
-        low, high = min(low, -high), max(-low, high)
     return RangeQuality(
-        clipped=moments.outside(low, high),
+        clipped=moments.outside(*range_in_force(scheme, low, high)),
         mean_squared_error=error,
         sqnr_db=decibels(statistics.total_squares / statistics.count, error),
     )
+
+
+def histogram_loss(
+    statistics: LayerStatistics, weights: np.ndarray, scheme: Scheme, low: float, high: float
+) -> float:
+    """Return what the static range ``[low, high]`` of ``scheme`` costs, in the unit of ``weights`` times a square.
+
+    ``weights`` float64 ``[BINS]`` say what a squared error of 1 costs at all values of each bin together (see
+    :func:`workbench.planning.input_weights.input_weights`); errors are taken as :func:`histogram_error` does.
+    """
+    grid = scheme.grid(low, high)
+    if not grid.size or not statistics.count:
+        return 0.0
+    return float(Moments.of(statistics, weights).squared_error(grid[None])[0])
+
+
+def range_in_force(scheme: Scheme, low: float, high: float) -> tuple[float, float]:
+    """Return the range that ``scheme`` makes of ``[low, high]``: widened to zero, mirrored for a symmetric scheme."""
+    low, high = min(low, 0.0), max(high, 0.0)
+    return (min(low, -high), max(-low, high)) if is_symmetric(scheme) else (low, high)
 
 
 def decibels(signal: float, noise: float) -> float:

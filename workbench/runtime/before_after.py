@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.errors import MissingResultError, PlanError
-from workbench.models.layer import LayerKind
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.statistics import LayerStatistics, observe
 from workbench.planning.plan import KEEP, LEARNED, Plan, Rule, resolve
@@ -24,6 +23,9 @@ if TYPE_CHECKING:
 
 SAMPLES = 16
 """Samples on which the input is observed after a transform."""
+
+WEIGHED_SAMPLES = 32
+"""Samples on which it is found out what an error in an input costs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -138,27 +140,43 @@ class ShowAfter:
         return before_after(self.session, self.layer, model=model, progress=progress)
 
 
-def input_gain(session: Session, layer: str, *, model: Model) -> float | None:
-    """Return the nats per token that an input error of mean square 1 costs, None where it is not known.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class InputWeights:
+    """What an error costs at each value of a layer's input: ``weights`` float64 ``[BINS]``, nats per squared unit.
 
-    ``1/2 sum_ik G_ik (W W^T)_ik``: an error of equal variance in every feature passes through ``W`` to the output,
-    whose curvature is ``G`` (its diagonal only where no more was collected: then about half of what noise costs on a
-    small Llama).  For linear layers only; MissingResultError before a calibration.
+    ``samples`` of the calibration data were run; see :func:`workbench.planning.input_weights.input_weights`.
     """
-    from workbench.numerics.curvature import predicted_loss_full
 
-    if not session.curvature:
-        raise MissingResultError("the loss of an input range needs the curvature; calibrate first")
-    curvature = session.curvature.get(layer)
-    if curvature is None or session.model.by_name[layer].kind is not LayerKind.LINEAR:
-        return None
-    even = replace(curvature, full=np.eye(curvature.columns.size, dtype=np.float32))
-    return predicted_loss_full(model.weight(layer).float(), even)
+    layer: str
+    weights: np.ndarray
+    samples: int
+
+
+def weigh_input(
+    session: Session, layer: str, *, model: Model, samples: int = WEIGHED_SAMPLES, batch_size: int = 8, seed: int = 0,
+    progress: Progress = silent,
+) -> InputWeights | None:  # fmt: skip
+    """Find out what an error costs at each value of a layer's input; None where nothing that can be rounded enters it.
+
+    ``samples`` of the calibration's data are run at most.  Raises MissingResultError before a calibration, DataError.
+    """
+    from workbench.planning.input_weights import input_weights
+    from workbench.runtime import session_data
+
+    seen = session.statistics.get((layer, "input"))
+    if session.calibration is None or seen is None or not seen.count:
+        raise MissingResultError("the loss of an input range needs a calibration that saw the input; calibrate first")
+    few = min(samples, session.calibration.samples)
+    data = session_data.recorded(model, session.calibration, samples=few)
+    found = input_weights(
+        model, layer, data, 2.0**seen.exponent, batch_size=batch_size, seed=seed, progress=progress
+    )
+    return None if found is None else InputWeights(layer=layer, weights=found, samples=len(data))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WeighInput:
-    """Find out what an error in a layer's input costs; the response is nats per token and mean square, or None."""
+    """Find out what an error in a layer's input costs; the response is InputWeights, or None."""
 
     session: Session
     layer: str
@@ -170,10 +188,11 @@ class WeighInput:
         return f"What an input error of {self.layer} costs"
 
     def slim(self) -> WeighInput:
-        """Keep the layer's curvature."""
-        held = {name: replace(one, full=None) for name, one in self.session.curvature.items() if name == self.layer}
-        return replace(self, session=without_results(self.session, curvature=held))
+        """Keep the input's histogram."""
+        held = {key: one for key, one in self.session.statistics.items() if key == (self.layer, "input")}
+        return replace(self, session=without_results(self.session, statistics=held))
 
-    def run(self, models: ModelCache, progress: Progress) -> float | None:
+    def run(self, models: ModelCache, progress: Progress) -> InputWeights | None:
         """Weigh it; raises MissingResultError before a calibration."""
-        return input_gain(self.session, self.layer, model=models.get(self.session.model, self.trust))
+        model = models.get(self.session.model, self.trust)
+        return weigh_input(self.session, self.layer, model=model, progress=progress)

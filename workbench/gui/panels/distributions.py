@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
 import numpy as np
@@ -19,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from workbench.errors import WorkbenchError
 from workbench.gui import quantities
-from workbench.gui.after import AfterCache
+from workbench.gui.answers import Answers
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.panels.panel import Panel
@@ -29,11 +28,11 @@ from workbench.gui.plots.multiples import Multiples
 from workbench.gui.range_line import RangeLine, range_of, statistics_of
 from workbench.gui.tables.layer_rows import short_name
 from workbench.gui.theme import Colours
-from workbench.models.layer import LayerKind
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.statistics import LayerStatistics
+from workbench.planning.keys_and_values import makes_keys_or_values
 from workbench.planning.plan import KEEP
-from workbench.runtime.before_after import BeforeAfter
+from workbench.runtime.before_after import BeforeAfter, ShowAfter
 from workbench.runtime.workspace import State
 from workbench.storage.session import TAPS, Session
 
@@ -42,9 +41,6 @@ FORMATS = (PLANNED, "int3-tensor", "int4-tensor", "fp4-e2m1-channel", "nf4-b64",
 """What can be drawn on the axis: the plan's own scheme, and formats to compare it with."""
 
 ONE, OVERLAY, MANY, CACHE = "One layer", "Overlay", "Side by side", "Keys and values"
-KEYS_AND_VALUES = re.compile(r"(.*[._])?(k|v|key|value)(_proj|_lin|_linear)?", re.IGNORECASE)
-"""Last parts of the names of layers whose outputs a key-value cache holds."""
-
 MAX_OVERLAID = 5
 
 
@@ -63,7 +59,10 @@ class DistributionsPanel(Panel):
         self._frames: dict[str, QWidget] = {}
         self.captions = {tap: FittedLabel() for tap in TAPS}
         self.line = RangeLine(desk)
-        self.after = AfterCache(desk, self._after_known)
+        self.after: Answers[BeforeAfter] = Answers(
+            desk, lambda session, layer: ShowAfter(session=session, layer=layer),
+            lambda session: (session.plan, session.model, session.calibration), self._after_known, dialog=True,
+        )  # fmt: skip
         self.low, self.high, self.figures, self.method = (
             self.line.low, self.line.high, self.line.figures, self.line.method,
         )  # fmt: skip
@@ -102,9 +101,6 @@ class DistributionsPanel(Panel):
             ):
                 self._draw_tap(session, layer, tap)
         self._layer = layer
-        more = f"  (and {len(new.selection) - 1} more)" if len(new.selection) > 1 else ""
-        self.title.setText(f"{_short(session, layer)}{more}")
-        self.title.setToolTip(f"{layer}{more}")
         self.line.show_layer(layer)
         self._show_many()
         self._show_grids()
@@ -148,7 +144,9 @@ class DistributionsPanel(Panel):
         self.linked.setText("Lin&k")
         self.linked.setCheckable(True)
         self.linked.setToolTip("Zoom and pan all three plots together, in parts of each one's own width")
-        for widget in (self.compared, self._formats_button(), self.linked, self.view, self.log):
+        formats = self._formats_button()
+        self._of_one = (*self.toggles.values(), self.compared, formats, self.linked)
+        for widget in (self.compared, formats, self.linked, self.view, self.log):
             top.addWidget(widget)
         self._link = LinkedZoom(tuple(self.plots.values()), self.linked.isChecked)
         return top
@@ -204,16 +202,45 @@ class DistributionsPanel(Panel):
         session, view = state.session, self.view.currentText()
         if session is None:
             return
-        self._pages.setCurrentIndex(1 if view in (MANY, CACHE) else 0)
-        if view in (MANY, CACHE):
-            names, tap = (cached_layers(session), "output") if view == CACHE else (state.selection, self.line.tap)
-            found = ((name, statistics_of(session, name, tap)) for name in names)
-            self.multiples.show_entries([(name, one) for name, one in found if one is not None])
+        many = view in (MANY, CACHE)
+        self._pages.setCurrentIndex(1 if many else 0)
+        for widget in self._of_one:
+            widget.setVisible(not many)
+        self.line.setVisible(view != CACHE)
+        names, tap = (cached_layers(session), "output") if view == CACHE else (state.selection, self.line.tap)
+        known = ((name, statistics_of(session, name, tap)) for name in (names if many else ()))
+        found = [(name, one) for name, one in known if one is not None]
+        if many:
+            self.multiples.show_entries(found, [_short(session, name) for name, _ in found])
+        self._say_what(session, state.selection, [name for name, _ in found])
         for tap, plot in self.plots.items():
             others = state.selection[1 : MAX_OVERLAID + 1] if view == OVERLAY else ()
             held = [(_short(session, name), statistics_of(session, name, tap)) for name in others]
             held += self._afterwards(tap)
             plot.show_others([(name, one) for name, one in held if one is not None and one.count])
+
+    def _say_what(self, session: Session, selection: tuple[str, ...], many: list[str]) -> None:
+        """Write the heading: the layer, or exactly what the small pictures show."""
+        view, layer = self.view.currentText(), selection[0]
+        if view == CACHE:
+            kinds = ", ".join(sorted({name.rsplit(".", 1)[-1] for name in many}))
+            layers = quantities.plural(len(many), "layer")
+            self.title.say(
+                f"Outputs of {layers} ({kinds}): keys before their rotation by position, and values",
+                f"Outputs of {layers}: keys before rotation, and values", f"Outputs of {layers}",
+            )  # fmt: skip
+            self.title.setToolTip(
+                "What a key-value cache would be filled with, taken where the layers that make keys and values (found "
+                "by their names) give it out. Where a model rotates keys by their position, that happens after this"
+            )
+            return
+        if view == MANY:
+            self.title.setText(f"{self.line.tap.capitalize()}s of {quantities.plural(len(many), 'layer')}")
+            self.title.setToolTip(", ".join(many[:40]))
+            return
+        more = f"  (and {len(selection) - 1} more)" if len(selection) > 1 else ""
+        self.title.setText(f"{_short(session, layer)}{more}")
+        self.title.setToolTip(f"{layer}{more}")
 
     def _afterwards(self, tap: str) -> list[tuple[str, LayerStatistics | None]]:
         """Return what the plan makes of the first layer's tensor, while that is wanted; asks for what is not known."""
@@ -231,7 +258,7 @@ class DistributionsPanel(Panel):
 
     def show_after(self, found: BeforeAfter) -> None:
         """Lay what the plan makes of a layer over it."""
-        self.after.keep(found)
+        self.after.keep(found.layer, found)
         self.compared.setChecked(True)
         self._show_many()
 
@@ -277,11 +304,8 @@ def _grid(scheme: str, low: float, high: float) -> np.ndarray | None:
 
 
 def cached_layers(session: Session) -> tuple[str, ...]:
-    """Return the linear layers whose outputs are keys or values, by their names, in the model's order."""
-    return tuple(
-        layer.name for layer in session.model.layers
-        if layer.kind is LayerKind.LINEAR and KEYS_AND_VALUES.fullmatch(layer.name.rsplit(".", 1)[-1])
-    )  # fmt: skip
+    """Return the layers whose outputs are keys or values, by their names, in the model's order."""
+    return tuple(layer.name for layer in session.model.layers if makes_keys_or_values(layer))
 
 
 def _short(session: Session, name: str) -> str:

@@ -17,14 +17,20 @@ from workbench.numerics.statistics import LayerStatistics
 BINS = 512
 """Bins that are drawn; the statistics hold 2048."""
 
-LABEL_PIXELS = 13
-"""Height of a method's label; the labels stand above the curve."""
+LABEL_PIXELS = 15
+"""Height of a label; the labels stand above the curve."""
 
 LABEL_MARGIN = 5
 """Pixels above the first of them: the text's own margin."""
 
-GRID_PIXELS = 15
+GRID_PIXELS = 12
 """Height of the row below the axis in which a format's values stand."""
+
+ABOVE_LINES = 20
+"""How high labels lie, so that no line goes through a text."""
+
+NEAR_LEFT = 0.35
+"""A line in this part of the plot has its label on its right."""
 
 MAX_VALUES = 600
 """Formats with more values than this are a solid line, so they are not drawn."""
@@ -47,6 +53,7 @@ class Histogram(Plot):
         self._log = True
         self._grids: Mapping[str, np.ndarray] = {}
         self._others: Sequence[tuple[str, LayerStatistics]] = ()
+        self._pinned: list[pg.TextItem] = []  # labels that stay where they are when the axis is zoomed
         self.region: pg.LinearRegionItem | None = None
         self.span = (0.0, 0.0)  # the ends of the x axis when everything is shown
         self.item.getAxis("left").setWidth(46)
@@ -87,6 +94,10 @@ class Histogram(Plot):
     def draw(self) -> None:
         """Draw everything anew."""
         self.item.clear()
+        for label in self._pinned:
+            label.setParentItem(None)
+            self.scene().removeItem(label)
+        self._pinned = []
         self.region = None
         self.label("left", "count (log)" if self._log else "count")
         if self._statistics is None or not self._statistics.count:
@@ -105,19 +116,21 @@ class Histogram(Plot):
         low, high = self._span(float(edges[0]), float(edges[-1]))
         for number, (name, other) in enumerate(self._others):
             edges, heights = self._bars(other, self._statistics.count)
-            colour = self.colours.series[(number + 1) % len(self.colours.series)]
+            colour = self._colour(number + 1)
             self.item.addItem(pg.PlotCurveItem(edges, heights, stepMode="center", pen=pen(colour), name=name))
             top = max(top, float(heights.max()))
             low, high = min(low, float(edges[0])), max(high, float(edges[-1]))
         self._draw_region(top)
-        labels = LABEL_MARGIN + LABEL_PIXELS * len(self._labels_above())
-        ceiling = top * 1.05 / max(1 - labels / self._height(), 0.4)
-        self._draw_ranges(ceiling, high)
+        grids = {name: values for name, values in self._grids.items() if 0 < values.size <= MAX_VALUES}
+        rows = max(len(grids), len(self._others) or len(self._ranges))
+        ceiling = top * 1.05 / max(1 - (LABEL_MARGIN + LABEL_PIXELS * rows) / self._height(), 0.4)
+        self._draw_others()
+        self._draw_ranges(ceiling, low, high)
         ticks = [(power, f"1e{power}" if power > 3 else f"{10**power}") for power in range(int(top) + 1)]
         self.item.getAxis("left").setTicks([ticks] if self._log else None)
         self.span = low, high
         self.item.setXRange(low, high, padding=0)
-        self.item.setYRange(self._draw_grids(ceiling, high), ceiling, padding=0)
+        self.item.setYRange(self._draw_grids(grids, ceiling), ceiling, padding=0)
 
     def _bars(self, statistics: LayerStatistics, scale: int) -> tuple[np.ndarray, np.ndarray]:
         """Return edges and heights, counts as if ``scale`` values had been seen."""
@@ -126,29 +139,31 @@ class Histogram(Plot):
         heights: np.ndarray = np.log10(shown + 1.0) if self._log else shown
         return edges, heights
 
-    def _labels_above(self) -> list[tuple[str, str]]:
-        """Return texts and colours of the labels that stand above the curve."""
-        series = self.colours.series
-        ranges = [
-            (METHOD_LABELS.get(method, method), series[(number + 2) % len(series)])
-            for number, method in enumerate(sorted(self._ranges))
-            if not self._others
-        ]
-        return ranges + [(name, series[(number + 1) % len(series)]) for number, (name, _) in enumerate(self._others)]
-
-    def _draw_grids(self, ceiling: float, right: float) -> float:
-        """Draw every format's values below the axis; returns where the y axis begins."""
-        drawn = {name: values for name, values in self._grids.items() if 0 < values.size <= MAX_VALUES}
-        row = ceiling * GRID_PIXELS / max(self._height() - GRID_PIXELS * len(drawn), 60.0)
-        for number, (name, values) in enumerate(drawn.items()):
-            bottom, colour = -row * (number + 1), self.colours.series[(number + 1) % len(self.colours.series)]
+    def _draw_grids(self, grids: Mapping[str, np.ndarray], ceiling: float) -> float:
+        """Draw every format's values below the axis and its name at the top left; returns where the y axis begins."""
+        row = ceiling * GRID_PIXELS / max(self._height() - GRID_PIXELS * len(grids), 60.0)
+        for number, (name, values) in enumerate(grids.items()):
+            bottom, colour = -row * (number + 1), self._colour(number + 1)
             x = np.repeat(values, 2)
-            y = np.tile([bottom + 0.2 * row, bottom + 0.9 * row], values.size)
+            y = np.tile([bottom + 0.1 * row, bottom + 0.85 * row], values.size)
             self.item.addItem(pg.PlotCurveItem(x, y, connect="pairs", pen=pen(colour)), ignoreBounds=True)
-            label = self.text_item(name, colour, anchor=(1, 0.5), fill=faded(self.colours.base, 200))
-            label.setPos(right, bottom + 0.5 * row)
-            self.item.addItem(label, ignoreBounds=True)
-        return -row * len(drawn)
+            self._pin(name, colour, number, right=False)
+        return -row * len(grids)
+
+    def _draw_others(self) -> None:
+        """Write the names of what lies over the first histogram at the top right."""
+        for number, (name, _) in enumerate(self._others):
+            self._pin(name, self._colour(number + 1), number, right=True)
+
+    def _colour(self, number: int) -> str:
+        return self.colours.series[number % len(self.colours.series)]
+
+    def _pin(self, text: str, colour: str, row: int, *, right: bool) -> None:
+        """Write a label at a place of the plot, whatever part of the axis is shown."""
+        label = self.text_item(text, colour, anchor=(1 if right else 0, 0.5), fill=faded(self.colours.base, 215))
+        label.setParentItem(self.item.getViewBox())
+        label.setPos(self.item.getViewBox().width() - 2 if right else 2, LABEL_MARGIN + LABEL_PIXELS * (row + 0.5))
+        self._pinned.append(label)
 
     def _height(self) -> float:
         return max(float(self.item.getViewBox().height()), 60.0)
@@ -180,13 +195,18 @@ class Histogram(Plot):
         self.region.sigRegionChangeFinished.connect(lambda region: self.region_set.emit(*region.getRegion()))
         self.item.addItem(self.region, ignoreBounds=True)
 
-    def _draw_ranges(self, ceiling: float, right: float) -> None:
-        for number, found in enumerate(self._ranges[method] for method in sorted(self._ranges)):
-            colour = self.colours.series[(number + 2) % len(self.colours.series)]
+    def _draw_ranges(self, ceiling: float, left: float, right: float) -> None:
+        """Draw what every method found as two lines, its name beside the upper one; not while others lie over it."""
+        for number, method in enumerate(() if self._others else sorted(self._ranges)):
+            found, colour = self._ranges[method], self._colour(number + 2)
             for value in {found.low, found.high}:
                 line = pg.InfiniteLine(value, 90, pen=pen(colour, style=Qt.PenStyle.DashLine))
                 self.item.addItem(line, ignoreBounds=True)
-        for number, (text, colour) in enumerate(self._labels_above()):
-            label = self.text_item(text, colour, anchor=(1, 0.5))
-            label.setPos(right, ceiling * (1 - (LABEL_MARGIN + LABEL_PIXELS * (number + 0.5)) / self._height()))
+            inside = found.high > left + NEAR_LEFT * (right - left)
+            label = self.text_item(
+                METHOD_LABELS.get(method, method), colour, anchor=(1 if inside else 0, 0.5),
+                fill=faded(self.colours.base, 215),
+            )  # fmt: skip
+            label.setZValue(ABOVE_LINES)
+            label.setPos(found.high, ceiling * (1 - (LABEL_MARGIN + LABEL_PIXELS * (number + 0.5)) / self._height()))
             self.item.addItem(label, ignoreBounds=True)

@@ -11,13 +11,15 @@ from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent,
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from workbench.gui import quantities
-from workbench.gui.plots.cells import headings
 from workbench.gui.theme import Colours
 from workbench.numerics.statistics import LayerStatistics
 
 BINS = 128
 GAP = 6
 MAX_SHOWN = 60
+LINES_FOR_AXIS = 4
+"""A picture higher than so many lines of text has the ends of the axis below it."""
+
 WIDEST = 260
 """Pixels that one picture takes at most."""
 
@@ -77,11 +79,10 @@ class Multiples(QWidget):
         self._span = self._whole
         self.update()
 
-    def show_entries(self, entries: Sequence[Entry]) -> None:
-        """Show other histograms; the first sixty are drawn."""
+    def show_entries(self, entries: Sequence[Entry], titles: Sequence[str]) -> None:
+        """Show other histograms, each under its title; the first sixty are drawn."""
         self._entries = tuple(entries[:MAX_SHOWN])
-        names = tuple(name for name, _ in self._entries)
-        self._shown = dict(zip(names, headings(names), strict=True))
+        self._shown = dict(zip((name for name, _ in entries), titles, strict=True))
         ends = [edge for _, one in self._entries for edge in (one.minimum, one.maximum) if one.count]
         whole = (min(ends), max(ends)) if ends and min(ends) < max(ends) else (-1.0, 1.0)
         if whole != self._whole:
@@ -131,6 +132,9 @@ class Multiples(QWidget):
         elided = metrics.elidedText(self._shown.get(name, name), Qt.TextElideMode.ElideLeft, rect.width())
         painter.drawText(title, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, elided)
         area = rect.adjusted(0, metrics.height(), 0, 0)
+        if rect.height() > LINES_FOR_AXIS * metrics.height():
+            area.setBottom(area.bottom() - metrics.height())
+            self._paint_axis(painter, area)
         painter.setPen(QColor(self._colours.border))
         painter.drawLine(area.bottomLeft(), area.bottomRight())
         if area.height() < 6 or not statistics.count:
@@ -153,6 +157,22 @@ class Multiples(QWidget):
         painter.setPen(QColor(self._colours.quantized))
         painter.setBrush(fill)
         painter.drawPolygon(outline)
+
+    def _paint_axis(self, painter: QPainter, area: QRect) -> None:
+        """Write the ends of the shared axis below a picture, and zero where it lies well between them."""
+        low, high = self._span
+        metrics = painter.fontMetrics()
+        painter.setPen(QColor(self._colours.muted))
+        line = QRect(area.x(), area.bottom() + 1, area.width(), metrics.height())
+        ends = quantities.number(low), quantities.number(high)
+        for text, side in zip(ends, (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight), strict=True):
+            painter.drawText(line, side | Qt.AlignmentFlag.AlignVCenter, text)
+        widths = [metrics.horizontalAdvance(text) + 8 for text in ends]
+        zero = round(-low / (high - low) * area.width())
+        if widths[0] < zero < area.width() - widths[1]:
+            painter.drawText(
+                QRect(area.x() + zero - 10, line.y(), 20, line.height()), Qt.AlignmentFlag.AlignCenter, "0"
+            )
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Zoom every picture about the place under the mouse."""

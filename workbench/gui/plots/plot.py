@@ -15,6 +15,9 @@ from workbench.gui.theme import Colours
 AXIS_HEIGHT = 40
 LABEL_OVERHANG = 6
 """pyqtgraph lets an axis' label stick out of the axis by so much; without room its descenders are cut."""
+TEXT_MARGIN = 1.5
+"""Pixels around a text, so that the grounds of texts in neighbouring rows do not cover them."""
+
 AXES = ("left", "bottom")
 
 
@@ -101,4 +104,6 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         font = QFont(QApplication.font())
         font.setPointSizeF(max(font.pointSizeF() - 1, 7))
         item.setFont(font)
+        item.textItem.document().setDocumentMargin(TEXT_MARGIN)
+        item.updateTextPos()
         return item

@@ -149,7 +149,7 @@ class LayersModel(QAbstractItemModel):
 
     def _loss(self, layer: Layer) -> float:
         session, scheme = self._state.session, self._scheme(layer)
-        table = session.sensitivities.get(self._state.metric) if session else None
+        table = session.table(self._state.metric) if session else None
         if scheme == KEEP:
             return 0.0
         return math.nan if table is None else table.of(layer.tied_to or layer.name, scheme)
