@@ -7,9 +7,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+import numpy as np
+
 from workbench.models.layer import DTYPE_BITS, Layer, LayerKind
 from workbench.models.summary import ModelSummary, quantizable
 from workbench.numerics.formats import parse_scheme
+from workbench.planning.directions import interaction, loss_of
 from workbench.planning.keys_and_values import cached_layers
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.sensitivity import Sensitivity
@@ -19,12 +22,14 @@ from workbench.planning.transforms.names import planned_summary
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
     """``nbytes`` of every tensor of the model under the plan; ``bits_per_weight`` over the quantizable layers and
-    whatever else the plan quantizes; ``predicted`` the sum of the metric's scores (None where a cell is missing)."""
+    whatever else the plan quantizes; ``predicted`` the sum of the metric's scores (None where a cell is missing) and
+    of ``interaction``, what the layers' errors cost together beyond that sum where the table knows their slopes."""
 
     nbytes: int
     bits_per_weight: float
     predicted: float | None
     missing: int = 0
+    interaction: float = 0.0
 
 
 @lru_cache(maxsize=65536)
@@ -96,7 +101,7 @@ def totals(
     """
     counted = {layer.name for layer in quantizable(summary.layers)}
     all_bits = counted_bits = counted_weights = missing = 0
-    scores = []
+    scores, slopes = [], []
     for layer in summary.stored:
         weights = assignments[layer.name].weights
         bits = layer_bits(layer, weights)
@@ -106,16 +111,19 @@ def totals(
             counted_weights += layer.parameters
         if weights != KEEP and table is not None:
             scores.append(table.of(layer.name, weights))
+            slopes.append(table.slopes(layer.name, weights))
     if table is not None:
         scores += input_losses(summary, assignments, inputs)
         if cache is not None:
             scores += [cache.of(name, scheme) for name, scheme in cached_layers(summary.layers, assignments).items()]
     missing = sum(math.isnan(score) for score in scores)
+    together = interaction(one for one in slopes if one is not None)
     return Totals(
         nbytes=all_bits // 8 + summary.kept_nbytes,
         bits_per_weight=counted_bits / counted_weights if counted_weights else 0.0,
-        predicted=None if table is None or missing else math.fsum(scores),
+        predicted=None if table is None or missing else math.fsum(scores) + together,
         missing=missing,
+        interaction=together,
     )
 
 
@@ -128,8 +136,9 @@ class Ledger:
     """The sums behind :class:`Totals`, exact, so that an edit adds and takes away what changed and nothing else.
 
     ``all_bits``, ``counted_bits`` and ``counted_weights`` as :func:`totals` counts them; ``score`` in units of
-    ``2 ** -SMALLEST`` over the finite cells, ``missing`` and ``infinite`` the number of other cells.  ``inputs`` and
-    ``cache`` are tables of activation losses in the unit of ``table``.
+    ``2 ** -SMALLEST`` over the finite cells, ``missing`` and ``infinite`` the number of other cells; ``slopes`` is the
+    sum of the layers' slopes (None: no layer has any), ``own`` that of their own losses in the unit of ``score``.
+    ``inputs`` and ``cache`` are tables of activation losses in the unit of ``table``.
     """
 
     summary: ModelSummary
@@ -144,6 +153,8 @@ class Ledger:
     score: int = 0
     missing: int = 0
     infinite: int = 0
+    slopes: np.ndarray | None = None
+    own: int = 0
 
     @staticmethod
     def of(
@@ -183,6 +194,7 @@ class Ledger:
         """Return the ledger with layers under their assignments added (1) or taken away (-1)."""
         all_bits, counted_bits, weights = self.all_bits, self.counted_bits, self.counted_weights
         score, missing, infinite = self.score, self.missing, self.infinite
+        slopes, own = self.slopes, self.own
         for layer, given, sign in steps:
             for cell in self._cells(layer, given):
                 missing += sign * math.isnan(cell)
@@ -190,6 +202,10 @@ class Ledger:
                 score += sign * _units(cell) if math.isfinite(cell) else 0
             if layer.tied_to is not None:
                 continue
+            more = None if self.table is None else self.table.slopes(layer.name, given.weights)
+            if more is not None:
+                slopes = sign * more if slopes is None else slopes + sign * more
+                own += sign * _units(loss_of(more))
             bits = layer_bits(layer, given.weights) * sign
             all_bits += bits
             if layer.name in self.counted or given.weights != KEEP:
@@ -197,20 +213,22 @@ class Ledger:
                 weights += layer.parameters * sign
         return replace(
             self, all_bits=all_bits, counted_bits=counted_bits, counted_weights=weights, score=score, missing=missing,
-            infinite=infinite,
+            infinite=infinite, slopes=slopes, own=own,
         )  # fmt: skip
 
     @property
     def totals(self) -> Totals:
         """The sums as a person reads them, equal to what :func:`totals` gives to the last bit."""
         predicted = None
+        together = 0.0 if self.slopes is None else loss_of(self.slopes) - self.own / (1 << SMALLEST)
         if self.table is not None and not self.missing:
-            predicted = math.inf if self.infinite else self.score / (1 << SMALLEST)
+            predicted = math.inf if self.infinite else self.score / (1 << SMALLEST) + together
         return Totals(
             nbytes=self.all_bits // 8 + self.kept_nbytes,
             bits_per_weight=self.counted_bits / self.counted_weights if self.counted_weights else 0.0,
             predicted=predicted,
             missing=self.missing,
+            interaction=together,
         )
 
 
