@@ -116,15 +116,14 @@ def explain(front: Front, assignments: Mapping[str, Assignment], layer: str) -> 
 
 def next_purchase(front: Front, nbytes: int) -> Purchase | None:
     """Return the move that the next bytes pay for at that size of the whole model, None where nothing is left."""
-    index = front.index_within(nbytes)
-    if index >= len(front) - 1:
+    step, moves = front.step_within(nbytes), front.moves
+    if step is None:
         return None
-    moves = front.moves
-    group = front.space.groups[int(moves.group[index])]
+    group = front.space.groups[int(moves.group[step])]
     return Purchase(
-        layers=group.layers, before=str(group.options[int(moves.origin[index])]),
-        after=str(group.options[int(moves.choice[index])]), nbytes=float(moves.more[index]) / 8,
-        loss=float(moves.less[index]),
+        layers=group.layers, before=str(group.options[int(moves.origin[step])]),
+        after=str(group.options[int(moves.choice[step])]), nbytes=float(moves.more[step]) / 8,
+        loss=float(moves.less[step]),
     )  # fmt: skip
 
 

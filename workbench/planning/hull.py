@@ -25,6 +25,12 @@ class Walk:
     less: np.ndarray
     price: np.ndarray
 
+    def after(self, steps: int) -> np.ndarray:
+        """Return everybody's choice (int64 ``[groups]``) after the first ``steps`` moves."""
+        picks = self.start.copy()
+        picks[self.group[:steps]] = self.choice[:steps]
+        return picks
+
 
 def padded(arrays: Sequence[np.ndarray]) -> np.ndarray:
     """Return arrays of many lengths as one float64 matrix, padded with infinity."""

@@ -19,10 +19,15 @@ from workbench.models.summary import ModelSummary
 from workbench.planning.budgets import GOALS, TITLES, Budgets, Times
 from workbench.planning.compact import compact_plan
 from workbench.planning.constraints import Choices, Constraints, choices
+from workbench.planning.exchange import exchanged
 from workbench.planning.hull import Walk, padded, walk
+from workbench.planning.joint import Joint, joined
 from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.solve import Problem, solve
+
+TRIES = 40
+"""So often a search for a budget of loss is tightened where the interaction of layers exceeds it."""
 
 LOSS_SLACK = 1e-12
 """A budget of loss may be exceeded by this share of it: losses are sums of floats, added in another order elsewhere."""
@@ -32,9 +37,10 @@ LOSS_SLACK = 1e-12
 class Front:
     """The plans that no other plan on the convex hull beats, smallest first.
 
-    ``nbytes`` (int64) of the whole model, ``bits_per_weight`` (float64) and predicted ``loss`` (float64) of plan ``i``.
-    Plan 0 gives every group its smallest choice; plan ``i`` differs from plan ``i - 1`` in one group, by move
-    ``i - 1`` of ``moves`` (costs in bits).
+    ``nbytes`` (int64) of the whole model, ``bits_per_weight`` (float64) and predicted ``loss`` (float64) of plan ``i``,
+    which comes of the first ``steps[i]`` (int64) of ``moves`` (costs in bits).  Plan 0 gives every group its smallest
+    choice.  The moves are those of the layers' own losses; where their interaction is known the loss counts it, and a
+    plan that is worse for it than a smaller one is left out.
     """
 
     nbytes: np.ndarray
@@ -43,6 +49,7 @@ class Front:
     base: Plan
     space: Choices
     moves: Walk
+    steps: np.ndarray
 
     def __len__(self) -> int:
         """Return the number of plans."""
@@ -54,8 +61,13 @@ class Front:
 
     def price(self, nbytes: int) -> float:
         """Return the shadow price at that size, the loss that the next byte avoids; 0.0 if nothing is left to buy."""
-        index = self.index_within(nbytes)
-        return float(self.moves.price[index]) * 8 if index < len(self.moves.price) else 0.0
+        step = self.step_within(nbytes)
+        return 0.0 if step is None else float(self.moves.price[step]) * 8
+
+    def step_within(self, nbytes: int) -> int | None:
+        """Return the index of the move that the next bytes buy at that size; None if nothing is left to buy."""
+        step = int(self.steps[self.index_within(nbytes)])
+        return step if step < len(self.moves.price) else None
 
     def choices(self, index: int) -> dict[str, str]:
         """Return the scheme of every layer that the search decides, in plan ``index``."""
@@ -74,9 +86,7 @@ class Front:
         """Return the option of every group (int64) in plan ``index``."""
         if not 0 <= index < len(self):
             raise PlanError(f"the front has {len(self)} plans, numbered from 0; got {index}")
-        picks = self.moves.start.copy()
-        picks[self.moves.group[:index]] = self.moves.choice[:index]
-        return picks
+        return self.moves.after(int(self.steps[index]))
 
 
 def pareto(
@@ -96,11 +106,11 @@ def pareto(
         summary, table, base, locked, schemes, constraints=constraints, algorithms=algorithms, inputs=inputs,
         cache=cache,
     )  # fmt: skip
-    return front_of(space, base)
+    return front_of(space, base, Joint.of(space, table, algorithms))
 
 
-def front_of(space: Choices, base: Plan) -> Front:
-    """Return the front of what is open in ``space``."""
+def front_of(space: Choices, base: Plan, joint: Joint | None = None) -> Front:
+    """Return the front of what is open in ``space``; ``joint`` knows the interaction of its options."""
     bits = padded([group.bits for group in space.groups])
     loss = padded([group.loss for group in space.groups])
     moves = walk(bits, loss)
@@ -112,10 +122,11 @@ def front_of(space: Choices, base: Plan) -> Front:
     rest = math.fsum(loss[everybody, last]) + space.fixed_loss if len(loss) else space.fixed_loss
     avoided = np.concatenate([np.cumsum(moves.less[::-1])[::-1], [0.0]])
     weights = space.counted_weights
+    losses, steps = joined(rest + avoided, moves, joint)
+    bits_per_weight = (space.counted_bits + taken) / weights if weights else np.zeros(taken.size)
     return Front(
-        nbytes=(space.all_bits + taken) // 8 + space.summary.kept_nbytes,
-        bits_per_weight=(space.counted_bits + taken) / weights if weights else np.zeros(taken.size),
-        loss=rest + avoided, base=base, space=space, moves=moves,
+        nbytes=((space.all_bits + taken) // 8 + space.summary.kept_nbytes)[steps],
+        bits_per_weight=bits_per_weight[steps], loss=losses[steps], base=base, space=space, moves=moves, steps=steps,
     )  # fmt: skip
 
 
@@ -140,9 +151,10 @@ def search(
     """Return the plan that minimises ``minimise`` (one of GOALS) within ``budgets``.
 
     ``nbytes`` and ``bits_per_weight`` are short for the budgets of that name.  ``times`` serve microseconds.  What
-    :func:`workbench.planning.totals.totals` says of the plan never exceeds the budget.  Raises BudgetError that tells
-    the smallest possible value, PlanError without a budget or for contradictory locks, MissingResultError for
-    microseconds without ``times``.
+    :func:`workbench.planning.totals.totals` says of the plan never exceeds the budget.  The choice is exact for the sum
+    of the layers' losses; where their interaction is known (``table.directions``) it is bettered by exchanges.  Raises
+    BudgetError that tells the smallest possible value, PlanError without a budget or for contradictory locks,
+    MissingResultError for microseconds without ``times``.
     """
     wanted = _budgets(nbytes, bits_per_weight, budgets, minimise)
     if times is None and (minimise == "microseconds" or wanted.microseconds is not None):
@@ -157,12 +169,40 @@ def search(
     )  # fmt: skip
     _require_scored(space, wanted)
     limits = _limits(space, wanted)
-    problem = _problem(space, minimise, limits)
-    picks = solve(problem)
+    picks = solve(_problem(space, minimise, limits))
     if picks is None:
         raise BudgetError(_impossible(space, wanted, limits) + _barred(space, table, constraints))
+    joint = Joint.of(space, table, algorithms)
+    if joint is not None:
+        picks = _together(space, joint, minimise, limits, wanted)
     goal = "" if minimise == "loss" else f"least {TITLES[minimise]} "
     return plan_of(space, picks, name or f"{goal}within {wanted}")
+
+
+def _together(
+    space: Choices, joint: Joint, minimise: str, limits: dict[str, float], budgets: Budgets
+) -> np.ndarray:
+    """Return a choice that counts the interaction of layers, in what it minimises and in a budget of loss.
+
+    The knapsack is solved for a smaller and smaller sum of losses until the whole is within the budget.
+    """
+    loss, tight, least = _matrix(space, "loss"), dict(limits), math.inf
+    for _ in range(TRIES):
+        problem = _problem(space, minimise, tight)
+        picks = solve(problem)
+        if picks is None:
+            break
+        if minimise == "loss":
+            picks = exchanged(joint, problem, picks)
+        whole = math.fsum(loss[np.arange(len(picks)), picks]) + joint.interaction(picks)
+        if "loss" not in limits or whole <= limits["loss"]:
+            return picks
+        least = min(least, whole)
+        tight["loss"] *= min(limits["loss"] / whole, 0.95)
+    raise BudgetError(
+        f"no plan was found within {budgets}: the errors of its layers cost more together than one by one, "
+        f"{least + space.fixed_loss:.6g} at the least; raise the budget or allow larger schemes"
+    )
 
 
 def plan_of(space: Choices, picks: np.ndarray, name: str) -> Plan:

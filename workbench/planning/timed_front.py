@@ -12,6 +12,7 @@ from workbench.models.summary import ModelSummary
 from workbench.planning.budgets import Times
 from workbench.planning.constraints import Choices, Constraints, choices
 from workbench.planning.hull import Walk, padded, walk
+from workbench.planning.joint import Joint, joined
 from workbench.planning.plan import Plan
 from workbench.planning.search import plan_of
 from workbench.planning.sensitivity import Sensitivity
@@ -22,8 +23,8 @@ class TimedFront:
     """The plans that no other plan on the convex hull beats, fastest first.
 
     ``microseconds`` of all timed layers one after another, ``loss``, ``bits_per_weight`` (float64) and ``nbytes``
-    (int64) of plan ``i``, which differs from plan ``i - 1`` in one group, by move ``i - 1`` of ``moves`` (costs in
-    microseconds).
+    (int64) of plan ``i``, which comes of the first ``steps[i]`` (int64) of ``moves`` (costs in microseconds).  The loss
+    counts the interaction of layers as :class:`workbench.planning.search.Front` does.
     """
 
     microseconds: np.ndarray
@@ -32,6 +33,7 @@ class TimedFront:
     loss: np.ndarray
     space: Choices
     moves: Walk
+    steps: np.ndarray
 
     def __len__(self) -> int:
         """Return the number of plans."""
@@ -44,9 +46,7 @@ class TimedFront:
 
     def picks(self, index: int) -> np.ndarray:
         """Return the option of every group (int64) in plan ``index``."""
-        picks = self.moves.start.copy()
-        picks[self.moves.group[:index]] = self.moves.choice[:index]
-        return picks
+        return self.moves.after(int(self.steps[index]))
 
     def plan(self, index: int) -> Plan:
         """Return plan ``index`` as rules."""
@@ -77,9 +77,10 @@ def timed_front(
     rest = math.fsum(loss[everybody, last]) + space.fixed_loss if len(loss) else space.fixed_loss
     avoided = np.concatenate([np.cumsum(moves.less[::-1])[::-1], [0.0]])
     weights = space.counted_weights
+    losses, steps = joined(rest + avoided, moves, Joint.of(space, table))
+    bits_per_weight = (space.counted_bits + taken) / weights if weights else np.zeros(taken.size)
     return TimedFront(
-        microseconds=first + np.concatenate([[0.0], np.cumsum(moves.more)]),
-        nbytes=(space.all_bits + taken) // 8 + summary.kept_nbytes,
-        bits_per_weight=(space.counted_bits + taken) / weights if weights else np.zeros(taken.size),
-        loss=rest + avoided, space=space, moves=moves,
+        microseconds=(first + np.concatenate([[0.0], np.cumsum(moves.more)]))[steps],
+        nbytes=((space.all_bits + taken) // 8 + summary.kept_nbytes)[steps], bits_per_weight=bits_per_weight[steps],
+        loss=losses[steps], space=space, moves=moves, steps=steps,
     )  # fmt: skip

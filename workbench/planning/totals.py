@@ -121,7 +121,7 @@ def totals(
     return Totals(
         nbytes=all_bits // 8 + summary.kept_nbytes,
         bits_per_weight=counted_bits / counted_weights if counted_weights else 0.0,
-        predicted=None if table is None or missing else math.fsum(scores) + together,
+        predicted=None if table is None or missing else _whole(math.fsum(scores), together),
         missing=missing,
         interaction=together,
     )
@@ -222,7 +222,7 @@ class Ledger:
         predicted = None
         together = 0.0 if self.slopes is None else loss_of(self.slopes) - self.own / (1 << SMALLEST)
         if self.table is not None and not self.missing:
-            predicted = math.inf if self.infinite else self.score / (1 << SMALLEST) + together
+            predicted = math.inf if self.infinite else _whole(self.score / (1 << SMALLEST), together)
         return Totals(
             nbytes=self.all_bits // 8 + self.kept_nbytes,
             bits_per_weight=self.counted_bits / self.counted_weights if self.counted_weights else 0.0,
@@ -230,6 +230,11 @@ class Ledger:
             missing=self.missing,
             interaction=together,
         )
+
+
+def _whole(alone: float, together: float) -> float:
+    """Return the sum of the layers' own losses with their interaction, which cannot be below zero together."""
+    return max(alone + together, 0.0) if together else alone
 
 
 def _counted_of(given: Assignment) -> tuple[str, str | None, str | None]:

@@ -1,0 +1,111 @@
+"""Fronts and searches that count the interaction of layers, against totals and brute force."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.planning.synthetic import decoder, table_of
+from workbench.errors import BudgetError
+from workbench.planning import exchange
+from workbench.planning.budgets import Budgets, MeasuredTimes
+from workbench.planning.directions import Directions
+from workbench.planning.plan import Plan
+from workbench.planning.search import assignments_of, pareto, search
+from workbench.planning.timed_front import timed_front
+from workbench.planning.totals import plan_totals, totals
+
+
+def sloped(table, draws: int = 64, seed: int = 0):
+    """The table with random slopes that lean to one side: their interaction is of the size of the losses."""
+    rng = np.random.default_rng(seed)
+
+    def slopes() -> np.ndarray:
+        return (rng.standard_normal(draws) + rng.choice([-1, 1])).astype(np.float32)
+
+    rows = {name: {scheme: slopes() for scheme in table.schemes} for name in table.layers}
+    return replace(table, directions=Directions.gather(table.schemes, rows))
+
+
+def test_every_plan_of_a_front_has_the_loss_that_totals_give_it():
+    summary = decoder(2)
+    table = sloped(table_of(summary))
+    front = pareto(summary, table, Plan())
+    assert len(front) > 5 and (np.diff(front.loss) < 0).all() and (np.diff(front.nbytes) >= 0).all()
+    for index in range(len(front)):
+        sums = plan_totals(summary, front.plan(index), table)
+        assert sums.predicted == pytest.approx(front.loss[index], rel=1e-9)
+        assert sums.nbytes == front.nbytes[index]
+    assert any(plan_totals(summary, front.plan(index), table).interaction for index in range(len(front)))
+    assert len(front) < len(pareto(summary, replace(table, directions=None), Plan())), "some are beaten by smaller ones"
+
+
+def test_a_front_of_time_counts_interactions_too():
+    summary = decoder(2)
+    table = sloped(table_of(summary))
+    shapes = {layer.matrix for layer in summary.layers}
+    names = [*table.schemes]
+    times = MeasuredTimes(
+        device="cpu", batch=1, baseline=dict.fromkeys(shapes, 100.0),
+        quantized={(shape, name): 10.0 + 7 * index for shape in shapes for index, name in enumerate(names)},
+    )  # fmt: skip
+    front = timed_front(summary, table, Plan(), times)
+    for index in range(len(front)):
+        assert plan_totals(summary, front.plan(index), table).predicted == pytest.approx(front.loss[index], rel=1e-9)
+
+
+def test_locked_layers_interact_with_those_that_are_searched():
+    summary = decoder(2)
+    table = sloped(table_of(summary))
+    locked = next(layer.name for layer in summary.stored if layer.name in table.row and "mlp" in layer.name)
+    base = Plan.uniform([summary.by_name[locked]], table.schemes[0])
+    front = pareto(summary, table, base, {locked})
+    for index in (0, len(front) - 1):
+        assert plan_totals(summary, front.plan(index), table).predicted == pytest.approx(front.loss[index], rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_exchanges_come_near_the_best_of_all_choices(seed, monkeypatch):
+    monkeypatch.setattr(exchange, "SHARE", 1.0)
+    summary = decoder(1)
+    few = table_of(summary, seed=seed)
+    table = sloped(replace(few, schemes=few.schemes[:3], score=few.score[:, :3]), seed=seed)
+    budget = 5.0
+    found = plan_totals(summary, search(summary, table, bits_per_weight=budget, base=Plan()), table)
+    plain = replace(table, directions=None)
+    alone = plan_totals(summary, search(summary, plain, bits_per_weight=budget, base=Plan()), table)
+    assert found.bits_per_weight <= budget
+    assert found.predicted <= alone.predicted
+    best = _best(summary, table, budget)
+    assert best <= found.predicted * (1 + 1e-9) and found.predicted < 1.5 * best
+
+
+def _best(summary, table, budget: float) -> float:
+    """The least loss of all choices within a budget, by trying them."""
+    space = pareto(summary, table, Plan()).space
+    menus = [range(len(group.options)) for group in space.groups]
+    every = [totals(summary, assignments_of(space, np.array(picks)), table) for picks in itertools.product(*menus)]
+    return min(sums.predicted for sums in every if sums.bits_per_weight <= budget)
+
+
+def test_a_budget_of_loss_counts_the_interaction():
+    summary = decoder(2)
+    table = sloped(table_of(summary))
+    front = pareto(summary, table, Plan())
+    for loss in (float(front.loss[len(front) // 4]), float(front.loss[len(front) // 2])):
+        plan = search(summary, table, budgets=Budgets(loss=loss), minimise="nbytes", base=Plan())
+        assert plan_totals(summary, plan, table).predicted <= loss * (1 + 1e-9)
+
+
+def test_a_loss_that_interaction_makes_impossible_is_said():
+    summary = decoder(1)
+    plain = table_of(summary)
+    same = {name: {scheme: np.ones(8, np.float32) for scheme in plain.schemes} for name in plain.layers}
+    table = replace(plain, directions=Directions.gather(plain.schemes, same))
+    smallest = pareto(summary, plain, Plan())
+    budgets = Budgets(loss=float(smallest.loss[0]), nbytes=int(smallest.nbytes[0]))
+    with pytest.raises(BudgetError, match="cost more together than one by one"):
+        search(summary, table, budgets=budgets, minimise="nbytes", base=Plan())

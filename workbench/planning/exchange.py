@@ -1,0 +1,103 @@
+"""A better choice by exchanges, where the errors of layers interact.
+
+The knapsack minimises the sum of the layers' own losses.  From its choice on, one option or two at a time are exchanged
+as long as the loss with the interaction falls and the limits hold (2-opt local search).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from workbench.planning.directions import UNIT
+from workbench.planning.joint import Joint
+from workbench.planning.solve import Problem
+
+SHARE = 0.2
+"""So much of the predicted interaction is believed when a choice is made by it.
+
+All of it would choose errors that cancel on the calibration samples by chance: on ResNet-20 with 256 images the KL of
+plans of 4 to 5 bits measured on other images then rises by 8 to 17 %; with a quarter it falls or stays, and with 1,000
+images it falls by 7 to 40 % at 3.25 to 5 bits.
+"""
+
+MOST = 2000
+"""With more options than that only one is exchanged at a time."""
+
+ROUNDS = 200
+
+
+def exchanged(joint: Joint, problem: Problem, picks: np.ndarray) -> np.ndarray:
+    """Return a choice (int64 ``[groups]``) within the limits of ``problem`` that is no worse than ``picks``.
+
+    ``problem`` minimises the layers' own losses.
+    """
+    table = _Table.of(joint, problem)
+    picks = picks.copy()
+    for _ in range(ROUNDS):
+        cells = table.best(picks)
+        if not cells:
+            break
+        for cell in cells:
+            picks[table.group[cell]] = cell - table.first[table.group[cell]]
+    return picks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Table:
+    """All options of all groups in one row.
+
+    ``group`` (int64) and where each group's begin (``first``); ``loss`` without the believed share of what the slopes
+    say; ``slopes`` ``[options, draws]`` and ``fixed`` ``[draws]`` in nats ** 0.5; ``costs`` ``[limits, options]``.
+    """
+
+    group: np.ndarray
+    first: np.ndarray
+    loss: np.ndarray
+    slopes: np.ndarray
+    fixed: np.ndarray
+    costs: np.ndarray
+    limits: np.ndarray
+
+    @staticmethod
+    def of(joint: Joint, problem: Problem) -> _Table:
+        group, choice = np.nonzero(np.isfinite(problem.value))
+        found = [joint.option(*cell) for cell in zip(group.tolist(), choice.tolist(), strict=True)]
+        own = np.array([each for _, each in found])
+        scale = UNIT * np.sqrt(SHARE)
+        return _Table(
+            group=group, first=np.searchsorted(group, np.arange(len(problem.value))),
+            loss=problem.value[group, choice] - SHARE * own,
+            slopes=np.array([slopes for slopes, _ in found], np.float64) * scale, fixed=joint.fixed * scale,
+            costs=np.array([cost[group, choice] for cost in problem.costs]).reshape(-1, group.size),
+            limits=np.array(problem.limits),
+        )  # fmt: skip
+
+    def best(self, picks: np.ndarray) -> tuple[int, ...]:
+        """Return the one or two options that lower the loss most when they are exchanged for what is chosen."""
+        chosen = self.first + picks
+        moved = self.slopes - self.slopes[chosen][self.group]
+        whole = self.fixed + self.slopes[chosen].sum(axis=0)
+        gain = moved @ whole + 0.5 * np.square(moved).sum(axis=1) + self.loss - self.loss[chosen][self.group]
+        more = self.costs - self.costs[:, chosen][:, self.group]
+        room = self.limits - self.costs[:, chosen].sum(axis=1)
+        alone = np.where((more <= room[:, None]).all(axis=0), gain, np.inf)
+        enough = -1e-9 * max(float(np.abs(self.loss[chosen]).sum()), 1e-300)
+        single = int(alone.argmin())
+        pair, least = self._pair(moved, gain, more, room) if gain.size <= MOST else ((), np.inf)
+        if min(float(alone[single]), least) >= enough:
+            return ()
+        return (single,) if alone[single] <= least else pair
+
+    def _pair(
+        self, moved: np.ndarray, gain: np.ndarray, more: np.ndarray, room: np.ndarray
+    ) -> tuple[tuple[int, ...], float]:
+        """Return the best two options of different groups to exchange together, and what they add to the loss."""
+        both = moved @ moved.T + gain[:, None] + gain
+        fits = self.group[:, None] != self.group
+        for each, most in zip(more, room, strict=True):
+            fits &= each[:, None] + each <= most
+        both[~fits] = np.inf
+        one, other = np.unravel_index(int(both.argmin()), both.shape)
+        return (int(one), int(other)), float(both[one, other])
