@@ -7,16 +7,21 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDoubleSpinBox, QSpinBox
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.planning.constraints import Constraints
 from workbench.planning.plan import Plan
 from workbench.planning.refine import close_cells
+from workbench.planning.search import pareto
+from workbench.planning.totals import plan_totals
 from workbench.runtime import tasks
 from workbench.runtime.audits import RefineTable
-from workbench.storage.session import Session
+from workbench.runtime.requests import Score
+from workbench.storage.session import REFINED, Session
 
 MODEL, SCHEMES = "demo:digits-classifier", ("int3-channel", "int4-channel", "int8-channel")
 
@@ -72,9 +77,9 @@ def test_a_cancelled_refinement_keeps_what_it_measured_and_goes_on(live: Callabl
         await _fill(person, bits_per_weight=5, tolerance=10, batch_size=1)
 
         def seen() -> bool:
-            return panel.heatmap.cells is not None and bool(np.isfinite(panel.heatmap.cells.score).any())
+            return panel.heatmap.isVisible() and bool(np.isfinite(panel.heatmap.cells.score).any())
 
-        await person.until(lambda: person.state.metric == "measured_kl" and panel.empty_text == "" and seen())
+        await person.until(lambda: person.state.metric == "measured_kl" and seen())
         assert jobs.views[-1].status == "running" and "measured_kl" not in person.state.session.sensitivities
         person.picture("partial")
         await person.click(person.window.status.cancel_button)
@@ -84,13 +89,69 @@ def test_a_cancelled_refinement_keeps_what_it_measured_and_goes_on(live: Callabl
         kept = person.state.session.sensitivities["measured_kl"].score
         some = np.isfinite(kept)
         assert some.any() and not some.all()
-        assert person.state.metric == "measured_kl" and seen()
+        await person.until(lambda: person.state.metric == "predicted_kl", 5)
         await person.press(Qt.Key.Key_R, person.window, control=True, shift=True)
         await person.until(lambda: jobs.views[-1].status == "done", 30)
         await person.settle()
         assert person.state.metric == "predicted_kl" and person.window.panels["agreement"].isVisible()
         whole = person.state.session.sensitivities["measured_kl"].score
         assert np.array_equal(whole[some], kept[some]) and np.isfinite(whole).sum() > some.sum()
+        await _search_by_refined(person)
+
+    live(story)
+
+
+async def _search_by_refined(person: Person) -> None:
+    """Choose the refined losses; the sums, the search and the slider of the front then go by them."""
+    panel, plan = person.window.panels["sensitivity"], person.window.panels["plan"]
+    await person.act(lambda: person.window.show_panel("sensitivity"))
+    await person.choose(panel.metric_box, panel.metric_box.findData(REFINED))
+    assert person.state.metric == REFINED and "of them measured" in panel.figure.text()
+    session = person.state.session
+    measured, table = session.sensitivities["measured_kl"], session.table(REFINED)
+    row, column = (int(found[0]) for found in np.nonzero(np.isfinite(measured.score)))
+    layer, scheme = measured.layers[row], measured.schemes[column]
+    assert panel.heatmap.cells.score[table.row[layer], table.column[scheme]] == measured.score[row, column]
+    sums = plan_totals(session.model, session.plan, table)
+    assert person.state.totals.predicted == pytest.approx(sums.predicted, rel=1e-12)
+    predicted = plan_totals(session.model, session.plan, session.sensitivities["predicted_kl"]).predicted
+    assert person.state.totals.predicted != pytest.approx(predicted, rel=1e-6)
+    await person.type(plan.budget.lineEdit(), "6")
+    await person.click(plan.search_button)
+    await person.until(lambda: person.state.undo_name.startswith("Search within"), 30)
+    best = tasks.search(session, bits_per_weight=6.0, metric=REFINED)
+    assert person.state.session.plan.rules == best.rules
+    await person.act(lambda: person.window.show_panel("pareto"))
+    panel = person.window.panels["pareto"]
+    rules = Constraints(locked=session.locked, keep_inputs=True)
+    assert np.array_equal(panel.front.loss, pareto(session.model, table, best, constraints=rules).loss)
+    await person.press(Qt.Key.Key_Home, panel.slider)
+    assert person.state.session.plan.rules == panel.front.plan(0).rules
+
+
+def test_a_cancelled_score_keeps_its_cells_and_goes_on_to_the_same_bits(live: Callable[..., None]) -> None:
+    session = replace(scored(), sensitivities={})
+    model = tasks.open(MODEL)
+    whole = tasks.sensitivity(session, "measured_kl", model=model, schemes=SCHEMES, batch_size=1, samples=24)
+    expected = whole.sensitivities["measured_kl"].score
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await person.act(lambda: person.desk.workspace.show_metric("measured_kl"))
+        panel, jobs = person.window.panels["sensitivity"], person.desk.jobs
+        request = Score(session=session, metric="measured_kl", schemes=SCHEMES, batch_size=1, samples=24)
+        await person.act(lambda: person.desk.submit(request))
+        await person.until(lambda: panel.heatmap.cells is not None and np.isfinite(panel.heatmap.cells.score).any())
+        await person.click(person.window.status.cancel_button)
+        await person.until(lambda: "measured_kl" in person.state.session.sensitivities, 10)
+        kept = person.state.session.sensitivities["measured_kl"].score
+        some = np.isfinite(kept)
+        assert some.any() and not some.all() and np.array_equal(kept[some], expected[some])
+        assert person.desk.messages[-1].text == "what was done is kept" and panel.heatmap.isVisible()
+        await person.press(Qt.Key.Key_R, person.window, control=True, shift=True)
+        await person.until(lambda: jobs.views[-1].status == "done", 60)
+        await person.settle()
+        assert np.array_equal(person.state.session.sensitivities["measured_kl"].score, expected)
 
     live(story)
 

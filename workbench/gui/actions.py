@@ -73,7 +73,7 @@ def has_table(now: Situation) -> Reason:
     session = now.state.session
     if session is None:
         return has_session(now)
-    return None if now.state.metric in session.sensitivities else "Compute the sensitivity first"
+    return None if session.table(now.state.metric) is not None else "Compute the sensitivity first"
 
 
 def can_refine(now: Situation) -> Reason:

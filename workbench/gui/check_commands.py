@@ -46,14 +46,17 @@ class CheckCommands(CommandGroup):
         await self._measuring(RefineTable(session=self._session, **fields_of(form)), before)
 
     async def _measuring(self, request: RefineTable, before: str) -> None:
-        """Show the table while it grows; then the metric that was shown before, and how well the two agree."""
+        """Show the table while it grows; then the metric that was shown before, and how well the two agree.
+
+        A table of few cells is not what a plan is summed and searched with: the refined one, which has them in it, is.
+        """
         workspace = self.desk.workspace
         workspace.show_metric(MEASURED)
         found = await self.desk.work(request, again=lambda: self._measure_again(request, before))
-        now = workspace.state.session
-        if now is not None and (found is not None or MEASURED not in now.sensitivities):
-            workspace.show_metric(before)  # a table of few cells is not what a plan is summed and searched with
+        if workspace.state.session is not None:
+            workspace.show_metric(before)
         if found is not None:
+            self.desk.say("Close decisions are measured", "choose Refined KL in Sensitivity to search with them")
             self.window.show_panel("agreement")
 
     def _measure_again(self, request: RefineTable, before: str) -> None:

@@ -284,6 +284,8 @@ def _what(changes: dict[str, Any]) -> str:
             texts.append("keep FP" if value == KEEP else str(value))
         elif key == "inputs":
             texts.append(f"inputs {value}" if value else "floating-point inputs")
+        elif key == "cache":
+            texts.append(f"cache {value}" if value else "floating-point cache")
         else:
             texts.append(str(value))
     return ", ".join(texts)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from workbench.planning.sensitivity import ACTIVATION_METRICS, METRICS
+from workbench.storage.session import REFINED
 
 METRIC_TITLES = {
     "predicted_kl": "Predicted KL",
     "measured_kl": "Measured KL",
     "output_error": "Layer-output error",
     "weight_error": "Weight error",
+    REFINED: "Refined KL",
 }
 ACTIVATION_TITLES = {
     "predicted_kl_inputs": "Predicted KL of inputs",
@@ -18,12 +20,10 @@ ACTIVATION_TITLES = {
     "predicted_kl_cache": "Predicted KL of the key-value cache",
     "measured_kl_cache": "Measured KL of the key-value cache",
 }
-METRIC_SHORT = {
-    "predicted_kl": "nats",
-    "measured_kl": "nats",
-    "output_error": "rel. error",
-    "weight_error": "rel. error",
-}
+UNITS = METRICS | ACTIVATION_METRICS | {REFINED: METRICS["predicted_kl"]}
+"""The unit of every table that can be shown."""
+
+METRIC_SHORT = {name: "nats" if unit == "nats" else "rel. error" for name, unit in UNITS.items()}
 
 SAMPLES = {
     "label": "Samples",

@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QStatusBar, QWi
 from workbench.gui import quantities
 from workbench.gui.desk import Message
 from workbench.gui.fitted_label import FittedLabel
-from workbench.gui.options import METRIC_TITLES
-from workbench.planning.sensitivity import METRICS
+from workbench.gui.options import METRIC_TITLES, UNITS
 from workbench.planning.totals import quantized_inputs
 from workbench.runtime.workspace import State
 
@@ -109,7 +108,7 @@ class StatusBar(QStatusBar):
 
 
 def _loss(state: State) -> str:
-    title, unit = METRIC_TITLES.get(state.metric, state.metric), METRICS.get(state.metric, "")
+    title, unit = METRIC_TITLES.get(state.metric, state.metric), UNITS.get(state.metric, "")
     totals = state.totals
     assert totals is not None
     if totals.predicted is not None:

@@ -33,7 +33,7 @@ class WorkCommands(CommandGroup):
         self.desk.start(self._scoring())
 
     async def _scoring(self) -> None:
-        table = self._session.sensitivities.get(self.desk.workspace.state.metric)
+        table = self._session.table(self.desk.workspace.state.metric)
         names = table.schemes if table is not None else tuple(scheme.name for scheme in standard_schemes())
         given = self._remembered(options.ScoreOptions(schemes=names))
         inputs = {scheme.name for scheme in activation_schemes()}
@@ -48,7 +48,9 @@ class WorkCommands(CommandGroup):
             values["schemes"] = tuple(name for name in form.schemes if name in inputs)
         else:
             self.desk.workspace.show_metric(form.metric)
-        await self.desk.work(requests.Score(session=self._session, **values))
+        done = await self.desk.work(requests.Score(session=self._session, **values))
+        if done is not None and form.metric in ACTIVATION_METRICS:
+            self.window.panels["sensitivity"].look_at(form.metric)
 
     def search(self) -> None:
         """Search a plan within the budget of the plan panel."""

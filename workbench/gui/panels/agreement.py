@@ -8,13 +8,16 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel
 from workbench.gui import quantities, schemes
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
-from workbench.gui.options import METRIC_TITLES
+from workbench.gui.options import ACTIVATION_TITLES, METRIC_TITLES
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.agreement import Agreement, rank_agreement
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
-from workbench.planning.sensitivity import METRICS, Sensitivity
+from workbench.planning.sensitivity import ACTIVATION_METRICS, METRICS, Sensitivity
 from workbench.runtime.workspace import State
+from workbench.storage.session import Session
+
+TITLES = METRIC_TITLES | ACTIVATION_TITLES
 
 FIELDS = (
     Field(title="Scheme", text=lambda row: row[0]),
@@ -31,7 +34,7 @@ class AgreementPanel(Panel):
     def __init__(self, desk: Desk, colours: Colours) -> None:
         super().__init__(desk, colours)
         self.across, self.up = self._metrics("Metric of the x axis"), self._metrics("Metric of the y axis")
-        self.up.setCurrentIndex(self.up.findData("measured_kl"))
+        self._pairs: dict[str, tuple[str, ...]] = {}
         self.figure = FittedLabel()
         self.figure.setProperty("role", "muted")
         self.plot = Agreement(colours)
@@ -51,9 +54,10 @@ class AgreementPanel(Panel):
 
     def redraw(self, old: State, new: State) -> None:
         """Show the tables where they changed."""
-        if new.session is None or len(new.session.sensitivities.keys() & METRICS.keys()) < 2:
+        if new.session is None or not pairs(new.session):
             self.say_empty("Score by two metrics (F6), such as predicted and measured KL, to see whether they agree.")
             return
+        self.say_empty("")
         same = old.session is not None and (
             old.session.sensitivities is new.session.sensitivities
             and old.session.evaluations is new.session.evaluations
@@ -71,20 +75,19 @@ class AgreementPanel(Panel):
         box = QComboBox()
         box.setAccessibleName(name)
         box.setToolTip(name)
-        for metric in METRICS:
-            box.addItem(METRIC_TITLES.get(metric, metric), metric)
-        box.activated.connect(lambda _: self._show())
+        box.activated.connect(lambda _: self._offer_partners() if box is self.across else self._show())
         return box
 
     def _choose_present(self, state: State) -> None:
-        """Choose metrics that are there, the predicted KL across."""
+        """Offer the metrics that have one to be compared with; chosen ones stay, else the predicted KL is across."""
         assert state.session is not None
-        there = [metric for metric in METRICS if metric in state.session.sensitivities]
-        if self.across.currentData() not in there:
-            self.across.setCurrentIndex(self.across.findData(there[0]))
-        if self.up.currentData() not in there:
-            rest = [metric for metric in there if metric != self.across.currentData()]
-            self.up.setCurrentIndex(self.up.findData(rest[0] if rest else there[0]))
+        self._pairs = pairs(state.session)
+        _offer(self.across, tuple(self._pairs))
+        _offer(self.up, self._pairs[self.across.currentData()])
+
+    def _offer_partners(self) -> None:
+        _offer(self.up, self._pairs[self.across.currentData()])
+        self._show()
 
     def _show(self) -> None:
         session = self.desk.workspace.state.session
@@ -92,9 +95,7 @@ class AgreementPanel(Panel):
             return
         first, second = (session.sensitivities.get(box.currentData()) for box in (self.across, self.up))
         if first is None or second is None:
-            self.say_empty(f"{(self.across if first is None else self.up).currentText()} is not scored yet (F6).")
             return
-        self.say_empty("")
         names, x, y = common(first, second)
         columns = np.broadcast_to(np.arange(len(names)), x.shape)
         both = (first.metric, second.metric) == ("predicted_kl", "measured_kl")
@@ -104,7 +105,7 @@ class AgreementPanel(Panel):
             if both and run.predicted_kl is not None and "kl" in run.metrics
         )
         for axis, table in (("bottom", first), ("left", second)):
-            self.plot.label(axis, f"{METRIC_TITLES.get(table.metric, table.metric)} ({table.unit})")
+            self.plot.label(axis, f"{TITLES.get(table.metric, table.metric)} ({table.unit})")
         self.plot.show_points(x.ravel(), y.ravel(), columns.ravel(), plans)
         rows = [(name, rank_agreement(x[:, n], y[:, n]), _ratio(x[:, n], y[:, n])) for n, name in enumerate(names)]
         self.table.show_records(sorted(rows, key=lambda row: schemes.reference_bits(row[0])))
@@ -113,6 +114,29 @@ class AgreementPanel(Panel):
             f"{quantities.plural(int((np.isfinite(x) & np.isfinite(y)).sum()), 'cell')}"
             + ("; ◆ evaluated plans" if plans else "")
         )
+
+
+def pairs(session: Session) -> dict[str, tuple[str, ...]]:
+    """Return for every metric of the session the others that score the same thing: weights, inputs or the cache."""
+    there = [name for name in (*METRICS, *ACTIVATION_METRICS) if name in session.sensitivities]
+    found = {one: tuple(other for other in there if other != one and _part(other) == _part(one)) for one in there}
+    return {one: others for one, others in found.items() if others}
+
+
+def _part(metric: str) -> str:
+    return "weights" if metric in METRICS else metric.rpartition("_")[2]
+
+
+def _offer(box: QComboBox, metrics: tuple[str, ...]) -> None:
+    """Fill a box with metrics; the chosen one stays if it is there, else the measured KL or the first is chosen."""
+    chosen = box.currentData()
+    if tuple(box.itemData(place) for place in range(box.count())) == metrics:
+        return
+    box.clear()
+    for metric in metrics:
+        box.addItem(TITLES[metric], metric)
+    usual = "measured_kl" if "measured_kl" in metrics and "predicted_kl" not in metrics else metrics[0]
+    box.setCurrentIndex(metrics.index(chosen if chosen in metrics else usual))
 
 
 def common(first: Sensitivity, second: Sensitivity) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:

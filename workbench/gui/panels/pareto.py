@@ -185,7 +185,7 @@ class ParetoPanel(Panel):
             return
         first = self._held is None
         if self._held is None:
-            table = state.session.sensitivities[state.metric]
+            table = state.session.require_table(state.metric)
             self._held = self._fresh(state.session, table)
         index = min(self.slider.value(), len(self._held) - 1)
         plan = self._held.plan(index)
@@ -289,7 +289,7 @@ class ParetoPanel(Panel):
         session = self.desk.workspace.state.session
         if self.front is None or session is None or index >= len(self.front):
             return
-        table = session.sensitivities[self.desk.workspace.state.metric]
+        table = session.require_table(self.desk.workspace.state.metric)
         fresh = self._fresh(session, table)  # locks may be newer than what is drawn
         if isinstance(fresh, Front) and isinstance(self.front, Front):
             index = fresh.index_within(int(self.front.nbytes[index]))

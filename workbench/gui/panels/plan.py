@@ -133,7 +133,7 @@ class PlanPanel(Panel):
         self.lock.setChecked(bool(count) and set(new.selection) <= session.locked)
         if old.assignments is not new.assignments or old.session is None or old.totals is not new.totals:
             self.parts.show_records(self._sums.of(new))
-        reason = None if new.metric in session.sensitivities else "Compute the sensitivity first (F6)"
+        reason = None if session.table(new.metric) is not None else "Compute the sensitivity first (F6)"
         self.search_button.setEnabled(reason is None)
         self.search_button.setToolTip(reason or "Find the plan of the least predicted loss within the budget (F7)")
 

@@ -1,28 +1,34 @@
-"""Layer x scheme scores as a heatmap: hover tells, click assigns."""
+"""Layer x scheme scores as a heatmap, of weights, inputs or the key-value cache: hover tells, click assigns."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
-from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QStandardItemModel
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QStackedWidget, QWidget
 
 from workbench.gui import check_commands, quantities, schemes
 from workbench.gui.changes import Assignments, changed_layers
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
-from workbench.gui.options import METRIC_SHORT, METRIC_TITLES
+from workbench.gui.options import ACTIVATION_TITLES, METRIC_SHORT, METRIC_TITLES, UNITS
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.cells import Cells, colour_scale
 from workbench.gui.plots.colour_bar import ColourBar
 from workbench.gui.plots.heatmap import Heatmap
 from workbench.gui.theme import Colours
-from workbench.planning.sensitivity import METRICS, Sensitivity
+from workbench.planning.plan import KEEP, Assignment
+from workbench.planning.sensitivity import ACTIVATION_METRICS, Sensitivity
 from workbench.planning.totals import layer_bits
 from workbench.runtime.workspace import State
+from workbench.storage.session import REFINED, Session
 
 BY_DEPTH, BY_LOSS = "By depth", "By loss"
+
+TITLE_LENGTH = 24
+"""Characters of a metric's title for which there is room in its box."""
 
 HISTOGRAMS_MS = 30
 """How long after a click the layer is selected: totals and colours are painted first, its histograms then."""
@@ -35,17 +41,35 @@ NO_TABLE = (
 )
 
 
+NOT_YET = {
+    REFINED: "The refined losses are the predicted ones with measured ones in place where decisions are close.\n"
+    "Compute the predicted KL (F6), then press Refine.",
+    "inputs": "What rounding inputs costs was not scored yet.\nCompute it (F6) by the metric {title}.",
+    "cache": "What rounding keys and values costs was not scored yet.\nCompute it (F6) by the metric {title}.",
+    "weights": "{title} was not scored yet; compute it (F6), or choose another metric above.",
+}
+"""What stands in place of a table that is not there, by metric or by what it is about."""
+
+PARTS = {"weights": "{}", "inputs": "the inputs of {}", "cache": "the keys and values of {}"}
+"""Of which part of layers a table speaks."""
+
+
 class SensitivityPanel(Panel):
-    """Shows the table of the chosen metric, or the partial one of a running job."""
+    """Shows the table of the state's metric, that of an activation metric, or the partial one of a running job.
+
+    What the plan is summed and searched with is the state's metric; tables of activations add to it, so looking at one
+    changes nothing else.
+    """
 
     def __init__(self, desk: Desk, colours: Colours) -> None:
         super().__init__(desk, colours)
         self.metric_box = QComboBox()
         self.metric_box.setAccessibleName("Sensitivity metric")
-        self.metric_box.setToolTip("Which scores are shown, summed and searched with; higher is worse, always")
-        for name, unit in METRICS.items():
-            self.metric_box.addItem(f"{METRIC_TITLES.get(name, name)} ({unit})", name)
-        self.metric_box.activated.connect(lambda _: desk.workspace.show_metric(self.metric_box.currentData()))
+        self.metric_box.setToolTip(
+            "Which scores are shown; those of weights are also summed and searched with. Higher is worse, always"
+        )
+        self._name_metrics()
+        self.metric_box.activated.connect(lambda _: self.look_at(self.metric_box.currentData()))
         self.figure = FittedLabel()
         self.figure.setProperty("role", "muted")
         self.heatmap = Heatmap(colours)
@@ -65,9 +89,19 @@ class SensitivityPanel(Panel):
         top.addWidget(self.figure, 1)
         middle.addWidget(self.heatmap, 1)
         middle.addWidget(self.bar)
+        middle.setContentsMargins(0, 0, 0, 0)
+        self._pages, self.not_yet = QStackedWidget(), QLabel()
+        self.not_yet.setProperty("role", "empty")
+        self.not_yet.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        cells = QWidget()
+        cells.setLayout(middle)
+        self._pages.addWidget(cells)
+        self._pages.addWidget(self.not_yet)
         layout = self.column()
         layout.addLayout(top)
-        layout.addLayout(middle, 1)
+        layout.addWidget(self._pages, 1)
+        self._activation = ""  # the activation metric that is looked at
+        self._counted: tuple[Sensitivity | None, int] = (None, 0)  # cells of the refined table that were measured
         self._given: Sensitivity | None = None
         self._arranged: tuple[Sensitivity, str, Sensitivity] | None = None
         self._table: Sensitivity | None = None
@@ -88,20 +122,30 @@ class SensitivityPanel(Panel):
             self._table = self._partial = None
             self.say_empty("Open a model to score its layers.")
             return
-        self.metric_box.setCurrentIndex(self.metric_box.findData(new.metric))
+        if old.session is None or old.session.model is not new.session.model:
+            self._activation = ""
+        self._offer_metrics(new.session)
+        metric = self._activation or new.metric
+        self.metric_box.setCurrentIndex(self.metric_box.findData(metric))
         reason = check_commands.why_no_refinement(new)
         self.refine.setEnabled(reason is None)
         self.refine.setToolTip(f"Not now: {reason}" if reason else REFINE_TIP)
-        table = new.session.sensitivities.get(new.metric)
-        before = old.session.sensitivities.get(new.metric) if old.session else None
-        if self._partial is not None and (self._partial.metric != new.metric or table is not before):
+        table = new.session.table(metric)
+        before = old.session.table(metric) if old.session else None
+        if self._partial is not None and (self._partial.metric != metric or table is not before):
             self._partial = None
         self._show(self._partial or table, new)
+
+    def look_at(self, metric: str) -> None:
+        """Show the table of a metric; one of weights is from now on what plans are summed and searched with."""
+        self._activation = metric if metric in ACTIVATION_METRICS else ""
+        workspace = self.desk.workspace
+        workspace.show_metric(workspace.state.metric if self._activation else metric)
 
     def show_partial(self, table: Sensitivity) -> None:
         """Show the cells that a running job has computed so far."""
         state = self.desk.workspace.state
-        if state.session is None or table.metric != state.metric or table is self._partial:
+        if state.session is None or table.metric != (self._activation or state.metric) or table is self._partial:
             return
         self._partial = table
         if self.is_seen:
@@ -113,14 +157,53 @@ class SensitivityPanel(Panel):
         self.heatmap.recolour(colours)
         self.bar.recolour(colours)
 
+    # ---------------------------------------------------------------- the metrics
+
+    def _name_metrics(self) -> None:
+        titles = METRIC_TITLES | ACTIVATION_TITLES
+        for name in (*METRIC_TITLES, *ACTIVATION_METRICS):
+            self.metric_box.addItem(f"{titles.get(name, name)} ({UNITS[name]})", name)
+        self.metric_box.insertSeparator(len(METRIC_TITLES))
+        self.metric_box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.metric_box.setMinimumContentsLength(TITLE_LENGTH)
+
+    def _offer_metrics(self, session: Session) -> None:
+        """Grey the metrics of which there is no table."""
+        model = self.metric_box.model()
+        assert isinstance(model, QStandardItemModel)
+        for place in range(self.metric_box.count()):
+            name = self.metric_box.itemData(place)
+            if name is not None:
+                model.item(place).setEnabled(session.table(name) is not None)
+
+    @property
+    def _shown_metric(self) -> str:
+        return self._activation or self.desk.workspace.state.metric
+
+    @property
+    def _field(self) -> str:
+        """The field of an Assignment that a click sets: ``weights``, ``inputs`` or ``cache``."""
+        return self._activation.rpartition("_")[2] or "weights"
+
+    def _say_not_yet(self) -> None:
+        """Say how to get the table that is not there; the choice of metrics stays where there are others."""
+        session, metric = self.desk.workspace.state.session, self._shown_metric
+        self.say_empty(NO_TABLE if session is None or not session.sensitivities else "")
+        title = (METRIC_TITLES | ACTIVATION_TITLES).get(metric, metric)
+        self.not_yet.setText(NOT_YET.get(metric, NOT_YET[self._field]).format(title=title))
+        self._pages.setCurrentIndex(1)
+        self.figure.clear()
+
     # ---------------------------------------------------------------- inside
 
     def _show(self, table: Sensitivity | None, state: State) -> None:
-        self.say_empty("" if table is not None else NO_TABLE)
         self._given = table
         if table is None:
             self._table = None
+            self._say_not_yet()
             return
+        self.say_empty("")
+        self._pages.setCurrentIndex(0)
         table = self._in_order(table)
         chosen = self._columns_of(table, state)
         if table is self._table and self.heatmap.cells is not None:
@@ -148,12 +231,12 @@ class SensitivityPanel(Panel):
         of, before, held = self._chosen
         changed = changed_layers(before, state.assignments) if of is table else None
         if changed is None:
-            held = _chosen(table, state)
+            held = _chosen(table, state, self._field)
         elif changed:
             held = held.copy()
             for name in changed:
                 if name in table.row:
-                    held[table.row[name]] = table.column.get(state.assignments[name].weights, -1)
+                    held[table.row[name]] = _column(table, state.assignments[name], self._field)
         self._chosen = table, state.assignments, held
         return held
 
@@ -175,30 +258,55 @@ class SensitivityPanel(Panel):
                 f"{table.score.size:,} cells" if done == table.score.size else f"{done:,} of {table.score.size:,} cells"
             )
             samples = f", {quantities.plural(table.samples, 'sample')}" if table.samples else ""
-            self.figure.say(f"{cells}{samples}; click assigns, drag paints, right click locks", f"{cells}{samples}")
+            told = f"{cells}{samples}{self._measured_cells(table)}"
+            click = "click assigns" if self._field == "weights" else "click assigns, once more takes out"
+            self.figure.say(f"{told}; {click}, drag paints, right click locks", f"{told}; {click}", told)
             return
         layer, scheme = table.layers[row], table.schemes[column]
         value = float(table.score[row, column])
         told = "not computed" if np.isnan(value) else f"{quantities.number(value)} {table.unit}"
         session = self.desk.workspace.state.session
         locked = ", locked" if session is not None and layer in session.locked else ""
+        told += self._origin(layer, scheme)
         words = f"{scheme}: {told}{self._bytes(layer, scheme)}{locked}"
         text = f"{layer} · {words}"
         self.figure.say(text, f"{layer.rpartition('.')[2]} · {words}", f"{scheme}: {told}{locked}")
         self.heatmap.viewport().setToolTip(text)
         self.heatmap.setAccessibleDescription(text)
 
+    def _measured(self) -> Sensitivity | None:
+        """Return the measured losses that the refined table, if that is shown, has in it."""
+        session = self.desk.workspace.state.session
+        return session.sensitivities.get("measured_kl") if session and self._shown_metric == REFINED else None
+
+    def _measured_cells(self, table: Sensitivity) -> str:
+        measured = self._measured()
+        if measured is None:
+            return ""
+        if self._counted[0] is not measured:
+            known = sum(not np.isnan(measured.of(layer, scheme)) for layer in table.layers for scheme in table.schemes)
+            self._counted = measured, known
+        return f", {self._counted[1]:,} of them measured, the others predicted and corrected"
+
+    def _origin(self, layer: str, scheme: str) -> str:
+        measured = self._measured()
+        if measured is None:
+            return ""
+        return " (predicted, corrected)" if np.isnan(measured.of(layer, scheme)) else " (measured)"
+
     def _bytes(self, layer: str, scheme: str) -> str:
         session = self.desk.workspace.state.session
-        facts = session.model.by_name.get(layer) if session else None
+        facts = session.model.by_name.get(layer) if session and self._field == "weights" else None
         return f", {quantities.data_size(layer_bits(facts, scheme) / 8)}" if facts is not None else ""
 
     def _click(self, row: int, column: int) -> None:
         if self._table is not None:
             layer, workspace = self._table.layers[row], self.desk.workspace
-            before = workspace.state.session
-            self.desk.assign((layer,), weights=self._table.schemes[column])
-            self._painted = {layer: self._table.schemes[column]}
+            before, scheme = workspace.state.session, self._table.schemes[column]
+            held = workspace.state.assignments.get(layer)
+            again = self._field != "weights" and held is not None and _scheme(held, self._field) == scheme
+            self.desk.assign((layer,), **{self._field: None if again else scheme})
+            self._painted = {layer: scheme}
             self._drag_edits = workspace.state.session is not before
             QTimer.singleShot(HISTOGRAMS_MS, self, lambda: self._select_layer(layer))
 
@@ -209,8 +317,8 @@ class SensitivityPanel(Panel):
         layer, scheme = self._table.layers[row], self._table.schemes[column]
         self._painted[layer] = scheme
         step = self.desk.workspace.amend if self._drag_edits else self.desk.workspace.edit
-        title = f"Paint {quantities.plural(len(self._painted), 'layer')}"
-        step(title, lambda now: replace(now, plan=now.plan.assign((layer,), weights=scheme)))
+        title = f"Paint {PARTS[self._field].format(quantities.plural(len(self._painted), 'layer'))}"
+        step(title, lambda now: replace(now, plan=now.plan.assign((layer,), **{self._field: scheme})))
         self._drag_edits = True
 
     def _lock(self, row: int) -> None:
@@ -247,8 +355,17 @@ def by_loss(table: Sensitivity) -> Sensitivity:
     return replace(table, layers=tuple(table.layers[row] for row in order), score=table.score[order])
 
 
-def _chosen(table: Sensitivity, state: State) -> np.ndarray:
+def _chosen(table: Sensitivity, state: State, field: str) -> np.ndarray:
     """Return the column of every row's scheme, int64 ``[rows]``, -1 where the table has none."""
-    held, column = state.assignments, table.column
-    columns = [column.get(held[name].weights, -1) if name in held else -1 for name in table.layers]
-    return np.array(columns, np.int64)
+    held = state.assignments
+    return np.array([_column(table, held[name], field) if name in held else -1 for name in table.layers], np.int64)
+
+
+def _column(table: Sensitivity, given: Assignment, field: str) -> int:
+    return table.column.get(_scheme(given, field), -1)
+
+
+def _scheme(given: Assignment, field: str) -> str:
+    """Return the scheme that a field of an assignment names; ``keep`` where it names none."""
+    found: str | None = getattr(given, field)
+    return found or KEEP

@@ -13,6 +13,10 @@ from workbench.gui.theme import Colours
 
 LOCK_WIDTH = 12
 
+SHORT = {"Microscaling": "MX", "Small floats": "FP", "Codebooks": "Code", "16- and 32-bit floats": "16/32 bit",
+         "Integers": "Int", "GGUF blocks": "GGUF"}  # fmt: skip
+"""What stands above a family's columns where they are too few for its title."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadedRow:
@@ -81,7 +85,9 @@ def _paint_families(
     for title, first, count in cells.spans:
         rect = QRect(lefts[first], 0, count * width, band)
         painter.setPen(QColor(colours.muted))
-        text = painter.fontMetrics().elidedText(title, Qt.TextElideMode.ElideRight, rect.width() - 8)
+        fits = painter.fontMetrics().horizontalAdvance(title) <= rect.width() - 8
+        text = title if fits else SHORT.get(title, title)
+        text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, rect.width() - 7)
         painter.drawText(rect.adjusted(5, 0, -3, 0), Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
         if first:
             painter.fillRect(rect.x(), 0, 1, height, QColor(colours.border))

@@ -1,0 +1,134 @@
+"""The heatmap of inputs and of the key-value cache: looking at one changes no plan, a click gives a scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from tests.gui.test_panels import _drag
+from workbench.gui.panels.agreement import pairs
+from workbench.planning.keys_and_values import makes_keys_or_values
+from workbench.planning.sensitivity import Sensitivity
+from workbench.storage.session import REFINED, Session
+
+SCHEMES = ("int4-token", "int6-token", "int8-token")
+
+
+def _activations(session: Session) -> Session:
+    """Add tables of what inputs and caches cost: 1, 1/4 and 1/16 of a tenth of a nat."""
+
+    def of(metric: str, layers: tuple[str, ...]) -> Sensitivity:
+        score = np.tile([0.1, 0.025, 0.00625], (len(layers), 1)) * np.arange(1, len(layers) + 1)[:, None]
+        return Sensitivity(
+            metric=metric, unit="nats", layers=layers, schemes=SCHEMES, score=score, samples=8, seed=0
+        )
+
+    layers = tuple(layer.name for layer in session.model.layers[1:-1])
+    cached = tuple(layer.name for layer in session.model.layers if makes_keys_or_values(layer))
+    inputs, cache = "predicted_kl_inputs", "predicted_kl_cache"
+    return replace(
+        session, sensitivities={**session.sensitivities, inputs: of(inputs, layers), cache: of(cache, cached)}
+    )
+
+
+async def _look_at(person: Person, metric: str) -> None:
+    box = person.window.panels["sensitivity"].metric_box
+    await person.choose(box, box.findData(metric))
+
+
+def test_a_click_gives_a_layer_its_activation_scheme_and_takes_it_out(live: Callable[..., None]) -> None:
+    full = sessions.full(2)
+    predicted = {"predicted_kl": full.sensitivities["predicted_kl"]}
+    session = _activations(replace(full, sensitivities=predicted))
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        panel = person.window.panels["sensitivity"]
+        heatmap, before = panel.heatmap, person.state.totals.predicted
+        for metric, field in (("predicted_kl_inputs", "inputs"), ("predicted_kl_cache", "cache")):
+            table = session.sensitivities[metric]
+            await _look_at(person, metric)
+            assert heatmap.cells.rows == table.layers and heatmap.cells.columns == SCHEMES
+            assert person.state.metric == "predicted_kl" and person.state.totals.predicted == before
+            assert (heatmap.cells.chosen == -1).all() and "once more takes out" in panel.figure.text()
+            layer, cell = table.layers[3], heatmap.cell_rect(3, 1).center()
+            await person.click(heatmap.viewport(), cell)
+            assert getattr(person.state.assignments[layer], field) == "int6-token" and heatmap.cells.chosen[3] == 1
+            assert np.isclose(person.state.totals.predicted, before + table.score[3, 1], rtol=1e-12)
+            assert "int6-token" in person.state.undo_name and layer in person.state.undo_name
+            person.picture(field)
+            await person.click(heatmap.viewport(), cell)
+            assert getattr(person.state.assignments[layer], field) is None and heatmap.cells.chosen[3] == -1
+            assert person.state.totals.predicted == before
+
+    live(story)
+
+
+def test_dragging_paints_inputs_as_one_step(live: Callable[..., None]) -> None:
+    session = _activations(sessions.full(1))
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await _look_at(person, "predicted_kl_inputs")
+        heatmap = person.window.panels["sensitivity"].heatmap
+        spots = [heatmap.cell_rect(row, 2).center() for row in range(3)]
+        await person.act(lambda: QTest.mousePress(heatmap.viewport(), Qt.MouseButton.LeftButton, pos=spots[0]))
+        for spot in spots[1:]:
+            await person.act(lambda spot=spot: _drag(heatmap.viewport(), spot))
+        await person.act(lambda: QTest.mouseRelease(heatmap.viewport(), Qt.MouseButton.LeftButton, pos=spots[-1]))
+        assert {person.state.assignments[name].inputs for name in heatmap.cells.rows[:3]} == {"int8-token"}
+        assert person.state.undo_name == "Paint the inputs of 3 layers"
+        await person.press(Qt.Key.Key_Z, person.window, control=True)
+        assert person.state.session.plan == session.plan
+
+    live(story)
+
+
+def test_metrics_without_a_table_are_grey_and_never_a_dead_end(live: Callable[..., None]) -> None:
+    session = sessions.full(1)
+    only = replace(session, sensitivities={"weight_error": session.sensitivities["weight_error"]})
+
+    async def story(person: Person) -> None:
+        await person.open(only)
+        panel = person.window.panels["sensitivity"]
+        box = panel.metric_box
+        grey = {box.itemData(place) for place in range(box.count()) if not box.model().item(place).isEnabled()}
+        assert {"predicted_kl", "measured_kl", REFINED, "predicted_kl_inputs"} <= grey and "weight_error" not in grey
+        assert panel.empty_text == "" and box.isVisible() and "Predicted KL was not scored yet" in panel.not_yet.text()
+        person.picture("not-yet")
+        await person.press(Qt.Key.Key_Down, box)
+        assert person.state.metric == "weight_error" and panel.heatmap.isVisible() and not panel.not_yet.isVisible()
+        await person.open(_activations(session))
+        await _look_at(person, "predicted_kl_cache")
+        await person.open(replace(only, model=sessions.summary(2)))
+        assert panel.metric_box.currentData() == "weight_error", "another model is looked at from the beginning"
+
+    live(story)
+
+
+def test_the_agreement_offers_only_tables_that_score_the_same_thing(live: Callable[..., None]) -> None:
+    session = _activations(sessions.full(1))
+    inputs = session.sensitivities["predicted_kl_inputs"]
+    measured = replace(inputs, metric="measured_kl_inputs", score=inputs.score * 2)
+    session = replace(session, sensitivities={**session.sensitivities, "measured_kl_inputs": measured})
+    assert pairs(session) == {
+        "predicted_kl": ("weight_error",), "weight_error": ("predicted_kl",),
+        "predicted_kl_inputs": ("measured_kl_inputs",), "measured_kl_inputs": ("predicted_kl_inputs",),
+    }  # fmt: skip
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await person.act(lambda: person.window.show_panel("agreement"))
+        panel = person.window.panels["agreement"]
+        await person.choose(panel.across, panel.across.findData("predicted_kl_inputs"))
+        assert panel.up.currentData() == "measured_kl_inputs" and panel.empty_text == ""
+        assert panel.figure.text() == f"rank agreement 1.0 over {inputs.score.size} cells"
+        assert panel.table.records.record(0)[2] == 0.5
+
+    live(story)
