@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from PySide6.QtGui import QColor
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QKeySequence
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
     QAbstractSlider,
     QAbstractSpinBox,
+    QApplication,
     QComboBox,
+    QLabel,
     QLineEdit,
     QPlainTextEdit,
     QScrollBar,
+    QTabWidget,
     QWidget,
 )
 
@@ -93,5 +98,60 @@ def test_every_widget_to_act_on_has_a_name(live: Callable[..., None]) -> None:
             form = FormDialog(person.window, "t", "t", Form(options), "Start")
             assert not _unnamed(form), type(options)
             form.deleteLater()
+
+    live(story)
+
+
+def _mnemonics(root: QWidget) -> list[str]:
+    """Return the keys that work with Alt in ``root`` as it is seen now."""
+    labelled: list[QAbstractButton | QLabel] = [
+        *root.findChildren(QAbstractButton), *(label for label in root.findChildren(QLabel) if label.buddy())
+    ]  # fmt: skip
+    keys = [QKeySequence.mnemonic(one.text()).toString() for one in labelled if one.isVisible()]
+    return [key for key in keys if key]
+
+
+def test_no_panel_takes_a_key_of_the_menus_or_gives_one_away_twice(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        menus = {QKeySequence.mnemonic(title).toString() for title in person.window.menus}
+        for spec in PANELS:
+            panel = person.window.panels[spec.id]
+            await person.act(lambda name=spec.id: person.window.show_panel(name))
+            pages = [(tabs, page) for tabs in panel.findChildren(QTabWidget) for page in range(tabs.count())
+                     if tabs.isTabEnabled(page)]  # fmt: skip
+            for tabs, page in pages or [(None, 0)]:
+                if tabs is not None:
+                    await person.tab(tabs, page)
+                keys = _mnemonics(panel)
+                assert len(keys) == len(set(keys)) and not menus & set(keys), (spec.id, page, keys)
+
+    live(story)
+
+
+def test_every_menu_opens_with_its_key_whatever_panels_there_are(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        for spec in reversed(PANELS):
+            await person.act(lambda name=spec.id: person.window.show_panel(name))
+        for title, menu in person.window.menus.items():
+            key = Qt.Key(ord(title[title.index("&") + 1].upper()))
+            await person.act(lambda key=key: QTest.keyClick(
+                QApplication.focusWidget() or person.window, key, Qt.KeyboardModifier.AltModifier
+            ))  # fmt: skip
+            assert QApplication.activePopupWidget() is menu, title
+            await person.press(Qt.Key.Key_Escape, menu)
+
+    live(story)
+
+
+def test_a_panel_behind_another_one_does_not_hear_its_keys(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        behind, front = person.window.panels["jobs"], person.window.panels["channels"]
+        for shown, hidden in ((front, behind), (behind, front), (front, behind)):
+            name = "channels" if shown is front else "jobs"
+            await person.act(lambda name=name: person.window.show_panel(name))
+            assert shown.isVisible() and not hidden.isVisible() and not _mnemonics(hidden)
 
     live(story)

@@ -48,7 +48,7 @@ class ChangedView(QWidget):
         self.run.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.run.setMinimumContentsLength(26)
         self.run.activated.connect(lambda _: self._show())
-        self.flips = QCheckBox("Only &flips")
+        self.flips = QCheckBox("Only fl&ips")
         self.flips.setToolTip("Only where the most likely answer became another one")
         self.flips.toggled.connect(lambda _: self._show())
         self.figure = FittedLabel()

@@ -84,14 +84,22 @@ class Docks(QMainWindow):
         panel = self._specs[name].make(self._desk, self.colours)
         dock = self.docks[name]
         before = dock.widget()
+        policy = panel.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        panel.setSizePolicy(policy)
         dock.setWidget(panel)
+        panel.setVisible(_in_front(dock))
         before.deleteLater()
         panel.take(self.state)
         return panel
 
     def _seen(self, name: str, seen: bool) -> None:
+        """Hide a panel behind another tab: Qt only moves its dock aside, and its mnemonic keys would still count."""
         if seen:
+            self.panels[name].show()
             self.panels[name].catch_up()
+        elif name in self.panels:
+            self.panels[name].setVisible(_in_front(self.docks[name]))
 
     def reset(self) -> None:
         """Put the docks where they were at first."""
@@ -133,3 +141,8 @@ class Docks(QMainWindow):
         self._corners = [corners[place] for place in CORNERS]
         self._fronts = [dock.objectName() for dock in self._corners]
         self.size_docks()
+
+
+def _in_front(dock: QDockWidget) -> bool:
+    """Whether a dock is where it can be seen; Qt moves those behind other tabs to negative places."""
+    return bool(dock.isFloating() or (dock.geometry().right() >= 0 and dock.geometry().bottom() >= 0))

@@ -138,7 +138,7 @@ class PlanRules(QWidget):
         self.error.setWordWrap(True)
         self.up = self._button("Move &Up", "Try the rule earlier", lambda: self._move(-1))
         self.down = self._button("Move &Down", "Try the rule later", lambda: self._move(1))
-        self.remove = self._button("&Remove", "Remove the rule", self._remove)
+        self.remove = self._button("Rem&ove", "Remove the rule", self._remove)
         self.pick = self._button("Select &Layers", "Select the layers that the rule matches", self._select)
         buttons = QHBoxLayout()
         for button in (self.up, self.down, self.remove, self.pick):

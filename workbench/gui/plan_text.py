@@ -24,7 +24,7 @@ LIVE_LIMIT = 200_000
 
 
 class PlanText(QWidget):
-    """``Apply`` makes the text the plan, as one undoable step; ``Revert`` shows the plan again."""
+    """``Apply`` makes the text the plan, as one undoable step; ``Discard`` shows the plan again."""
 
     def __init__(self, desk: Desk) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class PlanText(QWidget):
         self.error = QLabel()
         self.error.setAccessibleName("What is wrong with the text")
         self.error.setWordWrap(True)
-        self.apply_button, self.revert_button = QPushButton("&Apply"), QPushButton("Re&vert")
+        self.apply_button, self.revert_button = QPushButton("&Apply"), QPushButton("&Discard")
         self.apply_button.setToolTip("Make the text the plan")
         self.revert_button.setToolTip("Show the plan as it is")
         self.apply_button.clicked.connect(self.apply)

@@ -235,6 +235,7 @@ class Window(QMainWindow):
         """Bring a panel to the front and give it the keyboard."""
         self.docks[name].show()
         self.docks[name].raise_()
+        self.panels[name].show()
         self.panels[name].catch_up()
         self.panels[name].setFocus(Qt.FocusReason.ShortcutFocusReason)
 

@@ -115,7 +115,7 @@ class ChannelsPanel(Panel):
         self.listed.setToolTip("The outliers, or the channels in the region that is drawn in the plot")
         self.listed.addItems([OUTLIERS, BRUSHED])
         self.listed.activated.connect(lambda _: self._list())
-        self.errors = QPushButton("&Errors by Channel")
+        self.errors = QPushButton("Errors b&y Channel")
         self.errors.setToolTip("Round the layer by the plan and say which channels the predicted loss comes from")
         self.errors.clicked.connect(self.find_errors)
         line = QHBoxLayout()

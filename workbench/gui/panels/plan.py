@@ -73,7 +73,7 @@ class PlanPanel(Panel):
                 ("&Weights", self.weights),
                 ("&Inputs", self.inputs),
                 ("Al&gorithm", self.algorithm),
-                ("Ran&ge", self.ranges),
+                ("Ra&nge", self.ranges),
             )
         ):
             label = QLabel(text)

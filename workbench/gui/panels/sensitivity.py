@@ -81,7 +81,7 @@ class SensitivityPanel(Panel):
         self.order_box.addItems([BY_DEPTH, BY_LOSS])
         self.order_box.activated.connect(lambda _: self._show(self._partial or self._given, desk.workspace.state))
         top.addWidget(self.metric_box)
-        self.refine = QPushButton("&Refine…")
+        self.refine = QPushButton("Ref&ine…")
         self.refine.setAccessibleName("Refine close decisions")
         self.refine.clicked.connect(lambda: desk.act("refine"))
         top.addWidget(self.order_box)
