@@ -8,6 +8,7 @@ import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tests.runtime.fakes import Fake
 from tests.runtime.test_engine import run, until
 from workbench.errors import CancelledError, DataError, EngineDiedError, WorkbenchError
 from workbench.runtime.engine import Engine, InlineEngine
-from workbench.runtime.jobs import MAX_VIEWS, Jobs, JobStatus, JobView
+from workbench.runtime.jobs import MAX_VIEWS, Job, Jobs, JobStatus, JobView
 
 
 @asynccontextmanager
@@ -63,6 +64,38 @@ def test_jobs_run_one_after_the_other_in_order(tmp_path: Path) -> None:
             for earlier, later in zip(final, final[1:], strict=False):
                 assert earlier.finished is not None and later.started is not None
                 assert earlier.finished <= later.started
+
+    in_loop(main)
+
+
+def test_a_request_is_made_anew_when_its_turn_comes_from_what_was_answered_by_then() -> None:
+    async def main() -> None:
+        async with inline() as jobs:
+            known: list[int] = []
+
+            async def take_up(job: Job) -> None:
+                known.append(await job.result())
+
+            def renewed(request: Fake) -> Fake:
+                return replace(request, answer=sum(known) + 1)
+
+            taking = [asyncio.create_task(take_up(jobs.submit(Fake(steps=1, pause=0.01), renewed))) for _ in range(4)]
+            await asyncio.gather(*taking)
+            assert known == [1, 2, 4, 8]
+
+    in_loop(main)
+
+
+def test_a_request_that_cannot_be_made_anew_fails_and_the_queue_goes_on() -> None:
+    def refuse(request: Fake) -> Fake:
+        raise DataError("the data are gone")
+
+    async def main() -> None:
+        async with inline() as jobs:
+            job, follower = jobs.submit(Fake(), refuse), jobs.submit(Fake(answer=2))
+            with pytest.raises(DataError, match="the data are gone"):
+                await job.result()
+            assert job.view.status is JobStatus.FAILED and await follower.result() == 2
 
     in_loop(main)
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from workbench.errors import CancelledError, EngineDiedError, TrustRequiredError, WorkbenchError
 from workbench.gui.versions import crash_details
 from workbench.planning.plan import KEEP
-from workbench.runtime.workspace import Workspace
+from workbench.runtime.jobs import Renew, unchanged
+from workbench.runtime.workspace import Edits, Workspace
 
 if TYPE_CHECKING:
     from workbench.numerics.ranges import Range
@@ -25,7 +26,7 @@ class JobsFace(Protocol):
     @property
     def views(self) -> tuple[Any, ...]: ...
 
-    def submit(self, request: Any) -> Any: ...
+    def submit(self, request: Any, renew: Renew = unchanged) -> Any: ...
 
     def subscribe(self, listener: Callable[[tuple[Any, ...]], None]) -> Callable[[], None]: ...
 
@@ -39,7 +40,7 @@ class NoJobs:
 
     views: tuple[Any, ...] = ()
 
-    def submit(self, request: Any) -> Any:
+    def submit(self, request: Any, renew: Renew = unchanged) -> Any:
         """Refuse."""
         raise WorkbenchError("this window cannot run anything; it was opened to be drawn")
 
@@ -152,17 +153,22 @@ class Desk:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def run(
-        self, request: Any, again: Callable[[], None], keep: Callable[[Any], str] = lambda partial: "",
-        *, dialog: bool = True,
-    ) -> Any:  # fmt: skip
+        self,
+        request: Any,
+        again: Callable[[], None],
+        keep: Callable[[Any], str] = lambda partial: "",
+        *,
+        dialog: bool = True,
+        renew: Renew = unchanged,
+    ) -> Any:
         """Run a request as a job and return its answer; None if it was cancelled or failed (which is then reported,
         without ``dialog`` in the log only).
 
         ``again`` starts the same work anew and serves the retry button; ``keep`` is given what a cancelled job had by
-        then (None for most) and says what became of it.
+        then (None for most) and says what became of it; ``renew`` makes the request anew when its turn comes.
         """
         try:
-            return await self._trusting(request, again)
+            return await self._trusting(request, again, renew)
         except CancelledError as error:
             self.say(f"Cancelled: {request.title}", keep(error.partial))
         except EngineDiedError as error:
@@ -175,12 +181,11 @@ class Desk:
         """Run a request about the open session and take its result up; returns the answer, or None.
 
         With ``edit`` the result is taken up as an undoable step of that name.  A request that has a method
-        ``kept(current, partial)`` says with it what of a cancelled run goes into the session.
+        ``kept(current, partial)`` says with it what of a cancelled run goes into the session.  A request that had to
+        wait sees the results of those before it, and the plan as it was when it was asked for.
         """
-        from workbench.runtime.requests import slim
-
         retry = again or (lambda: self.again(request, edit))
-        answer = await self.run(slim(request), retry, lambda partial: self._keep(request, partial))
+        answer = await self.run(request, retry, lambda partial: self._keep(request, partial), renew=self._renewed)
         if answer is None or self.workspace.state.session is None:
             return answer
         if not self._take_up(request, answer, edit):
@@ -188,6 +193,17 @@ class Desk:
             return None
         self.say(f"Done: {request.title}")
         return answer
+
+    def _renewed(self, request: Any) -> Any:
+        """Return a request of the open session with the results that are there by now, and no more than it needs."""
+        from workbench.runtime.requests import slim
+
+        now, session = self.workspace.state.session, request.session
+        if now is not None and now is not session and now.model.fingerprint == session.model.fingerprint:
+            manual = {place: one for place, one in session.active_ranges.items() if one.method == "manual"}
+            edits = replace(Edits.of(session), active_ranges={**now.active_ranges, **manual})
+            request = replace(request, session=edits.into(now))
+        return slim(request)
 
     def _keep(self, request: Any, partial: Any) -> str:
         """Take up what a cancelled job had done, and say so; an empty text where nothing of it is kept."""
@@ -239,23 +255,23 @@ class Desk:
         """Return what a job was asked to do, None where that is not known any more."""
         return self._held[job_id][0].request if job_id in self._held else None
 
-    def _post(self, request: Any, again: Callable[[], None]) -> Any:
-        job = self.jobs.submit(request)
+    def _post(self, request: Any, again: Callable[[], None], renew: Renew) -> Any:
+        job = self.jobs.submit(request, renew)
         self._held[job.id] = job, again
         while len(self._held) > MAX_HELD:
             self._held.pop(next(iter(self._held)))
         return job
 
-    async def _trusting(self, request: Any, again: Callable[[], None]) -> Any:
+    async def _trusting(self, request: Any, again: Callable[[], None], renew: Renew) -> Any:
         if hasattr(request, "trust") and self._trusts(request):
             request = replace(request, trust=True)
         try:
-            return await self._post(request, again).result()
+            return await self._post(request, again, renew).result()
         except TrustRequiredError as error:
             if not await self.ask_trust(error.file):
                 raise CancelledError(f"{error.file} was not trusted") from None
             self._trusted.add(error.file)
-            return await self._post(replace(request, trust=True), again).result()
+            return await self._post(replace(request, trust=True), again, renew).result()
 
     def _trusts(self, request: Any) -> bool:
         session = getattr(request, "session", None)

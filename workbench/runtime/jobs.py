@@ -1,6 +1,7 @@
 """Jobs: what was asked for, how far it is, how it ended.  asyncio only, no Qt; everything on the loop's thread.
 
-A job is a frozen request that the engine answers with a frozen response.  One runs at a time, the others queue.
+A job is a frozen request that the engine answers with a frozen response.  One runs at a time, the others queue; a
+request that waited may be made anew when its turn comes, of what is known by then.
 Progress is a latest-value slot that the engine's reading thread writes and ``poll`` reads; a cancelled job is over for
 its owner at once, however long the engine takes to heed it, and what it still sends is dropped.
 """
@@ -73,13 +74,22 @@ class RunsRequests(Protocol):
 
 Listener = Callable[[tuple[JobView, ...]], None]
 
+Renew = Callable[[Any], Any]
+"""Makes of a request the one to run, on the loop's thread, when its turn comes."""
+
+
+def unchanged(request: Any) -> Any:
+    """Return the request as it is."""
+    return request
+
 
 class Job:
     """One request on its way.  Made by :meth:`Jobs.submit`."""
 
-    def __init__(self, number: int, request: Request, cancel: Callable[[Job], None]) -> None:
+    def __init__(self, number: int, request: Request, cancel: Callable[[Job], None], renew: Renew = unchanged) -> None:
         self.id = number
         self.request = request
+        self.renew = renew
         self.view = JobView(id=number, title=request.title)
         self._cancel = cancel
         self._over = asyncio.Event()
@@ -146,11 +156,11 @@ class Jobs:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def submit(self, request: Request) -> Job:
-        """Queue ``request``; raises WorkbenchError after ``close``."""
+    def submit(self, request: Request, renew: Renew = unchanged) -> Job:
+        """Queue ``request``, to be run as ``renew`` makes it then; raises WorkbenchError after ``close``."""
         if self._closed:
             raise WorkbenchError("the workbench is closing; no further job can be started")
-        job = Job(next(self._numbers), request, self._cancel)
+        job = Job(next(self._numbers), request, self._cancel, renew)
         self._kept[job.id] = job
         self._queue.append(job)
         self._show(job)
@@ -163,7 +173,7 @@ class Jobs:
         job = self._kept.get(job_id)
         if job is None or job.view.status not in (JobStatus.FAILED, JobStatus.CANCELLED):
             raise WorkbenchError(f"job {job_id} cannot be tried again: only failed and cancelled jobs can")
-        return self.submit(job.request)
+        return self.submit(job.request, job.renew)
 
     def cancel(self, job_id: int) -> None:
         """End a job now, whether it runs or waits; nothing happens if it is over."""
@@ -213,7 +223,9 @@ class Jobs:
             job.view = replace(job.view, status=JobStatus.RUNNING, started=time.monotonic())
             self._show(job)
             try:
-                job.finish(JobStatus.DONE, response=await self._engine.run(job.id, job.request, job.take))
+                job.request = job.renew(job.request)
+                response = await self._engine.run(job.id, job.request, job.take)
+                job.finish(JobStatus.DONE, response=response)
             except CancelledError as error:
                 job.finish(JobStatus.CANCELLED, error=error)
             except WorkbenchError as error:
@@ -224,6 +236,7 @@ class Jobs:
                 job.finish(JobStatus.FAILED, error=fault)
             self._running = None
             self._show(job)
+            await asyncio.sleep(0)  # whoever waits for the answer takes it up before the next request is made anew
 
     def _show(self, job: Job) -> None:
         """Note the job's view and tell the listeners."""
