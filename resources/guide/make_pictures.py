@@ -42,7 +42,6 @@ class Scene:
     samples: Any
     ceilings: Any
     after: Any
-    audited: Any
     layer: str
 
 
@@ -70,7 +69,6 @@ def demo(folder: Path) -> str:
 
 def filled(path: str) -> Scene:
     """Compute what the demo leaves out: other plans, a measured table, an error budget, a sweep, a judgement."""
-    from workbench.gui.audit_view import Audited, rounded_inputs
     from workbench.gui.desk import Desk, NoJobs
     from workbench.gui.screenshot import worst_layer
     from workbench.runtime import audits, before_after, calibration_data, rooflines, tasks
@@ -95,14 +93,12 @@ def filled(path: str) -> Scene:
     desk = Desk(Workspace(), NoJobs())
     desk.workspace.open(session, None)
     layer = worst_layer(desk)
-    audited = Audited(
-        audit=audits.audit_plan(session, model=model, samples=8), plan=session.plan, model=session.model.fingerprint,
-        rounded_inputs=rounded_inputs(session),
-    )  # fmt: skip
+    audit = audits.audit_plan(session, model=model, samples=8)
+    session = replace(session, audit=audits.of_plan(audit, session, session.plan))
     return Scene(
         session=session, other=other, quality=audits.calibration_quality(session, model=model),
         samples=calibration_data.sample_page(session, model=model), ceilings=rooflines.measure_ceilings(),
-        after=before_after.before_after(session, layer, model=model), audited=audited, layer=layer,
+        after=before_after.before_after(session, layer, model=model), layer=layer,
     )  # fmt: skip
 
 
@@ -133,7 +129,6 @@ def views(panel: Any, scene: Scene) -> dict[str, Callable[[], object]]:
         panel.roof.show_measured(scene.ceilings)
         return _tabs(panel.tabs, "", "batches", "roofline", "precision")
     if kind == "AccuracyPanel":
-        panel.show_audit(scene.audited)
         return _tabs(panel.tabs, "", "changed", "audit")
     if kind == "ComparePanel":
         panel.show_other(scene.other, "five-bits.qwb")

@@ -18,6 +18,7 @@ FILES = {
     "session-v1.qwb": "81577ebb36316013598b42a822285548745f052b1fd0630f4e9f312892d5379c",
     "session-v1-findings.qwb": "9007198abfacd79e168bde0fbec1a577b5389c82d37e694aad3ef9c4c2bd1726",
     "session-v1-outliers.qwb": "c8908082b383c129a3f2ba9d104041c3997bf4bda6d55e127bd038e0e89fa7ae",
+    "session-v1-audit.qwb": "9e112da3f646936acf20fd1ac04a7b022fc19793cb24938bdb74ef98667d69c6",
 }
 """Every archived file, and the digest of the arrays in it."""
 
@@ -80,7 +81,7 @@ def test_what_version_1_says() -> None:
 
 
 def test_what_later_files_of_version_1_say_besides() -> None:
-    old, new, _ = (Session.load(ARCHIVE / name) for name in FILES)
+    old, new, *_ = (Session.load(ARCHIVE / name) for name in FILES)
     assert old.error_budget is None and old.evaluations[0].changed == () and old.evaluations[0].notes == ()
     assert old.evaluations[0].metrics["top/1"].baseline_per_sample is None
     first, second = new.evaluations
@@ -97,9 +98,19 @@ def test_what_later_files_of_version_1_say_besides() -> None:
 
 
 def test_outlier_tokens_of_version_1() -> None:
-    old, _, new = (Session.load(ARCHIVE / name) for name in FILES)
+    old, _, new, _ = (Session.load(ARCHIVE / name) for name in FILES)
     assert old.outliers == {}
     first, second, empty = new.outliers.values()
     assert list(new.outliers)[0] == ("модель/слой.0", "input") and first.text[:3] == ("a\0b", "層", "\udcff")
     assert first.value.dtype == np.float32 and first.largest == pytest.approx(0.9775362)
     assert (first.value.size, second.value.size, empty.value.size, second.text) == (16, 3, 0, ())
+
+
+def test_an_audit_of_version_1() -> None:
+    *older, new = (Session.load(ARCHIVE / name) for name in FILES)
+    assert all(session.audit is None for session in older) and new.audit is not None
+    told, found = new.audit, new.audit.audit
+    assert (told.plan_name, told.plan_hash, told.rounded_inputs, told.cached) == ("p/層", "sha256:3", 2, 1)
+    assert found.layers == tuple(layer.name for layer in new.model.layers[:4]) and found.samples == 16
+    assert np.isnan(found.predicted[1]) and found.alone.shape == found.joined.shape == (4,)
+    assert found.whole == 0.30000000000000004

@@ -50,13 +50,16 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_audit_adds_up_by_itself(first: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = call(capsys, "audit", str(first), "--samples", "32", "--most", "100")
+    found = call(capsys, "audit", str(first), "--samples", "32", "--most", "100", "--no-save")
+    assert Session.load(first).audit is None
     assert found["samples"] == 32 and found["alone"] == pytest.approx(sum(x["alone"] for x in found["layers"]))
     assert found["correction"] == pytest.approx(found["whole"] / found["predicted"])
     sizes = [abs(x["interaction"]) for x in found["layers"]]
     assert sizes == sorted(sizes, reverse=True)
     text = said(capsys, "audit", str(first), "--samples", "32")
     assert "add up" in text and "calibrated correction" in text and "interaction" in text
+    kept = Session.load(first).audit
+    assert kept is not None and kept.audit.whole == found["whole"] and kept.plan_hash == Session.load(first).plan.hash
     assert found["left_out"] == 0 and "of weights alone" not in text
 
 

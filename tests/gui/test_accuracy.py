@@ -51,6 +51,20 @@ def test_two_plans_are_compared_in_words(live: Callable[..., None]) -> None:
     live(story)
 
 
+def test_the_first_evaluation_brings_the_metrics_to_the_front(live: Callable[..., None]) -> None:
+    session = sessions.full(1)
+
+    async def story(person: Person) -> None:
+        panel = person.window.panels["accuracy"]
+        await person.open(replace(session, evaluations=()))
+        await person.act(lambda: person.window.show_panel("accuracy"))
+        assert panel.empty_text and not panel.tabs.isTabEnabled(0)
+        await person.act(lambda: person.desk.workspace.update(lambda now: session))
+        assert panel.tabs.currentIndex() == 0 and panel.tabs.isTabEnabled(0) and panel.table.isVisible()
+
+    live(story)
+
+
 def test_other_samples_are_refused(live: Callable[..., None]) -> None:
     session = _paired()
     runs = (session.evaluations[0], replace(session.evaluations[1], data_hash="sha256:other"))

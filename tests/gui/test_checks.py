@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDoubleSpinBox, QSpinBox
+from PySide6.QtWidgets import QDoubleSpinBox, QLineEdit, QSpinBox
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -187,7 +188,7 @@ def test_refining_says_what_is_missing(live: Callable[..., None]) -> None:
     live(story)
 
 
-def test_a_plan_is_audited(live: Callable[..., None]) -> None:
+def test_a_plan_is_audited(live: Callable[..., None], tmp_path: Path) -> None:
     session = scored()
 
     async def story(person: Person) -> None:
@@ -199,8 +200,8 @@ def test_a_plan_is_audited(live: Callable[..., None]) -> None:
         await _fill(person, samples=16)
         await person.until(lambda: panel.audit.told is not None)
         await person.settle()
-        view, found = panel.audit, panel.audit.told.audit
-        assert panel.empty_text == "" and view.isVisible() and not panel.tabs.isTabEnabled(0)
+        view, found = panel.audit, person.state.session.audit.audit
+        assert panel.empty_text == "" and view.isVisible() and not panel.tabs.isTabEnabled(0) and person.state.dirty
         predicted, alone, whole, correction = (label.text() for label in view.figures)
         table = session.sensitivities["predicted_kl"]
         assert found.predicted_sum == sum(table.of(name, "int3-channel") for name in found.layers)
@@ -218,7 +219,23 @@ def test_a_plan_is_audited(live: Callable[..., None]) -> None:
         assert "changed" not in view.words.text()
         await person.click(view.button)
         await person.answer("form", "Cancel")
+        await _saved_and_reopened(person, tmp_path / "audited.qwb")
+        assert view.told is not None and (predicted, alone, whole) == tuple(label.text() for label in view.figures[:3])
         await person.open(sessions.full(1))
         assert view.told is None and not view.table.isVisible() and "No audit yet" in view.words.text()
+        assert panel.tabs.currentIndex() == 0  # there are evaluations, so they are in front
 
     live(story)
+
+
+async def _saved_and_reopened(person: Person, path: Path) -> None:
+    await person.press(Qt.Key.Key_S, control=True)
+    await person.until(lambda: person.dialog("path"), 10)
+    await person.type(person.dialog("path").findChild(QLineEdit, "fileNameEdit"), str(path))
+    await person.answer("path", "Save")
+    await person.until(lambda: path.exists() and not person.state.dirty)
+    await person.press(Qt.Key.Key_W, control=True)
+    await person.until(lambda: person.state.session is None)
+    await person.act(lambda: person.window.commands.open_path(str(path)))
+    await person.until(lambda: person.state.session is not None)
+    await person.act(lambda: person.window.show_panel("accuracy"))

@@ -31,6 +31,17 @@ def test_an_audit_stands_beside_the_prediction(judged) -> None:
     assert found.whole > 0 and (found.alone > 0).all()
 
 
+def test_what_an_audit_left_out_is_counted(judged) -> None:
+    model, session = judged
+    plan = Plan.uniform(session.model.layers, "int3-channel")
+    found = audits.audit_plan(session, plan, model=model, samples=8)
+    names = [layer.name for layer in session.model.layers]
+    rounding = plan.assign(names[:2], inputs="int8-tensor-asym")
+    assert audits.of_plan(found, session, plan).rounded_inputs == 0
+    assert audits.of_plan(found, session, rounding).rounded_inputs == 2
+    assert audits.of_plan(found, session, rounding).plan_hash == rounding.hash != plan.hash
+
+
 def test_calibration_data_are_judged(judged) -> None:
     model, session = judged
     found = audits.calibration_quality(session, model=model, samples=64, batch_size=8)
@@ -62,8 +73,10 @@ def test_the_windows_requests_do_the_same(judged) -> None:
     planned = replace(session, plan=Plan.uniform(session.model.layers, "int3-channel"))
     request = audits.AuditPlan(session=planned, samples=16)
     assert planned.plan.name in request.title and not request.slim().session.statistics
-    found = request.slim().run(models, silent)
-    assert found.samples == 16 and merge(planned, request, found) is planned
+    told = request.slim().run(models, silent)
+    assert (told.audit.samples, told.plan_name, told.plan_hash) == (16, planned.plan.name, planned.plan.hash)
+    assert (told.rounded_inputs, told.cached) == (0, 0) and merge(planned, request, told).audit is told
+    assert request.slim().session.audit is None
     refining = audits.RefineTable(session=session, bits_per_weight=5.0, samples=16, tolerance=3.0)
     assert "5 bits" in refining.title
     seen: list[object] = []

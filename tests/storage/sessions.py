@@ -15,6 +15,7 @@ from workbench.numerics.curvature import Curvature
 from workbench.numerics.outliers import TokenOutliers
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics import BINS, LayerStatistics
+from workbench.planning.audit import Audit, PlanAudit
 from workbench.planning.error_budget import BudgetPair, ErrorBudget, NoiseGains
 from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.planning.sensitivity import Sensitivity
@@ -118,6 +119,7 @@ def full_session(seed: int = 0) -> Session:
         evaluations=(evaluation(random, 0.25), evaluation(random, None)),
         timings=(timing(random, 3), timing(random, 4)),
         error_budget=budget(np.random.default_rng(seed)),
+        audit=audit(np.random.default_rng(seed)),
         notes=("a note\nof two lines", ""),
     )  # fmt: skip
 
@@ -156,6 +158,13 @@ def budget(random: np.random.Generator) -> BudgetPair:
         plan_name="p", plan_hash="sha256:3", measured=ErrorBudget(blocks=blocks, noise=random.random(2)),
         gains=NoiseGains(layers=layers, blocks=blocks, gain=gain, samples=8, seed=1), predicted=predicted,
     )  # fmt: skip
+
+
+def audit(random: np.random.Generator) -> PlanAudit:
+    predicted, alone, joined = random.random((3, 4))
+    predicted[1] = np.nan
+    found = Audit(layers=ODD_NAMES[:4], predicted=predicted, alone=alone, joined=joined, whole=0.1 + 0.2, samples=16)
+    return PlanAudit(plan_name="p/層", plan_hash="sha256:3", rounded_inputs=2, cached=1, audit=found)
 
 
 def timing(random: np.random.Generator, repeats: int) -> Timing:

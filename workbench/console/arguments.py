@@ -146,6 +146,7 @@ def audit(entry: argparse.ArgumentParser) -> None:
     _plan(entry)
     _sampling(entry, "evaluation data (default: as for evaluate)", seeded=False)
     _most(entry, "layers")
+    entry.add_argument("--no-save", action="store_true", help="do not keep the audit in the session")
 
 
 def quality(entry: argparse.ArgumentParser) -> None:

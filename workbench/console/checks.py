@@ -8,18 +8,15 @@ from typing import Any
 
 from workbench.console import check_reports
 from workbench.errors import MissingResultError
-from workbench.planning.keys_and_values import cached_layers
-from workbench.planning.plan import resolve
 from workbench.planning.sensitivity import Sensitivity
-from workbench.planning.totals import quantized_inputs
 from workbench.progress import Progress
 
 Result = dict[str, Any]
 
 
 def audit(options: argparse.Namespace, progress: Progress) -> Result:
-    """Measure a plan's layers one by one, all together and all but one."""
-    from workbench.runtime.audits import audit_plan
+    """Measure a plan's layers one by one, all together and all but one, and keep it in the session."""
+    from workbench.runtime.audits import audit_plan, of_plan
 
     session = _load(options.session)
     plan = _plan_of(options, session)
@@ -27,9 +24,10 @@ def audit(options: argparse.Namespace, progress: Progress) -> Result:
         session, plan, data=options.data, samples=options.samples,
         batch_size=options.batch_size, trust=options.trust, progress=progress,
     )  # fmt: skip
-    given = resolve(plan, session.model.layers)
-    rounded, cached = quantized_inputs(session.model, given), cached_layers(session.model.layers, given)
-    return check_reports.audit(found, options.most, len(rounded), len(cached))
+    of = of_plan(found, session, plan)
+    if not options.no_save:
+        replace(session, audit=of).save(options.session)
+    return check_reports.audit(found, options.most, of.rounded_inputs, of.cached)
 
 
 def quality(options: argparse.Namespace, progress: Progress) -> Result:

@@ -11,26 +11,13 @@ from workbench.gui import quantities
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.tables.records import Field, RecordsView
-from workbench.planning.audit import Audit
-from workbench.planning.plan import Plan, resolve
-from workbench.planning.totals import quantized_inputs
+from workbench.planning.audit import Audit, PlanAudit
 from workbench.runtime.workspace import State
-from workbench.storage.session import Session
 
 WHAT_TO_DO = (
     "No audit yet: Audit measures the loss of each quantized layer alone, of all together, and of all but one. "
     "Score the predicted KL (F6) first to have the prediction beside it."
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Audited:
-    """An audit, the plan and the model's fingerprint that it belongs to, and how many layers' inputs it left out."""
-
-    audit: Audit
-    plan: Plan
-    model: str
-    rounded_inputs: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +59,7 @@ class AuditView(QWidget):
 
     def __init__(self, desk: Desk) -> None:
         super().__init__()
-        self.told: Audited | None = None
+        self.told: PlanAudit | None = None
         self.button = QPushButton("A&udit…")
         self.button.setAccessibleName("Audit the plan")
         self.button.setToolTip("Measure whether the losses of the plan's layers add up (Ctrl+Shift+F8)")
@@ -82,6 +69,7 @@ class AuditView(QWidget):
         self.sums = QWidget()
         self.figures = self._figures()
         self.table = RecordsView("Layers by their interaction", FIELDS)
+        self._room = QWidget()
         top = QHBoxLayout()
         top.addWidget(self.button)
         top.addWidget(self.words, 1)
@@ -90,50 +78,42 @@ class AuditView(QWidget):
         column.addLayout(top)
         column.addWidget(self.sums)
         column.addWidget(self.table, 1)
-        self._show_rows()
-
-    def show_audit(self, told: Audited) -> None:
-        """Show an audit."""
-        self.told = told
-        found = told.audit
-        correction = "" if math.isnan(found.correction) else f"× {quantities.number(found.correction)} (fitted)"
-        values = [*(f"{quantities.number(one)} nats" for one in (found.predicted_sum, found.alone_sum, found.whole))]
-        if math.isnan(found.predicted_sum):
-            values[0] = quantities.NONE
-        for label, text in zip(self.figures, (*values, correction or quantities.NONE), strict=True):
-            label.setText(text)
-        self._say(changed=False)
+        column.addWidget(self._room, 1)
         self._show_rows()
 
     def show_state(self, state: State) -> None:
-        """Forget the audit of another model; say so where the plan has changed since."""
+        """Show the session's audit; say so where the plan is another one by now."""
         session = state.session
-        if self.told is None:
-            return
-        if session is None or session.model.fingerprint != self.told.model:
-            self.told = None
-            self.words.setText(WHAT_TO_DO)
+        told = None if session is None else session.audit
+        if told is not self.told:
+            self.told = told
             self._show_rows()
-            return
-        self._say(changed=session.plan.hash != self.told.plan.hash)
+        if session is None or told is None:
+            self.words.setText(WHAT_TO_DO)
+        else:
+            self._say(told, changed=session.plan.hash != told.plan_hash)
 
-    def _say(self, *, changed: bool) -> None:
-        assert self.told is not None
-        left = self.told.rounded_inputs
-        notes = [f"{self.told.plan.name}: {self.told.audit.sentence()}"]
-        if left:
-            notes.append(f"weights alone, not the rounded inputs of {quantities.plural(left, 'layer')}")
+    def _say(self, told: PlanAudit, *, changed: bool) -> None:
+        left = (
+            ("rounded inputs", told.rounded_inputs), ("rounded keys and values", told.cached),
+        )  # fmt: skip
+        notes = [f"{told.plan_name}: {told.audit.sentence()}"]
+        notes += [f"weights alone, not the {what} of {quantities.plural(n, 'layer')}" for what, n in left if n]
         if changed:
             notes.insert(0, "The plan has changed since")
-        verdict = self.told.audit.sentence().partition(":")[0]
-        short = f"{verdict} ({quantities.plural(self.told.audit.samples, 'sample')})"
-        whose = "The plan has changed since; " if changed else f"{self.told.plan.name}: "
+        verdict = told.audit.sentence().partition(":")[0]
+        short = f"{verdict} ({quantities.plural(told.audit.samples, 'sample')})"
+        whose = "The plan has changed since; " if changed else f"{told.plan_name}: "
         self.words.say("; ".join(notes), f"{whose}{short}", short)
 
     def _show_rows(self) -> None:
-        self.sums.setVisible(self.told is not None)
-        self.table.setVisible(self.told is not None)
-        self.table.show_records(() if self.told is None else rows_of(self.told.audit))
+        found = None if self.told is None else self.told.audit
+        for widget in (self.sums, self.table):
+            widget.setVisible(found is not None)
+        self._room.setVisible(found is None)
+        self.table.show_records(() if found is None else rows_of(found))
+        for label, text in zip(self.figures, figures_of(found), strict=True):
+            label.setText(text)
 
     def _figures(self) -> tuple[QLabel, ...]:
         grid = QGridLayout(self.sums)
@@ -165,6 +145,11 @@ def rows_of(audit: Audit) -> tuple[Row, ...]:
     )  # fmt: skip
 
 
-def rounded_inputs(session: Session) -> int:
-    """Return of how many layers the session's plan rounds the inputs, which an audit leaves as they are."""
-    return len(quantized_inputs(session.model, resolve(session.plan, session.model.layers)))
+def figures_of(found: Audit | None) -> tuple[str, ...]:
+    """Return what stands under FIGURES; a dash for what is not known."""
+    if found is None:
+        return (quantities.NONE,) * len(FIGURES)
+    sums = [quantities.NONE if math.isnan(one) else f"{quantities.number(one)} nats"
+            for one in (found.predicted_sum, found.alone_sum, found.whole)]  # fmt: skip
+    fitted = quantities.NONE if math.isnan(found.correction) else f"× {quantities.number(found.correction)} (fitted)"
+    return *sums, fitted

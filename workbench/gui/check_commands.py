@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from workbench.gui import options
-from workbench.gui.audit_view import Audited, rounded_inputs
 from workbench.gui.command_group import CommandGroup, fields_of
 from workbench.gui.work_commands import data_of
 from workbench.runtime.audits import AuditPlan, RefineTable
@@ -75,19 +74,11 @@ class CheckCommands(CommandGroup):
             await self._auditing(AuditPlan(session=self._session, **values))
 
     async def _auditing(self, request: AuditPlan) -> None:
-        found = await self.desk.run(request.slim(), lambda: self._audit_again(request))
-        now, session = self.desk.workspace.state.session, request.session
-        if found is None or now is None:
-            return
-        if now.model.fingerprint != session.model.fingerprint:
-            self.desk.say(f"Dropped: {request.title}", "another model was opened in the meantime", "warning")
-            return
-        self.desk.say(f"Done: {request.title}", found.sentence())
-        told = Audited(
-            audit=found, plan=session.plan, model=session.model.fingerprint, rounded_inputs=rounded_inputs(session)
-        )
-        self.window.panels["accuracy"].show_audit(told)
-        self.window.show_panel("accuracy")
+        found = await self.desk.work(request, again=lambda: self._audit_again(request))
+        if found is not None:
+            self.desk.say(f"Audit of {found.plan_name}", found.audit.sentence())
+            self.window.show_panel("accuracy")
+            self.window.panels["accuracy"].show_audit()
 
     def _audit_again(self, request: AuditPlan) -> None:
         if self.desk.workspace.state.session is not None:

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 from workbench.errors import CannotRunError, MissingResultError
 from workbench.models.data_quality import CalibrationQuality, contents, coverage, distances, saturation
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.plan import Plan
+from workbench.planning.audit import Audit, PlanAudit
+from workbench.planning.keys_and_values import cached_layers
+from workbench.planning.plan import Plan, resolve
+from workbench.planning.totals import quantized_inputs
 from workbench.progress import Progress, part_of, silent
 from workbench.runtime import session_data, tasks
 from workbench.runtime.requests import knows_as_much
@@ -18,7 +21,6 @@ from workbench.storage.session import Session
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
-    from workbench.planning.audit import Audit
     from workbench.planning.sensitivity import Sensitivity
     from workbench.runtime.model_cache import ModelCache
 
@@ -51,6 +53,15 @@ def audit_plan(
     return audit(
         quantized.rewritten(model), weights, dataset, predicted=predicted, batch_size=batch_size,
         progress=part_of(progress, 0.2, 1.0),
+    )  # fmt: skip
+
+
+def of_plan(found: Audit, session: Session, plan: Plan) -> PlanAudit:
+    """Return an audit with the name of its plan and what of the plan it left out; raises PlanError."""
+    given = resolve(plan, session.model.layers)
+    return PlanAudit(
+        plan_name=plan.name, plan_hash=plan.hash, audit=found, cached=len(cached_layers(session.model.layers, given)),
+        rounded_inputs=len(quantized_inputs(session.model, given)),
     )  # fmt: skip
 
 
@@ -129,7 +140,7 @@ def close_decisions(session: Session, bits_per_weight: float, tolerance: float =
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AuditPlan:
-    """The window's request: do the losses of the session's plan add up?  The response is an Audit."""
+    """The window's request: do the losses of the session's plan add up?  The response is a PlanAudit."""
 
     session: Session
     data: str | None = None
@@ -140,7 +151,7 @@ class AuditPlan:
     @property
     def title(self) -> str:
         """What a person reads in the jobs panel."""
-        return f"Audit {self.session.plan.name}"
+        return f"Audit “{self.session.plan.name}”"
 
     def slim(self) -> AuditPlan:
         """Keep the plan, the active ranges, the prediction, and the moments that its algorithms look at."""
@@ -148,12 +159,17 @@ class AuditPlan:
         slimmed = without_results(self.session, sensitivities=tables, curvature=moments_of_plan(self.session))
         return replace(self, session=slimmed)
 
-    def run(self, models: ModelCache, progress: Progress) -> Audit:
+    def run(self, models: ModelCache, progress: Progress) -> PlanAudit:
         """Audit; raises PlanError, CannotRunError, DataError and what opening the model raises."""
-        return audit_plan(
+        found = audit_plan(
             self.session, model=models.get(self.session.model, self.trust), data=self.data, samples=self.samples,
             batch_size=self.batch_size, trust=self.trust, progress=progress,
         )  # fmt: skip
+        return of_plan(found, self.session, self.session.plan)
+
+    def joined(self, current: Session, response: PlanAudit) -> Session:
+        """Keep it as the session's audit."""
+        return replace(current, audit=response)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

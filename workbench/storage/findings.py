@@ -1,4 +1,4 @@
-"""Evaluations and the error budget in a session file (see :mod:`workbench.storage.hdf5`)."""
+"""Evaluations, the error budget and the audit in a session file (see :mod:`workbench.storage.hdf5`)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import numpy as np
 
 from workbench.errors import SessionError
 from workbench.models.evaluation import Changed, Evaluation, Metric
+from workbench.planning.audit import Audit, PlanAudit
 from workbench.planning.directions import Directions
 from workbench.planning.error_budget import BudgetPair, ErrorBudget, NoiseGains
 from workbench.storage.columns import Group, describe, member, read_array, read_text, write_array, write_text
 from workbench.storage.records import build, read_record, read_rows, read_table, write_record, write_table
 
 _UNITS = {"bits_per_weight": "bit", "nbytes": "byte", "predicted_kl": "nat"}
+_LOSSES = ("predicted", "alone", "joined")
 _TABLES = ("metrics", "changed")
 
 
@@ -102,3 +104,25 @@ def read_error_budget(file: Group) -> BudgetPair | None:
         "predicted": predicted,
     }
     return build(BudgetPair, facts | parts, "/error_budget")
+
+
+def write_audit(file: Group, found: PlanAudit) -> None:
+    """Write the group ``audit``."""
+    group = write_record(file, "audit", found)
+    write_record(group, "whole", found.audit, units={"whole": "nat"})
+    write_text(group, "layers", found.audit.layers)
+    for name in _LOSSES:
+        write_array(group, name, getattr(found.audit, name), "nat")
+
+
+def read_audit(file: Group) -> PlanAudit | None:
+    """Read the group ``audit``, None where there is none; raises SessionError."""
+    if "audit" not in file:
+        return None
+    facts = read_record(file, "audit", PlanAudit)
+    group = member(file, "audit")
+    parts: dict[str, Any] = read_record(group, "whole", Audit) | {"layers": tuple(read_text(group, "layers"))}
+    parts |= {name: read_array(group, name, 1) for name in _LOSSES}
+    if any(parts[name].shape != (len(parts["layers"]),) for name in _LOSSES):
+        raise SessionError(f"/audit has losses that do not fit its {len(parts['layers'])} layers")
+    return build(PlanAudit, facts | {"audit": build(Audit, parts, "/audit")}, "/audit")

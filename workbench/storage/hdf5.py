@@ -16,6 +16,7 @@
 ``/evaluations``, ``/timings``        tables; ``/evaluations/metrics`` has one row for each metric of each evaluation,
                                       ``/evaluations/changed`` one for each token or sample that changed most
 ``/error_budget``                     ``gain`` is layers x blocks; absent where none was measured
+``/audit``                            losses of each layer of a plan; absent where none was measured
 ====================================  ==================================================================================
 
 The file is formed in memory and written by us: a disk that fills up in the middle is then our error to handle, and not
@@ -56,9 +57,11 @@ from workbench.storage.columns import (
     write_text,
 )
 from workbench.storage.findings import (
+    read_audit,
     read_directions,
     read_error_budget,
     read_evaluations,
+    write_audit,
     write_directions,
     write_error_budget,
     write_evaluations,
@@ -151,6 +154,8 @@ def _write(file: h5py.File, session: Session) -> None:
     write_evaluations(file, session.evaluations)
     if session.error_budget is not None:
         write_error_budget(file, session.error_budget)
+    if session.audit is not None:
+        write_audit(file, session.audit)
     write_table(file, "timings", Timing, session.timings, units=_TIMING_UNITS)
 
 
@@ -176,6 +181,7 @@ def _read(file: h5py.File) -> Session:
         locked=frozenset(read_text(file, "locked")),
         evaluations=read_evaluations(file),
         error_budget=read_error_budget(file),
+        audit=read_audit(file),
         timings=tuple(read_table(file, "timings", Timing)[0]),
         notes=tuple(read_text(file, "notes")),
     )

@@ -14,6 +14,7 @@ from workbench.numerics.curvature import Curvature
 from workbench.numerics.outliers import TokenOutliers
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics import LayerStatistics
+from workbench.planning.audit import PlanAudit
 from workbench.planning.combined import combined
 from workbench.planning.error_budget import BudgetPair
 from workbench.planning.plan import Plan
@@ -49,7 +50,7 @@ class Session:
     ``active_ranges`` (layer, tap) to the one in force, which may be a person's own (method ``manual``).
     ``outliers`` maps (layer, ``input`` | ``output``) to the tokens that carry the largest values.
     ``sensitivities`` maps a metric to its table; ``plans`` are named plans besides the current ``plan``.
-    ``error_budget`` is the last one measured; it names its plan.
+    ``error_budget`` and ``audit`` are the last ones measured; each names its plan.
     ``locked`` layers keep their assignment in every search.
     """
 
@@ -68,6 +69,7 @@ class Session:
     locked: frozenset[str] = frozenset()
     evaluations: tuple[Evaluation, ...] = ()
     error_budget: BudgetPair | None = None
+    audit: PlanAudit | None = None
     timings: tuple[Timing, ...] = ()
     notes: tuple[str, ...] = ()
 

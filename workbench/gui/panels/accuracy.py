@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from workbench.gui import quantities
-from workbench.gui.audit_view import Audited, AuditView
+from workbench.gui.audit_view import AuditView
 from workbench.gui.changed_view import ChangedView
 from workbench.gui.desk import Desk
 from workbench.gui.paired_line import PairedLine
@@ -113,19 +113,15 @@ class AccuracyPanel(Panel):
         self.pair.show_runs(runs)
         self.changed.show_runs(runs)
         self._show_plots(runs)
+        if runs and self.tabs.currentWidget() is self.audit:
+            self.tabs.setCurrentIndex(0)
 
-    def show_audit(self, told: Audited) -> None:
-        """Bring an audit to the front."""
-        self.audit.show_audit(told)
-        self._cover(self.desk.workspace.state)
+    def show_audit(self) -> None:
+        """Bring the audit to the front, and give it the keyboard."""
+        self.take(self.desk.workspace.state)
         self.tabs.setCurrentWidget(self.audit)
         self._choose_focus()
-
-    def borrow(self, live: Panel) -> None:
-        """Show the live panel's audit."""
-        if isinstance(live, AccuracyPanel) and live.audit.told is not None:
-            self.audit.show_audit(live.audit.told)
-            self._cover(self.desk.workspace.state)
+        self.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _choose_focus(self) -> None:
         """Let the keyboard go to the table in front; to the button where there is no audit yet."""
