@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.errors import MissingResultError
 from workbench.gui import settings
 from workbench.gui.tour import STEPS, FirstRun
 from workbench.gui.versions import versions
+from workbench.runtime.devices import ListDevices
 
 
 def test_the_guide_opens_with_f1_and_finds_words(live: Callable[..., None]) -> None:
@@ -87,6 +91,56 @@ def test_a_crash_can_be_copied_with_its_details(live: Callable[..., None]) -> No
         assert "ZeroDivisionError: nobody caught this" in text and "in fail" in text and versions()[1] in text
         assert box.isVisible()
         await person.answer("error", "Close")
+
+    live(story)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faulty:
+    """A request that fails as no request should."""
+
+    error: Exception
+    title: str = "Count the layers"
+
+    def run(self, models: Any, progress: Any) -> None:
+        """Fail."""
+        raise self.error
+
+
+def test_a_fault_in_the_engine_can_be_copied_with_its_details(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.act(
+            lambda: person.desk.start(person.desk.run(Faulty(error=ZeroDivisionError("no layers")), lambda: None))
+        )
+        await person.until(lambda: person.dialog("error"), 5)
+        box = person.dialog("error")
+        assert box.informativeText() == "failed with ZeroDivisionError: no layers"
+        await person.answer("error", "copy")
+        text = QApplication.clipboard().text()
+        assert "ZeroDivisionError: no layers" in text and "in run" in text and versions()[1] in text
+        await person.answer("error", "Close")
+        assert person.window.status.message.text() == "Count the layers: failed with ZeroDivisionError: no layers"
+
+    live(story)
+
+
+def test_an_error_says_what_to_do_in_the_window_and_nothing_to_type(live: Callable[..., None]) -> None:
+    error = MissingResultError("needs calibration data; calibrate first (workbench calibrate MODEL --data D), or stop")
+
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.desk.start(person.desk.run(Faulty(error=error), lambda: None)))
+        await person.until(lambda: person.dialog("error"), 5)
+        box, words = person.dialog("error"), "needs calibration data; calibrate first, or stop"
+        assert box.informativeText() == words and not box.detailedText()
+        await person.answer("error", "Close")
+        await person.act(lambda: person.window.show_panel("jobs"))
+        jobs = person.window.panels["jobs"].jobs.model()
+        assert words in [jobs.index(0, column).data() for column in range(jobs.columnCount())]
+        status = person.window.status
+        assert status.message.property("role") == "error" and status.retry_button.isVisible()
+        await person.act(lambda: person.desk.start(person.desk.run(ListDevices(), lambda: None)))
+        await person.until(lambda: person.desk.jobs.views[-1].status == "done")
+        assert status.message.text() == "Ready" and status.message.property("role") == ""
 
     live(story)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, replace
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from workbench.numerics.ranges import Range
 
 MAX_HELD = 200
+
+_TYPED = re.compile(r" \(workbench [^()]*\)")
 
 
 class JobsFace(Protocol):
@@ -130,10 +133,11 @@ class Desk:
 
     def report(self, title: str, error: BaseException, *, dialog: bool = True) -> None:
         """Tell the person about an error: a line in the log and, unless it mends itself, a dialog."""
-        text = str(error) or type(error).__name__
+        text = said(str(error) or type(error).__name__, title)
         self.say(title, text, "error")
         if dialog:
-            self.show_error(title, text, "" if isinstance(error, WorkbenchError) else crash_details(error))
+            on_purpose = isinstance(error, WorkbenchError) and not getattr(error, "__notes__", None)
+            self.show_error(title, text, "" if on_purpose else crash_details(error))
 
     # ---------------------------------------------------------------- work
 
@@ -283,6 +287,12 @@ class Desk:
             error = task.exception()
             assert error is not None
             self.report("Something went wrong inside the workbench", error)
+
+
+def said(error: str, title: str = "") -> str:
+    """Return an error as the window says it: without what to type in a terminal, and without ``title`` once more."""
+    text = _TYPED.sub("", error)
+    return text.removeprefix(title).lstrip(" :") if title and text != title else text
 
 
 async def _refuse(file: str) -> bool:

@@ -14,6 +14,8 @@ from workbench.gui.options import METRIC_TITLES, UNITS
 from workbench.planning.totals import quantized_inputs
 from workbench.runtime.workspace import State
 
+READY = "Ready"
+
 
 class StatusBar(QStatusBar):
     """``cancel(job id)`` and ``retry(job id)`` serve its buttons."""
@@ -23,7 +25,7 @@ class StatusBar(QStatusBar):
         self.setSizeGripEnabled(False)
         self._job: int | None = None
         self._failed: int | None = None
-        self.message = FittedLabel("Ready")
+        self.message = FittedLabel(READY)
         self.message.setAccessibleName("Message")
         self.retry_button = self._button("Retry", lambda: _with(self._failed, retry))
         self.bar = QProgressBar()
@@ -64,24 +66,28 @@ class StatusBar(QStatusBar):
     def say(self, message: Message) -> None:
         """Show a message."""
         text = f"{message.title}: {message.text}" if message.text else message.title
+        self._write(text, "error" if message.level == "error" else "")
+
+    def _write(self, text: str, role: str = "") -> None:
         self.message.setText(text.replace("\n", " "))
         self.message.setToolTip(text)
-        self.message.setProperty("role", "error" if message.level == "error" else "")
-        self.message.style().polish(self.message)
+        if self.message.property("role") != role:
+            self.message.setProperty("role", role)
+            self.message.style().polish(self.message)
 
     def show_jobs(self, views: tuple[Any, ...]) -> None:
         """Show the running job; offer to try the last one again if it failed."""
         running = next((view for view in views if view.status == "running"), None)
         queued = sum(view.status == "queued" for view in views)
-        self._job = running.id if running else None
+        before, self._job = self._job, running.id if running else None
         self.bar.setVisible(running is not None)
         self.cancel_button.setVisible(running is not None)
         if running is not None:
             self.bar.setValue(round(running.fraction * 1000))
             more = f" (and {queued} more)" if queued else ""
-            self.message.setText(
-                f"{running.title}{more} – {running.text}" if running.text else f"{running.title}{more}"
-            )
+            self._write(f"{running.title}{more} – {running.text}" if running.text else f"{running.title}{more}")
+        elif before is not None:
+            self._write(READY)
         last = views[-1] if views else None
         self._failed = last.id if last is not None and last.status == "failed" else None
         self.retry_button.setVisible(self._failed is not None)

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import itertools
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -232,7 +233,7 @@ class Jobs:
                 job.finish(JobStatus.FAILED, error=error)
             except Exception as error:  # a fault of our own: shown, and the queue goes on
                 fault = WorkbenchError(f"{job.view.title} failed with {type(error).__name__}: {error}")
-                fault.__cause__ = error
+                fault.add_note("".join(traceback.format_exception(error)))
                 job.finish(JobStatus.FAILED, error=fault)
             self._running = None
             self._show(job)

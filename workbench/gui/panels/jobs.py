@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 
 from workbench.gui import quantities
 from workbench.gui.as_python import as_python
-from workbench.gui.desk import Desk, Message
+from workbench.gui.desk import Desk, Message, said
 from workbench.gui.memory import resident
 from workbench.gui.panels.panel import Panel
 from workbench.gui.tables.records import Field, Index, RecordsView
@@ -57,7 +57,7 @@ JOBS = (
     Field(title="Left", text=_remaining, numeric=True, tip="Time left, estimated from the share done"),
 )  # fmt: skip
 
-WHAT = Field(title="What", text=lambda view: view.error or view.text)
+WHAT = Field(title="What", text=lambda view: said(view.error, view.title) or view.text)
 
 STEPS = (
     Field(title="After", text=lambda step: quantities.duration(step.after), numeric=True, tip="Since the job began"),
@@ -86,7 +86,7 @@ class Track:
     def follow(self, view: Any, memory: int | None) -> None:
         """Take up how the job is now."""
         self.peak = max(self.peak, memory or 0)
-        text = view.error or view.text
+        text = said(view.error, view.title) or view.text
         if text and (not self.steps or self.steps[-1].text != text):
             self.steps = [*self.steps[-MAX_STEPS + 1 :], Step(_took(view), text)]
 
