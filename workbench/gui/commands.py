@@ -106,6 +106,10 @@ class Commands(FileCommands, WorkCommands, CheckCommands, OutputCommands):
         """Switch between light and dark."""
         self.window.switch_colours()
 
+    def system_colours(self) -> None:
+        """Follow the desktop's colours again."""
+        self.window.follow_system()
+
     def reset_layout(self) -> None:
         """Put the docks where they were at first."""
         self.window.reset_layout()

@@ -245,6 +245,11 @@ class Window(QMainWindow):
         settings.set_theme("dark" if chosen.dark else "light")
         self.recolour(chosen)
 
+    def follow_system(self) -> None:
+        """Take the desktop's colours, now and whenever they change, and remember it."""
+        settings.set_theme("system")
+        self.recolour(theme.choose("system"))
+
     def recolour(self, colours: theme.Colours) -> None:
         """Draw everything in other colours."""
         self.colours = colours
