@@ -36,6 +36,10 @@ FIELDS = (
 )  # fmt: skip
 
 
+MOST_WIDTH = 420
+"""Pixels for the name of an evaluation."""
+
+
 class ChangedView(QWidget):
     """An evaluation to choose, the newest first, and what it changed most."""
 
@@ -45,8 +49,8 @@ class ChangedView(QWidget):
         self.run = QComboBox()
         self.run.setAccessibleName("Evaluation whose changes are listed")
         self.run.setToolTip("Which evaluated plan; evaluations made by an older version list nothing")
-        self.run.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.run.setMinimumContentsLength(26)
+        self.run.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.run.setMaximumWidth(MOST_WIDTH)
         self.run.activated.connect(lambda _: self._show())
         self.flips = QCheckBox("Only fl&ips")
         self.flips.setToolTip("Only where the most likely answer became another one")

@@ -52,6 +52,7 @@ class Form(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
         hints = typing.get_type_hints(type(options))
+        taken = {"c"}  # the dialog's Cancel
         for item in fields(options):
             label = item.metadata.get("label", item.name.replace("_", " ").capitalize())
             widget, reader = self._make(item, hints[item.name], getattr(options, item.name))
@@ -60,7 +61,7 @@ class Form(QWidget):
             widget.setObjectName(item.name)
             self._readers[item.name] = reader
             self.widgets[item.name] = widget
-            layout.addRow(label, widget)
+            layout.addRow(with_key(label, taken), widget)
 
     def value(self) -> Any:
         """Return the options as edited."""
@@ -157,3 +158,12 @@ class Form(QWidget):
             dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.fileSelected.connect(line.setText)
         dialog.open()
+
+
+def with_key(label: str, taken: set[str]) -> str:
+    """Return ``label`` with its first letter that is not ``taken`` as its mnemonic, which is taken from then on."""
+    for place, letter in enumerate(label.lower()):
+        if letter.isalpha() and letter not in taken:
+            taken.add(letter)
+            return f"{label[:place]}&{label[place:]}"
+    return label

@@ -19,6 +19,8 @@ from workbench.runtime.rooflines import Ceilings
 PEAK = "fp32"
 ALL = "all timed kernels together"
 CACHED = "Kernels whose weights stay in a cache may lie above the memory's line"
+UNMEASURED = "Measure Ceilings draws how fast this machine's memory and arithmetic let a kernel be"
+FEW = "Timed at one batch size only; Sweep Batch Sizes times the kernels at several"
 
 
 class SweepView(QWidget):
@@ -36,11 +38,13 @@ class SweepView(QWidget):
         self.button = QPushButton("S&weep Batch Sizes")
         self.button.setToolTip("Time the plan's kernels at several batch sizes, and the machine's own ceilings")
         self.button.clicked.connect(sweep)
+        self.words = FittedLabel()
+        self.words.setProperty("role", "muted")
         self.plot = BatchSweep(colours)
         top = QHBoxLayout()
         top.addWidget(self.kernel)
         top.addWidget(self.button)
-        top.addStretch(1)
+        top.addWidget(self.words, 1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 4, 0, 0)
         column.addLayout(top)
@@ -60,6 +64,7 @@ class SweepView(QWidget):
     def _show(self) -> None:
         key = self.kernel.currentData()
         wanted = [one for one in self._timings if key is None or (one.shape, one.scheme) == tuple(key)]
+        self.words.setText(FEW if len({one.batch for one in wanted}) == 1 else "")
         self.plot.show_lines(sweep_lines(wanted))
 
 
@@ -109,8 +114,10 @@ class RoofView(QWidget):
 
     def _show(self) -> None:
         roof = self._roofs[max(self.roof.currentIndex(), 0)] if self._roofs else None
-        self.words.setText("" if roof is None else roof.how)
-        self.words.setToolTip(f"{self.words.text()}\n{CACHED}" if roof is not None else "")
+        if roof is None:
+            self.words.say(UNMEASURED)
+        else:
+            self.words.say(f"{roof.how}. {CACHED}", roof.how)
         self.plot.show_points(points(self._timings), roof)
 
 

@@ -60,7 +60,7 @@ class SampleList(QWidget):
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
         self.text.setAccessibleName("The chosen sample in full")
-        self.text.setPlaceholderText("Choose a sample to read it in full")
+        self.text.setPlaceholderText("Show Samples lists the data; choose one to read it in full")
         self._arrange()
         self.clear()
 

@@ -76,7 +76,7 @@ class MeasureErrorBudget:
     @property
     def title(self) -> str:
         """What a person reads in the jobs panel."""
-        return f"Error budget of {self.session.plan.name}"
+        return f"Error budget of “{self.session.plan.name}”"
 
     def slim(self) -> MeasureErrorBudget:
         """Keep the plan, the active ranges, the weight errors, and the moments that the plan's algorithms look at."""

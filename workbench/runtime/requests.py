@@ -262,7 +262,7 @@ class Evaluate:
     @property
     def title(self) -> str:
         where = f" on {short(self.data)}" if self.data else ""
-        return f"Evaluate {self.session.plan.name}{where}"
+        return f"Evaluate “{self.session.plan.name}”{where}"
 
     def slim(self) -> Evaluate:
         """Keep the plan, the active ranges, the predictions, and the moments that its algorithms look at."""

@@ -89,7 +89,7 @@ class TimeKernels:
 
     @property
     def title(self) -> str:
-        return f"Time the kernels of {self.session.plan.name}"
+        return f"Time the kernels of “{self.session.plan.name}”"
 
     def slim(self) -> TimeKernels:
         """Keep the model's facts and the plan."""

@@ -41,6 +41,10 @@ COVERED = (
 )
 
 
+JUDGED = (1, 2, 3)
+"""Tabs that have nothing to show before the data are judged."""
+
+
 class CalibrationDataPanel(Panel):
     """The verdict above; below, a tab each for the samples and the plots.  Both are asked for by a button."""
 
@@ -104,9 +108,11 @@ class CalibrationDataPanel(Panel):
         self.quality = quality
         self.saturation_plot.show_saturation(quality.saturation if quality else None)
         self.coverage_plot.show_quality(quality)
+        for place in JUDGED:
+            self.tabs.setTabEnabled(place, quality is not None)
+            self.tabs.setTabToolTip(place, "" if quality is not None else "Judge the data first (Alt+J)")
         if quality is None:
-            self.verdict.setText("Not judged yet")
-            self.coverage.setText("Are the data enough, and do they stand for what the model will see?")
+            self.verdict.setText("Not judged yet: are the data enough, and do they stand for what the model will see?")
             self.table.show_records(())
             return
         self.verdict.setText(_capital(quality.sentence()))

@@ -77,6 +77,7 @@ class ErrorBudgetPanel(Panel):
     def show_pair(self, pair: BudgetPair | None) -> None:
         """Show a budget, or that there is none yet."""
         self.pair = pair
+        self.table.setVisible(pair is not None and pair.predicted is not None)
         if pair is None:
             self.figure.setText("Not measured yet; score the weight error (F6) first to have the prediction beside it")
             self.plot.show_lines((), ())
@@ -88,7 +89,9 @@ class ErrorBudgetPanel(Panel):
             self.table.show_records(pair.predicted.worst(pair.predicted.blocks[-1], 12))
         self.plot.show_lines(pair.measured.blocks, lines)
         last = float(pair.measured.decibels[-1])
-        self.figure.setText(
-            f"{pair.plan_name}: {quantities.number(last)} dB at the output; line: measured"
-            + (", dashes: predicted" if pair.predicted is not None else "")
-        )
+        found = f"{pair.plan_name}: {quantities.number(last)} dB at the output; line: measured"
+        if pair.predicted is None:
+            self.figure.say(f"{found}; score the weight error (F6) and measure again to see which layers it comes from",
+                            found)  # fmt: skip
+        else:
+            self.figure.say(f"{found}, dashes: predicted")

@@ -74,6 +74,9 @@ class KernelTimes(Plot):
             self._fit()
 
 
-def _tail(name: str, limit: int = 14) -> str:
-    last = name.rsplit(".", 1)[-1]
-    return last if len(last) <= limit else f"…{last[-limit + 1 :]}"
+def _tail(name: str, limit: int = 16) -> str:
+    """Return a name that fits: the whole, or the number of its block and its last part."""
+    *before, last = name.split(".")
+    number = next((part for part in reversed(before) if part.isdigit()), "")
+    short = name if len(name) <= limit else f"{number}.{last}" if number else last
+    return short if len(short) <= limit else f"…{short[-limit + 1 :]}"
