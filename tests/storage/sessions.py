@@ -15,9 +15,10 @@ from workbench.numerics.curvature import Curvature
 from workbench.numerics.outliers import TokenOutliers
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics import BINS, LayerStatistics
-from workbench.planning.audit import Audit, PlanAudit
+from workbench.planning.audit import Audit
 from workbench.planning.error_budget import BudgetPair, ErrorBudget, NoiseGains
 from workbench.planning.plan import Assignment, Plan, Rule
+from workbench.planning.plan_audit import PlanAudit
 from workbench.planning.sensitivity import Sensitivity
 from workbench.storage.session import TAPS, Environment, Session
 

@@ -11,7 +11,8 @@ from workbench.gui import quantities
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.tables.records import Field, RecordsView
-from workbench.planning.audit import Audit, PlanAudit
+from workbench.planning.audit import Audit
+from workbench.planning.plan_audit import PlanAudit
 from workbench.runtime.workspace import State
 
 WHAT_TO_DO = (

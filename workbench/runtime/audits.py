@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from workbench.errors import CannotRunError, MissingResultError
 from workbench.models.data_quality import CalibrationQuality, contents, coverage, distances, saturation
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.audit import Audit, PlanAudit
+from workbench.planning.audit import Audit
 from workbench.planning.keys_and_values import cached_layers
 from workbench.planning.plan import Plan, resolve
+from workbench.planning.plan_audit import PlanAudit
 from workbench.planning.totals import quantized_inputs
 from workbench.progress import Progress, part_of, silent
 from workbench.runtime import session_data, tasks

@@ -14,10 +14,10 @@ from workbench.numerics.curvature import Curvature
 from workbench.numerics.outliers import TokenOutliers
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics import LayerStatistics
-from workbench.planning.audit import PlanAudit
 from workbench.planning.combined import combined
 from workbench.planning.error_budget import BudgetPair
 from workbench.planning.plan import Plan
+from workbench.planning.plan_audit import PlanAudit
 from workbench.planning.sensitivity import Sensitivity
 
 SCHEMA_VERSION = 1
