@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.console.reports import figure, number
@@ -39,6 +40,7 @@ def audit(found: Audit, most: int, rounded_inputs: int = 0, cached: int = 0) -> 
         "correction": number(found.correction),
         "left_out": rounded_inputs,
         "cache_left_out": cached,
+        "notes": list(found.notes),
         "layers": [
             {
                 "name": name, "predicted": number(float(found.predicted[row[name]])),
@@ -66,6 +68,7 @@ def audit_text(result: Result) -> str:
         lines.append(f"of weights alone: the inputs of {result['left_out']} layers, which the plan rounds, were not")
     if result["cache_left_out"]:
         lines.append(f"the key-value cache of {result['cache_left_out']} layers, which the plan rounds, was not either")
+    lines += [f"note: {note}" for note in result["notes"]]
     head = ("layer", "predicted", "alone", "added last", "interaction")
     return "\n".join(lines) + "\n\nlosses in nats, the largest interaction first\n" + table(rows, head)
 
@@ -139,8 +142,8 @@ def refine_text(result: Result) -> str:
     return f"{head}\n\n" + table(rows, ("layer", "scheme", "predicted", "measured"))
 
 
-def error_budget(pair: BudgetPair, most: int) -> Result:
-    """Return signal to noise at every block's output, and the layers that send most noise to the output."""
+def error_budget(pair: BudgetPair, most: int, notes: Sequence[str] = ()) -> Result:
+    """Return signal to noise at every block's output, the layers that send most noise to the output, and ``notes``."""
     predicted = None if pair.predicted is None else pair.predicted.decibels
     worst = () if pair.predicted is None else pair.predicted.worst(pair.predicted.blocks[-1], most)
     return {
@@ -154,6 +157,7 @@ def error_budget(pair: BudgetPair, most: int) -> Result:
             for index, block in enumerate(pair.measured.blocks)
         ],
         "worst": [{"layer": name, "share": share} for name, share in worst],
+        "notes": list(dict.fromkeys(notes)),
     }  # fmt: skip
 
 
@@ -162,10 +166,13 @@ def error_budget_text(result: Result) -> str:
     rows = [(x["block"], figure(x["measured"]), figure(x["predicted"])) for x in result["blocks"]]
     text = f"signal to noise of {result['plan']} in dB ({result['samples']} samples; - stands for no noise or no "
     text += "prediction)\n\n" + table(rows, ("output of", "measured", "predicted"))
-    if not result["worst"]:
-        return f"{text}\n\nno prediction: score weights first (workbench sensitivity S.qwb --metric weight_error)"
-    worst = [(x["layer"], _share(x["share"])) for x in result["worst"]]
-    return f"{text}\n\nmost noise at the output, as predicted\n" + table(worst, ("layer", "share"))
+    parts = [text]
+    if result["worst"]:
+        worst = [(x["layer"], _share(x["share"])) for x in result["worst"]]
+        parts.append("most noise at the output, as predicted\n" + table(worst, ("layer", "share")))
+    if result["notes"]:
+        parts.append("\n".join(f"note: {note}" for note in result["notes"]))
+    return "\n\n".join(parts)
 
 
 def compare(found: SessionComparison, *, everything: bool) -> Result:
@@ -197,7 +204,8 @@ def _side(side: Side | None) -> Result | None:
         return None
     given = side.assignment
     return {
-        "weights": given.weights, "inputs": given.inputs, "algorithm": given.algorithm, "bits": side.bits,
+        "weights": given.weights, "inputs": given.inputs, "cache": given.cache, "algorithm": given.algorithm,
+        "bits": side.bits,
         "loss": number(side.loss),
     }  # fmt: skip
 

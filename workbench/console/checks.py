@@ -86,13 +86,14 @@ def error_budget(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.runtime.error_budgets import error_budget as measure
 
     session = _load(options.session)
+    notes: list[str] = []
     pair = measure(
         session, _plan_of(options, session), samples=options.samples, batch_size=options.batch_size,
-        seed=options.seed, trust=options.trust, progress=progress,
+        seed=options.seed, trust=options.trust, notes=notes, progress=progress,
     )  # fmt: skip
     if not options.no_save:
         replace(session, error_budget=pair).save(options.session)
-    return check_reports.error_budget(pair, options.most)
+    return check_reports.error_budget(pair, options.most, notes)
 
 
 def compare(options: argparse.Namespace, progress: Progress) -> Result:

@@ -87,7 +87,7 @@ def _sensitivity(options: argparse.Namespace, progress: Progress) -> Result:
         progress=progress,
     )  # fmt: skip
     session.save(options.out or options.session)
-    return reports.sensitivity(session.sensitivities[options.metric])
+    return reports.sensitivity(session.sensitivities[options.metric], session.notes)
 
 
 def _plan(options: argparse.Namespace, progress: Progress) -> Result:

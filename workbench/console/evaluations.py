@@ -63,14 +63,15 @@ def evaluated_text(result: Result) -> str:
         "\n".join(f"against {each['to']}: {each['sentence']}" for each in result["differences"])
     ] if result["differences"] else []  # fmt: skip
     if result["changed"]:
+        titles = {"context": "after", "baseline": "floating point", "quantized": "quantized", "actual": "actual"}
+        told = [key for key in titles if any(one[key] for one in result["changed"])]
         rows = [
             (f"{one['sample']}" + (f":{one['position']}" if one["position"] >= 0 else ""), f"{one['kl']:.4g}",
-             _line(one["context"])[-40:], _line(one["baseline"]), _line(one["quantized"]), _line(one["actual"]))
+             *(_line(one[key])[-40:] for key in told))
             for one in result["changed"]
         ]  # fmt: skip
-        head = ("sample", "KL", "after", "floating point", "quantized", "actual")
-        parts.append("most changed\n" + table(rows, head))
-    parts += [f"note: {note}" for note in result["notes"]]
+        parts.append("most changed\n" + table(rows, ("sample", "KL", *(titles[key] for key in told))))
+    parts += ["\n".join(f"note: {note}" for note in result["notes"])] if result["notes"] else []
     return "\n\n".join(parts)
 
 

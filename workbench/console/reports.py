@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from workbench.console.outlier_reports import outliers
 from workbench.console.terminal import readable_bytes, table
 from workbench.models.evaluation import Evaluation, Timing
 from workbench.models.summary import ModelSummary
 from workbench.planning.keys_and_values import cache_bits, cached_layers
-from workbench.planning.plan import Assignment, Plan, resolve
+from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.sensitivity import METRICS, Sensitivity
 from workbench.planning.totals import quantized_inputs, totals
 from workbench.storage.session import Session
@@ -87,14 +89,22 @@ def calibrate_text(result: Result) -> str:
     return "\n".join([*lines, *(f"note: {note}" for note in result["notes"])])
 
 
-def sensitivity(scores: Sensitivity) -> Result:
-    """Return the whole table; a cell that was not computed is null."""
+def sensitivity(scores: Sensitivity, notes: Iterable[str] = ()) -> Result:
+    """Return the whole table; a cell that was not computed is null.  ``notes`` are the session's."""
+    unscored = [name for name, row in zip(scores.layers, scores.score, strict=True) if np.isnan(row).all()]
+    mine = [note for note in notes if note.startswith(f"{scores.metric}: ")]
+    if unscored:
+        mine.append(
+            f"{', '.join(unscored)} could not be scored (no data reached it, or its weights are not finite): a search "
+            "leaves it in floating point"
+        )
     return {
         "metric": scores.metric,
         "unit": scores.unit,
         "layers": list(scores.layers),
         "schemes": list(scores.schemes),
         "score": [[number(value) for value in row] for row in scores.score.tolist()],
+        "notes": mine,
     }
 
 
@@ -104,7 +114,8 @@ def sensitivity_text(result: Result) -> str:
         (layer, *("-" if value is None else f"{value:.3g}" for value in row))
         for layer, row in zip(result["layers"], result["score"], strict=True)
     ]
-    return f"{result['metric']} in {result['unit']}\n\n" + table(rows, ("layer", *result["schemes"]))
+    found = f"{result['metric']} in {result['unit']}\n\n" + table(rows, ("layer", *result["schemes"]))
+    return "\n".join([found, *(f"note: {note}" for note in result["notes"])])
 
 
 def plan(session: Session, found: Plan, metric: str | None = None) -> Result:
@@ -135,6 +146,16 @@ def _counted(
     """Say what the predicted loss counts, None where there is none."""
     if scores is None:
         return None
+    open_cells = [
+        name for name, given in assignments.items()
+        if given.weights != KEEP and model.by_name[name].tied_to is None and math.isnan(scores.of(name, given.weights))
+    ]  # fmt: skip
+    if open_cells:
+        scheme = assignments[open_cells[0]].weights
+        return (
+            f"nothing: {open_cells[0]} in {scheme} has no score; score that scheme first (sensitivity --metric "
+            f"{scores.metric} --schemes {scheme}), or keep the layer if no data reach it"
+        )
     counted, without = ["weights"], []
     for what, of_whom, losses, places in (
         ("inputs", "rounded inputs cost", activations, quantized_inputs(model, assignments)),
@@ -159,7 +180,7 @@ def plan_text(result: Result) -> str:
     """Return the totals and the layers of each scheme."""
     predicted = "no prediction" if result["predicted"] is None else f"predicted {result['predicted']:.4g}"
     head = f"{result['bits_per_weight']:.3f} bits per weight, {readable_bytes(result['bytes'])}, {predicted}"
-    if (result["inputs"] or result["cache"]) and result["predicted_counts"]:
+    if result["predicted_counts"] not in (None, "weights"):
         head += f"\nthe prediction counts {result['predicted_counts']}"
     if result["cache"]:
         token = result["cache_bytes_per_token"]

@@ -14,6 +14,7 @@ from workbench.models.batches import Data, require_data, token_mask
 from workbench.models.bootstrap import interval, weighted_mean
 from workbench.models.divergence import logit_divergence, sample_divergence
 from workbench.models.evaluation import Metric
+from workbench.models.finite import FiniteBatches
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind
 from workbench.models.user_metric import UserMetric
@@ -33,6 +34,7 @@ def evaluate(
     seed: int = 0,
     worst: Worst | None = None,
     user_metrics: Sequence[UserMetric] = (),
+    notes: list[str] | None = None,
     progress: Progress = silent,
 ) -> dict[str, Metric]:
     """Run both models on ``dataset`` and return the metrics that the output allows, by name.
@@ -41,21 +43,30 @@ def evaluate(
     mean negative log-likelihood of tokens 1 to T - 1 of each window.  Class logits: ``kl`` (nats per sample),
     ``top1_agreement`` and, with labels, ``accuracy`` (%).  Embeddings: ``cosine`` to the reference; other outputs:
     ``relative_error``.  ``user_metrics`` come under their own names; ``worst`` collects the most changed tokens or
-    samples where the outputs are logits.  Raises CannotRunError and DataError.
+    samples where the outputs are logits.  Batches on which the reference gives NaN or infinity are left out; ``notes``
+    gets a sentence for each, and one for labels that are missing.  Raises CannotRunError and DataError.
     """
     require_data(reference, dataset, "evaluation")
     kinds = {**_KINDS, **{own.name: _kind_of(own) for own in user_metrics}}
-    sums = _Sums(worst=worst)
+    sums, said = _Sums(worst=worst), [] if notes is None else notes
+    finite = FiniteBatches(model=reference, notes=said)
     total = -(-len(dataset) // batch_size)
     for number, batch in enumerate(dataset.batches(batch_size)):
         progress(number / total, f"evaluating, batch {number + 1} of {total}")
         with torch.no_grad():
             base = reference.run(batch)
+            if not finite.keeps(number, batch, base):
+                if worst is not None:
+                    worst.skip(batch)
+                continue
             other = candidate.run(batch)
             _add(sums, base, other, batch, reference.summary.output)
             for own in user_metrics:
                 values = own.of(other, batch)
                 sums.add(own.name, values, own.of(base, batch), torch.ones_like(values))
+    finite.require_any(dataset)
+    if reference.summary.output is OutputKind.CLASS_LOGITS and "accuracy" not in sums.columns:
+        said.append(f"{dataset.record.name} has no labels, so there is no accuracy; KL and agreement need none")
     progress(1.0, "evaluated")
     return {name: _metric(kinds[name], column, seed) for name, column in sums.columns.items()}
 

@@ -58,6 +58,10 @@ class Worst:
             del held[KEPT:]
         self._seen += samples_of(batch)
 
+    def skip(self, batch: Batch) -> None:
+        """Count the samples of a batch that was left out, so that later ones keep their numbers."""
+        self._seen += samples_of(batch)
+
     def _unit(
         self, index: int, divergence: torch.Tensor, first: torch.Tensor, second: torch.Tensor, batch: Batch
     ) -> _Unit:

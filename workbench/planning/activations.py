@@ -20,6 +20,7 @@ import torch
 from workbench.errors import MissingResultError, ModelError, nearest
 from workbench.models.batches import Data, require_data, tappable, units_of
 from workbench.models.divergence import Divergence
+from workbench.models.finite import FiniteBatches
 from workbench.models.gradients import batch_generator, drawn_gradient
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
@@ -39,29 +40,31 @@ Quantizers = Mapping[str, Mapping[str, Replacement]]
 
 def score_inputs(
     model: Model, schemes: Sequence[str], dataset: Data, *, ranges: Ranges | None = None, metric: str = "predicted_kl",
-    layers: Sequence[str] | None = None, batch_size: int = 8, seed: int = 0, progress: Progress = silent,
+    layers: Sequence[str] | None = None, batch_size: int = 8, seed: int = 0, notes: list[str] | None = None,
+    progress: Progress = silent,
 ) -> Sensitivity:  # fmt: skip
     """Return the table of layers x activation schemes: what quantizing that one layer's input costs, in nats.
 
     ``search`` takes it as ``inputs``.  ``metric`` is ``predicted_kl``, or ``measured_kl``: the model run with that
     input quantized, one run for each cell and batch.  ``ranges`` (a session's ``active_ranges``) serve schemes for
     whole tensors, which are static; others are dynamic.  ``layers`` default to all whose input a tap sees.  A layer
-    that no data reach has a row of NaN; a batch whose output holds NaN or infinity is left out.  Raises
-    MissingResultError for a static scheme without ranges, SchemeError, ModelError, DataError, CannotRunError.
+    that no data reach has a row of NaN; a batch whose output holds NaN or infinity is left out, and ``notes`` says so.
+    Raises MissingResultError for a static scheme without ranges, SchemeError, ModelError, DataError, CannotRunError.
     """
     require_data(model, dataset, "an activation's loss")
     names = _names(model, layers, [layer.name for layer in tappable(model) if layer.kind is not LayerKind.EMBEDDING])
     quantizers = _quantizers(model, names, schemes, ranges or {})
+    finite = FiniteBatches(model=model, notes=[] if notes is None else notes)
     if metric == "measured_kl":
-        losses = dict(_measured(model, quantizers, "input", dataset, batch_size, progress))
+        losses = dict(_measured(model, quantizers, "input", dataset, batch_size, finite, progress))
     else:
-        losses = _predicted(model, quantizers, "input", dataset, batch_size, seed, progress)
+        losses = _predicted(model, quantizers, "input", dataset, batch_size, seed, finite, progress)
     return _table(metric, quantizers, losses, dataset, seed)
 
 
 def score_cache(
     model: Model, schemes: Sequence[str], dataset: Data, *, metric: str = "predicted_kl", batch_size: int = 8,
-    seed: int = 0, layers: Sequence[str] | None = None, progress: Progress = silent,
+    seed: int = 0, layers: Sequence[str] | None = None, notes: list[str] | None = None, progress: Progress = silent,
 ) -> Sensitivity:  # fmt: skip
     """Return the same for a key-value cache: what rounding the output of that one layer of keys or values costs.
 
@@ -80,10 +83,11 @@ def score_cache(
     columns = tuple(dict.fromkeys(parse_scheme(scheme).name for scheme in schemes))
     quantizers = {name: {scheme: cache_quantizer(name, scheme) for scheme in columns} for name in names}
     _require_some(quantizers)
+    finite = FiniteBatches(model=model, notes=[] if notes is None else notes)
     if metric == "measured_kl":
-        losses = dict(_measured(model, quantizers, "output", dataset, batch_size, progress))
+        losses = dict(_measured(model, quantizers, "output", dataset, batch_size, finite, progress))
     else:
-        losses = _predicted(model, quantizers, "output", dataset, batch_size, seed, progress)
+        losses = _predicted(model, quantizers, "output", dataset, batch_size, seed, finite, progress)
     return _table(metric, quantizers, losses, dataset, seed)
 
 
@@ -124,20 +128,22 @@ def _table(
 
 
 def _predicted(
-    model: Model, quantizers: Quantizers, tap: str, data: Data, batch_size: int, seed: int, progress: Progress
-) -> dict[str, dict[str, float]]:
+    model: Model, quantizers: Quantizers, tap: str, data: Data, batch_size: int, seed: int, finite: FiniteBatches,
+    progress: Progress,
+) -> dict[str, dict[str, float]]:  # fmt: skip
     """Return the predicted loss of every cell that the data reach."""
     total, units = -(-len(data) // batch_size), 0
     sums: dict[str, dict[str, float]] = {}
     for number, batch in enumerate(data.batches(batch_size)):
         progress(number / total, f"noise and gradients of batch {number + 1} of {total}")
         one = _Noise(quantizers=quantizers)
-        if one.run(model, batch, tap, number, seed):
+        if one.run(model, batch, tap, number, seed, finite):
             units += units_of(batch, model.summary)
             for name, losses in one.sums.items():
                 kept = sums.setdefault(name, dict.fromkeys(losses, 0.0))
                 for scheme, loss in losses.items():
                     kept[scheme] += loss
+    finite.require_any(data)
     progress(1.0, "activations scored")
     return {name: {scheme: loss / units for scheme, loss in losses.items()} for name, losses in sums.items()}
 
@@ -150,7 +156,7 @@ class _Noise:
     sums: dict[str, dict[str, float]] = field(default_factory=dict)
     leaves: list[torch.Tensor] = field(default_factory=list)
 
-    def run(self, model: Model, batch: Batch, tap: str, number: int, seed: int) -> bool:
+    def run(self, model: Model, batch: Batch, tap: str, number: int, seed: int, finite: FiniteBatches) -> bool:
         """Run forward and backward; False where the output holds NaN or infinity and the batch is left out."""
         at_input = {name: self._entering(name) for name in self.quantizers} if tap == "input" else {}
         starts = {name: self._started for name in self.quantizers} if tap == "output" else {}
@@ -159,7 +165,7 @@ class _Noise:
                 batch, tap=self._leaving if tap == "output" else None, inputs=at_input or starts,
                 layers=tuple(self.quantizers) if tap == "output" else None,
             )  # fmt: skip
-        if not bool(output.detach().isfinite().all()) or not output.requires_grad or not self.leaves:
+        if not finite.keeps(number, batch, output) or not output.requires_grad or not self.leaves:
             return False
         gradient = drawn_gradient(output, batch, model.summary.output, batch_generator(seed, number))
         torch.autograd.grad(output, self.leaves, gradient, allow_unused=True)
@@ -202,7 +208,8 @@ class _Noise:
 
 
 def _measured(
-    model: Model, quantizers: Quantizers, end: str, data: Data, batch_size: int, progress: Progress
+    model: Model, quantizers: Quantizers, end: str, data: Data, batch_size: int, finite: FiniteBatches,
+    progress: Progress,
 ) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield each layer's measured losses: the divergence of the model run with its ``input`` or ``output`` rounded."""
     sums = {name: dict.fromkeys(schemes, 0.0) for name, schemes in quantizers.items()}
@@ -210,14 +217,18 @@ def _measured(
     total, units = -(-len(data) // batch_size), 0
     with torch.no_grad():
         for number, batch in enumerate(data.batches(batch_size)):
+            reference = model.run(batch)
+            if not finite.keeps(number, batch, reference):
+                continue
             units += units_of(batch, model.summary)
-            distance = Divergence(model.run(batch), batch, model.summary.output)
+            distance = Divergence(reference, batch, model.summary.output)
             for place, (name, schemes) in enumerate(quantizers.items()):
                 progress((number + place / len(quantizers)) / total, f"the {end} of {name}, batch {number + 1}")
                 for scheme, quantizer in schemes.items():
                     rounded = {name: _noting(reached, name, quantizer)}
                     output = model.run(batch, inputs=rounded) if end == "input" else model.run(batch, outputs=rounded)
                     sums[name][scheme] += float(distance.of(output).sum())
+    finite.require_any(data)
     for name in reached:
         yield name, {scheme: loss / units for scheme, loss in sums[name].items()}
 

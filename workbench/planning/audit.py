@@ -13,7 +13,8 @@ class Audit:
 
     ``predicted`` and ``alone`` (each layer quantized by itself) and ``joined`` (what quantizing it adds when all others
     are quantized already) are float64 ``[layers]``; ``predicted`` is NaN where no table has the cell.  ``whole`` is the
-    measured loss of all of them together.
+    measured loss of all of them together.  ``alone`` is NaN for a layer that no data reached: it adds nothing to the
+    sums.  ``notes`` say what was left out.
     """
 
     layers: tuple[str, ...]
@@ -22,16 +23,23 @@ class Audit:
     joined: np.ndarray
     whole: float
     samples: int
+    notes: tuple[str, ...] = ()
 
     @property
     def predicted_sum(self) -> float:
-        """The plan's predicted loss; NaN if a cell is missing."""
-        return float(self.predicted.sum())
+        """The plan's predicted loss; NaN if a cell of a layer that data reached is missing."""
+        return float(self.predicted[self.reached].sum())
 
     @property
     def alone_sum(self) -> float:
         """The sum of the losses measured one layer at a time."""
-        return float(self.alone.sum())
+        return float(self.alone[self.reached].sum())
+
+    @property
+    def reached(self) -> np.ndarray:
+        """Which layers the data reached, bool ``[layers]``."""
+        found: np.ndarray = ~np.isnan(self.alone)
+        return found
 
     @property
     def interaction(self) -> np.ndarray:
@@ -49,14 +57,15 @@ class Audit:
 
     def most_interacting(self, count: int = 5) -> tuple[str, ...]:
         """Return the layers of the largest interaction, whatever its sign, largest first."""
-        order = np.argsort(-np.abs(self.interaction), kind="stable")
+        order = np.argsort(-np.abs(np.nan_to_num(self.interaction)), kind="stable")
         return tuple(self.layers[index] for index in order[:count])
 
     def sentence(self) -> str:
         """Return the finding in words."""
         ratio = self.whole / self.alone_sum if self.alone_sum > 0 else float("nan")
         judged = "add up" if 0.8 <= ratio <= 1.25 else "do not add up"
+        predicted = "not known" if np.isnan(self.predicted_sum) else f"{self.predicted_sum:.4g}"
         return (
             f"the layers' losses {judged}: together {self.whole:.4g} nats, one by one {self.alone_sum:.4g}, predicted "
-            f"{self.predicted_sum:.4g} ({self.samples} samples)"
+            f"{predicted} ({self.samples} samples)"
         )

@@ -10,6 +10,7 @@ import torch
 from workbench.errors import PlanError
 from workbench.models.batches import Data, require_data, units_of
 from workbench.models.divergence import sample_divergence
+from workbench.models.finite import FiniteBatches
 from workbench.models.model import Model
 from workbench.planning.audit import Audit
 from workbench.planning.measured import replaced_rows
@@ -42,28 +43,40 @@ def audit(
         progress(min(done / total, 1.0), text)
         done += 1
 
+    finite = FiniteBatches(model=model)
     wanted = dict.fromkeys(layers, ("",))
     rows = replaced_rows(
         model, wanted, lambda names: {name: {"": weights[name]} for name in names}, data, batch_size=batch_size,
-        tick=tick,
+        tick=tick, finite=finite,
     )  # fmt: skip
     alone = {name: losses[""] for name, losses in rows}
     views = [model.with_weights(weights)]
     views += [model.with_weights({name: weights[name] for name in layers if name != left}) for left in layers]
-    whole, *without = _losses(model, views, data, batch_size, tick)
+    whole, *without = _losses(model, views, data, batch_size, tick, finite)
     found = predicted or {}
     return Audit(
         layers=layers, predicted=np.array([found.get(name, np.nan) for name in layers]),
         alone=np.array([alone[name] for name in layers]), joined=whole - np.array(without), whole=whole,
-        samples=len(data),
+        samples=len(data), notes=(*finite.notes, *_unreached(alone)),
     )  # fmt: skip
 
 
-def _losses(model: Model, views: list[Model], data: Data, batch_size: int, tick: Callable[[str], None]) -> list[float]:
+def _unreached(alone: Mapping[str, float]) -> tuple[str, ...]:
+    return tuple(
+        f"the data never reached the layer {name}: what quantizing it costs is not known, and counts nowhere here"
+        for name, loss in alone.items() if np.isnan(loss)
+    )  # fmt: skip
+
+
+def _losses(
+    model: Model, views: list[Model], data: Data, batch_size: int, tick: Callable[[str], None], finite: FiniteBatches
+) -> list[float]:
     """Return each view's divergence from the model, in nats per unit."""
     sums, units = [0.0] * len(views), 0
     with torch.no_grad():
         for number, batch in enumerate(data.batches(batch_size)):
+            if finite.dropped(number):
+                continue
             reference = model.run(batch)
             units += units_of(batch, model.summary)
             for index, view in enumerate(views):

@@ -75,6 +75,12 @@ class Cells:
         self._now = recording
         self._distance = Divergence(recording.output, batch, self.model.summary.output)
 
+    @property
+    def reference(self) -> torch.Tensor:
+        """The output of the model as it is, on the batch that was begun."""
+        assert self._distance is not None
+        return self._distance.reference
+
     def end(self) -> None:
         """Let go of what only this group needs."""
         if self._now is not None:
@@ -144,7 +150,7 @@ class Cells:
             return True
         checked.add(layer)
         whole = self.model.with_weights({layer: matrix}).run(batch)
-        nearly = 1e-5 * float(whole.abs().max())
+        nearly = 1e-5 * float(whole.nan_to_num(0.0, 0.0, 0.0).abs().max())
         if output.shape == whole.shape and torch.allclose(output, whole, rtol=1e-5, atol=nearly, equal_nan=True):
             return True
         self._refused.add(place)

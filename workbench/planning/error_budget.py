@@ -119,23 +119,32 @@ def _error(errors: Sensitivity, layer: str, weights: str) -> float:
 
 
 def noise_gains(
-    model: Model, data: Data, *, batch_size: int = 8, seed: int = 0, progress: Progress = silent
-) -> NoiseGains:
+    model: Model, data: Data, *, batch_size: int = 8, seed: int = 0, notes: list[str] | None = None,
+    progress: Progress = silent,
+) -> NoiseGains:  # fmt: skip
     """Measure the gains on ``data`` (a few samples are enough): one forward pass for each layer and one for the model.
 
-    Raises CannotRunError for a weights-only model.
+    Batches on which the model gives NaN or infinity are left out, and ``notes`` says which.  Raises CannotRunError for
+    a weights-only model, DataError where no batch is left.
     """
     import torch
 
     from workbench.models.batches import require_data
+    from workbench.models.finite import FiniteBatches
 
     require_data(model, data, "noise gains")
     names = tuple(layer.name for layer in model.summary.stored)
     blocks = blocks_of(model.summary)
     gain = np.zeros((len(names), len(blocks)))
-    batches = list(data.batches(batch_size))
+    finite = FiniteBatches(model=model, notes=[] if notes is None else notes)
+    batches, reference = [], []
     with torch.no_grad():
-        reference = [_outputs(model, batch, blocks) for batch in batches]
+        for number, batch in enumerate(data.batches(batch_size)):
+            exact = _outputs(model, batch, blocks)
+            if finite.keeps(number, batch, exact[OUTPUT]):
+                batches.append(batch)
+                reference.append(exact)
+        finite.require_any(data)
         for number, name in enumerate(names):
             progress(number / len(names), f"noise from {name}")
             generator = torch.Generator().manual_seed(seed + number)
@@ -149,26 +158,32 @@ def noise_gains(
 
 
 def measured_budget(
-    reference: Model, candidate: Model, data: Data, *, batch_size: int = 8, progress: Progress = silent
-) -> ErrorBudget:
+    reference: Model, candidate: Model, data: Data, *, batch_size: int = 8, notes: list[str] | None = None,
+    progress: Progress = silent,
+) -> ErrorBudget:  # fmt: skip
     """Run both models on ``data`` and return noise over signal at every block's output.
 
-    ``candidate`` is a view of ``reference`` with other weights or quantized inputs.  Raises CannotRunError for a
-    weights-only model and for a candidate that is no view of the reference.
+    ``candidate`` is a view of ``reference`` with other weights or quantized inputs.  Batches on which the reference
+    gives NaN or infinity are left out, and ``notes`` says which.  Raises CannotRunError for a weights-only model and
+    for a candidate that is no view of the reference, DataError where no batch is left.
     """
     import torch
 
     from workbench.models.batches import require_data, samples_of
+    from workbench.models.finite import FiniteBatches
 
     require_data(reference, data, "an error budget")
     blocks = blocks_of(reference.summary)
+    finite = FiniteBatches(model=reference, notes=[] if notes is None else notes)
     total, done = _Sums(blocks), 0
     with torch.no_grad():
-        for batch in data.batches(batch_size):
+        for number, batch in enumerate(data.batches(batch_size)):
             exact = _outputs(reference, batch, blocks)
-            total.add(batch, exact, _outputs(candidate, batch, blocks, reference))
+            if finite.keeps(number, batch, exact[OUTPUT]):
+                total.add(batch, exact, _outputs(candidate, batch, blocks, reference))
             done += samples_of(batch)
             progress(done / len(data), "comparing block outputs")
+    finite.require_any(data)
     return ErrorBudget(blocks=blocks, noise=total.noise)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import torch
 
 from workbench.models.batches import Data, tappable, units_of
+from workbench.models.finite import FiniteBatches
 from workbench.models.model import Model
 from workbench.models.network import NetworkModel
 from workbench.models.resume import Resumable, layer_outputs
@@ -25,7 +26,7 @@ Matrices = Mapping[str, Mapping[str, torch.Tensor]]
 
 def measured_rows(
     model: Model, wanted: Mapping[str, Sequence[str]], data: Data, *, batch_size: int, algorithm: str,
-    curvature: Mapping[str, Curvature], tick: Tick,
+    curvature: Mapping[str, Curvature], tick: Tick, finite: FiniteBatches | None = None,
 ) -> Iterator[tuple[str, dict[str, float]]]:  # fmt: skip
     """Yield (layer, scheme to KL(reference || one layer quantized)): nats per token or per sample.
 
@@ -36,17 +37,19 @@ def measured_rows(
     def rounded(names: Sequence[str]) -> Matrices:
         return dict(rounded_layers(model, {name: wanted[name] for name in names}, algorithm, curvature))
 
-    return replaced_rows(model, wanted, rounded, data, batch_size=batch_size, tick=tick)
+    return replaced_rows(model, wanted, rounded, data, batch_size=batch_size, tick=tick, finite=finite)
 
 
 def replaced_rows(
     model: Model, wanted: Mapping[str, Sequence[str]], matrices_of: Callable[[Sequence[str]], Matrices], data: Data, *,
-    batch_size: int, tick: Tick,
+    batch_size: int, tick: Tick, finite: FiniteBatches | None = None,
 ) -> Iterator[tuple[str, dict[str, float]]]:  # fmt: skip
     """Yield the same for any replacement: ``matrices_of(layers)`` gives those of each wanted key.
 
-    NaN for a layer that no data reached: its loss is not known, and not zero.
+    NaN for a layer that no data reached: its loss is not known, and not zero.  Batches on which the model gives NaN or
+    infinity are left out; ``finite`` says which.  Raises DataError if none is left.
     """
+    finite = finite or FiniteBatches(model=model)
     cells = Cells(model=model, resumable=Resumable(model) if isinstance(model, NetworkModel) else None)
     for group in _groups(cells, wanted):
         matrices = matrices_of(group)
@@ -54,12 +57,16 @@ def replaced_rows(
         units = 0
         with torch.no_grad():
             for number, batch in enumerate(data.batches(batch_size)):
-                units += units_of(batch, model.summary)
+                if finite.dropped(number):
+                    continue
                 cells.begin(number, batch, group)
-                for name in group:
-                    for key, loss in cells.losses(name, matrices[name], batch, tick):
-                        sums[name][key] += loss
+                if finite.keeps(number, batch, cells.reference):
+                    units += units_of(batch, model.summary)
+                    for name in group:
+                        for key, loss in cells.losses(name, matrices[name], batch, tick):
+                            sums[name][key] += loss
                 cells.end()
+        finite.require_any(data)
         for name in group:
             lost = cells.unreached(name, sums[name].values())
             yield name, {key: math.nan if lost else loss / units for key, loss in sums[name].items()}
@@ -82,12 +89,13 @@ def _groups(cells: Cells, wanted: Mapping[str, Sequence[str]]) -> Iterator[list[
 
 def output_rows(
     model: Model, wanted: Mapping[str, Sequence[str]], data: Data | None, *, batch_size: int, algorithm: str,
-    curvature: Mapping[str, Curvature], tick: Tick,
+    curvature: Mapping[str, Curvature], tick: Tick, notes: list[str],
 ) -> Iterator[tuple[str, dict[str, float]]]:  # fmt: skip
     """Yield (layer, scheme to ``sum |D x|**2 / sum |W x|**2``) over the layer's calibration inputs.
 
     From the second moment ``A`` of the inputs where it was collected (``tr(D A D') / tr(W A W')``), else from the
     layer run alone on its own inputs, which one pass catches.  A layer without either stays open (NaN).
+    ``notes`` gets a sentence for each batch on which the layer's own output is not finite, and that is left out.
     """
     seen = {layer.name for layer in tappable(model)}
     for name, schemes in wanted.items():
@@ -100,7 +108,7 @@ def output_rows(
         if moment is not None and moment.full is not None:
             yield name, _errors_by_moment(weight, rounded, torch.from_numpy(moment.full))
         elif data is not None and name in seen:
-            yield name, _tapped_errors(model, name, weight, rounded, data, batch_size)
+            yield name, _tapped_errors(model, name, weight, rounded, data, batch_size, notes)
         else:
             yield name, dict.fromkeys(schemes, math.nan)
 
@@ -113,14 +121,18 @@ def _errors_by_moment(
 
 
 def _tapped_errors(
-    model: Model, name: str, weight: torch.Tensor, rounded: Mapping[str, torch.Tensor], data: Data, batch_size: int
-) -> dict[str, float]:
+    model: Model, name: str, weight: torch.Tensor, rounded: Mapping[str, torch.Tensor], data: Data, batch_size: int,
+    notes: list[str],
+) -> dict[str, float]:  # fmt: skip
     """Return each scheme's error at the layer's output, its input being that of the model as it is."""
     matrices = [weight, torch.zeros_like(weight), *rounded.values()]
     energy, errors = 0.0, [0.0] * len(rounded)
     with torch.no_grad():
-        for batch in data.batches(batch_size):
+        for number, batch in enumerate(data.batches(batch_size)):
             exact, bias, *others = layer_outputs(model, batch, name, matrices)
+            if not all(bool(one.isfinite().all()) for one in exact):
+                notes.append(f"batch {number + 1} was left out: the output of {name} holds NaN or infinite values")
+                continue
             energy += _distance(exact, bias)
             for index, other in enumerate(others):
                 errors[index] += _distance(other, exact)

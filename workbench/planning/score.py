@@ -9,6 +9,7 @@ import numpy as np
 
 from workbench.errors import MissingResultError, ModelError, PlanError, nearest
 from workbench.models.batches import Data, require_data
+from workbench.models.finite import FiniteBatches
 from workbench.models.model import Model
 from workbench.numerics.algorithms import algorithm as find_algorithm
 from workbench.numerics.curvature import Curvature
@@ -33,6 +34,7 @@ def score(
     algorithm: str = "rtn-clip",
     layers: Sequence[str] | None = None,
     previous: Sensitivity | None = None,
+    notes: list[str] | None = None,
     progress: Progress = silent,
 ) -> Sensitivity:
     """Return the table of ``metric`` for ``layers`` (default: all that own their weight) x ``schemes``.
@@ -41,14 +43,16 @@ def score(
     modules (:func:`workbench.planning.predicted.form_of` tells which form a layer gets); ``measured_kl`` takes
     ``dataset``; ``output_error`` either; ``weight_error`` nothing.  ``progress`` is given the table so far, NaN for
     open cells.  Cells of ``previous`` are kept if it was computed the same way, and the result has the bits of an
-    uninterrupted run.  A layer with NaN or infinite weights, or one that no data reach, has a row of NaN.  Raises
-    PlanError for an unknown metric or algorithm, SchemeError, ModelError for an unknown layer, MissingResultError,
-    CannotRunError, DataError.
+    uninterrupted run.  A layer with NaN or infinite weights, or one that no data reach, has a row of NaN; ``notes``
+    gets a sentence for every batch that was left out because the model gave NaN or infinity.  Raises PlanError for an
+    unknown metric or algorithm, SchemeError, ModelError for an unknown layer, MissingResultError, CannotRunError,
+    DataError.
     """
     table = _table(model, metric, schemes, dataset, seed, algorithm, layers, previous)
     work = _Work(
         model=model, table=table, curvature=curvature or {}, dataset=dataset, batch_size=batch_size, seed=seed,
         algorithm=find_algorithm(algorithm).name, progress=rising(progress),
+        finite=FiniteBatches(model=model, notes=[] if notes is None else notes),
     )  # fmt: skip
     wanted = _open_cells(model, table)
     {
@@ -118,6 +122,7 @@ class _Work:
     seed: int
     algorithm: str
     progress: Progress
+    finite: FiniteBatches
     slopes: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -168,6 +173,7 @@ class _Work:
         rows = measured_rows(
             self.model, wanted, self.dataset, batch_size=self.batch_size, algorithm=self.algorithm,
             curvature=self.curvature, tick=self._ticker(wanted, -(-len(self.dataset) // self.batch_size)),
+            finite=self.finite,
         )  # fmt: skip
         self.fill(rows, len(wanted))
 
@@ -178,7 +184,7 @@ class _Work:
             require_data(self.model, self.dataset, "an output error")
         rows = output_rows(
             self.model, wanted, self.dataset, batch_size=self.batch_size, algorithm=self.algorithm,
-            curvature=self.curvature, tick=self._ticker(wanted, 1),
+            curvature=self.curvature, tick=self._ticker(wanted, 1), notes=self.finite.notes,
         )  # fmt: skip
         self.fill(rows, len(wanted))
 

@@ -24,13 +24,14 @@ DYNAMIC_SCHEMES = ("int8-token", "int6-token", "int4-token", "fp8-e4m3-token")
 
 def activation_table(
     session: Session, metric: str, model: Model, record: DataRecord, schemes: Sequence[str] | None = None, *,
-    samples: int | None = None, batch_size: int = 8, seed: int = 0, progress: Progress = silent,
+    samples: int | None = None, batch_size: int = 8, seed: int = 0, notes: list[str] | None = None,
+    progress: Progress = silent,
 ) -> Sensitivity:  # fmt: skip
     """Score the activations by ``metric`` (of ACTIVATION_METRICS) on the data of ``record``.
 
     ``schemes`` (default DYNAMIC_SCHEMES) are scored with the ranges now in force, so also again; other columns of an
-    earlier table on the same data and seed are kept.  Raises MissingResultError for a
-    static scheme without ranges, SchemeError, ModelError, DataError.
+    earlier table on the same data and seed are kept.  ``notes`` gets a sentence for each batch left out.  Raises
+    MissingResultError for a static scheme without ranges, SchemeError, ModelError, DataError.
     """
     from workbench.planning.activations import score_cache, score_inputs
 
@@ -39,12 +40,12 @@ def activation_table(
     if metric.endswith("_cache"):
         found = score_cache(
             model, names, data, metric=metric.removesuffix("_cache"), batch_size=batch_size, seed=seed,
-            progress=progress,
+            notes=notes, progress=progress,
         )  # fmt: skip
     else:
         found = score_inputs(
             model, names, data, ranges=session.active_ranges, metric=metric.removesuffix("_inputs"),
-            batch_size=batch_size, seed=seed, progress=progress,
+            batch_size=batch_size, seed=seed, notes=notes, progress=progress,
         )  # fmt: skip
     return _beside(session.sensitivities.get(metric), replace(found, metric=metric))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import MissingResultError
-from workbench.planning.error_budget import BudgetPair, NoiseGains
+from workbench.planning.error_budget import BudgetPair, ErrorBudget, NoiseGains
 from workbench.planning.plan import Plan, resolve
 from workbench.progress import Progress, part_of, silent
 from workbench.runtime.slimming import moments_of_plan, without_results
@@ -27,14 +27,16 @@ def error_budget(
     batch_size: int = 8,
     seed: int = 0,
     trust: bool = False,
+    notes: list[str] | None = None,
     progress: Progress = silent,
 ) -> BudgetPair:
     """Return signal-to-noise at every block's output under ``plan`` (default: the session's), predicted and measured.
 
     Runs on the first ``samples`` of the calibration's data.  ``gains`` of an earlier call serve again: they belong to
     the model, not to the plan; those in the session are taken where samples and seed are the same.  There is no
-    prediction where the session lacks the ``weight_error`` table.  Raises CannotRunError, MissingResultError without
-    calibration.
+    prediction where the session's ``weight_error`` table lacks a cell of the plan.  ``notes`` gets a sentence for that,
+    and for each batch that was left out because the model gives NaN or infinity on it.  Raises CannotRunError,
+    MissingResultError without calibration.
     """
     from workbench.planning import error_budget as budget
     from workbench.runtime import session_data, tasks
@@ -47,16 +49,29 @@ def error_budget(
     gains = gains or _known_gains(session, len(data), seed)
     if gains is None:
         gains = budget.noise_gains(
-            model, data, batch_size=batch_size, seed=seed, progress=part_of(progress, 0.0, 0.6)
+            model, data, batch_size=batch_size, seed=seed, notes=notes, progress=part_of(progress, 0.0, 0.6)
         )  # fmt: skip
     quantized = tasks.quantize(model, plan, session=session, progress=part_of(progress, 0.6, 0.9))
     measured = budget.measured_budget(
-        model, quantized.bind(model), data, batch_size=batch_size, progress=part_of(progress, 0.9, 1.0)
+        model, quantized.bind(model), data, batch_size=batch_size, notes=notes, progress=part_of(progress, 0.9, 1.0)
     )
-    errors = session.sensitivities.get("weight_error")
-    given = resolve(plan, session.model.layers)
-    predicted = None if errors is None else budget.predicted_budget(gains, given, errors)
+    predicted, missing = _predicted(session, plan, gains)
+    if missing and notes is not None:
+        notes.append(f"no prediction: {missing}")
     return BudgetPair(plan_name=plan.name, plan_hash=plan.hash, gains=gains, measured=measured, predicted=predicted)
+
+
+def _predicted(session: Session, plan: Plan, gains: NoiseGains) -> tuple[ErrorBudget | None, str]:
+    """Return the plan's predicted budget, or None and what it lacks."""
+    from workbench.planning.error_budget import predicted_budget
+
+    errors = session.sensitivities.get("weight_error")
+    if errors is None:
+        return None, "score weights first (workbench sensitivity S.qwb --metric weight_error)"
+    try:
+        return predicted_budget(gains, resolve(plan, session.model.layers), errors), ""
+    except MissingResultError as error:
+        return None, str(error)
 
 
 def _known_gains(session: Session, samples: int, seed: int) -> NoiseGains | None:

@@ -140,15 +140,16 @@ def sensitivity(
     """
     from workbench.planning.score import score
 
+    notes: list[str] = []
     if metric in ACTIVATION_METRICS:
         _require_runs(session, metric)
         if algorithm != "rtn-clip":
             raise PlanError(f"the algorithm {algorithm} rounds weights, and {metric} scores activations; leave it out")
         table = activation_table(
             session, metric, model or reopen(session.model, trust=trust), _calibrated(session, metric), schemes,
-            samples=samples, batch_size=batch_size, seed=seed, progress=progress,
+            samples=samples, batch_size=batch_size, seed=seed, notes=notes, progress=progress,
         )  # fmt: skip
-        return replace(session, sensitivities={**session.sensitivities, metric: table})
+        return _with_table(session, metric, table, notes)
     if metric not in METRICS:
         known = ", ".join((*METRICS, *ACTIVATION_METRICS))
         raise PlanError(f"there is no metric {metric!r}; the metrics are {known}")
@@ -163,9 +164,18 @@ def sensitivity(
         names = (*earlier.schemes, *(name for name in names if name not in earlier.column))
     table = score(
         model, metric, names, curvature=session.curvature, dataset=dataset, batch_size=batch_size, seed=seed,
-        algorithm=algorithm, previous=earlier, progress=progress,
+        algorithm=algorithm, previous=earlier, notes=notes, progress=progress,
     )  # fmt: skip
-    return replace(session, sensitivities={**session.sensitivities, metric: table})
+    return _with_table(session, metric, table, notes)
+
+
+def _with_table(session: Session, metric: str, table: Sensitivity, notes: Sequence[str]) -> Session:
+    """Return the session with a table and what there is to tell of it."""
+    said = tuple(f"{metric}: {note}" for note in notes)
+    return replace(
+        session, sensitivities={**session.sensitivities, metric: table},
+        notes=tuple(dict.fromkeys((*session.notes, *said))),
+    )  # fmt: skip
 
 
 def search(
@@ -295,14 +305,15 @@ def evaluate(
     spec = getattr(model, "inputs", InputSpec())
     worst = Worst(decoder(spec) if spec.tokenizer is not None else None)
     quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.3))
+    notes: list[str] = []
     metrics = measure(
         model, quantized.bind(model), dataset, batch_size=batch_size, seed=seed, worst=worst, user_metrics=own,
-        progress=part_of(progress, 0.3, 1.0),
+        notes=notes, progress=part_of(progress, 0.3, 1.0),
     )  # fmt: skip
     return Evaluation(
         plan_name=plan.name, plan_hash=plan.hash, data_name=dataset.record.name, data_hash=dataset.record.content_hash,
         bits_per_weight=sums.bits_per_weight, nbytes=sums.nbytes, predicted_kl=sums.predicted, metrics=metrics,
-        changed=worst.changed(), notes=tuple(dict.fromkeys((*quantized.notes, *dataset.notes))),
+        changed=worst.changed(), notes=tuple(dict.fromkeys((*quantized.notes, *dataset.notes, *notes))),
     )  # fmt: skip
 
 
