@@ -11,6 +11,7 @@ from workbench.gui import quantities
 from workbench.gui.desk import Message
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.options import METRIC_TITLES, UNITS
+from workbench.planning.keys_and_values import cached_layers
 from workbench.planning.totals import quantized_inputs
 from workbench.runtime.workspace import State
 
@@ -128,16 +129,29 @@ def _summed(state: State) -> str:
     """Say what the sum counts and what it does not."""
     session = state.session
     assert session is not None
-    rounded = len(quantized_inputs(session.model, state.assignments))
-    if not rounded:
-        return "The plan rounds weights only; it leaves activations and the key-value cache as they are."
-    layers = quantities.plural(rounded, "layer")
-    if session.inputs_table(state.metric) is None:
-        return (
-            f"It counts weights only: the rounded inputs of {layers} were not scored (Sensitivity, predicted KL of "
-            "inputs). No plan rounds the key-value cache."
-        )
-    return f"It counts weights and the rounded inputs of {layers}; no plan rounds the key-value cache."
+    rounded = quantized_inputs(session.model, state.assignments)
+    cached = cached_layers(session.model.layers, state.assignments)
+    counted, without = ["weights"], []
+    for what, places, table in (
+        ("the rounded inputs", rounded, session.inputs_table(state.metric)),
+        ("the rounded keys and values", cached, session.cache_table(state.metric)),
+    ):
+        if places:
+            (counted if table is not None else without).append(f"{what} of {quantities.plural(len(places), 'layer')}")
+    said = [f"It counts {' and '.join(counted)}."]
+    if without:
+        said.append(f"{' and '.join(without).capitalize()} were not scored; score them for the sum to count them.")
+    return " ".join([*said, *_interaction(state)])
+
+
+def _interaction(state: State) -> list[str]:
+    """Say what the errors of layers cost together beyond the sum, where that is known."""
+    totals = state.totals
+    if totals is None or not totals.interaction or totals.predicted is None:
+        return []
+    alone = quantities.number(totals.predicted - totals.interaction)
+    return [f"Alone the layers cost {alone}; together {quantities.number(abs(totals.interaction))} "
+            f"{'more' if totals.interaction > 0 else 'less'}, as their errors add up or cancel."]  # fmt: skip
 
 
 def _with(job: int | None, act: Callable[[int], None]) -> None:
