@@ -165,6 +165,29 @@ class Person:
 
         await self.act(keys)
 
+    async def pick(self, box: QComboBox, text: str) -> None:
+        """Go to an entry of a list that is open, or opens by itself, with the arrow keys, and press Return."""
+        await self.until(box.view().isVisible, 5)
+        wanted = box.findText(text)
+        assert wanted >= 0, f"{text} is not in the list"
+
+        def keys() -> None:
+            view = box.view()
+            while view.currentIndex().row() != wanted:
+                before = view.currentIndex().row()
+                QTest.keyClick(view, Qt.Key.Key_Down if before < wanted else Qt.Key.Key_Up)
+                assert view.currentIndex().row() != before, f"{text} cannot be reached"
+            QTest.keyClick(view, Qt.Key.Key_Return)
+
+        await self.act(keys)
+
+    async def layer(self, name: str, column: int = 0, modifier: Modifier = Modifier.NoModifier) -> None:
+        """Click on a layer in the tree."""
+        panel = self.window.panels["layers"]
+        index = panel.model.index_of(name, column)
+        await self.act(lambda: panel.view.scrollTo(index))
+        await self.click(panel.view.viewport(), panel.view.visualRect(index).center(), modifier=modifier)
+
     async def open(self, session: Session, path: Path | None = None) -> None:
         """Have a session open, as if it had just been read."""
         await self.act(lambda: self.desk.workspace.open(session, path))

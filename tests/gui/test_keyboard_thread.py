@@ -25,15 +25,18 @@ class Keyboard:
 
     def __init__(self, person: Person) -> None:
         self._person = person
+        self._popup: QWidget | None = None
 
     @property
     def at(self) -> QWidget:
-        """What gets the next key."""
-        return QApplication.activePopupWidget() or QApplication.focusWidget() or self._person.window
+        """What gets the next key: within an open list, as Qt does it, what has the keyboard there."""
+        self._popup = QApplication.activePopupWidget()  # without it, what is inside counts as deleted
+        inside = self._popup.focusWidget() if self._popup is not None else None
+        return inside or self._popup or QApplication.focusWidget() or self._person.window
 
     async def key(self, key: Qt.Key, modifiers: Qt.KeyboardModifier = NONE) -> None:
         """Press one key."""
-        if QApplication.activeWindow() is None:
+        if QApplication.activeWindow() is None and QApplication.activePopupWidget() is None:
             await self._person.act(self._person.window.activateWindow)  # what a window manager does
         await self._person.act(lambda: QTest.keyClick(self.at, key, modifiers))
 

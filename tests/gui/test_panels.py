@@ -152,17 +152,35 @@ def test_the_tree_selects_and_edits_in_place(live: Callable[..., None]) -> None:
         assert person.state.selection == (Q_PROJ,)
         await person.press(Qt.Key.Key_F2, layers.view)
         editor = layers.view.findChild(QComboBox)
-        assert editor is not None
-        await person.act(lambda: editor.setCurrentText("int6-g32-asym"))
-        await person.act(lambda: editor.activated.emit(editor.currentIndex()))
+        await person.pick(editor, "int6-g32-asym")
         assert person.state.assignments[Q_PROJ].weights == "int6-g32-asym"
-        third = layers.model.index_of("model.layers.0.self_attn.v_proj")
-        shift = Qt.KeyboardModifier.ShiftModifier
-        await person.click(layers.view.viewport(), layers.view.visualRect(third).center(), modifier=shift)
+        await person.layer("model.layers.0.self_attn.v_proj", modifier=Qt.KeyboardModifier.ShiftModifier)
         assert len(person.state.selection) == 3
-        await person.act(lambda: layers.view.sortByColumn(LOSS, Qt.SortOrder.DescendingOrder))
+        await person.press(Qt.Key.Key_F2, layers.view)
+        await person.pick(layers.view.findChild(QComboBox), "int3-g32-asym")
+        assert len(person.state.selection) == 3 and person.state.undo_name == "Set 3 layers to int3-g32-asym"
+        heading = layers.view.header()
+        spot = QPoint(heading.sectionViewportPosition(LOSS) + 20, heading.height() // 2)
+        for _ in range(2):  # ascending, then descending
+            await person.click(heading.viewport(), spot)
         losses = [layers.model._loss(layers.model.row_at(layers.model.index(row, 0)).layer) for row in range(5)]
         assert losses == sorted(losses, reverse=True)
+
+    live(story)
+
+
+def test_a_dismissed_list_of_schemes_changes_nothing(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        view, before = person.window.panels["layers"].view, person.state.session.plan
+        await person.layer(Q_PROJ)
+        await person.press(Qt.Key.Key_F2, view)
+        editor = view.findChild(QComboBox)
+        await person.until(editor.view().isVisible, 5)
+        assert editor.width() >= editor.sizeHint().width(), "the longest scheme can be read"
+        await person.press(Qt.Key.Key_Escape, editor.view())
+        await person.until(lambda: view.findChild(QComboBox) is None, 5)
+        assert person.state.session.plan is before and person.window.focusWidget() is view
 
     live(story)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QMouseEvent, QTextCursor
@@ -14,9 +15,11 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui import quantities
 from workbench.gui.plan_history import PRESENT, differences, held_plan
 from workbench.gui.plan_rules import rule_rows
 from workbench.gui.plan_text import error_line
+from workbench.gui.roofline import plan_time
 from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.storage.session import Session
 
@@ -88,6 +91,64 @@ def test_rules_are_moved_and_removed(live: Callable[..., None]) -> None:
         await person.press(Qt.Key.Key_Z, control=True)
         await person.press(Qt.Key.Key_Z, control=True)
         assert person.state.session.plan == session.plan
+
+    live(story)
+
+
+def test_a_rule_is_added_with_what_it_matches_told_while_typing(live: Callable[..., None]) -> None:
+    session = _ruled()
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        panel = person.window.panels["plan"]
+        rules = panel.rules
+        await person.tab(panel.tabs, rules)
+        assert not rules.add.isEnabled() and rules.matching.isHidden()
+        for typed, words in (
+            ("*.no_proj", "Matches no layer"), ("re:(", "No valid regular expression: missing )"),
+            ("re:.*1\\.self_attn\\.[kv]_proj", "Matches 2 layers: model.layers.1.self_attn.k_proj, "),
+            ("model.layers.0.mlp.*", "Matches 3 layers: model.layers.0.mlp.gate_proj, "),
+        ):  # fmt: skip
+            await person.type(rules.pattern, typed)
+            assert rules.matching.isVisible() and rules.matching.text().startswith(words)
+            assert rules.add.isEnabled() == (" layers: " in words)
+            if " layers: " not in words:
+                await person.press(Qt.Key.Key_Return, rules.pattern)
+            assert person.state.session.plan == session.plan
+        await person.choose(rules.scheme, rules.scheme.findText("int3-g32-asym"))
+        person.picture("adding")
+        await person.click(rules.add)
+        first = person.state.session.plan.rules[0]
+        assert (first.pattern, first.assignment.weights) == ("model.layers.0.mlp.*", "int3-g32-asym")
+        assert person.state.undo_name == "Add the rule model.layers.0.mlp.*" and not rules.pattern.text()
+        names = [f"model.layers.0.mlp.{part}_proj" for part in ("gate", "up", "down")]
+        assert {person.state.assignments[name].weights for name in names} == {"int3-g32-asym"}
+        row = rules.table.records.record(0)
+        assert (row.decided, row.matched) == (3, tuple(names)) and rules.table.records.record(1).decided == 3
+        cell = rules.table.records.index(0, 4)
+        assert cell.data().startswith(names[0]) and cell.data(Qt.ItemDataRole.ToolTipRole) == "\n".join(names)
+        await person.press(Qt.Key.Key_Z, person.window, control=True)
+        assert person.state.session.plan == session.plan
+
+    live(story)
+
+
+def test_the_panel_says_what_the_plan_comes_to(live: Callable[..., None]) -> None:
+    session = sessions.full(2)
+
+    async def story(person: Person) -> None:
+        await person.open(replace(session, timings=()))
+        sums, totals = person.window.panels["plan"].sums, person.state.totals
+        assert sums.text() == (
+            f"{quantities.data_size(totals.nbytes)} · {totals.bits_per_weight:.3f} bits per weight · "
+            f"Predicted KL {quantities.number(totals.predicted)} nats · kernels not timed"
+        )
+        shape, plan = (256, 256), session.plan.assign(["model.layers.0.self_attn.q_proj"], weights="int8-channel")
+        timed = replace(sessions.timing("q", np.random.default_rng(0)), shape=shape, samples=np.full(9, 60.0))
+        await person.open(replace(session, plan=plan, timings=(timed,)))
+        found = plan_time(session.model, person.state.assignments, (timed,), 1)
+        assert f"kernels {found.microseconds:.0f} µs at batch 1 ({found.missing} layers not timed)" in sums.text()
+        assert sums.shown
 
     live(story)
 

@@ -97,13 +97,13 @@ def test_a_row_paints_its_cells_its_selection_and_its_focus(live: Callable[..., 
 
         plain = row()
         assert len(set(plain.tolist())) > 2, "the scheme's name is painted"
-        await person.act(lambda: person.desk.workspace.select([SEEN]))
-        selected = row()
-        assert not np.array_equal(plain, selected)
-        await person.act(lambda: view.setCurrentIndex(panel.model.index_of(SEEN, SCHEME)))
-        await person.act(lambda: view.setFocus(Qt.FocusReason.TabFocusReason))
-        assert not np.array_equal(selected, row())
-        await person.act(lambda: person.desk.lock([SEEN], True))
+        await person.layer(SEEN, SCHEME)
+        focused = row()
+        assert not np.array_equal(plain, focused)
+        await person.press(Qt.Key.Key_F, person.window, control=True)  # the keyboard goes to the filter
+        assert person.state.selection == (SEEN,) and not np.array_equal(focused, row())
+        assert not np.array_equal(plain, row()), "selected, without the frame of the keyboard"
+        await person.press(Qt.Key.Key_L, person.window, control=True)
         assert panel.model.index_of(SEEN).data().endswith("(locked)")
 
     live(story)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox
 
 from tests.gui import sessions
@@ -28,6 +29,11 @@ def _state(name: str) -> State:
     workspace.open(replace(session, plan=plan.assign([UP], weights="int3-g32-asym", inputs="int8-token")), None)
     workspace.show_target(name)
     return workspace.state
+
+
+async def _choose_target(person: Person, name: str = "vllm") -> None:
+    box = person.window.panels["plan"].target.box
+    await person.choose(box, box.findData(name))
 
 
 def test_no_target_finds_nothing_and_offers_everything() -> None:
@@ -77,10 +83,7 @@ def test_a_person_chooses_a_target_and_repairs(live: Callable[..., None]) -> Non
         await person.open(state.session)
         line = person.window.panels["plan"].target
         assert line.told.text() == "no limits" and not line.repair_button.isVisible()
-        await person.act(lambda: line.box.setFocus())
-        at = line.box.findData("vllm")
-        for _ in range(at):
-            await person.press(Qt.Key.Key_Down, line.box)
+        await _choose_target(person)
         await person.until(lambda: person.state.target == "vllm", 5)
         await person.until(lambda: "refused" in line.told.text(), 5)
         assert UP in line.told.toolTip()
@@ -104,17 +107,15 @@ def test_inputs_are_edited_in_the_tree_with_what_the_target_allows(live: Callabl
 
     async def story(person: Person) -> None:
         await person.open(session)
-        await person.act(lambda: person.desk.workspace.show_target("vllm"))
+        await _choose_target(person)
         panel = person.window.panels["layers"]
-        await person.act(lambda: person.desk.workspace.select([UP]))
         for column, wanted, field in ((INPUTS, "int8-token", "inputs"), (SCHEME, "fp8-e4m3-channel", "weights")):
-            index = panel.model.index_of(UP, column)
-            await person.act(lambda index=index: (panel.view.setCurrentIndex(index), panel.view.edit(index)))
+            await person.layer(UP, column)
+            await person.press(Qt.Key.Key_F2, panel.view)
             editor = panel.view.findChild(QComboBox)
             names = [editor.itemText(row) for row in range(editor.count())]
             assert wanted in names and "nf4-b64" not in names and (column == SCHEME) == (FLOATING not in names)
-            editor.setCurrentText(wanted)
-            await person.act(lambda editor=editor: editor.activated.emit(editor.currentIndex()))
+            await person.pick(editor, wanted)
             assert getattr(person.state.assignments[UP], field) == wanted
 
     live(story)
@@ -130,7 +131,7 @@ def test_rows_are_marked_where_the_target_cannot_run_them(live: Callable[..., No
 
         plain = cells()
         assert plain == {Q: "nf4-b64", UP: "int3-g32-asym"}
-        await person.act(lambda: person.desk.workspace.show_target("vllm"))
+        await _choose_target(person)
         assert cells() == {name: f"⚠ {scheme}" for name, scheme in plain.items()}
         tip = model.data(model.index_of(UP), Qt.ItemDataRole.ToolTipRole)
         assert f"{target('vllm').title} cannot run it so: " in tip
@@ -138,7 +139,8 @@ def test_rows_are_marked_where_the_target_cannot_run_them(live: Callable[..., No
         assert colour.name() == person.window.colours.error
         assert model.data(model.index_of(UP, SCHEME), Qt.ItemDataRole.EditRole) == "int3-g32-asym"
         person.picture("marked")
-        await person.act(lambda: person.window.trigger("repair"))
+        shortcut = person.window.actions_by_id["repair"].shortcut()
+        await person.act(lambda: QTest.keySequence(person.window, shortcut))
         assert not [text for text in cells().values() if "⚠" in text]
 
     live(story)

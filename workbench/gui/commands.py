@@ -62,8 +62,8 @@ class Commands(FileCommands, WorkCommands, CheckCommands, OutputCommands):
         self.desk.workspace.select(layer.name for layer in self._session.model.layers)
 
     def select_similar(self) -> None:
-        """Select the layers that are like the first selected one."""
-        self.window.panels["layers"].select_similar(self.desk.workspace.state.selection[0])
+        """Select the layers that are like the selected ones."""
+        self.window.panels["layers"].select_similar(self.desk.workspace.state.selection)
 
     def columns(self) -> None:
         """Open the menu of the layers' columns."""

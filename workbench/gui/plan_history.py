@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QSpli
 from workbench.errors import WorkbenchError
 from workbench.gui import quantities
 from workbench.gui.desk import Desk
+from workbench.gui.plan_sums import latency
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.sensitivity import Sensitivity
@@ -22,12 +23,16 @@ PRESENT = "present plan"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A plan by its name, what it gives every layer, and what that costs (None where it does not fit the model)."""
+    """A plan by its name, what it gives every layer, and what that costs (None where it does not fit the model).
+
+    ``microseconds`` is the time of its kernels, None where one of them was not timed.
+    """
 
     name: str
     plan: Plan
     assignments: dict[str, Assignment]
     totals: Totals | None
+    microseconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +54,9 @@ PLANS = (
     Field(title="Loss", text=lambda one: quantities.number(one.totals.predicted if one.totals else None), numeric=True,
           key=lambda one: (one.totals.predicted or 0.0) if one.totals else 0.0,
           tip="Of weights and, where they were scored, of rounded inputs; lower is better"),
+    Field(title="Time", text=lambda one: quantities.NONE if one.microseconds is None
+          else quantities.microseconds(one.microseconds), numeric=True, key=lambda one: one.microseconds or 0.0,
+          tip="Median times of the layers' kernels one after another, at the smallest batch that was timed"),
 )  # fmt: skip
 
 DIFFERENCES = (
@@ -76,7 +84,8 @@ def held_plan(session: Session, name: str, plan: Plan, metric: str) -> Held:
         return Held(name=name, plan=plan, assignments={}, totals=None)
     tables = session.table(metric), session.inputs_table(metric), session.cache_table(metric)
     sums = totals(session.model, assignments, *tables)
-    return Held(name=name, plan=plan, assignments=assignments, totals=sums)
+    time = latency(session, assignments)
+    return Held(name=name, plan=plan, assignments=assignments, totals=sums, microseconds=time)
 
 
 def differences(session: Session, first: Held, second: Held, metric: str) -> tuple[Difference, ...]:
@@ -149,7 +158,7 @@ class PlanHistory(QWidget):
         session = state.session
         if session is None:
             return
-        of = (session.plan, session.plans, session.model, session.sensitivities, state.metric)
+        of = (session.plan, session.plans, session.model, session.sensitivities, session.timings, state.metric)
         if len(of) == len(self._of) and all(a is b for a, b in zip(of, self._of, strict=True)):
             return
         self._of = of

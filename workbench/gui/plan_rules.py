@@ -1,19 +1,25 @@
-"""The plan's ordered rules: what each matches, what it decides, and buttons that move or remove it."""
+"""The plan's ordered rules: what each matches and decides, a line that adds one, buttons that move or remove it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
+from workbench.gui import legality, quantities
 from workbench.gui.desk import Desk
+from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.models.layer import Layer
-from workbench.planning.plan import Plan, Rule, is_glob
+from workbench.planning.plan import KEEP, Assignment, Plan, Rule, is_glob
 from workbench.runtime.workspace import State
+
+NAMED, LISTED = 12, 40
+"""How many names of layers a line and a tooltip hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +54,30 @@ def _matched(rule: Rule, names: Sequence[str], known: set[str]) -> tuple[str, ..
         return ()
 
 
+def told_matches(pattern: str, layers: Sequence[Layer]) -> tuple[tuple[str, ...], str]:
+    """Return the layers that a pattern matches, and that in words: how many and which, or what is wrong with it."""
+    names = [layer.name for layer in layers]
+    if pattern.startswith("re:"):
+        try:
+            re.compile(pattern[3:])
+        except re.error as error:
+            return (), f"No valid regular expression: {error}"
+    matched = _matched(Rule(pattern=pattern, assignment=Assignment()), names, set(names))
+    if not matched:
+        return (), "Matches no layer"
+    return matched, f"Matches {quantities.plural(len(matched), 'layer')}: {_named(matched)}"
+
+
+def _named(matched: Sequence[str]) -> str:
+    """Return the names of layers in a line, only the first of many."""
+    more = f", … ({len(matched) - NAMED:,} more)" if len(matched) > NAMED else ""
+    return ", ".join(matched[:NAMED]) + more
+
+
 def _says(row: RuleRow) -> str:
     held = row.rule.assignment
-    more = [held.weights, f"inputs {held.inputs}" if held.inputs else "", held.algorithm]
+    beside = [f"inputs {held.inputs}" if held.inputs else "", f"cache {held.cache}" if held.cache else ""]
+    more = [held.weights, *beside, held.algorithm if held.weights != KEEP else ""]
     return ", ".join(part for part in more if part)
 
 
@@ -61,6 +88,8 @@ FIELDS = (
     Field(title="Gives", text=_says),
     Field(title="Decides", text=lambda row: f"{row.decided:,} of {len(row.matched):,}" if row.matched else "⚠ nothing",
           numeric=True, key=lambda row: row.decided, tip="Layers that no earlier rule took, of those it matches"),
+    Field(title="Layers", text=lambda row: _named(row.matched), told=lambda row: "\n".join(row.matched[:LISTED]),
+          tip="The layers that the rule matches"),
 )  # fmt: skip
 
 
@@ -132,6 +161,7 @@ class PlanRules(QWidget):
         self.table = RulesView("Rules of the plan")
         self.table.setToolTip("Drag a rule to try it earlier or later")
         self.table.setSortingEnabled(False)
+        self.table.horizontalHeader().setStretchLastSection(True)
         self.table.dragged.connect(self._put)
         self.error = QLabel()
         self.error.setProperty("role", "error")
@@ -147,6 +177,8 @@ class PlanRules(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 0)
         layout.addWidget(self.error)
+        layout.addLayout(self._adding_line())
+        layout.addWidget(self.matching)
         layout.addWidget(self.table, 1)
         layout.addLayout(buttons)
         self.setFocusProxy(self.table)
@@ -156,11 +188,66 @@ class PlanRules(QWidget):
         session = state.session
         self.error.setText(state.plan_error)
         self.error.setVisible(bool(state.plan_error))
-        if session is None or self._of == (session.plan, session.model):
+        if session is None:
+            return
+        schemes = legality.weight_choices(state)
+        if tuple(self.scheme.itemText(place) for place in range(self.scheme.count())) != schemes:
+            chosen = self.scheme.currentText()
+            self.scheme.clear()
+            self.scheme.addItems(schemes)
+            self.scheme.setCurrentIndex(max(self.scheme.findText(chosen), 0))
+        if self._of == (session.plan, session.model):
             return
         self._of = (session.plan, session.model)
         self.table.show_records(rule_rows(session.plan, session.model.layers))
-        self.table.horizontalHeader().resizeSection(1, max(140, self.table.width() // 3))
+        self._fit_columns()
+        self._typed()
+
+    def _fit_columns(self) -> None:
+        """Give the names of layers what the others leave."""
+        header = self.table.horizontalHeader()
+        for column in range(len(FIELDS) - 1):
+            self.table.resizeColumnToContents(column)
+        header.resizeSection(1, min(header.sectionSize(1), max(140, self.table.width() // 3)))
+
+    def _adding_line(self) -> QHBoxLayout:
+        line = QHBoxLayout()
+        self.pattern = QLineEdit(placeholderText="New rule for: a name, model.layers.*.mlp.*, or re: and an expression")
+        self.pattern.setAccessibleName("Pattern of a new rule")
+        self.pattern.setToolTip("A layer's exact name; a pattern with *, ? and [ ]; or re: and a regular expression")
+        self.pattern.textChanged.connect(lambda _: self._typed())
+        self.pattern.returnPressed.connect(self._add)
+        self.scheme = QComboBox()
+        self.scheme.setAccessibleName("Scheme of a new rule")
+        self.scheme.setToolTip("What the new rule gives the weights of the layers that it matches")
+        self.add = self._button("&Add", "Add the rule before all others: the first that matches decides", self._add)
+        self.matching = FittedLabel()
+        self.matching.setAccessibleName("What the pattern matches")
+        self.matching.hide()
+        line.addWidget(self.pattern, 1)
+        line.addWidget(self.scheme)
+        line.addWidget(self.add)
+        return line
+
+    def _typed(self) -> None:
+        """Say what the typed pattern matches."""
+        session, pattern = self._desk.workspace.state.session, self.pattern.text().strip()
+        matched, words = told_matches(pattern, session.model.layers) if session and pattern else ((), "")
+        self.matching.setVisible(bool(pattern))
+        self.matching.setText(words)
+        self.matching.setProperty("role", "muted" if matched else "error")
+        self.matching.style().polish(self.matching)
+        self.add.setEnabled(bool(matched))
+
+    def _add(self) -> None:
+        """Put the typed rule before all others, as one step; a pattern that matches nothing stays in its field."""
+        session, pattern = self._desk.workspace.state.session, self.pattern.text().strip()
+        if session is None or not pattern or not told_matches(pattern, session.model.layers)[0]:
+            return
+        rule = Rule(pattern=pattern, assignment=Assignment(weights=self.scheme.currentText()))
+        rest = tuple(held for held in session.plan.rules if held.pattern != pattern)
+        self._desk.take_plan(f"Add the rule {pattern}", replace(session.plan, rules=(rule, *rest)))
+        self.pattern.clear()
 
     def _button(self, text: str, tip: str, clicked: object) -> QPushButton:
         button = QPushButton(text)

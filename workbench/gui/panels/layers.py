@@ -22,6 +22,7 @@ from workbench.gui.tables.layer_filter import HINT
 from workbench.gui.tables.layers import COLUMNS, FIELDS, FLOATING, HISTOGRAM, INPUTS, NAME, SCHEME, LayersModel
 from workbench.gui.tables.row_painter import LayersView
 from workbench.gui.theme import Colours
+from workbench.models.layer import Layer
 from workbench.runtime.workspace import State
 
 EXPAND_LIMIT = 400
@@ -267,22 +268,22 @@ class LayersPanel(Panel):
         locked = state.session is not None and set(names) <= state.session.locked
         verb = "Un&lock" if locked else "&Lock against searches"
         menu.addAction(verb, lambda: self.desk.lock(names, not locked))
-        menu.addAction("&Select similar layers", lambda: self.select_similar(names[0]))
+        menu.addAction("&Select similar layers", lambda: self.select_similar(names))
         menu.addAction("&Copy as a table\tCtrl+C", self.copy)
         return menu
 
-    def select_similar(self, name: str) -> None:
-        """Select the layers of the same kind, shape and last name."""
+    def select_similar(self, names: tuple[str, ...]) -> None:
+        """Select the layers that have the kind, shape and last name of one of ``names``."""
         session = self.desk.workspace.state.session
         if session is None:
             return
-        like = session.model.by_name[name]
-        last = name.rsplit(".", 1)[-1]
-        self.desk.workspace.select(
-            layer.name
-            for layer in session.model.layers
-            if layer.kind is like.kind and layer.shape == like.shape and layer.name.rsplit(".", 1)[-1] == last
-        )
+        like = {_likeness(session.model.by_name[name]) for name in names}
+        self.desk.workspace.select(layer.name for layer in session.model.layers if _likeness(layer) in like)
+
+
+def _likeness(layer: Layer) -> tuple[object, ...]:
+    """Return what similar layers have in common."""
+    return layer.kind, layer.shape, layer.name.rsplit(".", 1)[-1]
 
 
 def _copies(event: QKeyEvent) -> bool:

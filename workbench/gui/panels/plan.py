@@ -23,6 +23,7 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.plan_history import PlanHistory
 from workbench.gui.plan_parts import Parts
 from workbench.gui.plan_rules import PlanRules
+from workbench.gui.plan_sums import PlanSums
 from workbench.gui.plan_target import PlanTarget
 from workbench.gui.plan_text import PlanText
 from workbench.gui.plan_transforms import PlanTransforms
@@ -94,6 +95,8 @@ class PlanPanel(Panel):
         column.setContentsMargins(0, 4, 0, 0)
         column.addWidget(self.whom)
         column.addLayout(middle, 1)
+        self.sums = PlanSums()
+        column.addWidget(self.sums)
         self.target = PlanTarget(desk)
         column.addWidget(self.target)
         column.addLayout(self._search_line())
@@ -129,6 +132,7 @@ class PlanPanel(Panel):
         self._fill(self.algorithm, _algorithms(), {one.algorithm for one in held})
         self._fill(self.ranges, tuple(RANGES.names()), {one.range_method for one in held})
         self.target.take(new)
+        self.sums.take(new)
         self.lock.setEnabled(bool(count))
         self.lock.setChecked(bool(count) and set(new.selection) <= session.locked)
         if old.assignments is not new.assignments or old.session is None or old.totals is not new.totals:

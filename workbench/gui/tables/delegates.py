@@ -4,10 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt
-from PySide6.QtWidgets import QComboBox, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QSize,
+    Qt,
+    QTimer,
+    Signal,
+)
+from PySide6.QtWidgets import QApplication, QComboBox, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 Index = QModelIndex | QPersistentModelIndex
+
+BUTTON_MS = 20
+"""How often it is looked whether the mouse's button, whose release would choose at once, is up."""
+
+
+class OpenList(QComboBox):
+    """A list that opens by itself; ``dismissed`` is emitted when it is closed, whether something was chosen or not."""
+
+    dismissed = Signal()
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.view().installEventFilter(self)
+        QTimer.singleShot(0, self, self._open)
+
+    def _open(self) -> None:
+        if QApplication.mouseButtons() != Qt.MouseButton.NoButton:
+            QTimer.singleShot(BUTTON_MS, self, self._open)
+        elif self.isVisible():
+            self.showPopup()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Tell that the list was closed, once what was chosen has been told."""
+        if event.type() == QEvent.Type.Hide and watched is self.view():
+            QTimer.singleShot(0, self, self.dismissed.emit)
+        return super().eventFilter(watched, event)
 
 
 class RowDelegate(QStyledItemDelegate):
@@ -32,8 +68,9 @@ class SchemeDelegate(RowDelegate):
         self._name, self._choices = name, choices
 
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
-        """Return an open list; choosing commits at once."""
-        editor = QComboBox(parent)
+        """Return a list that opens; choosing commits at once."""
+        editor = OpenList(parent)
+        editor.dismissed.connect(lambda: self.closeEditor.emit(editor))
         editor.setAccessibleName(self._name)
         editor.addItems(list(self._choices(index)))
         editor.activated.connect(lambda _: self._commit(editor))
@@ -46,6 +83,12 @@ class SchemeDelegate(RowDelegate):
         if editor.findText(present) < 0:
             editor.addItem(present)
         editor.setCurrentText(present)
+
+    def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, index: Index) -> None:
+        """Put the list over the cell, as wide as its longest entry."""
+        area = option.rect
+        area.setWidth(max(area.width(), editor.sizeHint().width()))
+        editor.setGeometry(area)
 
     def setModelData(self, editor: QWidget, model: QAbstractItemModel, index: Index) -> None:
         """Hand the choice to the model."""

@@ -43,14 +43,14 @@ class Column:
 
 COLUMNS = (
     Column("Layer", "Blocks and layers in the order of the network", False, 24),
-    Column("Scheme", "How the plan stores the weight; double-click or F2 to change it", False, 16),
-    Column("Weights", "Histogram of the weight's values, from its least to its greatest", False, 10),
+    Column("Scheme", "How the plan stores the weight; double-click or F2 to change it", False, 18),
+    Column("Weights", "Histogram of the weight's values, least to greatest; sorts by their spread", False, 10),
     Column("Loss", "Score of the chosen scheme for this layer alone; lower is better", True, 9),
     Column("Size", "Bytes of the weight under the plan", True, 9),
     Column("Bits", "Bits per weight, scales and zero points included", True, 6),
     Column("Shape", "Shape of the weight as the model stores it", False, 12),
     Column("Count", "Number of weights", True, 8),
-    Column("Kind", "What the weight does", False, 10),
+    Column("Kind", "What the weight does", False, 11),
     Column("Inputs", "How the plan stores the layer's inputs; double-click to change it", False, 14),
     Column("Measured", "Measured KL of the chosen scheme in this layer alone, nats; lower is better", True, 10),
     Column("Time", "Median kernel time of the layer under the plan, where it was timed", True, 9),
@@ -170,12 +170,13 @@ class LayersModel(QAbstractItemModel):
         if column in (LOSS, MEASURED, TIME):
             value = {LOSS: self._loss, MEASURED: self._measured, TIME: self._time}[column](layer)
             return -1.0 if math.isnan(value) else value
+        seen = self._seen(layer)
         keys: dict[int, Callable[[], Any]] = {
             NAME: lambda: layer.name, SCHEME: lambda: self._scheme(layer), SHAPE: lambda: layer.parameters,
             BITS: lambda: self._bits(layer) / max(layer.parameters, 1), SIZE: lambda: self._bits(layer),
             WEIGHTS: lambda: layer.parameters, KIND: lambda: str(layer.kind),
             INPUTS: lambda: self._state.assignments[layer.name].inputs or "" if self._state.assignments else "",
-            ALGORITHM: lambda: self._layer_text(layer, ALGORITHM),
+            ALGORITHM: lambda: self._layer_text(layer, ALGORITHM), HISTOGRAM: lambda: seen.variance if seen else -1.0,
         }  # fmt: skip
         return keys.get(column, lambda: 0)()
 
@@ -266,16 +267,15 @@ class LayersModel(QAbstractItemModel):
 
     def statistics_of(self, row: Row) -> LayerStatistics | None:
         """Return the statistics of the row's weight, None where there are none."""
-        if row.layer is None or self._state.session is None:
-            return None
-        held, layer = self._state.session.statistics, row.layer
+        return None if row.layer is None else self._seen(row.layer)
+
+    def _seen(self, layer: Layer) -> LayerStatistics | None:
+        held = self._state.session.statistics if self._state.session else {}
         return held.get((layer.name, "weight")) or held.get((layer.tied_to or layer.name, "weight"))
 
     def is_top(self, row: Row) -> bool:
         """Tell whether the row stands in no block."""
         return row.parent == ROOT
-
-    # ---------------------------------------------------------------- Qt's questions
 
     def _children(self, index: int) -> list[int]:
         return self._rows.top if index == ROOT else self._rows.rows[index].children

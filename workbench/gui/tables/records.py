@@ -14,13 +14,15 @@ Index = QModelIndex | QPersistentModelIndex
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """A column: ``text(record)`` is shown, ``key(record)`` sorts (the text where it is None)."""
+    """A column: ``text(record)`` is shown, ``key(record)`` sorts and ``told(record)`` is the tooltip (the text where
+    they are None)."""
 
     title: str
     text: Callable[[Any], str]
     tip: str = ""
     numeric: bool = False
     key: Callable[[Any], Any] | None = None
+    told: Callable[[Any], str] | None = None
 
 
 class RecordsModel(QAbstractTableModel):
@@ -86,7 +88,8 @@ class RecordsModel(QAbstractTableModel):
             return None
         column = self.columns[index.column()]
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
-            return column.text(self.record(index.row()))
+            told = column.told if role == Qt.ItemDataRole.ToolTipRole else None
+            return (told or column.text)(self.record(index.row()))
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(column.numeric)
         return None
