@@ -97,7 +97,7 @@ def test_the_whole_job(scored: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     found = call(capsys, "plan", str(scored), "--bits-per-weight", "4.5", "--out", str(plan_path))
     assert set(found) == {
         "bits_per_weight", "bytes", "predicted", "predicted_counts", "schemes", "inputs", "cache",
-        "cache_bytes_per_token",
+        "cache_bytes_per_token", "corrected",
     }  # fmt: skip
     assert 4.2 < found["bits_per_weight"] <= 4.5
     assert len(set(found["schemes"].values())) > 2

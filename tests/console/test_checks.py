@@ -12,6 +12,7 @@ import pytest
 
 from workbench.cli import main
 from workbench.console import checks
+from workbench.planning.totals import plan_totals
 from workbench.storage.session import Session
 
 MODEL = "demo:digits-classifier"
@@ -53,11 +54,15 @@ def test_an_audit_adds_up_by_itself(first: Path, capsys: pytest.CaptureFixture[s
     found = call(capsys, "audit", str(first), "--samples", "32", "--most", "100", "--no-save")
     assert Session.load(first).audit is None
     assert found["samples"] == 32 and found["alone"] == pytest.approx(sum(x["alone"] for x in found["layers"]))
-    assert found["correction"] == pytest.approx(found["whole"] / found["predicted"])
+    session = Session.load(first)
+    sums = plan_totals(session.model, session.plan, session.sensitivities["predicted_kl"])
+    assert found["predicted_whole"] == pytest.approx(sums.predicted)
+    assert found["predicted"] == pytest.approx(sums.predicted - sums.interaction) != found["predicted_whole"]
+    assert found["correction"] == pytest.approx(found["whole"] / found["predicted_whole"])
     sizes = [abs(x["interaction"]) for x in found["layers"]]
     assert sizes == sorted(sizes, reverse=True)
     text = said(capsys, "audit", str(first), "--samples", "32")
-    assert "add up" in text and "calibrated correction" in text and "interaction" in text
+    assert all(words in text for words in ("predicted, together", "add up", "calibrated correction", "interaction"))
     kept = Session.load(first).audit
     assert kept is not None and kept.audit.whole == found["whole"] and kept.plan_hash == Session.load(first).plan.hash
     assert found["left_out"] == 0 and "of weights alone" not in text

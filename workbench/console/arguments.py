@@ -185,6 +185,25 @@ def error_budget(entry: argparse.ArgumentParser) -> None:
     _most(entry, "layers")
 
 
+def explain(entry: argparse.ArgumentParser) -> None:
+    entry.add_argument("session", metavar="S.qwb", help="a session file")
+    _plan(entry)
+    entry.add_argument("--layer", default="*", metavar="PATTERN", help="only layers that match, such as '*.mlp.*'")
+    _space(entry)
+
+
+def front(entry: argparse.ArgumentParser) -> None:
+    entry.add_argument("session", metavar="S.qwb", help="a session file")
+    entry.add_argument("--points", type=_positive, default=20, metavar="N", help="list at most so many plans (20)")
+    _space(entry)
+
+
+def _space(entry: argparse.ArgumentParser) -> None:
+    entry.add_argument("--metric", choices=(*METRICS, "refined"), help="whose losses (default: the best there are)")
+    entry.add_argument("--schemes", type=_names, metavar="A,B,...", help="among these schemes only")
+    entry.add_argument("--target", metavar="NAME", help="only what this runs: vllm, gguf, nvidia-9.0")
+
+
 def compare(entry: argparse.ArgumentParser) -> None:
     entry.add_argument("session", metavar="A.qwb", help="a session file")
     entry.add_argument("other", metavar="B.qwb", help="another session file")

@@ -35,6 +35,7 @@ def audit(found: Audit, most: int, rounded_inputs: int = 0, cached: int = 0) -> 
         "sentence": found.sentence(),
         "samples": found.samples,
         "predicted": number(found.predicted_sum),
+        "predicted_whole": number(found.predicted_whole),
         "alone": number(found.alone_sum),
         "whole": number(found.whole),
         "correction": number(found.correction),
@@ -69,6 +70,9 @@ def audit_text(result: Result) -> str:
     if result["cache_left_out"]:
         lines.append(f"the key-value cache of {result['cache_left_out']} layers, which the plan rounds, was not either")
     lines += [f"note: {note}" for note in result["notes"]]
+    sums = tuple(figure(result[key]) for key in ("predicted", "predicted_whole", "alone", "whole"))
+    titles = ("predicted, one by one", "predicted, together", "measured, one by one", "measured, together")
+    lines += ["", table([sums], titles)]
     head = ("layer", "predicted", "alone", "added last", "interaction")
     return "\n".join(lines) + "\n\nlosses in nats, the largest interaction first\n" + table(rows, head)
 

@@ -113,7 +113,7 @@ def _plan(options: argparse.Namespace, progress: Progress) -> Result:
     replace(session, plan=plan).save(options.session)
     if options.out:
         plan.save(options.out)
-    return reports.plan(session, plan, options.metric)
+    return reports.plan(session, plan, options.metric, corrected=options.corrected)
 
 
 def _evaluate(options: argparse.Namespace, progress: Progress) -> Result:
@@ -226,11 +226,21 @@ def _check(name: str) -> Callable[[argparse.Namespace, Progress], Result]:
     return run
 
 
+def _explained(name: str) -> Callable[[argparse.Namespace, Progress], Result]:
+    def run(options: argparse.Namespace, progress: Progress) -> Result:
+        from workbench.console import explanations
+
+        found: Result = getattr(explanations, name)(options)
+        return found
+
+    return run
+
+
 def _as_text(name: str) -> Callable[[Result], str]:
     def text(result: Result) -> str:
-        from workbench.console import check_reports, evaluations, outlier_reports, reports
+        from workbench.console import check_reports, evaluations, explanations, outlier_reports, reports
 
-        modules = (reports, check_reports, evaluations, outlier_reports)
+        modules = (reports, check_reports, evaluations, explanations, outlier_reports)
         return str(next(getattr(m, f"{name}_text") for m in modules if hasattr(m, f"{name}_text"))(result))
 
     return text
@@ -261,6 +271,10 @@ COMMANDS = (
              arguments.sensitivity, _sensitivity),
     _command("plan", "find the best plan for a budget", "plan S.qwb --bits-per-weight 4.5 --out plan.json",
              arguments.plan, _plan),
+    _command("explain", "say why a plan's layers have their schemes", "explain S.qwb --layer '*.mlp.*'",
+             arguments.explain, _explained("explain")),
+    _command("front", "list the best plan of every size", "front S.qwb --points 12", arguments.front,
+             _explained("front")),
     _command("evaluate", "measure a plan against the floating-point model", "evaluate S.qwb --plan plan.json",
              arguments.evaluate, _evaluate, "evaluated"),
     _command("audit", "check whether a plan's losses add up", "audit S.qwb --plan plan.json --samples 16",

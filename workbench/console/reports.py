@@ -16,7 +16,7 @@ from workbench.models.summary import ModelSummary
 from workbench.planning.keys_and_values import cache_bits, cached_layers
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.sensitivity import METRICS, Sensitivity
-from workbench.planning.totals import quantized_inputs, totals
+from workbench.planning.totals import Totals, plan_totals, quantized_inputs, totals
 from workbench.storage.session import Session
 
 if TYPE_CHECKING:
@@ -118,25 +118,45 @@ def sensitivity_text(result: Result) -> str:
     return "\n".join([found, *(f"note: {note}" for note in result["notes"])])
 
 
-def plan(session: Session, found: Plan, metric: str | None = None) -> Result:
-    """Return a plan's totals and every layer's scheme."""
+def plan(session: Session, found: Plan, metric: str | None = None, *, corrected: bool = False) -> Result:
+    """Return a plan's totals and every layer's scheme; the loss ``corrected`` by the session's audit if asked for."""
     assignments = resolve(found, session.model.layers)
     scores = session.require_table(metric) if session.sensitivities.keys() & METRICS.keys() else None
     activations, cache = (
         (session.inputs_table(scores.metric), session.cache_table(scores.metric)) if scores else (None, None)
     )
-    sums = totals(session.model, assignments, scores, activations, cache)
+    sums = plan_totals(session.model, found, scores, activations, cache)
     token, plain = cache_bits(session.model.layers, assignments)
     return {
         "bits_per_weight": sums.bits_per_weight,
         "bytes": sums.nbytes,
         "predicted": number(sums.predicted),
-        "predicted_counts": _counted(session.model, assignments, scores, activations, cache),
+        "predicted_counts": _transformed(found) or _counted(session.model, assignments, scores, activations, cache),
+        "corrected": _corrected(session, assignments, scores, sums) if corrected else None,
         "schemes": {name: assignment.weights for name, assignment in assignments.items()},
         "inputs": {name: given.inputs for name, given in assignments.items() if given.inputs is not None},
         "cache": cached_layers(session.model.layers, assignments),
         "cache_bytes_per_token": {"plan": token / 8, "as computed": plain / 8},
     }
+
+
+def _transformed(found: Plan) -> str:
+    names = ", ".join(found.transforms)
+    return f"nothing: losses are those of the model as it is, and the plan changes it first ({names})" if names else ""
+
+
+def _corrected(
+    session: Session, assignments: Mapping[str, Assignment], scores: Sensitivity | None, sums: Totals
+) -> Result | None:
+    """Return the predicted loss with that of the weights multiplied by the audit's correction, and where it is from."""
+    from workbench.runtime.planner import correction_of
+
+    factor = correction_of(session, scores.metric if scores else "no table")
+    weights = totals(session.model, assignments, scores).predicted
+    if sums.predicted is None or weights is None or session.audit is None:
+        return None
+    loss = sums.predicted + (factor - 1) * weights
+    return {"loss": loss, "factor": factor, "audit_of": session.audit.plan_name}
 
 
 def _counted(
@@ -182,6 +202,11 @@ def plan_text(result: Result) -> str:
     head = f"{result['bits_per_weight']:.3f} bits per weight, {readable_bytes(result['bytes'])}, {predicted}"
     if result["predicted_counts"] not in (None, "weights"):
         head += f"\nthe prediction counts {result['predicted_counts']}"
+    if result["corrected"]:
+        head += (
+            f"\ncorrected {result['corrected']['loss']:.4g}: the weights' prediction times "
+            f"{result['corrected']['factor']:.3g}, fitted to the audit of “{result['corrected']['audit_of']}”"
+        )
     if result["cache"]:
         token = result["cache_bytes_per_token"]
         head += f"\nkey-value cache: {token['plan']:,.0f} bytes a token, as computed {token['as computed']:,.0f}"

@@ -51,6 +51,10 @@ def add_search_options(entry: argparse.ArgumentParser) -> None:
         "--allow", action="append", default=[], type=_allowed, metavar="PATTERN=A,B",
         help="layers that may take these schemes only (keep among them or not); may be repeated, first match counts",
     )  # fmt: skip
+    entry.add_argument(
+        "--corrected", action="store_true",
+        help="multiply predicted losses by the correction of the session's audit, and say so (workbench audit)",
+    )  # fmt: skip
     entry.set_defaults(refuse=entry.error)
 
 
@@ -68,7 +72,8 @@ def find(session: Session, options: argparse.Namespace, progress: Progress) -> P
         return find_plan(
             session, budgets, minimise=options.minimise, strategy_name=options.strategy, metric=options.metric,
             schemes=options.schemes, target=options.target, lock=options.lock, allow=_merged(options.allow),
-            inputs=options.inputs, cache=options.cache, batch=options.batch, progress=progress,
+            inputs=options.inputs, cache=options.cache, batch=options.batch,
+            corrected=options.corrected, progress=progress,
         )  # fmt: skip
 
 

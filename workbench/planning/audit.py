@@ -14,7 +14,8 @@ class Audit:
     ``predicted`` and ``alone`` (each layer quantized by itself) and ``joined`` (what quantizing it adds when all others
     are quantized already) are float64 ``[layers]``; ``predicted`` is NaN where no table has the cell.  ``whole`` is the
     measured loss of all of them together.  ``alone`` is NaN for a layer that no data reached: it adds nothing to the
-    sums.  ``notes`` say what was left out.
+    sums.  ``notes`` say what was left out.  ``predicted_interaction`` is what the errors are predicted to cost together
+    beyond the sum, where the table knows that.
     """
 
     layers: tuple[str, ...]
@@ -24,6 +25,7 @@ class Audit:
     whole: float
     samples: int
     notes: tuple[str, ...] = ()
+    predicted_interaction: float = 0.0
 
     @property
     def predicted_sum(self) -> float:
@@ -49,11 +51,16 @@ class Audit:
 
     @property
     def correction(self) -> float:
-        """``whole / predicted_sum``: what predictions near this plan are to be multiplied with; NaN without them.
+        """``whole / predicted_whole``: what predictions near this plan are to be multiplied with; NaN without them.
 
         It is fitted to a measurement, so whoever shows a corrected prediction says so.
         """
-        return self.whole / self.predicted_sum if self.predicted_sum > 0 else float("nan")
+        return self.whole / self.predicted_whole if self.predicted_whole > 0 else float("nan")
+
+    @property
+    def predicted_whole(self) -> float:
+        """The predicted loss of all layers together, as the totals of a plan say it; NaN if a cell is missing."""
+        return self.predicted_sum + self.predicted_interaction
 
     def most_interacting(self, count: int = 5) -> tuple[str, ...]:
         """Return the layers of the largest interaction, whatever its sign, largest first."""
@@ -65,6 +72,8 @@ class Audit:
         ratio = self.whole / self.alone_sum if self.alone_sum > 0 else float("nan")
         judged = "add up" if 0.8 <= ratio <= 1.25 else "do not add up"
         predicted = "not known" if np.isnan(self.predicted_sum) else f"{self.predicted_sum:.4g}"
+        if self.predicted_interaction:
+            predicted = f"{self.predicted_whole:.4g} together and {predicted} one by one"
         return (
             f"the layers' losses {judged}: together {self.whole:.4g} nats, one by one {self.alone_sum:.4g}, predicted "
             f"{predicted} ({self.samples} samples)"

@@ -23,12 +23,14 @@ def audit(
     data: Data,
     *,
     predicted: Mapping[str, float] | None = None,
+    predicted_interaction: float = 0.0,
     batch_size: int = 8,
     progress: Progress = silent,
 ) -> Audit:
     """Measure ``weights`` (layer to its quantized matrix) one by one, all together, and all but one.
 
-    ``predicted`` maps layers to the loss that a table gives them.  Raises PlanError if nothing is quantized,
+    ``predicted`` maps layers to the loss that a table gives them; ``predicted_interaction`` is what it says they cost
+    together beyond that.  Raises PlanError if nothing is quantized,
     CannotRunError and DataError.
     """
     require_data(model, data, "an audit of the plan")
@@ -58,6 +60,7 @@ def audit(
         layers=layers, predicted=np.array([found.get(name, np.nan) for name in layers]),
         alone=np.array([alone[name] for name in layers]), joined=whole - np.array(without), whole=whole,
         samples=len(data), notes=(*finite.notes, *_unreached(alone)),
+        predicted_interaction=predicted_interaction,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from workbench.planning.constraints import Group
 from workbench.planning.hull import padded, walk
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.search import Front
+from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.totals import Ledger, layer_bits
 
 
@@ -56,9 +57,12 @@ class Explanation:
     def sentence(self) -> str:
         """The whole in words."""
         shared = f", shared by {len(self.layers)} layers," if len(self.layers) > 1 else ""
-        parts = [f"{self.scheme}{shared} saves {self.saved:,.0f} bytes and adds a loss of {self.added:.3g}"]
+        loss = "a loss that was not scored" if math.isnan(self.added) else f"a loss of {self.added:.3g}"
+        parts = [f"{self.scheme}{shared} saves {self.saved:,.0f} bytes and adds {loss}"]
         if self.fixed:
             return f"{parts[0]}; {self.fixed}"
+        if math.isnan(self.added):
+            return parts[0]
         if self.bigger:
             verdict = "less than" if self.bigger.price <= self.price else "more than"
             parts.append(
@@ -85,8 +89,12 @@ class Purchase:
     loss: float
 
 
-def explain(front: Front, assignments: Mapping[str, Assignment], layer: str) -> Explanation:
+def explain(
+    front: Front, assignments: Mapping[str, Assignment], layer: str, table: Sensitivity | None = None
+) -> Explanation:
     """Explain what ``assignments`` give ``layer`` among the choices of ``front``.
+
+    ``table`` says what a layer that is no part of the search costs.
 
     A scheme that is no candidate (worse than another in every respect, or not scored) is explained by its own bytes,
     with an added loss of NaN where it was not scored.  Raises PlanError for an unknown layer.
@@ -102,8 +110,9 @@ def explain(front: Front, assignments: Mapping[str, Assignment], layer: str) -> 
     bits = sum(layer_bits(each, weights) for each in stored)
     saved = (sum(layer_bits(each, KEEP) for each in stored) - bits) / 8
     if group is None:
+        known = math.nan if table is None else table.of(layer, weights)
         return Explanation(
-            layer=layer, layers=names, scheme=weights, saved=saved, added=0.0 if weights == KEEP else math.nan,
+            layer=layer, layers=names, scheme=weights, saved=saved, added=0.0 if weights == KEEP else known,
             price=front.price(nbytes), fixed=front.space.fixed.get(layer, "outside the search"),
         )  # fmt: skip
     added = _loss(group, weights)

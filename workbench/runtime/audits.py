@@ -10,6 +10,7 @@ from workbench.errors import CannotRunError, MissingResultError
 from workbench.models.data_quality import CalibrationQuality, contents, coverage, distances, saturation
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.audit import Audit
+from workbench.planning.directions import interaction
 from workbench.planning.keys_and_values import cached_layers
 from workbench.planning.plan import Plan, resolve
 from workbench.planning.plan_audit import PlanAudit
@@ -39,7 +40,8 @@ def audit_plan(
 ) -> Audit:
     """Measure the plan's weights one by one, all together and all but one, beside the predicted losses.
 
-    Raises PlanError if the plan quantizes nothing, CannotRunError, DataError and what quantizing raises.
+    Losses are predicted for the model as it is, so a plan with transforms has none.  Raises PlanError if the plan
+    quantizes nothing, CannotRunError, DataError and what quantizing raises.
     """
     from workbench.planning.auditing import audit
 
@@ -49,10 +51,13 @@ def audit_plan(
     dataset = session_data.for_evaluation(model, session, data, samples=samples, seed=0)
     quantized = tasks.quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.2))
     weights = {name: parse_scheme(stored.scheme).decode(stored) for name, stored in quantized.tensors.items()}
-    table = session.sensitivities.get("predicted_kl")
-    predicted = {} if table is None else {name: table.of(name, t.scheme) for name, t in quantized.tensors.items()}
+    table = None if plan.transforms else session.sensitivities.get("predicted_kl")
+    cells = [] if table is None else [(name, stored.scheme) for name, stored in quantized.tensors.items()]
+    predicted = {name: table.of(name, scheme) for name, scheme in cells if table is not None}
+    slopes = [table.slopes(name, scheme) for name, scheme in cells if table is not None]
     return audit(
         quantized.rewritten(model), weights, dataset, predicted=predicted, batch_size=batch_size,
+        predicted_interaction=interaction(one for one in slopes if one is not None),
         progress=part_of(progress, 0.2, 1.0),
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from workbench.models.summary import quantizable
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import Budgets, MeasuredTimes
 from workbench.planning.constraints import Constraints
-from workbench.planning.plan import KEEP, Assignment, Plan, Rule, with_cache
+from workbench.planning.plan import KEEP, Assignment, Plan, Rule, resolve, with_cache
 from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.strategies import Optimal, strategy
 from workbench.progress import Progress, silent
@@ -40,6 +40,7 @@ def find_plan(
     inputs: str | Sequence[str] | None = None,
     cache: str | None = None,
     batch: int = 1,
+    corrected: bool = False,
     progress: Progress = silent,
 ) -> Plan:
     """Return the plan that minimises ``minimise`` within ``budgets``, or the one of a simple strategy.
@@ -51,8 +52,9 @@ def find_plan(
     one or none, by the session's table of activation losses.  ``cache`` is the scheme in which the keys and values of
     all layers that are not locked are stored (default: what the session's plan says).  ``none`` instead of a scheme
     takes those of the session's plan out.  Where there are tables for them, what activations and the cache cost counts
-    in the loss.  Where microseconds matter, the session's timings at ``batch`` serve, and the candidates that lack one
-    are timed on this machine first.  Raises BudgetError, PlanError, MissingResultError.
+    in the loss.  ``corrected`` means a budget of loss in losses that are multiplied by the correction of the session's
+    audit (see :func:`correction_of`).  Where microseconds matter, the session's timings at ``batch`` serve, and the
+    candidates that lack one are timed on this machine first.  Raises BudgetError, PlanError, MissingResultError.
     """
     rules = constraints_of(session, target, lock, schemes, allow or {})
     table = session.require_table(metric)
@@ -66,13 +68,47 @@ def find_plan(
         if len(asked) > 1:
             raise PlanError(f"the strategy {strategy_name} chooses no activation schemes; give one, or use optimal")
         return strategy(strategy_name).plan(session.model, table, base, budgets, rules)
+    asked_for = budgets
+    if corrected and budgets.loss is not None:
+        _require_weights_alone(session, base)
+        budgets = replace(budgets, loss=budgets.loss / correction_of(session, table.metric))
     times = None
     if minimise == "microseconds" or budgets.microseconds is not None:
         names = tuple(name for name in rules.schemes or table.schemes if name != KEEP)
         timings = candidate_timings(session, names, batch=batch, progress=progress)
         times = MeasuredTimes.from_timings(timings, batch)
     found = Optimal(minimise=minimise, inputs=activations, cache=session.cache_table(table.metric))
-    return found.plan(session.model, table, base, budgets, rules, times)
+    plan = found.plan(session.model, table, base, budgets, rules, times)
+    said = plan.name.replace(str(budgets), f"{asked_for}, corrected by an audit")
+    return plan if budgets is asked_for else replace(plan, name=said)
+
+
+def correction_of(session: Session, metric: str) -> float:
+    """Return what the session's audit says that predicted losses of weights are to be multiplied with.
+
+    It is fitted to the measurement of one plan: whoever shows what comes of it says so.  Raises MissingResultError
+    without an audit or where it had no prediction, PlanError for a table that is not of ``predicted_kl``.
+    """
+    if metric != "predicted_kl":
+        raise PlanError(f"an audit corrects predicted_kl, and the losses here are {metric}; leave the correction out")
+    if session.audit is None:
+        raise MissingResultError("there is no audit to correct by; audit a plan first (workbench audit S.qwb)")
+    found = session.audit.audit.correction
+    if not math.isfinite(found) or found <= 0:
+        raise MissingResultError(
+            f"the audit of “{session.audit.plan_name}” has no correction: its plan had no predicted loss; audit a plan "
+            "whose layers are all scored"
+        )
+    return found
+
+
+def _require_weights_alone(session: Session, base: Plan) -> None:
+    given = resolve(base, session.model.layers).values()
+    if any(one.inputs is not None or one.cache is not None for one in given):
+        raise PlanError(
+            "the audit's correction is of weights alone, and the plan rounds activations or the cache too; give a "
+            "budget of bytes or bits per weight, or leave the correction out"
+        )
 
 
 def constraints_of(

@@ -195,6 +195,7 @@ def search(
     allow: Mapping[str, Sequence[str]] | None = None,
     strategy: str = "optimal",
     batch: int = 1,
+    corrected: bool = False,
     progress: Progress = silent,
 ) -> Plan:
     """Return the plan that minimises ``minimise`` (``loss``, ``nbytes``, ``bits_per_weight``, ``microseconds``).
@@ -210,7 +211,7 @@ def search(
     return find_plan(
         session, budgets, minimise=minimise, strategy_name=strategy, metric=metric, schemes=schemes, target=target,
         lock=(lock,) if isinstance(lock, str) else lock, allow=allow, inputs=inputs, cache=cache, batch=batch,
-        progress=progress,
+        corrected=corrected, progress=progress,
     )  # fmt: skip
 
 

@@ -112,6 +112,8 @@ def write_audit(file: Group, found: PlanAudit) -> None:
     group = write_record(file, "audit", found)
     write_record(group, "whole", found.audit, units={"whole": "nat"})
     write_text(group, "layers", found.audit.layers)
+    if found.audit.notes:
+        write_text(group, "notes", found.audit.notes)
     for name in _LOSSES:
         write_array(group, name, getattr(found.audit, name), "nat")
 
@@ -124,6 +126,8 @@ def read_audit(file: Group) -> PlanAudit | None:
     group = member(file, "audit")
     parts: dict[str, Any] = read_record(group, "whole", Audit) | {"layers": tuple(read_text(group, "layers"))}
     parts |= {name: read_array(group, name, 1) for name in _LOSSES}
+    if "notes" in group:
+        parts["notes"] = tuple(read_text(group, "notes"))
     if any(parts[name].shape != (len(parts["layers"]),) for name in _LOSSES):
         raise SessionError(f"/audit has losses that do not fit its {len(parts['layers'])} layers")
     return build(PlanAudit, facts | {"audit": build(Audit, parts, "/audit")}, "/audit")
