@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtTest import QTest
 from scipy import stats
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from tests.gui.test_panels import _drag
 from workbench.gui.channels import by_channel, outliers, pooled
 from workbench.gui.plots.agreement import rank_agreement
 from workbench.models.layer import LayerKind
@@ -62,11 +65,32 @@ def test_the_channels_of_the_selected_layer_are_drawn(live: Callable[..., None])
         panel = person.window.panels["channels"]
         assert panel.table.records.record(0).number == 7
         assert "64 channels" in panel.figure.text()
-        await person.act(lambda: panel.plot.region.setRegion((6.5, 8.5)))
-        assert panel.brush.text().startswith("Channels 7 to 8:")
+        await _brush(person, 20, 40)
+        assert panel.brush.text().startswith("Channels 20 to 40:") and panel.listed.currentText() == "In the region"
+        assert [one.number for one in panel.table.records.records] == list(range(20, 41))
+        table = panel.table
+        assert table.horizontalHeader().length() <= table.viewport().width() + 1, "every column is seen"
         person.picture("channels")
+        await _brush(person, 50, 45)
+        assert panel.plot.chosen == (45, 50), "drawn to the left"
+        for key, shift, wanted in ((Qt.Key.Key_Right, False, (46, 51)), (Qt.Key.Key_Left, True, (46, 50))):
+            await person.press(key, panel.plot, shift=shift)
+            assert panel.plot.chosen == wanted
 
     live(story)
+
+
+async def _brush(person: Person, first: float, last: float) -> None:
+    """Draw a region from one channel to another with the mouse."""
+    plot = person.window.panels["channels"].plot
+    view = plot.item.getViewBox()
+    height = view.viewRect().center().y()
+    spots = [plot.mapFromScene(view.mapViewToScene(QPointF(at, height))) for at in (first, last)]
+    await person.act(lambda: QTest.mousePress(plot.viewport(), Qt.MouseButton.LeftButton, pos=spots[0]))
+    for part in (0.3, 0.7, 1.0):
+        spot = QPoint(round(spots[0].x() + part * (spots[1].x() - spots[0].x())), spots[0].y())
+        await person.act(lambda spot=spot: _drag(plot.viewport(), spot))
+    await person.act(lambda: QTest.mouseRelease(plot.viewport(), Qt.MouseButton.LeftButton, pos=spots[1]))
 
 
 def test_predicted_against_measured(live: Callable[..., None]) -> None:
@@ -90,6 +114,16 @@ def test_predicted_against_measured(live: Callable[..., None]) -> None:
             right - left > (wide + wider) / 2 for (left, wide), (right, wider) in itertools.pairwise(spots)
         ), "labels run together"
         person.picture("agreement")
+        layer, scheme = predicted.layers[3], predicted.schemes[5]
+        point = QPointF(*(math.log10(table.of(layer, scheme)) for table in (predicted, measured)))
+        view = panel.plot.item.getViewBox()
+        await person.click(panel.plot.viewport(), panel.plot.mapFromScene(view.mapViewToScene(point)))
+        await person.until(lambda: person.state.selection, 5)
+        chosen = person.state.selection[0]
+        index = predicted.row[chosen] * len(predicted.schemes) + 5
+        assert panel._cells.tell(index).startswith(f"{chosen}, {scheme}: ")
+        near = np.abs(np.log10(predicted.score[predicted.row[chosen]] / predicted.of(layer, scheme)))
+        assert near.min() < 0.05, "a point where the click was"
 
     live(story)
 
@@ -105,9 +139,12 @@ def test_errors_by_channel_of_the_brush(live: Callable[..., None]) -> None:
         panel = person.window.panels["channels"]
         assert "of the error" not in panel.brush.text()
         await person.press(Qt.Key.Key_Space, panel.errors)
-        await person.until(lambda: "of the error" in panel.brush.text())
+        await person.until(lambda: "% of the error" in panel.brush.text())
         count = panel.plot._statistics.channels
-        await person.act(lambda: panel.plot.region.setRegion((-0.5, count - 0.5)))
+        await person.press(Qt.Key.Key_Home, panel.listed)
+        for _ in range(count - 1 - panel.plot.chosen[1]):
+            await person.press(Qt.Key.Key_Right, panel.plot, shift=True)
+        assert panel.plot.chosen == (0, count - 1)
         assert panel.brush.text().endswith("100.00 % of the error")
         assert panel.listed.currentText() == "In the region" and panel.table.records.rowCount() == count
         assert sum(one.error for one in panel.table.records.records) == pytest.approx(1)
@@ -119,8 +156,12 @@ def test_errors_by_channel_of_the_brush(live: Callable[..., None]) -> None:
             number = panel.table.records.record(row).number
             assert panel.plot.chosen == (number, number)
             break
-        await person.act(lambda: person.desk.assign(linear, weights="int4-g32-asym"))
-        assert "of the error" not in panel.brush.text(), "the errors belong to another plan"
+        others = [layer.name for layer in person.state.session.model.layers if layer.name != linear[-1]]
+        await person.act(lambda: person.desk.assign(others, weights="int4-g32-asym"))
+        assert "of the error" in panel.brush.text(), "the layer is rounded as before"
+        await person.act(lambda: person.desk.assign(linear, weights="int6-g32-asym"))
+        await person.until(lambda: panel.errors.toolTip().endswith("under int6-g32-asym"))
+        assert panel.brush.text().endswith("100.00 % of the error"), "found anew for the other plan"
 
     live(story)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel
 
@@ -28,6 +30,25 @@ FIELDS = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cells:
+    """The cells that two tables have in common: ``x`` and ``y`` float64 ``[layers, schemes]``."""
+
+    layers: tuple[str, ...]
+    schemes: tuple[str, ...]
+    x: np.ndarray
+    y: np.ndarray
+
+    def layer(self, index: int) -> str:
+        """Return the layer of a cell, counted row by row."""
+        return self.layers[index // len(self.schemes)]
+
+    def tell(self, index: int) -> str:
+        """Return a cell in words."""
+        values = (quantities.number(float(table.flat[index])) for table in (self.x, self.y))
+        return f"{self.layer(index)}, {self.schemes[index % len(self.schemes)]}: {' against '.join(values)}"
+
+
 class AgreementPanel(Panel):
     """Two metrics to choose, the scatter, the agreement of each scheme."""
 
@@ -35,9 +56,12 @@ class AgreementPanel(Panel):
         super().__init__(desk, colours)
         self.across, self.up = self._metrics("Metric of the x axis"), self._metrics("Metric of the y axis")
         self._pairs: dict[str, tuple[str, ...]] = {}
+        self._cells = Cells(layers=(), schemes=(), x=np.zeros((0, 0)), y=np.zeros((0, 0)))
         self.figure = FittedLabel()
         self.figure.setProperty("role", "muted")
         self.plot = Agreement(colours)
+        self.plot.setToolTip("Each point is a layer under a scheme: its tip names them, a click selects the layer")
+        self.plot.chosen.connect(lambda index: desk.workspace.select((self._cells.layer(index),)))
         self.table = RecordsView("Agreement by scheme", FIELDS)
         self.table.setMinimumWidth(110)
         self.table.setMaximumWidth(240)
@@ -106,7 +130,8 @@ class AgreementPanel(Panel):
         )
         for axis, table in (("bottom", first), ("left", second)):
             self.plot.label(axis, f"{TITLES.get(table.metric, table.metric)} ({table.unit})")
-        self.plot.show_points(x.ravel(), y.ravel(), columns.ravel(), plans)
+        self._cells = Cells(layers=tuple(name for name in first.layers if name in second.row), schemes=names, x=x, y=y)
+        self.plot.show_points(x.ravel(), y.ravel(), columns.ravel(), plans, self._cells.tell)
         rows = [(name, rank_agreement(x[:, n], y[:, n]), _ratio(x[:, n], y[:, n])) for n, name in enumerate(names)]
         self.table.show_records(sorted(rows, key=lambda row: schemes.reference_bits(row[0])))
         self.figure.setText(

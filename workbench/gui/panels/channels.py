@@ -9,6 +9,7 @@ from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QSplitter
 
 from workbench.gui import quantities
+from workbench.gui.answers import Answers
 from workbench.gui.channels import FACTOR, brushed, by_channel, outliers
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
@@ -18,7 +19,8 @@ from workbench.gui.range_line import statistics_of
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
 from workbench.numerics.statistics import LayerStatistics
-from workbench.runtime.channel_errors import FindChannelErrors
+from workbench.planning.plan import KEEP, Assignment
+from workbench.runtime.channel_errors import ChannelErrors, FindChannelErrors
 from workbench.runtime.workspace import State
 from workbench.storage.session import TAPS
 
@@ -35,6 +37,12 @@ FIELDS = (
 
 
 OUTLIERS, BRUSHED = "Outliers", "In the region"
+QUICK = "rtn"
+"""What the names of the algorithms begin with that round a layer by itself, at once."""
+
+SCROLL_BAR, WIDEST = 24, 400
+"""Pixels beside the columns of the table, and how wide it is at most by itself."""
+
 MOST = 1000
 """Channels of a region that are listed."""
 
@@ -55,6 +63,7 @@ class ChannelsPanel(Panel):
             label.setProperty("role", "muted")
         self.plot = ChannelBars(colours)
         self.plot.brushed.connect(self._brushed)
+        self.plot.settled.connect(self._settled)
         self.table = RecordsView("Outlier or brushed channels", FIELDS)
         self.table.setMinimumWidth(120)
         self.table.clicked.connect(self._go_to)
@@ -70,7 +79,11 @@ class ChannelsPanel(Panel):
         layout.addWidget(self.brush)
         self._statistics: LayerStatistics | None = None
         self._errors: np.ndarray | None = None
-        self._of: tuple[object, ...] = ()
+        self._found: Answers[ChannelErrors] = Answers(
+            desk, lambda session, layer: FindChannelErrors(session=session, layer=layer),
+            lambda session: (session.model, session.curvature, session.plan.transforms, self._given),
+            self._take_errors,
+        )  # fmt: skip
         self.setFocusProxy(self.plot)
 
     def redraw(self, old: State, new: State) -> None:
@@ -89,13 +102,13 @@ class ChannelsPanel(Panel):
         state = self.desk.workspace.state
         if state.session is None or not state.selection:
             return
-        tap, layer = self.tap.currentData(), state.selection[0]
+        tap, layer = self.tap.currentData(), self._layer
         statistics = statistics_of(state.session, layer, tap)
         self.say_empty("")
-        self._forget_errors(state, layer, tap)
         if statistics is self._statistics and statistics is not None:
+            self._take_errors()
             return
-        self._statistics = statistics
+        self._statistics, self._errors = statistics, self._errors_of(layer, statistics)
         found = outliers(statistics) if statistics is not None else ()
         if statistics is None:
             self.figure.setText(f"{layer}: no {tap} was observed; calibrate (F5)")
@@ -117,7 +130,7 @@ class ChannelsPanel(Panel):
         self.listed.activated.connect(lambda _: self._list())
         self.errors = QPushButton("Errors b&y Channel")
         self.errors.setToolTip("Round the layer by the plan and say which channels the predicted loss comes from")
-        self.errors.clicked.connect(self.find_errors)
+        self.errors.clicked.connect(lambda: self._found.ask(self._layer, again=True))
         line = QHBoxLayout()
         line.addWidget(self.tap)
         line.addWidget(self.figure, 1)
@@ -139,6 +152,7 @@ class ChannelsPanel(Panel):
             first, last = self.plot.chosen
             self.table.show_records(brushed(statistics, first, min(last, first + MOST - 1), self._errors))
         self.table.setVisible(bool(self.table.records.records))
+        self.table.setMinimumWidth(min(self.table.horizontalHeader().length() + SCROLL_BAR, WIDEST))
 
     def _brushed(self, first: int, last: int) -> None:
         statistics = self._statistics
@@ -152,52 +166,66 @@ class ChannelsPanel(Panel):
         error = ""
         if self._errors is not None:
             error = f", {quantities.share(float(self._errors[part].sum()))} of the error"
+        elif self._found.awaits(self._layer):
+            error = ", … of the error"
         self.brush.setText(
             f"Channels {first:,} to {last:,}: {quantities.number(low)} to {quantities.number(high)}, "
             f"{quantities.share(share)} of the channels' squared magnitudes{error}"
         )
-        if self.plot.is_brushed:
-            self.listed.setCurrentText(BRUSHED)
-            self._list()
+
+    def _settled(self) -> None:
+        """List what a person has brushed, and find its errors out where that is quickly done."""
+        self.listed.setCurrentText(BRUSHED)
+        self._list()
+        if self._errors is None and self._is_quick():
+            self._found.ask(self._layer)
+            self._brushed(*self.plot.chosen)
 
     def _go_to(self, index: QModelIndex) -> None:
         """Put the brush around the channel of a row, as long as the outliers are listed."""
         if self.listed.currentText() == OUTLIERS:
             number = self.table.records.record(index.row()).number
-            self.plot.brush(number, number)
+            self.plot.point_to(number, number)
 
     # ---------------------------------------------------------------- errors
 
-    def find_errors(self) -> None:
-        """Ask the engine where the rounding error sits."""
-        self.desk.start(self._finding())
+    @property
+    def _layer(self) -> str:
+        selection = self.desk.workspace.state.selection
+        return selection[0] if selection else ""
 
-    async def _finding(self) -> None:
-        state = self.desk.workspace.state
-        if state.session is None or not state.selection:
-            return
-        of = self._of
-        request = FindChannelErrors(session=state.session, layer=state.selection[0]).slim()
-        found = await self.desk.run(request, self.find_errors)
-        if found is None or of != self._of or self._statistics is None:
-            return
+    @property
+    def _given(self) -> Assignment | None:
+        """What the plan gives the layer."""
+        return self.desk.workspace.state.assignments.get(self._layer)
+
+    def _is_quick(self) -> bool:
+        """Tell whether the plan rounds the layer by itself, so that its errors are found without a person's asking."""
+        session, held = self.desk.workspace.state.session, self._given
+        alone = session is not None and not session.plan.transforms
+        return alone and held is not None and held.weights != KEEP and held.algorithm.startswith(QUICK)
+
+    def _errors_of(self, layer: str, statistics: LayerStatistics | None) -> np.ndarray | None:
+        """Return the share of the error of every channel that is shown; None where it is not known."""
+        found = self._found.of(layer)
+        if found is None or statistics is None:
+            return None
         by = found.columns if self.tap.currentData() == "input" else found.rows
-        self._errors = by_channel(by, self._statistics.channels)
-        if self._errors is None:
-            self.desk.say("Errors by channel", f"the columns of {found.layer} do not divide into channels", "warning")
-            return
-        how = "of the predicted loss" if found.weighed else "of the squared error (calibrate to weigh it)"
-        self.errors.setToolTip(f"Shares {how} under {found.scheme}")
-        self._brushed(*self.plot.chosen)
-        self._list()
+        return by_channel(by, statistics.channels)
 
-    def _forget_errors(self, state: State, layer: str, tap: str) -> None:
-        """Drop the errors of another layer, tensor or plan."""
-        held = state.assignments.get(layer)
-        of = (layer, tap, held, state.session.plan.transforms if state.session else ())
-        if of != self._of:
-            self._of, had = of, self._errors is not None
-            self._errors = None
-            if had and self._statistics is not None and self.plot.region is not None:
-                self._brushed(*self.plot.chosen)
-                self._list()
+    def _take_errors(self) -> None:
+        """Show the errors that have come; drop those of another plan, and find them anew where that is quickly done."""
+        had, self._errors = self._errors, self._errors_of(self._layer, self._statistics)
+        found = self._found.of(self._layer)
+        if found is not None:
+            how = "of the predicted loss" if found.weighed else "of the squared error (calibrate to weigh it)"
+            self.errors.setToolTip(f"Shares {how} under {found.scheme}")
+            if self._errors is None and self._statistics is not None:
+                self.desk.say(
+                    "Errors by channel", f"the columns of {found.layer} do not divide into channels", "warning"
+                )
+        elif had is not None and self._is_quick():
+            self._found.ask(self._layer)
+        if (had is None) != (self._errors is None) and self.plot.region is not None:
+            self._brushed(*self.plot.chosen)
+            self._list()

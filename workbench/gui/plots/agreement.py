@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 
 from workbench.gui.plots.plot import AXES, Plot, faded, log_ticks, pen
 from workbench.gui.theme import Colours
+
+MOST_TOLD = 20_000
+"""Points up to which each has a tip: looking for the one under the mouse takes time."""
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
@@ -32,12 +36,18 @@ def rank_agreement(x: np.ndarray, y: np.ndarray) -> float:
 
 
 class Agreement(Plot):
-    """Points in one colour for each scheme's group, the diagonal, and evaluated plans as diamonds."""
+    """Points in one colour for each scheme's group, the diagonal, and evaluated plans as diamonds.
+
+    The tip of a point says what it is; a click tells ``chosen(index)``.
+    """
+
+    chosen = Signal(int)
 
     def __init__(self, colours: Colours) -> None:
         super().__init__("Two metrics of the same cells against each other", colours, left="y", bottom="x")
         self._x = self._y = np.zeros(0)
-        self._group = np.zeros(0, np.int64)
+        self._group = self._index = np.zeros(0, np.int64)
+        self._tell: Callable[[int], str] = str
         self._plans: tuple[tuple[float, float], ...] = ()
         for axis in AXES:
             self.item.getAxis(axis).setLogMode(axis == "bottom", axis == "left")
@@ -46,10 +56,15 @@ class Agreement(Plot):
         self.item.showGrid(x=True, y=True, alpha=0.12)
 
     def show_points(
-        self, x: np.ndarray, y: np.ndarray, group: np.ndarray, plans: tuple[tuple[float, float], ...] = ()
-    ) -> None:
-        """Show float64 ``[n]`` pairs; those that are not positive and finite have no place on a log scale."""
+        self, x: np.ndarray, y: np.ndarray, group: np.ndarray, plans: tuple[tuple[float, float], ...] = (),
+        tell: Callable[[int], str] = str,
+    ) -> None:  # fmt: skip
+        """Show float64 ``[n]`` pairs; those that are not positive and finite have no place on a log scale.
+
+        ``tell(index)`` says what a pair is: the tip of its point.
+        """
         known = np.isfinite(x) & np.isfinite(y) & (x > 0) & (y > 0)
+        self._index, self._tell = np.flatnonzero(known), tell
         self._x, self._y, self._group = np.log10(x[known]), np.log10(y[known]), group[known]
         self._plans = tuple(pair for pair in plans if all(math.isfinite(value) and value > 0 for value in pair))
         self.draw()
@@ -68,7 +83,12 @@ class Agreement(Plot):
         for number in np.unique(self._group):
             chosen = self._group == number
             brush = faded(self.colours.series[int(number) % len(self.colours.series)], 150)
-            points = pg.ScatterPlotItem(self._x[chosen], self._y[chosen], size=5, pen=None, brush=brush)
+            points = pg.ScatterPlotItem(
+                self._x[chosen], self._y[chosen], size=5, pen=None, brush=brush, data=self._index[chosen],
+                hoverable=self._x.size <= MOST_TOLD, hoverSize=9,
+                tip=lambda x, y, data: self._tell(int(data)),
+            )  # fmt: skip
+            points.sigClicked.connect(lambda _, found, *__: self.chosen.emit(int(found[0].data())))
             self.item.addItem(points)
         if plans.size:
             points = pg.ScatterPlotItem(

@@ -19,6 +19,9 @@ from workbench.gui.theme import Colours
 DECADES = 9
 """Losses this many decades below the largest are drawn at the bottom."""
 
+ABOVE_STAR = 5
+"""How high measured plans are drawn: over the star, which may be one of them."""
+
 MAX_POINTS = 1000
 """Points that can be clicked; the arrow keys reach every plan."""
 
@@ -176,6 +179,8 @@ class FrontPlot(Plot):
             x, y, symbol="d", size=11, pen=pen(self.colours.base), brush=faded(colour, 255), hoverable=True,
             data=list(picture.measured), tip=lambda x, y, data: _measured_tip(data, picture.unit),
         )  # fmt: skip
+        for item in (bars, points):
+            item.setZValue(ABOVE_STAR)
         self.item.addItem(points)
         self.item.legend.addItem(points, "measured, 95 % interval")
 
