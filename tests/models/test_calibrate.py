@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from tests.models.networks import (
     Decoder,
@@ -19,9 +20,11 @@ from tests.models.networks import (
     tokens,
 )
 from workbench.errors import CancelledError, DataError
+from workbench.models import calibrate as calibrate_module
 from workbench.models.calibrate import calibrate, weight_statistics
 from workbench.models.gradients import GradientPass
 from workbench.models.summary import OutputKind
+from workbench.numerics.statistics import observe_tokens
 
 
 def tapped(model, data, layer):
@@ -137,6 +140,43 @@ def test_padding_is_not_observed():
     found = calibrate(decoder(), Padded(input_ids=ids, attention_mask=mask), batch_size=4)
     assert found.statistics["up", "input"].count == 10 * 5 * 8
     assert found.curvature["up"].count == 50
+
+
+def test_tensors_are_not_held_longer_than_the_network_wants_them(monkeypatch):
+    held = []
+
+    def look(tensor, axis):
+        alive.append(StorageWeakRef(tensor.untyped_storage()))
+        held.append(sum(not each.expired() for each in alive))
+        return observe_tokens(tensor, axis)
+
+    alive = []
+    monkeypatch.setattr(calibrate_module, "observe_tokens", look)
+    network = torch.nn.Sequential(*(m for _ in range(4) for m in (torch.nn.Linear(4, 4), torch.nn.ReLU())))
+    data = Rows(inputs=torch.ones(6, 4))
+    calibrate(model_of(network, OutputKind.CLASS_LOGITS), data, batch_size=6, curvature=False)
+    assert held == [1, 2, 2, 3, 2, 3, 2, 3]  # the layer's input and output, and the data
+
+
+def test_what_layers_share_is_observed_once_and_anew_after_a_change_in_place(monkeypatch):
+    class Shared(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second, self.third = (torch.nn.Linear(4, 4) for _ in range(3))
+
+        def forward(self, x):
+            x = x.clone()
+            y = self.first(x) + self.second(x)
+            x.mul_(100)
+            return y + self.third(x)
+
+    looked = []
+    monkeypatch.setattr(calibrate_module, "observe_tokens", lambda *a: looked.append(a) or observe_tokens(*a))
+    data = Rows(inputs=torch.randn(6, 4, generator=torch.Generator().manual_seed(0)))
+    found = calibrate(model_of(Shared(), OutputKind.CLASS_LOGITS), data, batch_size=6, curvature=False).statistics
+    assert len(looked) == 5  # three outputs, the input before and after
+    assert found["first", "input"] is found["second", "input"]
+    assert found["third", "input"].absmax == pytest.approx(100 * found["first", "input"].absmax)
 
 
 def test_a_batch_with_nan_is_named_and_left_out():

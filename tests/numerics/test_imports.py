@@ -8,7 +8,10 @@ import sys
 
 import workbench.numerics
 
-COMPUTING = ("algorithms.descent", "algorithms.lsq", "statistics_walk", "statistics_compiled", "tokens_compiled")
+COMPUTING = (
+    "algorithms.descent", "algorithms.lsq", "statistics_walk", "statistics_compiled", "statistics_pieces",
+    "threads_compiled", "tokens_compiled",
+)  # fmt: skip
 """The insides of observing and learning, which nothing loads before it computes on tensors."""
 
 

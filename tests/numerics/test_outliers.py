@@ -30,7 +30,7 @@ def by_hand(tensor: torch.Tensor, axis: int) -> tuple[list[int], list[int], list
 
 SHAPES = [((4, 33, 20), -1), ((2048, 64), 1), ((7, 600), 1), ((3, 2, 1300), -1), ((9, 6, 20, 30), 1),
           ((40, 3, 4, 5), 1), ((2, 70, 6, 7), 1), ((64, 16, 64, 64), 1), ((1, 5), 1), ((3, 700, 5), 1),
-          ((5000, 172), -1)]  # fmt: skip
+          ((5000, 172), -1), ((300, 9000), 1)]  # fmt: skip
 
 
 @pytest.mark.parametrize("tied", [False, True])

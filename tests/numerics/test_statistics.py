@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from workbench.numerics.statistics import BINS, LOWEST_EXPONENT, LayerStatistics, histogram_exponent, observe
+from workbench.numerics.statistics import (
+    BINS,
+    LOWEST_EXPONENT,
+    LayerStatistics,
+    histogram_exponent,
+    observe,
+    observe_tokens,
+)
 
 
 def draw(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -144,6 +151,34 @@ def test_pieces_on_several_threads_are_what_numpy_says(shape: tuple[int, ...], a
     assert seen.total == pytest.approx(exact.sum(), abs=0.1)
     assert seen.total_squares == pytest.approx((exact**2).sum(), rel=1e-6)
     assert observe(tensor, axis).equals(seen)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((128, 16, 32, 32), 1), ((3000, 172), 1), ((700, 2000), 0)])
+def test_the_number_of_threads_changes_no_bit(shape: tuple[int, ...], axis: int) -> None:
+    """Pieces of very different magnitude, so that what a thread saw before would show in a sum."""
+    tensor = draw(*shape) * torch.logspace(-37, 30, shape[0]).reshape(-1, *(1,) * (len(shape) - 1))
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        alone = observe_tokens(tensor, axis)
+        torch.set_num_threads(2)
+        for _ in range(10):
+            seen, squares, peaks = observe_tokens(tensor, axis)
+            assert seen.equals(alone[0]) and np.array_equal(squares, alone[1])
+            assert peaks is not None and alone[2] is not None and np.array_equal(peaks.where, alone[2].where)
+    finally:
+        torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("rest", [0.0, 1e-30, -1e-45])
+def test_few_large_values_among_nearly_nothing(rest: float) -> None:
+    tensor = torch.full((300, 700), rest)
+    tensor[17, 5], tensor[250, 699] = -3e20, 2.0
+    seen = observe(tensor, 1)
+    exact = tensor.numpy().astype(np.float64)
+    assert np.array_equal(seen.counts, np.histogram(exact, seen.edges)[0])
+    assert (seen.minimum, seen.channel_maximum[699], seen.non_finite) == (np.float32(-3e20), 2.0, 0)
+    assert seen.total == pytest.approx(exact.sum()) and seen.total_squares == pytest.approx((exact**2).sum())
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])

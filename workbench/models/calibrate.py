@@ -6,6 +6,7 @@ whole and named.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -95,7 +96,8 @@ def calibrate(
     for number, batch in enumerate(dataset.batches(batch_size)):
         progress(number / total, f"calibrating, batch {number + 1} of {total}")
         places = BatchPlaces.of(batch, first_sample + number * batch_size)
-        one = _BatchSums(batch=batch, layers=sums.layers, places=places, keep_inputs=curvature)
+        mask = token_mask(batch)
+        one = _BatchSums(batch=batch, layers=sums.layers, places=places, mask=mask, keep_inputs=curvature)
         if gradients is not None:
             gradients.run(batch, number, seed, one.forward, one.backward, proceed=one.is_finite)
         else:
@@ -115,6 +117,7 @@ class _BatchSums:
     batch: Batch
     layers: Mapping[str, Layer]
     places: BatchPlaces
+    mask: torch.Tensor | None
     keep_inputs: bool
     statistics: list[tuple[str, str, LayerStatistics]] = field(default_factory=list)
     outliers: list[tuple[str, str, PlacedPeaks]] = field(default_factory=list)
@@ -126,19 +129,17 @@ class _BatchSums:
     outputs: list[tuple[str, torch.Tensor, int]] = field(default_factory=list)
     geometry: dict[str, Geometry | None] = field(default_factory=dict)
     bad: str = ""
-    _masked: tuple[torch.Tensor, int, torch.Tensor] | None = None
     _seen: dict[str, _Seen] = field(default_factory=dict)
 
     def forward(self, name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
         layer = self.layers[name]
         axis = channel_axis(layer)
         if tensor.is_floating_point():
-            self._observe(name, "input", self._real(tensor), axis)
-        self._observe(name, "output", self._real(output), axis)
-        if layer.kind is LayerKind.LINEAR:
-            if self.keep_inputs:
-                self.inputs.append((name, self._real(tensor)))
-        elif axis == 1 and output.requires_grad:
+            masked = self._observe(name, "input", tensor, axis).masked
+            if layer.kind is LayerKind.LINEAR and self.keep_inputs:
+                self.inputs.append((name, tensor if masked is None else masked))
+        self._observe(name, "output", output, axis)
+        if axis == 1 and output.requires_grad:
             geometry = self.geometry[name] = Geometry.of(layer, tensor, output)
             drawn = None if geometry is None or layer.matrix[1] > FULL_COLUMNS else drawn_inputs(geometry, tensor)
             if drawn is not None:
@@ -159,29 +160,15 @@ class _BatchSums:
             self.bad = self.bad or f"the gradient at the output of {name}"
 
     def is_finite(self, output: torch.Tensor) -> bool:
-        if not self.bad and not bool(output.isfinite().all()):
+        if not self.bad and not bool(output.sum().isfinite() or output.isfinite().all()):  # a finite sum says it all
             self.bad = "the model's output"
         return not self.bad
 
-    def _real(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Drop padding tokens."""
-        mask = token_mask(self.batch)
-        if mask is None or tensor.shape[:2] != mask.shape:
-            return tensor
-        if self._masked is None or self._masked[1] != tensor._version or not _same(self._masked[0], tensor):
-            self._masked = (tensor.detach(), tensor._version, tensor.detach()[mask])
-        return self._masked[2]
-
-    def _observe(self, name: str, tap: str, tensor: torch.Tensor, axis: int) -> None:
+    def _observe(self, name: str, tap: str, tensor: torch.Tensor, axis: int) -> _Seen:
         """Observe once what several layers share (the inputs of query, key and value; an output that is an input)."""
         shared = next((seen for seen in self._seen.values() if seen.is_of(tensor, axis)), None)
         if shared is None:
-            found, squares, peaks = observe_tokens(tensor, axis)
-            outliers = None if peaks is None else PlacedPeaks.of(peaks, tensor, axis, self.places)
-            shared = _Seen(
-                tensor=tensor.detach(), version=tensor._version, axis=axis, found=found, squares=squares,
-                outliers=outliers,
-            )  # fmt: skip
+            shared = self._look(tensor, axis)
         self._seen[tap] = shared
         if shared.found.non_finite and not self.bad:
             self.bad = f"the {tap} of {name}"
@@ -189,23 +176,40 @@ class _BatchSums:
         if shared.outliers is not None:
             self.outliers.append((name, tap, shared.outliers))
         if tap == "input" and shared.squares.size:
-            self.squares.append((name, shared.squares, tensor.numel() // shared.squares.size))
+            self.squares.append((name, shared.squares, shared.found.count // shared.squares.size))
+        return shared
+
+    def _look(self, tensor: torch.Tensor, axis: int) -> _Seen:
+        """Observe a tensor without its padding tokens."""
+        padded = self.mask is not None and tensor.shape[:2] == self.mask.shape
+        masked = tensor.detach()[self.mask] if padded else None
+        real = tensor if masked is None else masked
+        found, squares, peaks = observe_tokens(real, axis)
+        return _Seen(
+            tensor=weakref.ref(tensor), version=tensor._version, axis=axis, masked=masked, found=found, squares=squares,
+            outliers=None if peaks is None else PlacedPeaks.of(peaks, real, axis, self.places),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Seen:
-    """What was found of a tensor, which is held so that its memory is not given to another one."""
+    """What was found of a tensor, which is not held: it lives as long as the network wants it and no longer.
 
-    tensor: torch.Tensor
+    ``masked`` is the tensor without its padding tokens, None where there are none.
+    """
+
+    tensor: weakref.ref[torch.Tensor]
     version: int
     axis: int
+    masked: torch.Tensor | None
     found: LayerStatistics
     squares: np.ndarray
     outliers: PlacedPeaks | None
 
     def is_of(self, other: torch.Tensor, axis: int) -> bool:
         """Tell whether ``other`` is the very tensor, not written to since."""
-        return _same(self.tensor, other) and self.version == other._version and self.axis == axis
+        mine = self.tensor()
+        return mine is not None and _same(mine, other) and self.version == other._version and self.axis == axis
 
 
 def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
@@ -249,9 +253,13 @@ class _Sums:
         if batch.bad:
             self.notes.append(f"batch {number + 1} was left out: {batch.bad} holds NaN or infinite values")
             return
+        merged: dict[tuple[int, int], LayerStatistics] = {}  # what layers share is merged once
         for name, tap, found in batch.statistics:
             old = self.statistics.get((name, tap))
-            self.statistics[name, tap] = found if old is None else old.merge(found)
+            both = (id(old), id(found))
+            if both not in merged:
+                merged[both] = found if old is None else old.merge(found)
+            self.statistics[name, tap] = merged[both]
         for name, tap, tokens in batch.outliers:
             self.outliers.add((name, tap), tokens)
         for name, each, count in batch.squares:

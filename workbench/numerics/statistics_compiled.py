@@ -15,8 +15,8 @@ from workbench.numerics.tokens_compiled import raise_tokens, seek_tokens
 
 BINS = 2048
 HALF = BINS // 2
-TILE = 4096
-"""Elements of a tile: 16 KB of values and 8 KB of bin numbers."""
+TILE = 8192
+"""Elements of a tile: 32 KB of values and 16 KB of bin numbers."""
 MIDDLE, LAST = np.int32(HALF), np.int32(BINS - 1)
 WIDTH = 512
 """Columns of a tile at most."""
@@ -24,7 +24,7 @@ NOT_FINITE = -1000
 
 
 @_compiled
-def _grow(counts: np.ndarray, times: int) -> None:
+def grow(counts: np.ndarray, times: int) -> None:
     """Double the range of ``counts`` (``[2048]``) so many times, in place."""
     if times <= 0:
         return
@@ -38,7 +38,7 @@ def _grow(counts: np.ndarray, times: int) -> None:
 
 
 @_compiled
-def _exponent(absmax: float, lowest: int) -> int:
+def exponent_above(absmax: float, lowest: int) -> int:
     """Return the exponent of the smallest power of two above ``absmax``, at least ``lowest``."""
     exponent, power = lowest, 2.0**lowest
     while power <= absmax:
@@ -49,10 +49,10 @@ def _exponent(absmax: float, lowest: int) -> int:
 
 @_compiled
 def _four(
-    a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray, scale: Any, bins: np.ndarray, low: np.ndarray,
-    high: np.ndarray, sums: np.ndarray, squares: np.ndarray,
+    a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray, scale: Any, unit: Any, bins: np.ndarray,
+    low: np.ndarray, high: np.ndarray, sums: np.ndarray, squares: np.ndarray,
 ) -> None:  # fmt: skip
-    """Take up four rows: bins ``floor(value * scale) + 1024`` (modulo 2048), extremes, sums of scaled values."""
+    """Take up four rows: bins ``floor(value * scale) + 1024`` modulo 2048, extremes, sums of values times ``unit``."""
     n = a.size
     for i in range(n):
         w, x, y, z = a[i], b[i], c[i], d[i]
@@ -62,18 +62,18 @@ def _four(
         most, other = w if w > x else x, y if y > z else z
         most = most if most > other else other
         high[i] = most if most > high[i] else high[i]
-        w, x, y, z = w * scale, x * scale, y * scale, z * scale
-        bins[i] = np.uint16((np.int32(np.floor(w)) + MIDDLE) & LAST)
-        bins[n + i] = np.uint16((np.int32(np.floor(x)) + MIDDLE) & LAST)
-        bins[2 * n + i] = np.uint16((np.int32(np.floor(y)) + MIDDLE) & LAST)
-        bins[3 * n + i] = np.uint16((np.int32(np.floor(z)) + MIDDLE) & LAST)
+        bins[i] = np.uint16((np.int32(np.floor(w * scale)) + MIDDLE) & LAST)
+        bins[n + i] = np.uint16((np.int32(np.floor(x * scale)) + MIDDLE) & LAST)
+        bins[2 * n + i] = np.uint16((np.int32(np.floor(y * scale)) + MIDDLE) & LAST)
+        bins[3 * n + i] = np.uint16((np.int32(np.floor(z * scale)) + MIDDLE) & LAST)
+        w, x, y, z = w * unit, x * unit, y * unit, z * unit
         sums[i] += (w + x) + (y + z)
         squares[i] += (w * w + x * x) + (y * y + z * z)
 
 
 @_compiled
 def _one(
-    a: np.ndarray, scale: Any, bins: np.ndarray, low: np.ndarray, high: np.ndarray, sums: np.ndarray,
+    a: np.ndarray, scale: Any, unit: Any, bins: np.ndarray, low: np.ndarray, high: np.ndarray, sums: np.ndarray,
     squares: np.ndarray,
 ) -> None:  # fmt: skip
     """Take up one row."""
@@ -81,16 +81,17 @@ def _one(
         w = a[i]
         low[i] = w if w < low[i] else low[i]
         high[i] = w if w > high[i] else high[i]
-        w = w * scale
-        bins[i] = np.uint16((np.int32(np.floor(w)) + MIDDLE) & LAST)
+        bins[i] = np.uint16((np.int32(np.floor(w * scale)) + MIDDLE) & LAST)
+        w = w * unit
         sums[i] += w
         squares[i] += w * w
 
 
 @_compiled
 def _rows(
-    values: np.ndarray, place: tuple[int, int, int, int], scale: Any, bins: np.ndarray, lanes: tuple[np.ndarray, ...]
-) -> None:
+    values: np.ndarray, place: tuple[int, int, int, int], scale: Any, unit: Any, bins: np.ndarray,
+    lanes: tuple[np.ndarray, ...],
+) -> None:  # fmt: skip
     """Take up the rows and columns ``place`` (top, bottom, left, right) of ``values``."""
     top, bottom, left, right = place
     low, high, sums, squares = lanes
@@ -99,10 +100,10 @@ def _rows(
     for r in range(top, fours, 4):
         _four(
             values[r, left:right], values[r + 1, left:right], values[r + 2, left:right], values[r + 3, left:right],
-            scale, bins[(r - top) * n :], low, high, sums, squares,
+            scale, unit, bins[(r - top) * n :], low, high, sums, squares,
         )  # fmt: skip
     for r in range(fours, bottom):
-        _one(values[r, left:right], scale, bins[(r - top) * n :], low, high, sums, squares)
+        _one(values[r, left:right], scale, unit, bins[(r - top) * n :], low, high, sums, squares)
 
 
 @_compiled
@@ -136,10 +137,10 @@ def _below_zero(values: np.ndarray, place: tuple[int, int, int, int], scale: Any
 
 
 @_compiled
-def _take(lanes: tuple[np.ndarray, ...], scale: float, wide: tuple[np.ndarray, ...]) -> None:
-    """Add the tile's sums, of scaled values and of their squares, to the float64 ones, and set them to 0."""
+def _take(lanes: tuple[np.ndarray, ...], unit: float, wide: tuple[np.ndarray, ...]) -> None:
+    """Add the tile's sums, of values times ``unit`` and of their squares, to the float64 ones, and set them to 0."""
     sums, squares = lanes[2], lanes[3]
-    inverse = 1.0 / scale
+    inverse = 1.0 / unit
     for i in range(sums.size):
         wide[0][i] += sums[i] * inverse
         wide[1][i] += squares[i] * inverse * inverse
@@ -165,44 +166,60 @@ def _count(words: np.ndarray, size: int, counts: np.ndarray) -> None:
 
 @_compiled
 def _tile(
-    values: np.ndarray, place: tuple[int, int, int, int], exponent: int, words: np.ndarray,
+    values: np.ndarray, place: tuple[int, int, int, int], exponent: int, unit: Any, words: np.ndarray,
     lanes: tuple[np.ndarray, ...], wide: tuple[np.ndarray, ...], counts: np.ndarray,
 ) -> int:  # fmt: skip
     """Take up one tile at the histogram's range so far; where it is too small, once more at a larger one."""
     bins = words.view(np.uint16)
     low, high, sums, squares = lanes
     scale = np.float32(2.0 ** (10 - exponent))
-    _rows(values, place, scale, bins, lanes)
+    _rows(values, place, scale, unit, bins, lanes)
     if _reaches(low, high, 2.0**exponent):
         largest = _largest(low, high)
         if not largest < np.inf:
             return NOT_FINITE
-        needed = _exponent(largest, exponent)
+        needed = exponent_above(largest, exponent)
         for h in range(counts.shape[0]):
-            _grow(counts[h], needed - exponent)
+            grow(counts[h], needed - exponent)
         exponent = needed
         scale = np.float32(2.0 ** (10 - exponent))
         sums[:], squares[:] = 0, 0
-        _rows(values, place, scale, bins, lanes)
+        _rows(values, place, scale, unit, bins, lanes)
     if scale < 1.0:
         _below_zero(values, place, scale, bins)
-    _take(lanes, np.float64(scale), wide)
+    _take(lanes, np.float64(unit), wide)
     _count(words, (place[1] - place[0]) * (place[3] - place[2]), counts)
     return exponent
 
 
 @_compiled
-def _halve(size: int, lanes: tuple[np.ndarray, ...], wide: tuple[np.ndarray, ...], start: int) -> int:
-    """Take the lanes ``start`` to ``start + size`` together, in halves, until few are left; return how many are."""
-    while size > 32 and size % 2 == 0:
+def _least(values: np.ndarray) -> Any:
+    """Return the least value, having overwritten them: halves are compared in the processor's lanes."""
+    size = values.size
+    while size > 8 and size % 2 == 0:
         size //= 2
-        for k in range(start, start + size):
-            other = k + size
-            lanes[0][k] = lanes[0][k] if lanes[0][k] < lanes[0][other] else lanes[0][other]
-            lanes[1][k] = lanes[1][k] if lanes[1][k] > lanes[1][other] else lanes[1][other]
-            wide[0][k] += wide[0][other]
-            wide[1][k] += wide[1][other]
-    return size
+        first, second = values[:size], values[size : 2 * size]
+        for k in range(size):
+            first[k] = first[k] if first[k] < second[k] else second[k]
+    least = values[0]
+    for k in range(1, size):
+        least = min(least, values[k])
+    return least
+
+
+@_compiled
+def _total(values: np.ndarray) -> Any:
+    """Return the sum, having overwritten the values: halves are added in the processor's lanes."""
+    size = values.size
+    while size > 8 and size % 2 == 0:
+        size //= 2
+        first, second = values[:size], values[size : 2 * size]
+        for k in range(size):
+            first[k] += second[k]
+    total = values[0]
+    for k in range(1, size):
+        total += values[k]
+    return total
 
 
 @_compiled
@@ -242,13 +259,12 @@ def _fold(
     while i < n:
         channel = (left + i) // inner % found[0].size
         run = min(n - i, inner - (left + i) % inner)
-        low, high, added, squared = found[0][channel], found[1][channel], 0.0, 0.0
-        for k in range(i, i + _halve(run, lanes, wide, i)):
-            low, high = min(low, lanes[0][k]), max(high, lanes[1][k])
-            added += wide[0][k]
-            squared += wide[1][k]
-        found[0][channel], found[1][channel] = low, high
-        found[2][channel] += added
+        mine = slice(i, i + run)
+        np.negative(lanes[1][mine], lanes[1][mine])
+        found[0][channel] = min(found[0][channel], _least(lanes[0][mine]))
+        found[1][channel] = max(found[1][channel], -_least(lanes[1][mine]))
+        found[2][channel] += _total(wide[0][mine])
+        squared = _total(wide[1][mine])
         found[3][channel] += squared
         total += squared
         i += run
@@ -256,22 +272,23 @@ def _fold(
 
 
 @_compiled
-def observe_columns(
-    values: np.ndarray, left: int, right: int, inner: int, exponent: int, low: np.ndarray, high: np.ndarray,
-    sums: np.ndarray, squares: np.ndarray, counts: np.ndarray, peaks: np.ndarray, first: int, found: np.ndarray,
-    largest: np.ndarray,
+def observe_piece(
+    values: np.ndarray, left: int, right: int, inner: int, exponent: int, unit: Any,
+    channelwise: tuple[np.ndarray, ...], counts: np.ndarray, tokens: tuple[np.ndarray, np.ndarray, np.ndarray],
+    first: int,
 ) -> int:  # fmt: skip
     """Take up the columns ``left`` to ``right`` of ``values`` float32 ``[rows, columns]``, C-contiguous.
 
-    Column ``j`` belongs to channel ``j // inner % channels``.  ``low`` and ``high`` float32, ``sums`` and ``squares``
-    (of values and of their squares) float64, all ``[channels]``, and ``counts`` uint32 ``[4, 2048]`` over
-    ``[-2**exponent, 2**exponent)`` are added to; worthless where not finite.  Of tokens
-    ``peaks`` int32 ``[tokens]``, the bits of their largest magnitudes, is raised where channels lie last, or else the
-    ``largest`` and where they were ``found`` are kept, ``first`` being the first row's first token (see
-    ``tokens_compiled``); what is empty is left.  Returns the histogram's new exponent, NOT_FINITE with NaN or infinity.
+    Column ``j`` belongs to channel ``j // inner % channels``.  Added to are ``channelwise`` (``low`` and ``high``
+    float32, ``sums`` of values and of their squares float64, all ``[channels]``) and ``counts`` uint32 ``[4, 2048]``
+    over ``[-2**exponent, 2**exponent)``; they are worthless where not finite.  ``unit`` float32 is a power of two that
+    brings the values near to 1, so that no sum overflows or vanishes.  Of ``tokens``: ``peaks`` int32
+    ``[tokens]``, the bits of the largest magnitudes of the first row's first token and of those after it, are raised
+    where channels lie last; or else the ``largest`` and where they were ``found`` are kept, that token being number
+    ``first`` (see ``tokens_compiled``); what is empty is left.  Returns the histogram's new exponent, NOT_FINITE with
+    NaN or infinity.
     """
-    rows = values.shape[0]
-    channelwise = (low, high, sums, squares)
+    rows, (peaks, found, largest) = values.shape[0], tokens
     width = min(WIDTH, right - left)
     step = max(TILE // width // 4 * 4, 4)
     words = np.empty(step * width // 4 + 1, np.uint64)
@@ -284,13 +301,13 @@ def observe_columns(
         wide = (wider[0, :n], wider[1, :n])
         for top in range(0, rows, step):
             place = (top, min(top + step, rows), start, last)
-            exponent = _tile(values, place, exponent, words, lanes, wide, counts)
+            exponent = _tile(values, place, exponent, unit, words, lanes, wide, counts)
             if exponent == NOT_FINITE:
                 return NOT_FINITE
             if peaks.size:
                 raise_tokens(values, place, peaks)
-            elif largest.size:
-                seek_tokens(values, place, inner, low.size, first, found, largest)
+            elif largest.size and _reaches(lanes[0], lanes[1], abs(largest[-1])):
+                seek_tokens(values, place, inner, channelwise[0].size, first, found, largest)
         if not _fold(lanes, wide, start, inner, channelwise):
             return NOT_FINITE
     return exponent

@@ -6,11 +6,10 @@ Pieces depend on the shape alone and their sums are added in order, so the resul
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Iterator
+import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,89 +17,18 @@ import torch
 from workbench.numerics import outliers
 from workbench.numerics.outliers import KEPT, Peaks
 from workbench.numerics.statistics import BINS, LOWEST_EXPONENT, LayerStatistics
-from workbench.numerics.statistics_compiled import NOT_FINITE, WIDTH, observe_columns
-from workbench.numerics.tokens_compiled import join_tokens, rank_tokens
+from workbench.numerics.statistics_compiled import WIDTH
+from workbench.numerics.statistics_pieces import BAD, DONE, RUN, conclude, conclude_tokens, observe_pieces
+from workbench.numerics.threads_compiled import await_counter
 
-PIECE = 1 << 18
-"""Elements of one piece: a hundred microseconds' work."""
+PIECE = 1 << 15
+"""Elements of one piece at least: some twenty microseconds' work."""
 
+PIECES = 32
+"""A large tensor is cut into about so many."""
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Piece:
-    """The columns ``left`` to ``right`` of ``values`` ``[rows, columns]``, and the place of its result.
-
-    Pieces of one ``run`` hold the same rows, and no channel lies in two of them.  ``tokens`` are those of the rows.
-    """
-
-    values: np.ndarray
-    tokens: slice
-    left: int
-    right: int
-    number: int
-    run: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Parts:
-    """What was found: ``low`` to ``squares`` ``[runs, channels]``, ``counts`` uint32 ``[pieces, 4, 2048]``.
-
-    ``peaks`` int32 ``[tokens]``, the bits of each token's largest magnitude, where they are counted; elsewhere
-    ``largest`` float32 ``[threads, kept]`` and ``found`` int64 ``[threads, 2, kept]``, the largest tokens that each
-    thread saw.  They are empty where tokens are not asked for.
-    """
-
-    exponent: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    sums: np.ndarray
-    squares: np.ndarray
-    counts: np.ndarray
-    peaks: np.ndarray
-    found: np.ndarray
-    largest: np.ndarray
-    inner: int
-
-    @classmethod
-    def empty(cls, pieces: list[_Piece], channels: int, inner: int, threads: int, tokens: int, kept: int) -> _Parts:
-        runs = pieces[-1].run + 1
-        return cls(
-            exponent=np.full(len(pieces), LOWEST_EXPONENT), low=np.full((runs, channels), np.inf, np.float32),
-            high=np.full((runs, channels), -np.inf, np.float32), sums=np.zeros((runs, channels)),
-            squares=np.zeros((runs, channels)), counts=np.zeros((len(pieces), 4, BINS), np.uint32), inner=inner,
-            peaks=np.zeros(tokens, np.int32), found=np.full((threads, 2, kept), -1),
-            largest=np.zeros((threads, kept), np.float32),
-        )  # fmt: skip
-
-    def observe(self, piece: _Piece, thread: int) -> None:
-        i, run = piece.number, piece.run
-        self.exponent[i] = observe_columns(
-            piece.values, piece.left, piece.right, self.inner, LOWEST_EXPONENT, self.low[run], self.high[run],
-            self.sums[run], self.squares[run], self.counts[i], self.peaks[piece.tokens], piece.tokens.start,
-            self.found[thread], self.largest[thread],
-        )  # fmt: skip
-
-    def ranked(self, values: np.ndarray) -> Peaks:
-        """Return the largest tokens of ``values``, and where they were counted the histogram of all."""
-        counts, found, largest = np.zeros(outliers.BINS, np.int64), self.found[0], self.largest[0]
-        if self.peaks.size:
-            rank_tokens(values.reshape(self.peaks.size, -1), self.peaks, counts, found, largest)
-        else:
-            join_tokens(self.found, self.largest)
-        kept = int((found[0] >= 0).sum())
-        return Peaks(counts=counts, where=found[0, :kept], channel=found[1, :kept], value=largest[:kept])
-
-    def histogram(self) -> tuple[int, np.ndarray]:
-        """Return the largest exponent and all counts over its range, int64 ``[2048]``."""
-        exponent = int(self.exponent.max())
-        total = np.zeros(BINS, np.int64)
-        for own, parts in zip(self.exponent.tolist(), self.counts, strict=True):
-            counts = parts.sum(axis=0, dtype=np.int64)
-            for _ in range(min(exponent - own, BINS.bit_length())):
-                inner = counts.reshape(-1, 2).sum(axis=1)
-                counts = np.zeros(BINS, np.int64)
-                counts[BINS // 4 : 3 * BINS // 4] = inner
-            total += counts
-        return exponent, total
+SHARED = 3 << 16
+"""From so many elements on other threads are woken; that takes as long as walking through half of them."""
 
 
 def walk(
@@ -110,27 +38,67 @@ def walk(
 
     None where something is NaN or infinite.
     """
-    counted = axis % tensor.dim() == tensor.dim() - 1
+    counted = tokens and axis % tensor.dim() == tensor.dim() - 1
     tensor, axis = _as_it_lies(tensor, axis % tensor.dim(), tokens)
     shape = tensor.shape
     outer, channels, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
-    values = tensor.to(torch.float32).contiguous().numpy().reshape(outer, channels * inner)
-    pieces = list(_pieces(values, inner))
-    threads = min(len(pieces), torch.get_num_threads() if values.size > PIECE else 1)
-    parts = _Parts.empty(pieces, channels, inner, threads, outer if tokens and counted else 0, KEPT if tokens else 0)
-    _run(parts, pieces, threads)
-    if (parts.exponent == NOT_FINITE).any():
+    flat = tensor.to(torch.float32).contiguous().numpy().reshape(-1)
+    pieces = _pieces(outer, channels * inner, inner)
+    threads = min(len(pieces), torch.get_num_threads()) if flat.size >= SHARED else 1
+    runs, kept = int(pieces[-1, RUN]) + 1, KEPT if tokens else 0
+    extremes, sums = np.empty((2, runs, channels), np.float32), np.empty((2, runs, channels))
+    histograms, counters = np.zeros((threads, BINS + 1), np.int64), np.zeros(3, np.int64)
+    peaks = np.zeros(outer if counted else 0, np.int32)
+    found, largest = np.full((threads, 2, kept), -1), np.zeros((threads, kept), np.float32)
+    shared = (flat, pieces, inner, LOWEST_EXPONENT, counters, extremes, sums)
+    _run([(*shared, histograms[n], peaks, found[n], largest[n]) for n in range(threads)], counters, len(pieces))
+    if counters[BAD]:
         return None
-    low, high, squares = parts.low.min(axis=0), parts.high.max(axis=0), parts.squares.sum(axis=0)
-    exponent, counts = parts.histogram()
-    minimum, maximum = float(low.min()), float(high.max())
-    found = LayerStatistics(
-        count=values.size, non_finite=0, minimum=minimum, maximum=maximum, batches=1, minimum_total=minimum,
-        maximum_total=maximum,
-        total=float(parts.sums.sum()), total_squares=float(squares.sum()), exponent=exponent, counts=counts,
-        channel_absmax=np.maximum(np.maximum(high, -low), 0.0), channel_minimum=low, channel_maximum=high,
+    seen, squares = _concluded(flat.size, extremes, sums, histograms)
+    return seen, squares, _ranked(flat, peaks, found, largest) if tokens else None
+
+
+def _run(arguments: list[tuple[Any, ...]], counters: np.ndarray, pieces: int) -> None:
+    """Take up the pieces on this thread, and on others as soon as they wake.
+
+    One that wakes too late finds nothing left, not even the tensor; it is not waited for.
+    """
+    waiting = [[one] for one in arguments[1:]]
+    futures = [_threads().submit(_take_up, one) for one in waiting]
+    observe_pieces(*arguments[0])
+    if not await_counter(counters, DONE, pieces):
+        for future in futures:
+            if not future.cancel():
+                future.result()
+    for one in waiting:
+        one.clear()
+
+
+def _take_up(arguments: list[tuple[Any, ...]]) -> None:
+    for one in tuple(arguments):
+        observe_pieces(*one)
+
+
+def _concluded(
+    count: int, extremes: np.ndarray, sums: np.ndarray, histograms: np.ndarray
+) -> tuple[LayerStatistics, np.ndarray]:
+    """Return the statistics and each channel's sum of squares."""
+    channels, counts = np.empty((3, sums.shape[2]), np.float32), np.empty(BINS, np.int64)
+    squares = np.empty(sums.shape[2])
+    doublings, least, most, total, total_squares = conclude(extremes, sums, histograms, channels, squares, counts)
+    seen = LayerStatistics(
+        count=count, non_finite=0, minimum=least, maximum=most, batches=1, minimum_total=least, maximum_total=most,
+        total=total, total_squares=total_squares, exponent=LOWEST_EXPONENT + doublings, counts=counts,
+        channel_minimum=channels[0], channel_maximum=channels[1], channel_absmax=channels[2],
     )  # fmt: skip
-    return found, squares, parts.ranked(values) if tokens else None
+    return seen, squares
+
+
+def _ranked(flat: np.ndarray, peaks: np.ndarray, found: np.ndarray, largest: np.ndarray) -> Peaks:
+    """Return the largest tokens, and where they were counted the histogram of all."""
+    counts = np.zeros(outliers.BINS, np.int64)
+    kept = conclude_tokens(flat, peaks, found, largest, counts)
+    return Peaks(counts=counts, where=found[0, 0, :kept], channel=found[0, 1, :kept], value=largest[0, :kept])
 
 
 def _as_it_lies(tensor: torch.Tensor, axis: int, tokens: bool) -> tuple[torch.Tensor, int]:
@@ -148,49 +116,34 @@ def _as_it_lies(tensor: torch.Tensor, axis: int, tokens: bool) -> tuple[torch.Te
     return (turned, order.index(axis)) if kept else (tensor, axis)
 
 
-def _pieces(values: np.ndarray, inner: int) -> Iterator[_Piece]:
-    """Cut ``[rows, channels * inner]`` into runs of rows, and those into whole channels.
+@lru_cache(maxsize=256)
+def _pieces(rows: int, columns: int, inner: int) -> np.ndarray:
+    """Cut ``[rows, columns]`` into runs of rows, and those into whole channels of ``inner`` columns; see ``OFFSET``.
 
-    Several short rows make one long one; its channels repeat.  A short row holds ``inner`` tokens.
+    Several short rows make one long one; its channels repeat.  A row holds ``inner`` tokens for each of its channels.
+    Where channels lie last a piece is whole rows, so that no two hold the same token.
     """
-    number, run, columns = 0, 0, values.shape[1]
     fold = max(WIDTH // columns, 1)
-    whole = len(values) // fold
-    if whole * fold < len(values):
-        tokens = slice(whole * fold * inner, len(values) * inner)
-        yield _Piece(values[whole * fold :], tokens, 0, columns, number, run)
-        number, run = number + 1, run + 1
-    values, columns, wide = values[: whole * fold].reshape(whole, fold * columns), fold * columns, fold * inner
-    across = columns if fold > 1 else -(-max(PIECE // max(whole, 1), 4 * WIDTH) // inner) * inner
-    down = max(PIECE // min(across, columns) // 4 * 4, 4)
-    for top in range(0, len(values), down):
-        rows = values[top : top + down]
-        for left in range(0, columns, across):
-            tokens = slice(top * wide, (top + len(rows)) * wide)
-            yield _Piece(rows, tokens, left, min(left + across, columns), number, run)
-            number += 1
+    whole, piece = rows // fold, max(PIECE, rows * columns // PIECES)
+    table = []
+    if whole * fold < rows:
+        left = rows - whole * fold
+        table.append((whole * fold * columns, columns, left, 0, columns, whole * fold * inner, left * inner, 0))
+    wide, tokens, run = fold * columns, fold * inner, len(table)
+    across = wide if inner == 1 or fold > 1 else -(-max(piece // max(whole, 1), WIDTH) // inner) * inner
+    down = max(piece // min(across, wide) // 4 * 4, 4)
+    for top in range(0, whole, down):
+        height = min(down, whole - top)
+        for left in range(0, wide, across):
+            right = min(left + across, wide)
+            table.append((top * wide, wide, height, left, right, top * tokens, height * tokens, run))
         run += 1
-
-
-def _run(parts: _Parts, pieces: list[_Piece], threads: int) -> None:
-    """Take up the pieces on this thread, and on others as soon as they wake."""
-    waiting = deque(pieces)
-
-    def work(thread: int) -> None:
-        while waiting:
-            try:
-                piece = waiting.popleft()
-            except IndexError:  # another thread took the last one
-                return
-            parts.observe(piece, thread)
-
-    futures = [_threads().submit(work, thread) for thread in range(1, threads)]
-    work(0)
-    for future in futures:
-        if not future.cancel():
-            future.result()
+    return np.array(table, np.int64)
 
 
 @cache
 def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=max(torch.get_num_threads() - 1, 1), thread_name_prefix="statistics")
+
+
+os.register_at_fork(after_in_child=_threads.cache_clear)  # a forked process has none of the threads

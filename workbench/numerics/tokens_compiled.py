@@ -29,7 +29,7 @@ def compiled(function: F) -> F:
 
 
 @compiled
-def _peak(bits: np.ndarray) -> Any:
+def peak(bits: np.ndarray) -> Any:
     """Return the largest magnitude's bits."""
     largest = np.int32(0)
     for k in range(bits.size):
@@ -52,7 +52,7 @@ def raise_tokens(values: np.ndarray, place: tuple[int, int, int, int], peaks: np
         j = left
         while j < right:
             token, run = r * tokens + j // channels, min(right - j, channels - j % channels)
-            peaks[token] = max(peaks[token], _peak(bits[j : j + run]))
+            peaks[token] = max(peaks[token], peak(bits[j : j + run]))
             j += run
 
 
@@ -99,10 +99,10 @@ def seek_tokens(
     for r in range(top, bottom):
         row = values[r, left:right]
         start, least = first + r * wide, abs(largest[-1])
-        peak = np.int32(_peak(row.view(np.int32)))
-        if peak == 0 or peak < np.float32(least).view(np.int32):
+        most = np.int32(peak(row.view(np.int32)))
+        if most == 0 or most < np.float32(least).view(np.int32):
             continue
-        if peak == np.float32(least).view(np.int32) and start > found[0, -1] >= 0:
+        if most == np.float32(least).view(np.int32) and start > found[0, -1] >= 0:
             continue  # as large as the last one kept, and later
         for k in range(row.size):
             if abs(row[k]) >= abs(largest[-1]) and row[k] != 0:
@@ -127,18 +127,22 @@ def rank_tokens(values: np.ndarray, peaks: np.ndarray, counts: np.ndarray, found
     ``values`` float32 ``[tokens, channels]``; ``peaks`` int32 ``[tokens]``, the bits of their magnitudes; ``counts``
     int64 (bins of an eighth of an octave, see :mod:`workbench.numerics.outliers`) is added to.
     """
-    even, odd = np.zeros(2048, np.int32), np.zeros(2048, np.int32)  # by turns, so that equal neighbours do not wait
+    even, odd = np.zeros(counts.size, np.int32), np.zeros(counts.size, np.int32)  # so that equal neighbours do not wait
     least = np.int32(0)
     for t in range(peaks.size):
+        bin_number = min(max((peaks[t] >> 20) - FIRST_BIN, 0), counts.size - 1)
         if t % 2:
-            odd[peaks[t] >> 20] += 1
+            odd[bin_number] += 1
         else:
-            even[peaks[t] >> 20] += 1
+            even[bin_number] += 1
         if peaks[t] > least:
-            row, channel = values[t], 0
-            while (row[channel : channel + 1].view(np.int32)[0] & MAGNITUDE) != peaks[t]:
-                channel += 1
-            keep_token(t, channel, row[channel], found, largest)
-            least = largest[-1:].view(np.int32)[0] & MAGNITUDE
-    for k in range(2048):
-        counts[min(max(k - FIRST_BIN, 0), counts.size - 1)] += even[k] + odd[k]
+            keep_token(t, 0, peaks[t : t + 1].view(np.float32)[0], found, largest)
+            least = largest[-1:].view(np.int32)[0]
+    for k in range(counts.size):
+        counts[k] += even[k] + odd[k]
+    for k in range(largest.size):
+        if found[0, k] >= 0:
+            row = values[found[0, k]]
+            while abs(row[found[1, k]]) != largest[k]:
+                found[1, k] += 1
+            largest[k] = row[found[1, k]]
