@@ -11,7 +11,7 @@ import pytest
 from tests.models.networks import convolutions, images
 from tests.runtime.models import SCHEMES, summary, table
 from workbench.models.evaluate import evaluate
-from workbench.planning.directions import UNIT, Directions, interaction, loss_of
+from workbench.planning.directions import UNIT, Directions, interaction, interaction_of, interactions, loss_of
 from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.planning.quantize import quantize
 from workbench.planning.score import score
@@ -47,11 +47,23 @@ def test_cells_without_slopes_or_loss_have_none() -> None:
 
 
 def test_equal_errors_of_two_layers_cost_twice_their_sum_and_opposite_ones_nothing() -> None:
-    slopes = np.rint(np.random.default_rng(1).standard_normal(1000) / UNIT / 1000).astype(np.int64)
-    alone = loss_of(slopes)
-    assert interaction([slopes]) == 0.0 == interaction([])
-    assert interaction([slopes, slopes]) == pytest.approx(2 * alone, rel=1e-12)
-    assert interaction([slopes, -slopes]) == pytest.approx(-2 * alone, rel=1e-12)
+    slopes = np.rint(np.random.default_rng(1).standard_normal(100_000) / UNIT / 1000).astype(np.int64)
+    alone, squares = loss_of(slopes), slopes * slopes
+    assert interaction(slopes, squares) == 0.0
+    assert interaction(2 * slopes, 2 * squares) == pytest.approx(2 * alone, rel=1e-3)
+    assert interaction(0 * slopes, 2 * squares) == pytest.approx(-2 * alone, rel=1e-3)
+
+
+def test_what_chance_explains_is_believed_the_less() -> None:
+    rng, draws = np.random.default_rng(2), 4000
+    unrelated = [np.rint(rng.standard_normal(draws) / UNIT / draws).astype(np.int64) for _ in range(2)]
+    slopes, squares = sum(unrelated), sum(one * one for one in unrelated)
+    plain = 0.5 * UNIT**2 * float((slopes.astype(float) ** 2 - squares).sum())
+    error = 0.5 * UNIT**2 * np.sqrt(1.5 * draws * np.var(slopes.astype(float) ** 2 - squares))
+    assert interaction(slopes, squares) == pytest.approx(plain**3 / (plain**2 + error**2), rel=1e-6)
+    assert abs(interaction(slopes, squares)) < abs(plain)
+    rows = np.array([slopes, 2 * unrelated[0], 0 * slopes]), np.array([squares, 2 * unrelated[0] ** 2, 0 * squares])
+    np.testing.assert_allclose(interactions(*rows), [interaction(*pair) for pair in zip(*rows, strict=True)], rtol=1e-9)
 
 
 def test_a_ledger_adds_slopes_up_as_totals_do_after_any_edits() -> None:
@@ -66,10 +78,10 @@ def test_a_ledger_adds_slopes_up_as_totals_do_after_any_edits() -> None:
         expected = totals(model, assignments, scores)
         assert ledger.totals == expected
         chosen = [(layer.name, assignments[layer.name].weights) for layer in model.stored]
-        slopes = [scores.slopes(*cell).astype(float) for cell in chosen if scores.slopes(*cell) is not None]
+        slopes = [scores.slopes(*cell) for cell in chosen if scores.slopes(*cell) is not None]
         plain = sum(scores.of(*cell) for cell in chosen if cell[1] != KEEP)
-        together = 0.5 * UNIT**2 * (np.sum(np.sum(slopes, axis=0) ** 2) - sum(np.sum(one**2) for one in slopes))
-        assert expected.interaction == pytest.approx(together, abs=1e-12)
+        together = interaction_of([*slopes, None])
+        assert expected.interaction == together
         assert expected.missing or expected.predicted == pytest.approx(plain + together, abs=1e-12)
 
 

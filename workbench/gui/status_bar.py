@@ -131,7 +131,7 @@ def _summed(state: State) -> str:
     assert session is not None
     rounded = quantized_inputs(session.model, state.assignments)
     cached = cached_layers(session.model.layers, state.assignments)
-    counted, without = ["weights"], []
+    counted, without = ["weights"], list[str]()
     for what, places, table in (
         ("the rounded inputs", rounded, session.inputs_table(state.metric)),
         ("the rounded keys and values", cached, session.cache_table(state.metric)),

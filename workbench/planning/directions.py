@@ -21,7 +21,11 @@ MOST_DRAWS = 2048
 UNIT = 2.0**-26
 """Slopes are added in whole numbers of this (nats ** 0.5), so that their sums have the same bits in any order."""
 
+KINSHIP = 1.5
+"""The variance of a sum over draws is so much larger than if all were independent: two come of each sample."""
+
 _WHOLE = 32767
+_LARGEST = 2**28
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,7 +64,11 @@ class Directions:
             return None
         pattern = self.values[rows[layer], columns[scheme]].astype(np.float64)
         length = float(np.dot(pattern, pattern))
-        return np.rint(pattern * (math.sqrt(2 * loss / length) / UNIT)).astype(np.int64) if length else None
+        if not length:
+            return None
+        slopes = np.rint(pattern * (math.sqrt(2 * loss / length) / UNIT))
+        whole: np.ndarray = np.clip(slopes, -_LARGEST, _LARGEST).astype(np.int64)
+        return whole
 
     @staticmethod
     def gather(schemes: tuple[str, ...], rows: dict[str, dict[str, np.ndarray]]) -> Directions | None:
@@ -85,13 +93,44 @@ class Directions:
 
 
 def loss_of(slopes: np.ndarray) -> float:
-    """Return the loss in nats of slopes, ``[draws]`` in UNITs; the same bits whatever order they were added in."""
+    """Return the loss in nats of slopes, ``[draws]`` in UNITs."""
     return 0.5 * UNIT * UNIT * math.fsum(np.square(slopes.astype(np.float64)))
 
 
-def interaction(slopes: Iterable[np.ndarray]) -> float:
-    """Return what errors of those slopes cost together beyond the sum of what each costs alone, in nats."""
-    every = list(slopes)
-    if len(every) < 2:
-        return 0.0
-    return loss_of(np.sum(every, axis=0)) - math.fsum(loss_of(one) for one in every)
+def interaction(slopes: np.ndarray, squares: np.ndarray) -> float:
+    """Return what errors cost together beyond the sum of what each costs alone, in nats, as far as it is resolved.
+
+    ``slopes`` and ``squares`` (int64 ``[draws]``, UNITs) are the sums of the errors' slopes and of their squares; the
+    same bits whatever order they were added in.  What the samples say is multiplied by ``I ** 2 / (I ** 2 + s ** 2)``
+    with its standard error ``s`` (empirical Bayes: a few samples carry most of the loss, and chance looks like
+    interaction).
+    """
+    each = _each(slopes, squares)
+    found = 0.5 * UNIT * UNIT * math.fsum(each)
+    spread = math.fsum(np.square(each)) * (0.5 * UNIT * UNIT) ** 2 - found * found / max(each.size, 1)
+    return _resolved(found, spread)
+
+
+def interaction_of(every: Iterable[np.ndarray | None]) -> float:
+    """Return the :func:`interaction` of errors of those slopes; None stands for an error that has none."""
+    known = [one for one in every if one is not None]
+    return interaction(np.sum(known, axis=0), np.sum(np.square(known), axis=0)) if known else 0.0
+
+
+def interactions(slopes: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """Return :func:`interaction` of many plans at once, float64 ``[plans]`` for int64 ``[plans, draws]``."""
+    each = 0.5 * UNIT * UNIT * _each(slopes, squares)
+    found = each.sum(axis=1)
+    spread = np.square(each).sum(axis=1) - found * found / max(each.shape[1], 1)
+    return np.array([_resolved(*pair) for pair in zip(found.tolist(), spread.tolist(), strict=True)])
+
+
+def _each(slopes: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """Return the part of every draw in an interaction, in half squares of UNIT."""
+    found: np.ndarray = np.square(slopes.astype(np.float64)) - squares.astype(np.float64)
+    return found
+
+
+def _resolved(found: float, spread: float) -> float:
+    variance = KINSHIP * max(spread, 0.0)
+    return found * found * found / (found * found + variance) if found else 0.0

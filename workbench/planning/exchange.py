@@ -1,7 +1,8 @@
 """A better choice by exchanges, where the errors of layers interact.
 
 The knapsack minimises the sum of the layers' own losses.  From its choice on, one option or two at a time are exchanged
-as long as the loss with the interaction falls and the limits hold (2-opt local search).
+as long as the loss with the interaction falls and the limits hold (2-opt local search).  What that gains must be more
+than chance among the samples.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workbench.planning.directions import UNIT
+from workbench.planning.directions import KINSHIP, UNIT
 from workbench.planning.joint import Joint
 from workbench.planning.solve import Problem
 
@@ -27,13 +28,16 @@ MOST = 2000
 
 ROUNDS = 200
 
+RESOLVED = 2.0
+"""What is gained must be so many of its standard errors."""
+
 
 def exchanged(joint: Joint, problem: Problem, picks: np.ndarray) -> np.ndarray:
     """Return a choice (int64 ``[groups]``) within the limits of ``problem`` that is no worse than ``picks``.
 
     ``problem`` minimises the layers' own losses.
     """
-    table = _Table.of(joint, problem)
+    table, start = _Table.of(joint, problem), picks
     picks = picks.copy()
     for _ in range(ROUNDS):
         cells = table.best(picks)
@@ -41,7 +45,16 @@ def exchanged(joint: Joint, problem: Problem, picks: np.ndarray) -> np.ndarray:
             break
         for cell in cells:
             picks[table.group[cell]] = cell - table.first[table.group[cell]]
-    return picks
+    return picks if _gains(joint, problem, start, picks) else start
+
+
+def _gains(joint: Joint, problem: Problem, start: np.ndarray, picks: np.ndarray) -> bool:
+    """Tell whether ``picks`` lose less than ``start`` beyond doubt."""
+    before, after = joint.whole(start), joint.whole(picks)
+    parts = [0.5 * UNIT * UNIT * (np.square(one.sums.astype(np.float64)) - one.squares) for one in (before, after)]
+    gained = parts[0] - parts[1]
+    doubt = np.sqrt(KINSHIP * gained.size * gained.var())
+    return bool(problem.total(start) - problem.total(picks) + float(gained.sum()) > RESOLVED * doubt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -64,12 +77,12 @@ class _Table:
     def of(joint: Joint, problem: Problem) -> _Table:
         group, choice = np.nonzero(np.isfinite(problem.value))
         found = [joint.option(*cell) for cell in zip(group.tolist(), choice.tolist(), strict=True)]
-        own = np.array([each for _, each in found])
+        own = 0.5 * UNIT * UNIT * np.array([float(each.squares.sum()) for each in found])
         scale = UNIT * np.sqrt(SHARE)
         return _Table(
             group=group, first=np.searchsorted(group, np.arange(len(problem.value))),
             loss=problem.value[group, choice] - SHARE * own,
-            slopes=np.array([slopes for slopes, _ in found], np.float64) * scale, fixed=joint.fixed * scale,
+            slopes=np.array([each.sums for each in found], np.float64) * scale, fixed=joint.fixed.sums * scale,
             costs=np.array([cost[group, choice] for cost in problem.costs]).reshape(-1, group.size),
             limits=np.array(problem.limits),
         )  # fmt: skip

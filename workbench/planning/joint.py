@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.planning.candidates import Option
 from workbench.planning.constraints import Choices
-from workbench.planning.directions import UNIT, loss_of
+from workbench.planning.directions import interaction, interactions
 from workbench.planning.hull import Walk
 from workbench.planning.sensitivity import Sensitivity
 
@@ -17,6 +17,20 @@ BLOCK = 512
 """So many moves of a walk are added up at once."""
 
 Cell = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slopes:
+    """The sum of the slopes of some cells and of their squares, int64 ``[draws]``."""
+
+    sums: np.ndarray
+    squares: np.ndarray
+
+    def __add__(self, other: Slopes) -> Slopes:
+        return Slopes(self.sums + other.sums, self.squares + other.squares)
+
+    def __sub__(self, other: Slopes) -> Slopes:
+        return Slopes(self.sums - other.sums, self.squares - other.squares)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -27,9 +41,8 @@ class Joint:
     tables: dict[str, Sensitivity]
     plain: Sensitivity
     draws: int
-    fixed: np.ndarray
-    fixed_own: float
-    _known: dict[Cell, tuple[np.ndarray, float]] = field(default_factory=dict)
+    fixed: Slopes
+    _known: dict[Cell, Slopes] = field(default_factory=dict)
 
     @staticmethod
     def of(space: Choices, table: Sensitivity, algorithms: Sequence[Sensitivity] = ()) -> Joint | None:
@@ -41,13 +54,11 @@ class Joint:
         draws = known[0].values.shape[-1]
         searched = {name for group in space.groups for name in group.layers}
         rest = [layer.name for layer in space.summary.stored if layer.name not in searched]
-        fixed, own = _added(((table, name, space.base[name].weights) for name in rest), draws)
-        return Joint(
-            space=space, tables=tables, plain=table, draws=draws, fixed=fixed, fixed_own=own
-        )  # fmt: skip
+        fixed = _added(((table, name, space.base[name].weights) for name in rest), draws)
+        return Joint(space=space, tables=tables, plain=table, draws=draws, fixed=fixed)
 
-    def option(self, group: int, choice: int) -> tuple[np.ndarray, float]:
-        """Return the slopes of an option (int64 ``[draws]``) and the sum of its layers' own losses in nats."""
+    def option(self, group: int, choice: int) -> Slopes:
+        """Return the slopes of an option."""
         cell = (group, choice)
         if cell not in self._known:
             members, option = self.space.groups[group], self.space.groups[group].options[choice]
@@ -60,26 +71,27 @@ class Joint:
         algorithm = dict(option.others).get("algorithm")
         return self.plain if algorithm is None else self.tables[algorithm]
 
+    def whole(self, picks: np.ndarray) -> Slopes:
+        """Return the slopes of everything when the groups take ``picks`` (int64)."""
+        return sum((self.option(group, choice) for group, choice in enumerate(picks.tolist())), self.fixed)
+
     def interaction(self, picks: np.ndarray) -> float:
-        """Return the interaction in nats when the groups take ``picks`` (int64)."""
-        chosen = [self.option(group, choice) for group, choice in enumerate(picks.tolist())]
-        slopes = self.fixed + sum((one for one, _ in chosen), np.zeros(self.draws, np.int64))
-        return loss_of(slopes) - self.fixed_own - sum(loss for _, loss in chosen)
+        """Return the interaction in nats when the groups take ``picks``."""
+        whole = self.whole(picks)
+        return interaction(whole.sums, whole.squares)
 
     def along(self, moves: Walk) -> np.ndarray:
         """Return the interaction in nats (float64) at the start of a walk and after each of its moves."""
-        chosen = [self.option(group, choice) for group, choice in enumerate(moves.start.tolist())]
-        slopes = self.fixed + sum((one for one, _ in chosen), np.zeros(self.draws, np.int64))
-        own = self.fixed_own + sum(loss for _, loss in chosen)
-        found = [np.array([loss_of(slopes) - own])]
+        now = self.whole(moves.start)
+        found = [np.array([interaction(now.sums, now.squares)])]
         cells = zip(moves.group.tolist(), moves.origin.tolist(), moves.choice.tolist(), strict=True)
-        steps = [(self.option(group, before), self.option(group, after)) for group, before, after in cells]
+        steps = [self.option(group, after) - self.option(group, before) for group, before, after in cells]
         for first in range(0, len(steps), BLOCK):
             part = steps[first : first + BLOCK]
-            walked = slopes + np.cumsum([after[0] - before[0] for before, after in part], axis=0)
-            alone = own + np.cumsum([after[1] - before[1] for before, after in part])
-            found.append(0.5 * UNIT * UNIT * np.square(walked.astype(np.float64)).sum(axis=1) - alone)
-            slopes, own = walked[-1], float(alone[-1])
+            sums = now.sums + np.cumsum([step.sums for step in part], axis=0)
+            squares = now.squares + np.cumsum([step.squares for step in part], axis=0)
+            found.append(interactions(sums, squares))
+            now = Slopes(sums[-1], squares[-1])
         return np.concatenate(found)
 
 
@@ -95,11 +107,11 @@ def joined(loss: np.ndarray, moves: Walk, joint: Joint | None) -> tuple[np.ndarr
     return whole, np.flatnonzero(whole < before)
 
 
-def _added(cells: Iterable[tuple[Sensitivity, str, str]], draws: int) -> tuple[np.ndarray, float]:
-    """Return the sum of the slopes of cells (table, layer, scheme) and of their own losses."""
-    total, own = np.zeros(draws, np.int64), 0.0
+def _added(cells: Iterable[tuple[Sensitivity, str, str]], draws: int) -> Slopes:
+    """Return the slopes of cells (table, layer, scheme) together."""
+    found = Slopes(np.zeros(draws, np.int64), np.zeros(draws, np.int64))
     for table, name, scheme in cells:
         slopes = table.slopes(name, scheme)
         if slopes is not None and slopes.size == draws:
-            total, own = total + slopes, own + loss_of(slopes)
-    return total, own
+            found = found + Slopes(slopes, slopes * slopes)
+    return found

@@ -12,7 +12,7 @@ import numpy as np
 from workbench.models.layer import DTYPE_BITS, Layer, LayerKind
 from workbench.models.summary import ModelSummary, quantizable
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.directions import interaction, loss_of
+from workbench.planning.directions import interaction, interaction_of
 from workbench.planning.keys_and_values import cached_layers
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.sensitivity import Sensitivity
@@ -23,7 +23,8 @@ from workbench.planning.transforms.names import planned_summary
 class Totals:
     """``nbytes`` of every tensor of the model under the plan; ``bits_per_weight`` over the quantizable layers and
     whatever else the plan quantizes; ``predicted`` the sum of the metric's scores (None where a cell is missing) and
-    of ``interaction``, what the layers' errors cost together beyond that sum where the table knows their slopes."""
+    of ``interaction``, what the layers' errors cost together beyond that sum where the table knows their slopes (see
+    :func:`workbench.planning.directions.interaction`)."""
 
     nbytes: int
     bits_per_weight: float
@@ -117,7 +118,7 @@ def totals(
         if cache is not None:
             scores += [cache.of(name, scheme) for name, scheme in cached_layers(summary.layers, assignments).items()]
     missing = sum(math.isnan(score) for score in scores)
-    together = interaction(one for one in slopes if one is not None)
+    together = interaction_of(slopes)
     return Totals(
         nbytes=all_bits // 8 + summary.kept_nbytes,
         bits_per_weight=counted_bits / counted_weights if counted_weights else 0.0,
@@ -137,7 +138,7 @@ class Ledger:
 
     ``all_bits``, ``counted_bits`` and ``counted_weights`` as :func:`totals` counts them; ``score`` in units of
     ``2 ** -SMALLEST`` over the finite cells, ``missing`` and ``infinite`` the number of other cells; ``slopes`` is the
-    sum of the layers' slopes (None: no layer has any), ``own`` that of their own losses in the unit of ``score``.
+    sum of the layers' slopes and ``squares`` that of their squares (None: no layer has any).
     ``inputs`` and ``cache`` are tables of activation losses in the unit of ``table``.
     """
 
@@ -154,7 +155,7 @@ class Ledger:
     missing: int = 0
     infinite: int = 0
     slopes: np.ndarray | None = None
-    own: int = 0
+    squares: np.ndarray | None = None
 
     @staticmethod
     def of(
@@ -194,7 +195,7 @@ class Ledger:
         """Return the ledger with layers under their assignments added (1) or taken away (-1)."""
         all_bits, counted_bits, weights = self.all_bits, self.counted_bits, self.counted_weights
         score, missing, infinite = self.score, self.missing, self.infinite
-        slopes, own = self.slopes, self.own
+        slopes, squares = self.slopes, self.squares
         for layer, given, sign in steps:
             for cell in self._cells(layer, given):
                 missing += sign * math.isnan(cell)
@@ -205,7 +206,7 @@ class Ledger:
             more = None if self.table is None else self.table.slopes(layer.name, given.weights)
             if more is not None:
                 slopes = sign * more if slopes is None else slopes + sign * more
-                own += sign * _units(loss_of(more))
+                squares = sign * more * more if squares is None else squares + sign * more * more
             bits = layer_bits(layer, given.weights) * sign
             all_bits += bits
             if layer.name in self.counted or given.weights != KEEP:
@@ -213,14 +214,16 @@ class Ledger:
                 weights += layer.parameters * sign
         return replace(
             self, all_bits=all_bits, counted_bits=counted_bits, counted_weights=weights, score=score, missing=missing,
-            infinite=infinite, slopes=slopes, own=own,
+            infinite=infinite, slopes=slopes, squares=squares,
         )  # fmt: skip
 
     @property
     def totals(self) -> Totals:
         """The sums as a person reads them, equal to what :func:`totals` gives to the last bit."""
         predicted = None
-        together = 0.0 if self.slopes is None else loss_of(self.slopes) - self.own / (1 << SMALLEST)
+        together = 0.0
+        if self.slopes is not None and self.squares is not None:
+            together = interaction(self.slopes, self.squares)
         if self.table is not None and not self.missing:
             predicted = math.inf if self.infinite else _whole(self.score / (1 << SMALLEST), together)
         return Totals(

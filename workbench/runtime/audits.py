@@ -10,7 +10,7 @@ from workbench.errors import CannotRunError, MissingResultError
 from workbench.models.data_quality import CalibrationQuality, contents, coverage, distances, saturation
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.audit import Audit
-from workbench.planning.directions import interaction
+from workbench.planning.directions import interaction_of
 from workbench.planning.keys_and_values import cached_layers
 from workbench.planning.plan import Plan, resolve
 from workbench.planning.plan_audit import PlanAudit
@@ -57,7 +57,7 @@ def audit_plan(
     slopes = [table.slopes(name, scheme) for name, scheme in cells if table is not None]
     return audit(
         quantized.rewritten(model), weights, dataset, predicted=predicted, batch_size=batch_size,
-        predicted_interaction=interaction(one for one in slopes if one is not None),
+        predicted_interaction=interaction_of(slopes),
         progress=part_of(progress, 0.2, 1.0),
     )  # fmt: skip
 
