@@ -58,7 +58,7 @@ def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[st
         ["plan", "S.qwb"],
         ["plan", "S.qwb", "--size", "12 parsecs"],
         ["plan", "S.qwb", "--bits-per-weight", "-1"],
-        ["plan", "S.qwb", "--bits-per-weight", "4", "--size", "1MB"],
+        ["plan", "S.qwb", "--bits-per-weight", "4", "--uniform", "int8-channel"],
         ["sensitivity", "S.qwb", "--metric", "beauty"],
         ["calibrate", MODEL],
         ["--no-such-option"],
@@ -132,6 +132,13 @@ def test_a_uniform_plan_of_any_scheme_has_a_prediction(scored: Path, capsys: pyt
     found = call(capsys, "plan", str(scored), "--uniform", "int4-g48-asym")
     assert set(found["schemes"].values()) <= {"int4-g48-asym", "keep"}
     assert found["predicted"] > 0
+
+
+def test_several_budgets_hold_together(scored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    alone = call(capsys, "plan", str(scored), "--bits-per-weight", "5")
+    size = alone["bytes"] - 50_000
+    both = call(capsys, "plan", str(scored), "--bits-per-weight", "5", "--size", str(size), "--loss", "0.05")
+    assert both["bytes"] <= size < alone["bytes"] and alone["predicted"] < both["predicted"] <= 0.05
 
 
 def test_json_is_all_there_is_on_standard_output(scored: Path) -> None:

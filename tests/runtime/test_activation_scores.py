@@ -72,7 +72,7 @@ def test_columns_are_kept_beside_new_ones_on_the_same_data_only(model: Model, sc
 
 
 def test_static_schemes_are_scored_with_the_range_in_force(model: Model, calibrated: Session) -> None:
-    wide = {key: replace(one, low=-1e3, high=1e3) for key, one in calibrated.active_ranges.items()}
+    wide = {key: replace(one, low=-1e3, high=1e3, method="manual") for key, one in calibrated.active_ranges.items()}
     narrow, coarse = (
         tasks.sensitivity(session, "predicted_kl_inputs", model=model, schemes=["int8-tensor"], samples=4)
         .sensitivities["predicted_kl_inputs"].score

@@ -82,10 +82,9 @@ def _shape(text: str) -> tuple[int, int]:
 
 def plan(entry: argparse.ArgumentParser) -> None:
     session(entry)
-    budget = entry.add_mutually_exclusive_group()
-    budget.add_argument("--bits-per-weight", type=_bits, metavar="B", help="mean bits of the quantizable weights")
-    budget.add_argument("--size", type=_size, metavar="SIZE", help="bytes of all tensors, such as 120MB or 1.5GiB")
-    budget.add_argument("--uniform", metavar="SCHEME", help="one scheme everywhere, such as int4-g32-asym")
+    entry.add_argument("--bits-per-weight", type=_bits, metavar="B", help="mean bits of the quantizable weights")
+    entry.add_argument("--size", type=_size, metavar="SIZE", help="bytes of all tensors, such as 120MB or 1.5GiB")
+    entry.add_argument("--uniform", metavar="SCHEME", help="one scheme everywhere, such as int4-g32-asym")
     entry.add_argument(
         "--metric", choices=(*METRICS, "refined"),
         help="what to minimise (default: the best table in the session); refined: the predicted losses corrected by "
@@ -202,6 +201,16 @@ def _space(entry: argparse.ArgumentParser) -> None:
     entry.add_argument("--metric", choices=(*METRICS, "refined"), help="whose losses (default: the best there are)")
     entry.add_argument("--schemes", type=_names, metavar="A,B,...", help="among these schemes only")
     entry.add_argument("--target", metavar="NAME", help="only what this runs: vllm, gguf, nvidia-9.0")
+
+
+def ranges(entry: argparse.ArgumentParser) -> None:
+    entry.add_argument("session", metavar="S.qwb", help="a session file")
+    entry.add_argument("--layer", default="*", metavar="PATTERN", help="only layers that match, such as '*.mlp.*'")
+    entry.add_argument("--tap", choices=("input", "output", "weight"), default="input", help="of what (default input)")
+    entry.add_argument(
+        "--low", type=float, metavar="X", help="with --high: set the input range of the layer named by --layer by hand"
+    )
+    entry.add_argument("--high", type=float, metavar="Y", help="with --low")
 
 
 def compare(entry: argparse.ArgumentParser) -> None:

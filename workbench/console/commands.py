@@ -236,11 +236,17 @@ def _explained(name: str) -> Callable[[argparse.Namespace, Progress], Result]:
     return run
 
 
+def _ranges(options: argparse.Namespace, progress: Progress) -> Result:
+    from workbench.console import ranges
+
+    return ranges.ranges(options)
+
+
 def _as_text(name: str) -> Callable[[Result], str]:
     def text(result: Result) -> str:
-        from workbench.console import check_reports, evaluations, explanations, outlier_reports, reports
+        from workbench.console import check_reports, evaluations, explanations, outlier_reports, ranges, reports
 
-        modules = (reports, check_reports, evaluations, explanations, outlier_reports)
+        modules = (reports, check_reports, evaluations, explanations, outlier_reports, ranges)
         return str(next(getattr(m, f"{name}_text") for m in modules if hasattr(m, f"{name}_text"))(result))
 
     return text
@@ -275,6 +281,8 @@ COMMANDS = (
              arguments.explain, _explained("explain")),
     _command("front", "list the best plan of every size", "front S.qwb --points 12", arguments.front,
              _explained("front")),
+    _command("ranges", "list the calibrated ranges, or set one by hand", "ranges S.qwb --layer '*.down_proj'",
+             arguments.ranges, _ranges),
     _command("evaluate", "measure a plan against the floating-point model", "evaluate S.qwb --plan plan.json",
              arguments.evaluate, _evaluate, "evaluated"),
     _command("audit", "check whether a plan's losses add up", "audit S.qwb --plan plan.json --samples 16",

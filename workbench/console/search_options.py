@@ -20,6 +20,7 @@ BUDGETS = ("bits_per_weight", "size", "uniform", "microseconds", "loss")
 
 def add_search_options(entry: argparse.ArgumentParser) -> None:
     """Add the options; one budget at least is needed, which ``find`` checks."""
+    from workbench.numerics.ranges import REGISTRY as RANGES
     from workbench.planning.budgets import GOALS
     from workbench.planning.strategies import STRATEGIES
 
@@ -38,6 +39,9 @@ def add_search_options(entry: argparse.ArgumentParser) -> None:
         help="activations of the searched layers, such as int8-token; of several the search chooses for each layer one "
         "or none (sensitivity --metric predicted_kl_inputs scores them); none: no layer's",
     )  # fmt: skip
+    entry.add_argument(
+        "--range-method", choices=RANGES.names(), help="how static ranges of inputs are calibrated (default min-max)"
+    )
     entry.add_argument(
         "--cache", metavar="SCHEME",
         help="how keys and values are stored in the cache, such as int8-token (sensitivity --metric predicted_kl_cache "
@@ -73,7 +77,7 @@ def find(session: Session, options: argparse.Namespace, progress: Progress) -> P
             session, budgets, minimise=options.minimise, strategy_name=options.strategy, metric=options.metric,
             schemes=options.schemes, target=options.target, lock=options.lock, allow=_merged(options.allow),
             inputs=options.inputs, cache=options.cache, batch=options.batch,
-            corrected=options.corrected, progress=progress,
+            corrected=options.corrected, range_method=options.range_method, progress=progress,
         )  # fmt: skip
 
 

@@ -256,6 +256,8 @@ def statistics_of(session: Session, layer: str, tap: str) -> LayerStatistics | N
 def range_of(session: Session, layer: str, tap: str) -> Range | None:
     """Return the range in force; where no plan needs one, all that was seen, which clips nothing."""
     active = session.active_ranges.get((layer, tap))
+    if tap == "input" and (active is None or active.method != "manual"):
+        active = session.ranges.get((layer, tap, session.plan.of(layer).range_method), active)
     statistics = statistics_of(session, layer, tap)
     if active is not None or tap == "input" or statistics is None or not statistics.count:
         return active

@@ -13,6 +13,7 @@ from workbench.numerics.formats import parse_scheme
 from workbench.planning.sensitivity import Sensitivity
 from workbench.progress import Progress, silent
 from workbench.runtime import session_data
+from workbench.runtime.calibrated_ranges import ranges_in_force
 from workbench.storage.session import Session
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def activation_table(
 
     data = session_data.recorded(model, record, samples=samples)
     names = tuple(parse_scheme(name).name for name in schemes or DYNAMIC_SCHEMES)
+    in_force = ranges_in_force(model.summary, session.plan, session.ranges, session.active_ranges)
     if metric.endswith("_cache"):
         found = score_cache(
             model, names, data, metric=metric.removesuffix("_cache"), batch_size=batch_size, seed=seed,
@@ -44,7 +46,7 @@ def activation_table(
         )  # fmt: skip
     else:
         found = score_inputs(
-            model, names, data, ranges=session.active_ranges, metric=metric.removesuffix("_inputs"),
+            model, names, data, ranges={**session.active_ranges, **in_force}, metric=metric.removesuffix("_inputs"),
             batch_size=batch_size, seed=seed, notes=notes, progress=progress,
         )  # fmt: skip
     return _beside(session.sensitivities.get(metric), replace(found, metric=metric))

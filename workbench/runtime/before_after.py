@@ -12,6 +12,7 @@ from workbench.numerics.formats import parse_scheme
 from workbench.numerics.statistics import LayerStatistics, observe
 from workbench.planning.plan import KEEP, LEARNED, Plan, Rule, resolve
 from workbench.progress import Progress, part_of, silent
+from workbench.runtime.calibrated_ranges import ranges_of_plan
 from workbench.runtime.slimming import moments_of_plan, without_results
 from workbench.storage.session import Session
 
@@ -91,7 +92,7 @@ def _transformed(
         raise MissingResultError("the plan's transforms need calibration data; calibrate first")
     data = session_data.recorded(model, session.calibration)
     done = transform(
-        model, session.plan, curvature=session.curvature, ranges=session.active_ranges, data=data,
+        model, session.plan, curvature=session.curvature, ranges=ranges_of_plan(session, session.plan), data=data,
         progress=part_of(progress, 0.0, 0.7),
     )  # fmt: skip
     few = session_data.recorded(model, session.calibration, samples=min(samples, session.calibration.samples))

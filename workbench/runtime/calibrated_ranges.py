@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from workbench.errors import RangeError
+from workbench.errors import PlanError, RangeError, nearest
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
-from workbench.numerics.ranges import REGISTRY, Range
+from workbench.numerics.granularity import PerTensor
+from workbench.numerics.histogram_moments import Moments
+from workbench.numerics.ranges import REGISTRY, Range, range_method
 from workbench.numerics.statistics import LayerStatistics
 from workbench.planning.plan import Plan, resolve
 from workbench.progress import Progress, silent
 
+if TYPE_CHECKING:
+    from workbench.storage.session import Session
+
 REFERENCE_SCHEME = "int8-tensor-asym"
-"""Methods that depend on the number of levels are run for this scheme; for a layer with another input scheme the window
-and the quantizer ask the method again."""
+"""Methods that depend on the number of levels are run for this scheme; for a layer with another static input scheme
+:func:`ranges_of_plan` asks the method again."""
 
 Statistics = Mapping[tuple[str, str], LayerStatistics]
 
@@ -64,3 +72,53 @@ def ranges_in_force(
         if found is not None and (name, "input") not in chosen:
             chosen[name, "input"] = found
     return chosen
+
+
+def ranges_of_plan(session: Session, plan: Plan) -> dict[tuple[str, str], Range]:
+    """Return the ranges that ``plan`` quantizes by: those in force, and for static inputs what its methods give.
+
+    A person's own range comes before any method.  Where the statistics are there, the method is asked for the very
+    scheme of the layer.  Raises RangeError for a method that does not exist.
+    """
+    found = dict(session.active_ranges)
+    for name, scheme, method in _static_inputs(session, plan):
+        statistics = session.statistics.get((name, "input"))
+        kept = session.ranges.get((name, "input", method))
+        if statistics is not None:
+            found[name, "input"] = range_method(method).range(statistics, parse_scheme(scheme))
+        elif kept is not None:
+            found[name, "input"] = kept
+    return found
+
+
+def set_by_hand(session: Session, layer: str, low: float | None, high: float | None) -> Session:
+    """Return the session with the input range of ``layer`` set to ``low`` and ``high``, before any method's.
+
+    Raises PlanError for an unknown layer, RangeError for numbers that are no range around zero.
+    """
+    if layer not in session.model.by_name:
+        raise PlanError(f"{layer!r} is no layer of the model{nearest(layer, session.model.by_name)}")
+    if low is None or high is None or not -math.inf < low <= 0 <= high < math.inf or low == high:
+        raise RangeError(f"expected a low of at most 0 and a high of at least 0, not both 0; got {low} and {high}")
+    statistics = session.statistics.get((layer, "input"))
+    clipped = Moments.of(statistics).outside(low, high) if statistics is not None and statistics.count else 0.0
+    mine = Range(low=low, high=high, method="manual", clipped=clipped)
+    return replace(session, active_ranges={**session.active_ranges, (layer, "input"): mine})
+
+
+def statistics_for_plan(session: Session) -> dict[tuple[str, str], LayerStatistics]:
+    """Return what of the session's statistics :func:`ranges_of_plan` looks at for the session's plan."""
+    wanted = ((name, "input") for name, _, _ in _static_inputs(session, session.plan))
+    return {key: session.statistics[key] for key in wanted if key in session.statistics}
+
+
+def _static_inputs(session: Session, plan: Plan) -> Iterator[tuple[str, str, str]]:
+    """Yield layer, scheme and range method of every static input without a range of a person's own."""
+    if all(rule.assignment.inputs is None for rule in plan.rules):
+        return
+    for name, given in resolve(plan, session.model.layers).items():
+        held = session.active_ranges.get((name, "input"))
+        if given.inputs is not None and (held is None or held.method != "manual"):
+            scheme = parse_scheme(given.inputs)
+            if isinstance(scheme.granularity, PerTensor) and scheme.family != "half":
+                yield name, given.inputs, given.range_method

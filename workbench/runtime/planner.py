@@ -41,6 +41,7 @@ def find_plan(
     cache: str | None = None,
     batch: int = 1,
     corrected: bool = False,
+    range_method: str | None = None,
     progress: Progress = silent,
 ) -> Plan:
     """Return the plan that minimises ``minimise`` within ``budgets``, or the one of a simple strategy.
@@ -53,13 +54,16 @@ def find_plan(
     all layers that are not locked are stored (default: what the session's plan says).  ``none`` instead of a scheme
     takes those of the session's plan out.  Where there are tables for them, what activations and the cache cost counts
     in the loss.  ``corrected`` means a budget of loss in losses that are multiplied by the correction of the session's
-    audit (see :func:`correction_of`).  Where microseconds matter, the session's timings at ``batch`` serve, and the
-    candidates that lack one are timed on this machine first.  Raises BudgetError, PlanError, MissingResultError.
+    audit (see :func:`correction_of`).  ``range_method`` calibrates the static ranges of all layers that are not locked.
+    Where microseconds matter, the session's timings at ``batch`` serve, and the candidates that lack one are timed on
+    this machine first.  Raises BudgetError, PlanError, MissingResultError, RangeError.
     """
     rules = constraints_of(session, target, lock, schemes, allow or {})
     table = session.require_table(metric)
     asked = (inputs,) if isinstance(inputs, str) else tuple(inputs or ())
     base, rules, activations = _with_inputs(session, rules, session.inputs_table(table.metric), asked)
+    if range_method is not None:
+        base = _with_range_method(session, base, range_method, rules.locked)
     if cache is not None:
         base = with_cache(base, session.model.layers, None if cache == NONE else cache, rules.locked)
     if strategy_name != "optimal":
@@ -149,6 +153,17 @@ def _with_inputs(
             searched = [name for name in searched if not math.isnan(table.of(name, scheme))]
         base = base.assign(searched, inputs=scheme)
     return base, replace(rules, keep_inputs=True), table
+
+
+def _with_range_method(session: Session, base: Plan, name: str, locked: frozenset[str]) -> Plan:
+    """Return the plan with static inputs calibrated by the method ``name``; RangeError if there is none such."""
+    from workbench.numerics.ranges import range_method
+
+    given = resolve(base, session.model.layers)
+    rounded = [layer for layer, one in given.items() if one.inputs is not None and layer not in locked]
+    if not rounded:
+        raise PlanError(f"the range method {name} is for inputs, and the plan rounds none; give a scheme (--inputs)")
+    return base.assign(rounded, range_method=range_method(name).name)
 
 
 def _columns(table: Sensitivity | None, schemes: Sequence[str]) -> Sensitivity:

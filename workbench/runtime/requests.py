@@ -183,7 +183,9 @@ class Score:
         """Keep what scoring needs: the data's record, the metric's earlier table, curvature where it is used."""
         curvature = moments(self.session, {self.algorithm}, self.metric)
         earlier = {name: table for name, table in self.session.sensitivities.items() if name == self.metric}
-        return replace(self, session=without_results(self.session, curvature=curvature, sensitivities=earlier))
+        ranges = self.session.ranges if self.metric.endswith("_inputs") else {}
+        slimmed = without_results(self.session, curvature=curvature, sensitivities=earlier, ranges=ranges)
+        return replace(self, session=slimmed)
 
     def run(self, models: ModelCache, progress: Progress) -> Sensitivity:
         """Score; raises MissingResultError, CannotRunError and what opening the model raises."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.numerics.curvature import Curvature
+from workbench.runtime.calibrated_ranges import statistics_for_plan
 from workbench.storage.session import Session
 
 WEIGHTS_ONLY = frozenset({"rtn", "rtn-clip"})
@@ -19,8 +20,11 @@ _RESULTS: Mapping[str, Any] = {
 
 
 def without_results(session: Session, **kept: Any) -> Session:
-    """Return ``session`` without results but for ``kept``; facts, records, plan, locks and active ranges stay."""
-    return replace(session, **{**_RESULTS, **kept})
+    """Return ``session`` without results but for ``kept``; facts, records, plan, locks and active ranges stay.
+
+    So do the statistics that the plan's range methods look at.
+    """
+    return replace(session, **{**_RESULTS, "statistics": statistics_for_plan(session), **kept})
 
 
 def moments(session: Session, algorithms: Collection[str], metric: str = "") -> Mapping[str, Curvature]:

@@ -22,7 +22,7 @@ from workbench.planning.totals import plan_totals
 from workbench.progress import Progress, part_of, silent
 from workbench.runtime import session_data
 from workbench.runtime.activation_scores import activation_table
-from workbench.runtime.calibrated_ranges import all_ranges, ranges_in_force
+from workbench.runtime.calibrated_ranges import all_ranges, ranges_in_force, ranges_of_plan
 from workbench.runtime.environment import environment
 from workbench.storage.session import Session
 
@@ -196,6 +196,7 @@ def search(
     strategy: str = "optimal",
     batch: int = 1,
     corrected: bool = False,
+    range_method: str | None = None,
     progress: Progress = silent,
 ) -> Plan:
     """Return the plan that minimises ``minimise`` (``loss``, ``nbytes``, ``bits_per_weight``, ``microseconds``).
@@ -211,7 +212,7 @@ def search(
     return find_plan(
         session, budgets, minimise=minimise, strategy_name=strategy, metric=metric, schemes=schemes, target=target,
         lock=(lock,) if isinstance(lock, str) else lock, allow=allow, inputs=inputs, cache=cache, batch=batch,
-        corrected=corrected, progress=progress,
+        corrected=corrected, range_method=range_method, progress=progress,
     )  # fmt: skip
 
 
@@ -251,8 +252,8 @@ def quantize(
 
     require_same(model.summary, plan, session)
     return apply_plan(
-        model, plan, ranges=session.active_ranges if session else {}, curvature=session.curvature if session else {},
-        data=_learning_data(model, plan, session), progress=progress,
+        model, plan, ranges=ranges_of_plan(session, plan) if session else {},
+        curvature=session.curvature if session else {}, data=_learning_data(model, plan, session), progress=progress,
     )  # fmt: skip
 
 
@@ -360,7 +361,7 @@ def export(
 
     require_same(session.model, plan, None)
     resolve(plan, session.model.layers)
-    bare = QuantizedModel(summary=session.model, plan=plan, tensors={}, ranges=session.active_ranges)
+    bare = QuantizedModel(summary=session.model, plan=plan, tensors={}, ranges=ranges_of_plan(session, plan))
     return chosen.export(bare, None, Path(out), progress)
 
 

@@ -9,6 +9,7 @@ from workbench.errors import CannotRunError, ExportError
 from workbench.planning.plan import Plan
 from workbench.progress import Progress, part_of, silent
 from workbench.runtime import session_data, tasks
+from workbench.runtime.calibrated_ranges import ranges_of_plan
 from workbench.storage.session import Session
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def train(
         dataset = session_data.for_calibration(model, data, samples=samples, seed=seed)
     return learn(
         model, plan, dataset, steps=steps, learning_rate=learning_rate, batch_size=batch_size, loss=loss, seed=seed,
-        ranges=session.active_ranges, checkpoint=checkpoint, progress=progress,
+        ranges=ranges_of_plan(session, plan), checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
 
 

@@ -316,7 +316,7 @@ def _short(session: Session, name: str) -> str:
 
 def _taps(session: Session, layer: str, tap: str) -> tuple[object, ...]:
     """Return what a tap's plot shows, to compare by identity."""
-    return (id(session.statistics.get((layer, tap))), id(session.ranges), session.active_ranges.get((layer, tap)))
+    return (id(session.statistics.get((layer, tap))), id(session.ranges), range_of(session, layer, tap))
 
 
 def _caption(tap: str, statistics: LayerStatistics | None) -> str:

@@ -1,0 +1,112 @@
+"""Static ranges follow the plan's range method, for the very scheme, unless a person set one; also by command line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from workbench.cli import main
+from workbench.errors import PlanError, RangeError
+from workbench.models.model import Model
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.ranges import range_method
+from workbench.planning.plan import Plan, resolve
+from workbench.runtime import tasks
+from workbench.runtime.calibrated_ranges import ranges_of_plan, set_by_hand, statistics_for_plan
+from workbench.runtime.requests import Evaluate
+from workbench.storage.session import Session
+
+SCHEME = "int4-tensor-asym"
+
+
+@pytest.fixture(scope="module")
+def model(llama: Path) -> Model:
+    return tasks.open(llama)
+
+
+@pytest.fixture(scope="module")
+def session(model: Model, tokens: Path) -> Session:
+    return tasks.calibrate(model, tokens, batch_size=4)
+
+
+def layer_of(session: Session) -> str:
+    return next(layer.name for layer in session.model.stored if layer.name.endswith("down_proj"))
+
+
+@pytest.mark.parametrize("method", ["min-max", "moving-average", "percentile", "entropy", "mse"])
+def test_the_plan_says_which_method(session: Session, method: str) -> None:
+    name = layer_of(session)
+    plan = Plan().assign([name], inputs=SCHEME, range_method=method)
+    expected = range_method(method).range(session.statistics[name, "input"], parse_scheme(SCHEME))
+    assert ranges_of_plan(session, plan)[name, "input"] == expected
+    bare = replace(session, statistics={})
+    assert ranges_of_plan(bare, plan)[name, "input"] == session.ranges[name, "input", method]
+    others = {key: one for key, one in ranges_of_plan(session, plan).items() if key != (name, "input")}
+    assert others == {key: one for key, one in session.active_ranges.items() if key != (name, "input")}
+
+
+def test_what_is_evaluated_follows_it(session: Session, model: Model) -> None:
+    name = layer_of(session)
+    losses = []
+    for method in ("min-max", "mse"):
+        plan = Plan().assign([name], inputs=SCHEME, range_method=method)
+        quantized = tasks.quantize(model, plan, session=session)
+        assert quantized.ranges[name, "input"].method == method
+        losses.append(tasks.evaluate(session, plan, model=model, samples=4).metrics["kl"].value)
+    assert losses[0] != losses[1]
+
+
+def test_a_range_by_hand_comes_first(session: Session) -> None:
+    name = layer_of(session)
+    mine = set_by_hand(session, name, -0.5, 0.25)
+    plan = Plan().assign([name], inputs=SCHEME, range_method="mse")
+    found = ranges_of_plan(mine, plan)[name, "input"]
+    assert (found.low, found.high, found.method) == (-0.5, 0.25, "manual") and 0 < found.clipped < 1
+    for low, high in ((0.1, 1.0), (None, 1.0), (0.0, 0.0), (-1.0, float("inf"))):
+        with pytest.raises(RangeError, match="a low of at most 0"):
+            set_by_hand(session, name, low, high)
+    with pytest.raises(PlanError, match="down_porj"):
+        set_by_hand(session, "down_porj", -1.0, 1.0)
+
+
+def test_a_request_carries_what_the_methods_look_at(session: Session) -> None:
+    name = layer_of(session)
+    planned = replace(session, plan=Plan().assign([name], inputs=SCHEME, range_method="mse"))
+    assert set(statistics_for_plan(planned)) == {(name, "input")} and statistics_for_plan(session) == {}
+    slimmed = Evaluate(session=planned).slim().session
+    assert ranges_of_plan(slimmed, planned.plan) == ranges_of_plan(planned, planned.plan)
+
+
+def test_a_method_that_does_not_exist_is_named(session: Session) -> None:
+    plan = Plan().assign([layer_of(session)], inputs=SCHEME, range_method="min_max")
+    with pytest.raises(RangeError, match="min_max.*min-max"):
+        ranges_of_plan(session, plan)
+
+
+def test_the_command_line_lists_sets_and_plans(
+    session: Session, model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, name = tmp_path / "s.qwb", layer_of(session)
+    tasks.sensitivity(session, model=model, schemes=("int8-channel",)).save(path)
+    assert main(["ranges", str(path), "--layer", name, "--json"]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)["layers"]
+    assert [one["method"] for one in listed["ranges"]] == ["min-max", "moving-average", "percentile", "entropy", "mse"]
+    assert listed["in_force"]["method"] == "min-max"
+    words = ["plan", str(path), "--bits-per-weight", "9", "--inputs", SCHEME, "--range-method", "entropy", "--quiet"]
+    assert main(words) == 0
+    assert {a.range_method for a in resolve(Session.load(path).plan, session.model.layers).values() if a.inputs} == {
+        "entropy"
+    }
+    capsys.readouterr()
+    assert main(["ranges", str(path), "--layer", name]) == 0
+    assert any("*" in line and "entropy" in line for line in capsys.readouterr().out.splitlines())
+    assert main(["ranges", str(path), "--layer", name, "--low", "-1", "--high", "2"]) == 0
+    by_hand = set_by_hand(session, name, -1.0, 2.0).active_ranges[name, "input"]
+    assert Session.load(path).active_ranges[name, "input"] == by_hand
+    assert any("*" in line and "manual" in line for line in capsys.readouterr().out.splitlines())
+    assert main(["plan", str(path), "--bits-per-weight", "9", "--inputs", "none", "--range-method", "mse"]) == 1
+    assert "the plan rounds none" in capsys.readouterr().err
+    assert main(["ranges", str(path), "--layer", "nope"]) == 1 and "matches no layer" in capsys.readouterr().err
