@@ -8,15 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QMenu
+from PySide6.QtWidgets import QApplication, QComboBox, QMenu
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui import settings
+from workbench.gui.tables.layer_columns import CACHE, MEASURED, TIME
 from workbench.gui.tables.layer_filter import Filter, FilterError, parse
-from workbench.gui.tables.layers import MEASURED, TIME
 
 UP = "model.layers.1.mlp.up_proj"
+EDITABLE = Qt.ItemFlag.ItemIsEditable
 
 
 @pytest.mark.parametrize(
@@ -93,5 +94,31 @@ def test_rows_are_copied_and_alike_layers_selected(live: Callable[..., None]) ->
         assert {line.split("\t")[0] for line in lines[1:]} == set(person.state.selection)
         shown = person.state.assignments[UP].weights
         assert next(line for line in lines if line.startswith(UP)).split("\t")[1].startswith(shown)
+
+    live(story)
+
+
+def test_the_cache_is_edited_in_a_column_of_its_own(live: Callable[..., None]) -> None:
+    block = "model.layers.1.self_attn"
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        view, model = person.window.panels["layers"].view, person.window.panels["layers"].model
+        assert view.isColumnHidden(CACHE)
+        await person.press(Qt.Key.Key_C, control=True, shift=True)
+        menu = next(one for one in person.window.findChildren(QMenu) if one.objectName() == "columns")
+        action = next(one for one in menu.actions() if one.text() == "Cache")
+        await person.click(menu, menu.actionGeometry(action).center())
+        assert model.index_of(UP, CACHE).data() == "" and not model.flags(model.index_of(UP, CACHE)) & EDITABLE
+        await person.layer(f"{block}.q_proj")
+        await person.layer(f"{block}.v_proj", CACHE, Qt.KeyboardModifier.ShiftModifier)
+        await person.press(Qt.Key.Key_F2, view)
+        editor = view.findChild(QComboBox)
+        assert "int8-tensor" not in [editor.itemText(row) for row in range(editor.count())]
+        await person.pick(editor, "int8-token")
+        held = {part: person.state.assignments[f"{block}.{part}"].cache for part in ("q_proj", "k_proj", "v_proj")}
+        assert held == {"q_proj": None, "k_proj": "int8-token", "v_proj": "int8-token"}
+        assert person.state.undo_name == "Set 2 layers to cache int8-token"
+        person.picture("cache")
 
     live(story)

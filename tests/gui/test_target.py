@@ -14,7 +14,7 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.deployment.targets import RUNTIMES, target
 from workbench.gui import legality
-from workbench.gui.tables.layers import FLOATING, INPUTS, SCHEME
+from workbench.gui.tables.layer_columns import FLOATING, INPUTS, SCHEME
 from workbench.planning.plan import KEEP
 from workbench.runtime.workspace import State, Workspace
 

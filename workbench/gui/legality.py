@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from workbench.deployment.targets import Target, target
+from workbench.errors import PlanError
 from workbench.gui import schemes
 from workbench.models.layer import Layer
 from workbench.numerics.formats import activation_schemes, standard_schemes
 from workbench.planning.groups import sharing_groups
+from workbench.planning.keys_and_values import cache_scheme
 from workbench.planning.plan import KEEP, Assignment
 from workbench.runtime.workspace import State
 
@@ -140,6 +143,15 @@ def input_choices(state: State, layers: Iterable[str] = ()) -> tuple[str | None,
     return tuple(
         name for name in names if all(chosen.legal(layer, held[layer.name].weights, name) is None for layer in facts)
     )
+
+
+def cache_choices() -> tuple[str, ...]:
+    """Return the schemes in which a key-value cache can be stored, token by token."""
+    found = []
+    for name in _inputs():
+        with suppress(PlanError):
+            found.append(cache_scheme(name).name)
+    return tuple(found)
 
 
 def _facts(state: State, layers: Iterable[str]) -> list[Layer]:

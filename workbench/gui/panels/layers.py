@@ -18,17 +18,19 @@ from workbench.gui import legality, quantities, schemes, settings
 from workbench.gui.desk import Desk
 from workbench.gui.panels.panel import Panel
 from workbench.gui.tables.delegates import Index, RowDelegate, SchemeDelegate
+from workbench.gui.tables.layer_columns import CACHE, COLUMNS, FIELDS, FLOATING, HISTOGRAM, INPUTS, NAME, SCHEME
 from workbench.gui.tables.layer_filter import HINT
-from workbench.gui.tables.layers import COLUMNS, FIELDS, FLOATING, HISTOGRAM, INPUTS, NAME, SCHEME, LayersModel
+from workbench.gui.tables.layers import LayersModel
 from workbench.gui.tables.row_painter import LayersView
 from workbench.gui.theme import Colours
 from workbench.models.layer import Layer
+from workbench.planning.keys_and_values import makes_keys_or_values
 from workbench.runtime.workspace import State
 
 EXPAND_LIMIT = 400
 """Models with more rows open with their blocks closed, but for the first."""
 
-HIDDEN = ("Measured", "Time", "Algorithm")
+HIDDEN = ("Measured", "Time", "Algorithm", "Cache")
 """Columns that a person must ask for, with the menu of the heading."""
 
 NAME_NEIGHBOURS = 5
@@ -160,6 +162,8 @@ class LayersPanel(Panel):
         view.setItemDelegate(self._plain)
         view.setItemDelegateForColumn(SCHEME, self._schemes)
         view.setItemDelegateForColumn(INPUTS, self._inputs)
+        self._cache = SchemeDelegate(height, "Scheme of the keys or values", self._cache_choices, view)
+        view.setItemDelegateForColumn(CACHE, self._cache)
         header = view.header()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setStretchLastSection(False)
@@ -251,8 +255,14 @@ class LayersPanel(Panel):
         found = legality.input_choices(self.desk.workspace.state, self._edited(layer.name) if layer else ())
         return tuple(name or FLOATING for name in found)
 
+    def _cache_choices(self, index: Index) -> tuple[str, ...]:
+        return (FLOATING, *legality.cache_choices())
+
     def _assigned(self, layer: str, field: str, scheme: str) -> None:
-        self.desk.assign(self._edited(layer), **{field: None if scheme == FLOATING else scheme})
+        names, session = self._edited(layer), self.desk.workspace.state.session
+        if field == FIELDS[CACHE] and session is not None:
+            names = tuple(name for name in names if makes_keys_or_values(session.model.by_name[name]))
+        self.desk.assign(names, **{field: None if scheme == FLOATING else scheme})
 
     def _menu(self, names: tuple[str, ...]) -> QMenu:
         state = self.desk.workspace.state

@@ -36,8 +36,8 @@ HISTOGRAMS_MS = 30
 REFINE_TIP = "Measure the loss in nats where the predicted losses leave the scheme open (Ctrl+F6)"
 
 NO_TABLE = (
-    "No scores yet.\n\nCalibrate (F5), then compute the sensitivity (F6) to see what every scheme would cost every "
-    "layer.\nWeight error needs no calibration."
+    "No scores yet.\n\n{first}ompute the sensitivity (F6) to see what every scheme would cost every layer.\n"
+    "Weight error needs no calibration."
 )
 
 
@@ -188,7 +188,9 @@ class SensitivityPanel(Panel):
     def _say_not_yet(self) -> None:
         """Say how to get the table that is not there; the choice of metrics stays where there are others."""
         session, metric = self.desk.workspace.state.session, self._shown_metric
-        self.say_empty(NO_TABLE if session is None or not session.sensitivities else "")
+        none = session is None or not session.sensitivities
+        first = "" if session is not None and session.calibration is not None else "Calibrate (F5), then c"
+        self.say_empty(NO_TABLE.format(first=first or "C") if none else "")
         title = (METRIC_TITLES | ACTIVATION_TITLES).get(metric, metric)
         self.not_yet.setText(NOT_YET.get(metric, NOT_YET[self._field]).format(title=title))
         self._pages.setCurrentIndex(1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
@@ -12,51 +11,37 @@ from PySide6.QtGui import QColor, QFont
 
 from workbench.gui import quantities
 from workbench.gui.legality import Judge
+from workbench.gui.tables.layer_columns import (
+    ALGORITHM,
+    BITS,
+    CACHE,
+    COLUMNS,
+    FIELDS,
+    FLOATING,
+    HISTOGRAM,
+    INPUTS,
+    KIND,
+    LOSS,
+    MEASURED,
+    NAME,
+    SCHEME,
+    SHAPE,
+    SIZE,
+    TIME,
+    WEIGHTS,
+)
 from workbench.gui.tables.layer_filter import Filter, FilterError, parse
 from workbench.gui.tables.layer_rows import KEPT_TITLE, ROOT, Row, Rows, flat, tree
 from workbench.gui.theme import Colours
 from workbench.models.evaluation import Timing
 from workbench.models.layer import Layer
 from workbench.numerics.statistics import LayerStatistics
+from workbench.planning.keys_and_values import makes_keys_or_values
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits
 from workbench.runtime.workspace import State
 
 Index = QModelIndex | QPersistentModelIndex
-NAME, SCHEME, HISTOGRAM, LOSS, SIZE, BITS, SHAPE, WEIGHTS, KIND, INPUTS, MEASURED, TIME, ALGORITHM = range(13)
-FIELDS = {SCHEME: "weights", INPUTS: "inputs"}
-"""The columns that are edited in place, and the field of the Assignment that each holds."""
-
-FLOATING = "floating point"
-"""What stands for inputs that are not quantized."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column: its heading, what it means, whether it holds numbers, its width in characters."""
-
-    title: str
-    tip: str
-    numeric: bool
-    width: int
-
-
-COLUMNS = (
-    Column("Layer", "Blocks and layers in the order of the network", False, 24),
-    Column("Scheme", "How the plan stores the weight; double-click or F2 to change it", False, 18),
-    Column("Weights", "Histogram of the weight's values, least to greatest; sorts by their spread", False, 10),
-    Column("Loss", "Score of the chosen scheme for this layer alone; lower is better", True, 9),
-    Column("Size", "Bytes of the weight under the plan", True, 9),
-    Column("Bits", "Bits per weight, scales and zero points included", True, 6),
-    Column("Shape", "Shape of the weight as the model stores it", False, 12),
-    Column("Count", "Number of weights", True, 8),
-    Column("Kind", "What the weight does", False, 11),
-    Column("Inputs", "How the plan stores the layer's inputs; double-click to change it", False, 14),
-    Column("Measured", "Measured KL of the chosen scheme in this layer alone, nats; lower is better", True, 10),
-    Column("Time", "Median kernel time of the layer under the plan, where it was timed", True, 9),
-    Column("Algorithm", "How the weight is rounded", False, 12),
-)
-
 
 class LayersModel(QAbstractItemModel):
     """Rows from the model's summary; every other cell is read from the state when it is painted.
@@ -175,7 +160,7 @@ class LayersModel(QAbstractItemModel):
             NAME: lambda: layer.name, SCHEME: lambda: self._scheme(layer), SHAPE: lambda: layer.parameters,
             BITS: lambda: self._bits(layer) / max(layer.parameters, 1), SIZE: lambda: self._bits(layer),
             WEIGHTS: lambda: layer.parameters, KIND: lambda: str(layer.kind),
-            INPUTS: lambda: self._state.assignments[layer.name].inputs or "" if self._state.assignments else "",
+            INPUTS: lambda: self._layer_text(layer, INPUTS), CACHE: lambda: self._layer_text(layer, CACHE),
             ALGORITHM: lambda: self._layer_text(layer, ALGORITHM), HISTOGRAM: lambda: seen.variance if seen else -1.0,
         }  # fmt: skip
         return keys.get(column, lambda: 0)()
@@ -243,9 +228,11 @@ class LayersModel(QAbstractItemModel):
             return quantities.count(layer.parameters)
         if column == KIND:
             return str(layer.kind).replace("_", " ")
-        if column == INPUTS:
+        if column in (INPUTS, CACHE):
+            if column == CACHE and not makes_keys_or_values(layer):
+                return ""
             assignment = self._state.assignments.get(layer.name)
-            return (assignment.inputs if assignment else None) or FLOATING
+            return (getattr(assignment, FIELDS[column]) if assignment else None) or FLOATING
         return ""
 
     def _tip(self, row: Row) -> str:
@@ -346,7 +333,8 @@ class LayersModel(QAbstractItemModel):
         if not index.isValid():
             return Qt.ItemFlag.NoItemFlags
         flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
-        if index.column() in FIELDS and self.row_at(index).layer is not None:
+        layer, column = self.row_at(index).layer, index.column()
+        if column in FIELDS and layer is not None and (column != CACHE or makes_keys_or_values(layer)):
             flags |= Qt.ItemFlag.ItemIsEditable
         return flags
 
@@ -365,7 +353,7 @@ class LayersModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return self._tip(row)
         if role == Qt.ItemDataRole.EditRole and row.layer is not None:
-            return self._layer_text(row.layer, column) if column == INPUTS else self._scheme(row.layer)
+            return self._layer_text(row.layer, column) if column in (INPUTS, CACHE) else self._scheme(row.layer)
         return None
 
     def colour_of(self, row: Row, column: int) -> QColor | None:
@@ -375,7 +363,7 @@ class LayersModel(QAbstractItemModel):
         if column == SCHEME:
             usual = self._muted if self._scheme(row.layer) == KEEP else self._accent
             return self._error if self._judge.reason(self._state, row.layer.name) else usual
-        return self._muted if column in (SHAPE, WEIGHTS, KIND, INPUTS, ALGORITHM) else None
+        return self._muted if column in (SHAPE, WEIGHTS, KIND, INPUTS, ALGORITHM, CACHE) else None
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         if role != Qt.ItemDataRole.EditRole or not index.isValid() or not value:

@@ -11,7 +11,8 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QStyleOptionViewItem, QTreeView
 
-from workbench.gui.tables.layers import COLUMNS, HISTOGRAM, NAME, LayersModel
+from workbench.gui.tables.layer_columns import COLUMNS, HISTOGRAM, NAME
+from workbench.gui.tables.layers import LayersModel
 from workbench.gui.theme import Colours
 from workbench.numerics.statistics import LayerStatistics
 
