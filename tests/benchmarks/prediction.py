@@ -101,7 +101,7 @@ def plans(model: Model, held_out: Data, table: Sensitivity, batch_size: int) -> 
         kl = evaluate(model, quantize(model, plan).bind(model), held_out, batch_size=batch_size)["kl"]
         rows.append({
             "plan": kind, "bits": sums.bits_per_weight, "bytes": sums.nbytes, "predicted": sums.predicted,
-            "measured": kl.value, "low": kl.low, "high": kl.high,
+            "interaction": sums.interaction, "measured": kl.value, "low": kl.low, "high": kl.high,
         })  # fmt: skip
         return sums.nbytes
 
@@ -128,7 +128,12 @@ def report(model: Model, data: Data, held_out: Data, batch_size: int, *, costs_o
     for one in rows:
         ratio = one["predicted"] / one["measured"]
         print(f"{one['plan']:30} {one['bits']:.3f} bits {one['bytes']:>10,} bytes   predicted {one['predicted']:.4f}   "
-              f"measured {one['measured']:.4f}   ratio {ratio:.2f}")  # fmt: skip
+              f"measured {one['measured']:.4f}   ratio {ratio:.2f}"
+              + (f" ({(one['predicted'] - one['interaction']) / one['measured']:.2f} by the sum alone)"
+                 if one["interaction"] else ""))  # fmt: skip
+    judged = [one["predicted"] / one["measured"] for one in rows if 3.49 <= one["bits"] <= 6.0]
+    within = sum(0.7 <= ratio <= 1.33 for ratio in judged)
+    print(f"within 0.7 to 1.33 between 3.5 and 6 bits: {within} of {len(judged)} plans (asked: nine in ten)")
     return {"model": model.summary.name, "costs": cost, "ranks": agreement, "plans": rows}
 
 
