@@ -5,7 +5,7 @@
 For each model two tables in nats per token.  The first has our sizes: the predicted KL, what rounding alone measures,
 what the best of our algorithms measures, each with what it must reach.  The second has every row of the peers, which
 run in an environment of their own that is built in the cache folder, beside ours at the same size or smaller: a row
-that is lost says so, and so does a peer that cannot be installed or run, with the reason.  Bits per weight count scales
+that is lost says so after ours was measured at its very size too, and so does a peer that cannot be installed or run, with the reason.  Bits per weight count scales
 and zero points.  Results are kept in the cache, so a killed run goes on where it was; ``--fresh`` measures again.  The
 last line is all of it as JSON; exit code 1 if a limit was missed or a row lost.
 """
@@ -111,6 +111,12 @@ def compare(case: Case, ours: list[Found], peers: list[Found]) -> None:
               + (f"  NOT RUN: {row['error']}" if "error" in row else ""))  # fmt: skip
 
 
+def _sizes_of_lost(peers: list[Found], known: list[float]) -> list[float]:
+    """Return the sizes of the lost rows, in hundredths of a bit, that we have not measured."""
+    lost = {math.floor(row["bits"] * 100) / 100 for row in peers if row["lost"] and "bits" in row}
+    return sorted(lost - set(known))
+
+
 def _kl(value: float | None) -> str:
     return "" if value is None else f"{value:.5f}"
 
@@ -122,6 +128,11 @@ def report(case: Case, cache: Cache, environment: Environment, tools: list[str],
     ours = ours_of(case, cache, sorted(wanted | more), not options.no_learning)
     peers = peers_of(case, cache, environment, tools, options) if tools else []
     if peers:
+        compare(case, ours, peers)
+    sizes = _sizes_of_lost(peers, [row["size"] for row in ours])
+    if sizes:
+        print(f"\n{case.name}: rows are lost where our next smaller plan is much smaller; ours at those very sizes")
+        ours = sorted([*ours, *ours_of(case, cache, sizes, not options.no_learning)], key=lambda row: row["size"])
         compare(case, ours, peers)
     predicted = ratios(ours)
     missed = [f"{row['size']:.2f} bits: {part}" for row in ours for part in row["missed"]]

@@ -19,7 +19,7 @@ SHARE = 0.2
 """So much of the predicted interaction is believed when a choice is made by it.
 
 All of it would choose errors that cancel on the calibration samples by chance: on ResNet-20 with 256 images the KL of
-plans of 4 to 5 bits, measured on other images, then rises by 8 to 17 %.  With a fifth and 1,000 images it falls by up to
+plans of 4 to 5 bits, measured on others, then rises by 8 to 17 %.  With a fifth and 1,000 images it falls by up to
 35 % at 3.5 to 5.5 bits, and the prediction stays within 0.74 to 1.07 of what is measured.
 """
 
