@@ -155,6 +155,22 @@ def _refused(request: object) -> object:
     raise WorkbenchError("no room")
 
 
+def test_histograms_are_hidden_and_the_layer_is_named_in_a_small_window(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await person.layer(Q_PROJ)
+        panel = person.window.panels["distributions"]
+        assert panel.title.shown == "0.self_attn.q_proj"
+        await person.act(lambda: panel.tensors.popup(panel.mapToGlobal(panel.rect().center())))
+        for shown in (False, True):
+            await person.press(Qt.Key.Key_O, panel.tensors)
+            assert panel.plots["output"].isVisible() is shown and panel.plots["weight"].isVisible()
+            await person.act(lambda: panel.tensors.popup(panel.mapToGlobal(panel.rect().center())))
+        await person.press(Qt.Key.Key_Escape, panel.tensors)
+
+    live(story)
+
+
 def test_zooming_side_by_side_and_linked(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))

@@ -117,9 +117,6 @@ class DistributionsPanel(Panel):
     def _top_line(self) -> QHBoxLayout:
         top = QHBoxLayout()
         top.addWidget(self.title, 1)
-        self.toggles = {tap: self._toggle(tap) for tap in TAPS}
-        for toggle in self.toggles.values():
-            top.addWidget(toggle)
         self.view = QComboBox()
         self.view.addItems([ONE, OVERLAY, MANY, CACHE])
         self.view.setAccessibleName("How many layers are shown")
@@ -128,7 +125,7 @@ class DistributionsPanel(Panel):
             "cache would hold: the outputs of all layers that make keys and values"
         )
         self.view.activated.connect(lambda _: self._show_many())
-        self.log = QCheckBox("&Log counts")
+        self.log = QCheckBox("&Log")
         self.log.setChecked(True)
         self.log.setToolTip("Counts on a logarithmic scale, so that the tails can be seen")
         self.log.toggled.connect(self._log_toggled)
@@ -144,9 +141,9 @@ class DistributionsPanel(Panel):
         self.linked.setText("Lin&k")
         self.linked.setCheckable(True)
         self.linked.setToolTip("Zoom and pan all three plots together, in parts of each one's own width")
-        formats = self._formats_button()
-        self._of_one = (*self.toggles.values(), self.compared, formats, self.linked)
-        for widget in (self.compared, formats, self.linked, self.view, self.log):
+        tensors, formats = self._tensors_button(), self._formats_button()
+        self._of_one = (tensors, self.compared, formats, self.linked)
+        for widget in (tensors, self.compared, formats, self.linked, self.view, self.log):
             top.addWidget(widget)
         self._link = LinkedZoom(tuple(self.plots.values()), self.linked.isChecked)
         return top
@@ -165,13 +162,18 @@ class DistributionsPanel(Panel):
         button.setToolTip("Whose representable values stand below the axis, spread over the range")
         return button
 
-    def _toggle(self, tap: str) -> QToolButton:
+    def _tensors_button(self) -> QToolButton:
+        self.tensors = QMenu(self)
+        for tap in TAPS:
+            action = self.tensors.addAction(f"&{tap.capitalize()}s")
+            action.setCheckable(True)
+            action.setChecked(True)
+            action.toggled.connect(lambda shown, tap=tap: self._frames[tap].setVisible(shown))
         button = QToolButton()
-        button.setText(f"{tap.capitalize()}s")
-        button.setCheckable(True)
-        button.setChecked(True)
-        button.setToolTip(f"Show or hide the histogram of the {tap}s")
-        button.toggled.connect(lambda shown: self._frames[tap].setVisible(shown))
+        button.setText("Tensors")
+        button.setMenu(self.tensors)
+        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        button.setToolTip("Which histograms are shown: of the weights, the inputs, the outputs")
         return button
 
     def _framed(self, tap: str, plot: Histogram) -> QWidget:
