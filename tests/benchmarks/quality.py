@@ -5,9 +5,10 @@
 For each model two tables in nats per token.  The first has our sizes: the predicted KL, what rounding alone measures,
 what the best of our algorithms measures, each with what it must reach.  The second has every row of the peers, which
 run in an environment of their own that is built in the cache folder, beside ours at the same size or smaller: a row
-that is lost says so after ours was measured at its very size too, and so does a peer that cannot be installed or run, with the reason.  Bits per weight count scales
-and zero points.  Results are kept in the cache, so a killed run goes on where it was; ``--fresh`` measures again.  The
-last line is all of it as JSON; exit code 1 if a limit was missed or a row lost.
+that is lost says so after ours was measured at its very size too, and so does a peer that cannot be installed or run,
+with the reason.  Bits per weight count scales and zero points.  Results are kept in the cache, so a killed run goes on
+where it was; ``--fresh`` measures again.  The last line is all of it as JSON; exit code 1 if a limit was missed or a
+row lost.
 """
 
 from __future__ import annotations
