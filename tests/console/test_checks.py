@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from workbench.cli import main
-from workbench.console import checks
+from workbench.console import interruption
 from workbench.planning.totals import plan_totals
 from workbench.storage.session import Session
 
@@ -102,20 +102,27 @@ def test_refining_measures_and_a_plan_may_use_it(
     assert "measured_kl" in fails(capsys, "plan", str(first), "--bits-per-weight", "4.5", "--metric", "refined")
 
 
-def test_an_interrupted_refinement_keeps_what_it_measured_and_goes_on_to_the_same_bits(
-    first: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = ["refine", str(first), "--bits-per-weight", "4.5", "--tolerance", "5", "--samples", "16", "--quiet"]
+REFINE = ("refine", "--bits-per-weight", "4.5", "--tolerance", "5", "--samples", "16", "--quiet")
+MEASURE = ("sensitivity", "--metric", "measured_kl", "--schemes", "int4-channel,int8-channel", "--samples", "16",
+           "--quiet")  # fmt: skip
+
+
+@pytest.mark.parametrize("command", [REFINE, MEASURE], ids=["refine", "sensitivity"])
+def test_an_interrupted_table_keeps_what_was_measured_and_goes_on_to_the_same_bits(
+    command: tuple[str, ...], first: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    words = [command[0], str(first), *command[1:]]
     whole, part, rest = (tmp_path / f"{name}.qwb" for name in ("whole", "part", "rest"))
     assert main([*words, "--out", str(whole)]) == 0
-    take = checks._Latest.__call__
+    take = interruption._Latest.__call__
 
     def interrupted(self: Any, fraction: float, text: str, partial: Any = None) -> None:
         take(self, fraction, text, partial)
         if partial is not None:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(checks._Latest, "__call__", interrupted)
+    monkeypatch.setattr(interruption._Latest, "__call__", interrupted)
     assert main([*words, "--out", str(part)]) == 1
     monkeypatch.undo()
     held = Session.load(part).sensitivities["measured_kl"].score

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.console import check_reports
+from workbench.console.interruption import keeping
 from workbench.errors import MissingResultError
-from workbench.planning.sensitivity import Sensitivity
 from workbench.progress import Progress
 
 Result = dict[str, Any]
@@ -52,33 +52,14 @@ def refine(options: argparse.Namespace, progress: Progress) -> Result:
             "S.qwb --metric predicted_kl)"
         )
     out = options.out or options.session
-    keep = _Latest(progress)
-    try:
+    with keeping(session, "measured_kl", out, progress) as watched:
         session = refine_table(
             session, options.bits_per_weight, samples=options.samples, batch_size=options.batch_size,
-            tolerance=options.tolerance, trust=options.trust, progress=keep,
+            tolerance=options.tolerance, trust=options.trust, progress=watched,
         )  # fmt: skip
-    except KeyboardInterrupt:
-        if keep.table is not None:
-            tables = {**session.sensitivities, "measured_kl": keep.table}
-            replace(session, sensitivities=tables).save(out)
-        raise
     session.save(out)
     cells = close_decisions(session, options.bits_per_weight, options.tolerance)
     return check_reports.refine(session, cells, options.bits_per_weight)
-
-
-class _Latest:
-    """A Progress that holds on to the latest table on its way to another."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self.table: Sensitivity | None = None
-
-    def __call__(self, fraction: float, text: str, partial: Any = None) -> None:
-        if isinstance(partial, Sensitivity):
-            self.table = partial
-        self._progress(fraction, text, partial)
 
 
 def error_budget(options: argparse.Namespace, progress: Progress) -> Result:

@@ -79,13 +79,16 @@ def _calibrate(options: argparse.Namespace, progress: Progress) -> Result:
 
 def _sensitivity(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.console import reports
+    from workbench.console.interruption import keeping
     from workbench.runtime import tasks
 
-    session = tasks.sensitivity(
-        _load(options.session), options.metric, schemes=options.schemes, samples=options.samples,
-        batch_size=options.batch_size, seed=options.seed, algorithm=options.algorithm, trust=options.trust,
-        progress=progress,
-    )  # fmt: skip
+    session = _load(options.session)
+    with keeping(session, options.metric, options.out or options.session, progress) as watched:
+        session = tasks.sensitivity(
+            session, options.metric, schemes=options.schemes, samples=options.samples,
+            batch_size=options.batch_size, seed=options.seed, algorithm=options.algorithm, trust=options.trust,
+            progress=watched,
+        )  # fmt: skip
     session.save(options.out or options.session)
     return reports.sensitivity(session.sensitivities[options.metric], session.notes)
 
