@@ -101,6 +101,9 @@ def test_slimming_drops_what_the_task_does_not_need() -> None:
         assert slimmed.plan is whole.plan and slimmed.calibration is RECORD
     needs = replace(whole, plan=whole.plan.assign(["blocks.0.proj"], algorithm="gptq"))
     assert requests.Evaluate(session=needs).slim().session.curvature
+    transformed = replace(whole, plan=replace(whole.plan, transforms=("awq",)))
+    for request in (requests.Evaluate(session=transformed), requests.Export(session=transformed, kind="gguf", out="o")):
+        assert request.slim().session.curvature["blocks.0.proj"].full is not None, "awq looks at the inputs"
 
 
 def test_calibration_joins_a_session_edited_meanwhile() -> None:

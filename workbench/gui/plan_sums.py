@@ -38,7 +38,8 @@ class PlanSums(FittedLabel):
         unit = " nats" if UNITS.get(state.metric) == "nats" else ""
         title = METRIC_TITLES.get(state.metric, state.metric)
         size = f"{quantities.data_size(totals.nbytes)} · {totals.bits_per_weight:.3f} bits per weight"
-        loss = "not scored" if totals.predicted is None else f"{quantities.number(totals.predicted)}{unit}"
+        missing = "not known with transforms" if session.plan.transforms else "not scored"
+        loss = missing if totals.predicted is None else f"{quantities.number(totals.predicted)}{unit}"
         time = _latency(session, state)
         self.say(f"{size} · {title} {loss} · {time}", f"{size} · {loss} · {time}", f"{size} · {loss}", size)
 

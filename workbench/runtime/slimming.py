@@ -37,4 +37,5 @@ def moments(session: Session, algorithms: Collection[str], metric: str = "") -> 
 
 
 def moments_of_plan(session: Session) -> Mapping[str, Curvature]:
-    return moments(session, {rule.assignment.algorithm for rule in session.plan.rules})
+    """Return what the plan's algorithms and transforms look at (AWQ, for one, at the inputs)."""
+    return moments(session, {*(rule.assignment.algorithm for rule in session.plan.rules), *session.plan.transforms})
