@@ -9,9 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
 from tests.gui.cut_widgets import cut
+from workbench.gui import theme
+from workbench.gui import window as window_module
+from workbench.gui.desk import Desk, NoJobs
+from workbench.runtime.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,6 +46,18 @@ def test_nothing_is_cut(factor: str, windows: dict[str, subprocess.Popen[str]]) 
     found, wrong = windows[factor].communicate(timeout=240)
     assert windows[factor].returncode == 0, wrong
     assert not found.strip(), found
+
+
+@pytest.mark.parametrize(("larger", "fills"), [(True, True), (False, False)])
+def test_a_window_larger_than_its_screen_fills_it(
+    larger: bool, fills: bool, qapp: QApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = qapp.primaryScreen().availableSize()
+    monkeypatch.setattr(window_module, "SIZE", screen + QSize(1, 0) if larger else screen)
+    window = window_module.Window(Desk(Workspace(), NoJobs()), theme.LIGHT)
+    assert window.isMaximized() is fills
+    window.dispose()
+    qapp.sendPostedEvents(None, 52)  # QEvent.DeferredDelete
 
 
 def test_a_squeezed_button_is_found(qapp: QApplication) -> None:

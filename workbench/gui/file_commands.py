@@ -19,7 +19,7 @@ from workbench.runtime.first_look import STILL_LOADING, is_first_look
 from workbench.runtime.workspace import State
 from workbench.storage.session import Session
 
-MODEL_FILES = "Models (*.safetensors *.pt2 *.py *.json *.gguf *.onnx *.pt *.pth);;All files (*)"
+MODEL_FILES = "Models and sessions (*.safetensors *.pt2 *.py *.json *.gguf *.onnx *.pt *.pth *.qwb);;All files (*)"
 SESSIONS = "Sessions (*.qwb)"
 DEMO = "demo:language-model"
 

@@ -33,6 +33,8 @@ from workbench.runtime.workspace import State
 from workbench.storage.session import Session
 
 POLL_MS = 33
+SIZE = QSize(1440, 900)
+"""The window's size where nobody has chosen another yet, in pixels."""
 
 
 @dataclass(slots=True)
@@ -72,8 +74,11 @@ class Window(QMainWindow):
         self.setStatusBar(self.status)
         self.notices = Notices(desk, self)
         self._connect()
-        self.resize(QSize(1440, 900).boundedTo(self.screen().availableSize()))
+        room = self.screen().availableSize()
+        self.resize(SIZE.boundedTo(room))
         self._sized = keep_layout and self._restore_layout()
+        if keep_layout and not self._sized and (room.width() < SIZE.width() or room.height() < SIZE.height()):
+            self.setWindowState(Qt.WindowState.WindowMaximized)  # its title bar would push the last line off the screen
         self._redraw(force=True)
 
     # ---------------------------------------------------------------- building

@@ -76,7 +76,7 @@ class AccuracyPanel(Panel):
         splitter = QSplitter(Qt.Orientation.Vertical)
         splitter.addWidget(self._row)
         splitter.addWidget(self.table)
-        self._row.setMinimumHeight(150)
+        self._row.setMinimumHeight(96)
         splitter.setSizes([300, 200])
         splitter.setChildrenCollapsible(False)
         self.pair = PairedLine(desk)

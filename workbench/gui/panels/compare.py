@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QPushButton, QTabWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QPushButton, QTabWidget, QWidget
 
 from workbench.gui import dialogs, quantities
 from workbench.gui.desk import Desk
@@ -110,6 +110,7 @@ class ComparePanel(Panel):
             "Facts": RecordsView("What the sessions were made from", FACTS),
             "Evaluations": RecordsView("What both sessions measured", METRICS),
         }
+        self._room = QWidget()
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.setAccessibleName("Views of the comparison")
@@ -122,6 +123,7 @@ class ComparePanel(Panel):
         layout = self.column()
         layout.addLayout(top)
         layout.addWidget(self.tabs, 1)
+        layout.addWidget(self._room, 1)
         self.setFocusProxy(self.open)
 
     def redraw(self, old: State, new: State) -> None:
@@ -172,8 +174,10 @@ class ComparePanel(Panel):
     def _compare(self) -> None:
         session = self.desk.workspace.state.session
         self.differing.setVisible(self.other is not None)
+        self.tabs.setVisible(self.other is not None)
+        self._room.setVisible(self.other is None)
         if session is None or self.other is None:
-            self.figure.setText("Nothing to compare with yet")
+            self.figure.setText("Nothing to compare with yet; neither session is changed by it")
             self._rows = {}
         else:
             found = compare_sessions(session, self.other)

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
     QStyleOptionProgressBar,
     QStyleOptionViewItem,
     QTabWidget,
-    QVBoxLayout,
+    QWidget,
 )
 
 from workbench.gui import quantities
@@ -151,27 +151,29 @@ class JobsPanel(Panel):
         self.memory.setToolTip("Resident memory of the engine process, which holds the model, and of this window")
         self.cancel.clicked.connect(self._cancel)
         self.retry.clicked.connect(self._retry)
-        buttons = QVBoxLayout()
-        for button in (self.cancel, self.retry, self.python):
-            buttons.addWidget(button)
-        buttons.addStretch(1)
-        buttons.addWidget(self.memory)
-        row = QHBoxLayout()
         splitter = QSplitter(Qt.Orientation.Vertical)
         splitter.addWidget(self.jobs)
         splitter.addWidget(self.pages)
-        row.addWidget(splitter, 1)
-        row.addLayout(buttons)
-        self.column().addLayout(row, 1)
+        self.column().addWidget(splitter, 1)
+        self.pages.setCornerWidget(self._buttons())
         self.jobs.horizontalHeader().setStretchLastSection(True)
         for table in (self.log, self.steps):
             table.horizontalHeader().setStretchLastSection(True)
-        for place, width in enumerate((220, 76, 110, 70, 70, 76)):
+        for place, width in enumerate((210, 66, 90, 56, 56, 72)):
             self.jobs.setColumnWidth(place, width)
         self._views: tuple[Any, ...] = ()
         self.jobs.selectionModel().selectionChanged.connect(lambda: self._selected())
         self._enable()
         self.setFocusProxy(self.jobs)
+
+    def _buttons(self) -> QWidget:
+        """Return what stands beside the tabs, where it takes no room from the tables."""
+        held = QWidget()
+        row = QHBoxLayout(held)
+        row.setContentsMargins(0, 0, 0, 2)
+        for widget in (self.memory, self.cancel, self.retry, self.python):
+            row.addWidget(widget)
+        return held
 
     def redraw(self, old: State, new: State) -> None:
         """Jobs do not depend on the document."""
@@ -217,7 +219,7 @@ class JobsPanel(Panel):
     def _show_memory(self) -> None:
         engine, own = resident(self.desk.engine_pid()), resident(os.getpid())
         lines = [f"{name} {quantities.data_size(held)}" for name, held in (("Engine", engine), ("Window", own)) if held]
-        self.memory.setText("\n".join(lines))
+        self.memory.setText(" · ".join(lines))
 
     def copy_python(self) -> None:
         """Copy the selected job, or the newest one, as Python."""
