@@ -8,15 +8,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
 from tests.gui.conftest import Person
 from workbench.runtime import requests
+from workbench.runtime.engine import Engine
 
 MODEL = "demo:digits-classifier"
 
 
-@pytest.mark.parametrize("ended", ["no job", "failed", "cancelled", "running"])
+@pytest.mark.parametrize("ended", ["no job", "failed", "cancelled", "running", "done", "done in the engine process"])
 def test_nothing_of_a_closed_window_is_left(ended: str, live: Callable[..., None], qapp: QApplication) -> None:
     kept: dict[str, weakref.ref[Any]] = {}
 
@@ -34,16 +36,26 @@ def test_nothing_of_a_closed_window_is_left(ended: str, live: Callable[..., None
             return
         await person.act(lambda: person.window.commands.open_path(MODEL))
         await person.until(lambda: person.state.session is not None)
+        if ended.startswith("done"):
+            await _calibrated_with_the_form(person)
+            return
         desk.submit(requests.Calibrate(session=person.state.session, data=MODEL))
         await person.until(lambda: desk.jobs.views[-1].fraction > 0.1)
         if ended == "cancelled":
             desk.cancel(desk.jobs.views[-1].id)
             await person.settle(0.1)
 
-    live(story)
+    live(story, engine=Engine() if "process" in ended else None)
     for _ in range(3):
         qapp.processEvents()
         qapp.sendPostedEvents(None, 52)  # QEvent.DeferredDelete
         gc.collect()
     held = [name for name, one in kept.items() if one() is not None]
     assert kept and not held, f"{held} held by {[type(x) for name in held for x in gc.get_referrers(kept[name]())]}"
+
+
+async def _calibrated_with_the_form(person: Person) -> None:
+    await person.press(Qt.Key.Key_F5, person.window)
+    await person.until(lambda: person.dialog("form"), 10)
+    await person.click(person.dialog("form").start_button)
+    await person.until(lambda: person.state.session.calibration is not None)
