@@ -95,7 +95,6 @@ def test_nothing_is_lost_when_the_engine_is_killed(
 ) -> None:
     engine, file = Engine(), tmp_path / "kept.qwb"
     scored.save(file)
-    whole = file.read_bytes()
 
     async def story(person: Person) -> None:
         await person.open(scored, file)
@@ -103,6 +102,7 @@ def test_nothing_is_lost_when_the_engine_is_killed(
         for kind, (ask, done) in ((kind, KINDS[kind]) for kind in kinds):
             await person.until(lambda: engine.alive, 30)
             before, pid = person.state.session, engine.pid
+            whole = file.read_bytes()
             assert pid is not None
             if kind == "save":
                 await person.act(lambda: person.desk.assign([scored.model.layers[1].name], weights="int8-channel"))
