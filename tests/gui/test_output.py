@@ -13,7 +13,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QDesktopServices, QImage
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QLineEdit
+from PySide6.QtWidgets import QComboBox, QLineEdit
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -68,8 +68,26 @@ def test_a_plot_is_saved_as_picture_and_drawing(live: Callable[..., None], tmp_p
         assert len(marks_in_their_clips(drawing)) == 4, "the legend's marks are seen"
         with pytest.raises(ExportError, match="ends in .png or .svg"):
             save_picture(plot, tmp_path / "front.gif")
-        with pytest.raises(ExportError, match="could not be written"):
+        with pytest.raises(ExportError, match="there is no folder"):
             save_picture(plot, tmp_path / "nowhere" / "front.png")
+
+    live(story)
+
+
+def test_the_kind_of_picture_is_chosen_in_the_dialog(live: Callable[..., None], tmp_path: Path) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.window.show_panel("accuracy"))
+        await person.act(lambda: person.window.trigger("save_picture"))
+        await person.until(lambda: person.dialog("path"), 10)
+        dialog = person.dialog("path")
+        name, kinds = dialog.findChild(QLineEdit, "fileNameEdit"), dialog.findChild(QComboBox, "fileTypeCombo")
+        await person.type(name, str(tmp_path / "kl.png"))
+        await person.press(Qt.Key.Key_Down, kinds)
+        assert name.text().endswith("kl.svg")
+        await person.press(Qt.Key.Key_Return, name)
+        await person.until((tmp_path / "kl.svg").exists, 10)
+        assert QSvgRenderer(str(tmp_path / "kl.svg")).isValid()
 
     live(story)
 

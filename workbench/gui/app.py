@@ -12,6 +12,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +26,17 @@ from workbench.runtime.pacing import pace_this_process
 
 if TYPE_CHECKING:
     from workbench.gui.desk import Desk
+    from workbench.gui.recovery import Recovery
     from workbench.gui.window import Window
 
 SWITCH_SECONDS = 0.001
 """How long a thread that reads from the engine may hold the interpreter while the window waits for it."""
+
+STOPPED = "Event loop stopped before Future completed."
+"""What qasync says when Qt ends the loop by itself, as it does when it has lost its display."""
+
+ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Signals that tell the process to end, as at the end of a person's desktop session."""
 
 INTERRUPT_MS = 100
 """How often Python gets a turn so that Ctrl-C is heard while Qt waits."""
@@ -47,19 +55,37 @@ def application(arguments: list[str] | None = None) -> QApplication:
 
 
 def run(path: str | None = None, *, factory: str | None = None, weights: str | None = None, trust: bool = False) -> int:
-    """Show the window, with the model or session at ``path`` if given, until it is closed; returns an exit code."""
+    """Show the window, with the model or session at ``path`` if given, until it is closed; returns an exit code.
+
+    Where the display is lost or the process is told to end, unsaved work is kept aside first.
+    """
     app = application()
-    with asyncio.Runner(loop_factory=lambda: QEventLoop(app)) as runner:
-        runner.run(_live(app, path, {"factory": factory, "weights": weights, "trust": trust}))
+    recoveries: list[Recovery] = []
+    try:
+        with asyncio.Runner(loop_factory=lambda: QEventLoop(app)) as runner:
+            runner.run(_live(app, path, {"factory": factory, "weights": weights, "trust": trust}, recoveries))
+    except RuntimeError as error:
+        if str(error) != STOPPED:
+            raise
+        for recovery in recoveries:
+            _keep(recovery)
+        return 1
     return 0
 
 
-async def _live(app: QApplication, path: str | None, how: dict[str, Any]) -> None:
+def _keep(recovery: Recovery) -> None:
+    """Keep unsaved work where the window cannot go on, and say so in the terminal, the only place left."""
+    told = recovery.keep_now()
+    print(f"workbench: the display was lost, or the window was told to end{told}", file=sys.stderr, flush=True)
+
+
+async def _live(app: QApplication, path: str | None, how: dict[str, Any], recoveries: list[Recovery]) -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
     pace_this_process()
     engine = Engine()
     await engine.start()
     from workbench.gui.desk import Desk
+    from workbench.gui.lost_display import when_display_is_lost
     from workbench.gui.recovery import Recovery
     from workbench.gui.tour import FirstRun
     from workbench.gui.window import Window, until_closed
@@ -76,6 +102,10 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any]) -> Non
     unsubscribe = engine.subscribe(window.engine_event)
     heartbeat = _hear_interrupts(window)
     recovery = Recovery(window)
+    recoveries.append(recovery)
+    when_display_is_lost(partial(_keep, recovery))
+    for number in ENDINGS:
+        signal.signal(number, lambda *_: app.exit(1))
     first_run = FirstRun(window)
     try:
         closed = asyncio.ensure_future(until_closed(window))

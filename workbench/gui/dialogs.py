@@ -21,6 +21,8 @@ from PySide6.QtWidgets import (
 
 T = TypeVar("T")
 Button = QMessageBox.StandardButton
+WIDE = "QLabel#qt_msgbox_informativelabel { min-width: 380px; }"
+"""Without it a message is as narrow as its title."""
 
 
 class Frame(QFrame):
@@ -70,6 +72,7 @@ async def finished(dialog: QDialog) -> int:
 def show_error(parent: QWidget, title: str, text: str, details: str = "") -> QMessageBox:
     """Show an error that does not block anything; its text can be selected, its ``details`` are copied by a button."""
     box = QMessageBox(QMessageBox.Icon.Warning, title, title, Button.Close, parent)
+    box.setStyleSheet(WIDE)
     box.setObjectName("error")
     box.setInformativeText(text)
     box.setTextInteractionFlags(
@@ -91,6 +94,7 @@ def show_error(parent: QWidget, title: str, text: str, details: str = "") -> QMe
 async def ask(parent: QWidget, title: str, text: str, buttons: Sequence[tuple[str, str]], default: str) -> str:
     """Ask with own buttons ``(id, label)``; returns the id, the last one if the dialog is closed otherwise."""
     box = QMessageBox(QMessageBox.Icon.Question, title, title, Button.NoButton, parent)
+    box.setStyleSheet(WIDE)
     box.setObjectName("question")
     box.setInformativeText(text)
     made = {}
@@ -146,11 +150,19 @@ async def ask_path(
         dialog.setDefaultSuffix(suffix)
     if filters:
         dialog.setNameFilter(filters) if ";;" not in filters else dialog.setNameFilters(filters.split(";;"))
+        dialog.filterSelected.connect(lambda chosen: _take_suffix(dialog, chosen))
     if start:
         dialog.setDirectory(start) if mode == QFileDialog.FileMode.Directory else dialog.selectFile(start)
     code = await finished(dialog)
     chosen = dialog.selectedFiles()
     return chosen[0] if code == QDialog.DialogCode.Accepted and chosen else None
+
+
+def _take_suffix(dialog: QFileDialog, chosen: str) -> None:
+    """Give a name without a suffix that of the filter that was chosen."""
+    suffix = chosen.partition("(*.")[2].partition(")")[0]
+    if suffix.isalnum():
+        dialog.setDefaultSuffix(suffix)
 
 
 class FormDialog(QDialog):

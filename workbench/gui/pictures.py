@@ -10,6 +10,7 @@ from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QGraphicsView, QWidget
 
 from workbench.errors import ExportError
+from workbench.storage.atomic import replacing
 
 SCALE = 2
 """Pixels of a PNG for each pixel on the screen, so that it prints well."""
@@ -22,10 +23,8 @@ def save_picture(widget: QWidget, path: Path) -> None:
     if path.suffix.lower() not in KINDS:
         raise ExportError(f"a picture called {path.name} was asked for; expected a name that ends in .png or .svg")
     made = png(widget) if path.suffix.lower() == ".png" else svg(widget)
-    try:
-        path.write_bytes(made)
-    except OSError as error:
-        raise ExportError(f"the picture {path} could not be written: {error}") from error
+    with replacing(path, ExportError, "the picture") as temporary:
+        temporary.write_bytes(made)
 
 
 def png(widget: QWidget, size: QSize | None = None) -> bytes:

@@ -12,9 +12,16 @@ from PySide6.QtCore import QLockFile, QTimer
 from workbench.errors import WorkbenchError
 from workbench.gui import dialogs
 from workbench.runtime import requests
+from workbench.runtime.first_look import is_first_look
 from workbench.runtime.recovery import KeepRecovery
 from workbench.runtime.workspace import State
-from workbench.storage.autosave import Recoverable, discard_recovery, recoverable, recovery_folder
+from workbench.storage.autosave import (
+    Recoverable,
+    discard_recovery,
+    recoverable,
+    recovery_folder,
+    write_recovery,
+)
 from workbench.storage.session import Session
 
 if TYPE_CHECKING:
@@ -34,6 +41,7 @@ class Recovery:
     def __init__(self, window: Window, seconds: float = SECONDS) -> None:
         self._window, self._desk = window, window.desk
         self._kept: Session | None = None
+        self._safe: Session | None = None
         self._path: Path | None = None
         self._written = False
         self._told = False
@@ -95,12 +103,26 @@ class Recovery:
         request = KeepRecovery(session=session, path=None if state.path is None else str(state.path))
         try:
             await self._desk.jobs.submit(request).result()
+            self._safe = session
         except WorkbenchError as error:
             if not self._told:
                 self._desk.say("No recovery copy could be kept", str(error), "warning")
             self._told = True
         if not self._desk.workspace.state.dirty:
             self._discard()
+
+    def keep_now(self) -> str:
+        """Copy the document aside in this process, where there is no event loop any more; returns what to say of it."""
+        state = self._desk.workspace.state
+        session = state.session
+        if session is None or not state.dirty or is_first_look(session) or (state.path is None and not self.is_first):
+            return ""
+        if session is not self._safe:
+            try:
+                write_recovery(session, state.path)
+            except WorkbenchError as error:
+                return f"; unsaved work on {session.model.name} is lost: {error}"
+        return f"; unsaved work on {session.model.name} was kept and is offered when the workbench is started again"
 
     def end(self, *, wilful: bool) -> None:
         """Stop; a wilful end removes the copy, because the person has decided about the work."""
@@ -124,7 +146,7 @@ class Recovery:
     def _discard(self) -> None:
         if self._written:
             discard_recovery(self._path)
-            self._written, self._kept = False, None
+            self._written, self._kept, self._safe = False, None, None
 
 
 def _told(entry: Recoverable) -> str:

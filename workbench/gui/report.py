@@ -27,6 +27,7 @@ from workbench.gui.report_layers import layer_rows
 from workbench.gui.report_page import Figure, Section, Table, page
 from workbench.gui.table_files import rows_of
 from workbench.runtime.workspace import State
+from workbench.storage.atomic import replacing
 
 LEFT_OUT = ("layers", "plan", "jobs")
 """Panels that the report has another form of, or that are about the window only."""
@@ -61,10 +62,8 @@ def html(desk: Desk, live: Mapping[str, Any]) -> str:
 def write(desk: Desk, live: Mapping[str, Any], path: Path) -> None:
     """Write the report; raises ExportError."""
     text = html(desk, live)
-    try:
-        path.write_text(text, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise ExportError(f"the report {path} could not be written: {error}") from error
+    with replacing(path, ExportError, "the report") as temporary:
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 # -------------------------------------------------------------------- sections

@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
 
 from workbench.errors import ExportError
+from workbench.storage.atomic import replacing
 
 
 def rows_of(model: QAbstractItemModel) -> list[list[str]]:
@@ -42,7 +43,5 @@ def as_csv(model: QAbstractItemModel) -> str:
 
 def save_csv(model: QAbstractItemModel, path: Path) -> None:
     """Write the table as UTF-8 with the mark that spreadsheets want; raises ExportError."""
-    try:
-        path.write_text(as_csv(model), encoding="utf-8-sig", newline="")
-    except OSError as error:
-        raise ExportError(f"the table {path} could not be written: {error}") from error
+    with replacing(path, ExportError, "the table") as temporary:
+        temporary.write_text(as_csv(model), encoding="utf-8-sig", newline="")
