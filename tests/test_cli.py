@@ -146,8 +146,8 @@ def test_json_is_all_there_is_on_standard_output(scored: Path) -> None:
     command = [sys.executable, "-W", "error", "-m", "workbench", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
-    assert set(found) == {"metric", "unit", "layers", "schemes", "score", "notes"}
-    assert len(found["score"]) == len(found["layers"])
+    assert set(found) == {"metric", "unit", "layers", "schemes", "score", "forms", "gauss_newton", "notes"}
+    assert len(found["score"]) == len(found["layers"]) and found["forms"] == {}
     assert "\r" not in done.stderr and "Traceback" not in done.stderr
 
 

@@ -50,6 +50,13 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def test_a_prediction_says_by_which_form(first: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["sensitivity", str(first), "--schemes", "int4-channel", "--quiet"]
+    found = call(capsys, *words)
+    assert found["forms"] == {"kronecker": [], "directional": found["layers"]} and not found["gauss_newton"]
+    assert f"predicted by the directional form: {len(found['layers'])} layers" in said(capsys, *words)
+
+
 def test_an_audit_adds_up_by_itself(first: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = call(capsys, "audit", str(first), "--samples", "32", "--most", "100", "--no-save")
     assert Session.load(first).audit is None

@@ -6,6 +6,7 @@ import itertools
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -218,3 +219,13 @@ def test_the_front_needs_neither_torch_nor_scipy():
 def test_schemes_of_the_tests_exist():
     summary = decoder(1)
     assert all(layer_bits(summary.layers[1], scheme) > 0 for scheme in SCHEMES)
+
+
+def test_a_budget_that_layers_without_scores_spoil_names_them():
+    summary = decoder(1)
+    table = table_of(summary)
+    name = "model.layers.0.mlp.up_proj"
+    score = table.score.copy()
+    score[table.row[name]] = np.nan
+    with pytest.raises(BudgetError, match=f"{name} could not be scored.*stays in floating point"):
+        search(summary, replace(table, score=score), bits_per_weight=3.0, base=Plan())

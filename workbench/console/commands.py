@@ -90,7 +90,7 @@ def _sensitivity(options: argparse.Namespace, progress: Progress) -> Result:
             progress=watched,
         )  # fmt: skip
     session.save(options.out or options.session)
-    return reports.sensitivity(session.sensitivities[options.metric], session.notes)
+    return reports.sensitivity(session.sensitivities[options.metric], session.model, session.notes)
 
 
 def _plan(options: argparse.Namespace, progress: Progress) -> Result:

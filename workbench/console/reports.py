@@ -12,7 +12,7 @@ import numpy as np
 from workbench.console.outlier_reports import outliers
 from workbench.console.terminal import readable_bytes, table
 from workbench.models.evaluation import Evaluation, Timing
-from workbench.models.summary import ModelSummary
+from workbench.models.summary import ModelSummary, OutputKind
 from workbench.planning.keys_and_values import cache_bits, cached_layers
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.sensitivity import METRICS, Sensitivity
@@ -89,8 +89,11 @@ def calibrate_text(result: Result) -> str:
     return "\n".join([*lines, *(f"note: {note}" for note in result["notes"])])
 
 
-def sensitivity(scores: Sensitivity, notes: Iterable[str] = ()) -> Result:
-    """Return the whole table; a cell that was not computed is null.  ``notes`` are the session's."""
+def sensitivity(scores: Sensitivity, model: ModelSummary, notes: Iterable[str] = ()) -> Result:
+    """Return the whole table; a cell that was not computed is null.  ``notes`` are the session's.
+
+    ``forms`` says by which form of the prediction each layer's losses came.
+    """
     unscored = [name for name, row in zip(scores.layers, scores.score, strict=True) if np.isnan(row).all()]
     mine = [note for note in notes if note.startswith(f"{scores.metric}: ")]
     if unscored:
@@ -104,7 +107,22 @@ def sensitivity(scores: Sensitivity, notes: Iterable[str] = ()) -> Result:
         "layers": list(scores.layers),
         "schemes": list(scores.schemes),
         "score": [[number(value) for value in row] for row in scores.score.tolist()],
+        "forms": _forms(scores),
+        "gauss_newton": model.output not in (OutputKind.TOKEN_LOGITS, OutputKind.CLASS_LOGITS),
         "notes": mine,
+    }
+
+
+def _forms(scores: Sensitivity) -> dict[str, list[str]]:
+    """Return the layers of each form of the prediction; empty for a table of another metric."""
+    if scores.metric != "predicted_kl":
+        return {}
+    sampled = set() if scores.directions is None else set(scores.directions.layers)
+    rows = zip(scores.layers, scores.score, strict=True)
+    known = [name for name, row in rows if not np.isnan(row).all()]
+    return {
+        "kronecker": [name for name in known if name not in sampled],
+        "directional": [name for name in known if name in sampled],
     }
 
 
@@ -115,7 +133,11 @@ def sensitivity_text(result: Result) -> str:
         for layer, row in zip(result["layers"], result["score"], strict=True)
     ]
     found = f"{result['metric']} in {result['unit']}\n\n" + table(rows, ("layer", *result["schemes"]))
-    return "\n".join([found, *(f"note: {note}" for note in result["notes"])])
+    told = [
+        f"predicted by the {form} form{' of Gauss-Newton' if result['gauss_newton'] else ''}: {len(layers)} layers"
+        for form, layers in result["forms"].items() if layers
+    ]
+    return "\n".join([found, *told, *(f"note: {note}" for note in result["notes"])])
 
 
 def plan(session: Session, found: Plan, metric: str | None = None, *, corrected: bool = False) -> Result:

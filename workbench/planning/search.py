@@ -171,7 +171,8 @@ def search(
     limits = _limits(space, wanted)
     picks = solve(_problem(space, minimise, limits))
     if picks is None:
-        raise BudgetError(_impossible(space, wanted, limits) + _barred(space, table, constraints))
+        said = _impossible(space, wanted, limits)
+        raise BudgetError(said + _unscored(space, table) + _barred(space, table, constraints))
     joint = Joint.of(space, table, algorithms)
     if joint is not None:
         picks = _together(space, joint, minimise, limits, wanted)
@@ -304,6 +305,21 @@ def _impossible(space: Choices, budgets: Budgets, limits: dict[str, float]) -> s
     said = "; ".join(_smallest(space, quantity, others) for quantity in alone)
     beside = " under the other budgets" if others else ""
     return f"no plan fits into {budgets}: {said}{beside}; raise the budget or allow smaller schemes"
+
+
+def _unscored(space: Choices, table: Sensitivity) -> str:
+    """Name the layers that only stay as they are stored because nothing of theirs was scored; empty if none."""
+    names = [
+        name for group in space.groups if group.schemes == (KEEP,) for name in group.layers
+        if name not in table.row or bool(np.isnan(table.score[table.row[name]]).all())
+    ]  # fmt: skip
+    if not names:
+        return ""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return (
+        f"; {', '.join(names[:3])}{more} could not be scored (did data reach it, are its weights finite?) and stays in "
+        "floating point"
+    )
 
 
 def _barred(space: Choices, table: Sensitivity, rules: Constraints | None) -> str:
