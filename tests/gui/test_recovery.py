@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from tests.gui.conftest import Person
 from workbench.gui import settings
 from workbench.runtime.engine import Engine
 from workbench.runtime.requests import Calibrate
+from workbench.storage.session import Session
 
 FACTORY = """
 import torch
@@ -134,6 +136,35 @@ def test_unsaved_work_is_asked_about(live: Callable[..., None], tmp_path: Path) 
         await person.until(lambda: person.window.closed)
         assert path.exists()
         assert settings.recent() == [str(path)]
+
+    live(story)
+
+
+def test_a_file_that_another_window_has_written_is_not_replaced_unasked(
+    live: Callable[..., None], tmp_path: Path
+) -> None:
+    path = tmp_path / "kept.qwb"
+    sessions.full(1).save(path)
+    other, layer = replace(sessions.full(1), notes=("of the other window",)), "model.layers.0.mlp.up_proj"
+
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.window.commands.open_path(str(path)))
+        await person.until(lambda: person.state.session is not None)
+        await person.act(lambda: person.desk.workspace.select([layer]))
+        await person.press(Qt.Key.Key_0, control=True)
+        other.save(path)
+        await person.press(Qt.Key.Key_S, control=True)
+        await person.answer("question", "cancel")
+        await person.settle(0.1)
+        assert Session.load(path).notes == other.notes and person.state.dirty
+        await person.press(Qt.Key.Key_S, control=True)
+        await person.answer("question", "replace")
+        await person.until(lambda: not person.state.dirty)
+        assert Session.load(path).notes == () and person.state.assignments[layer].weights == "keep"
+        await person.press(Qt.Key.Key_0, control=True)
+        await person.press(Qt.Key.Key_Z, control=True)
+        await person.press(Qt.Key.Key_S, control=True)
+        await person.until(lambda: not person.state.dirty)  # its own file is nobody else's
 
     live(story)
 

@@ -48,10 +48,12 @@ FIELDS = (
 
 FIGURES = (
     ("Predicted", "Sum of the layers' predicted losses, in nats; a dash where a layer is not scored"),
+    ("Predicted together", "Predicted loss of the whole plan, in nats: the sum and what layers are predicted to cost "
+     "each other"),
     ("One by one", "Sum of the losses measured with one layer quantized at a time, in nats"),
     ("Together", "Loss measured with the whole plan's weights quantized, in nats"),
-    ("Calibrated correction", "Together over predicted: what predictions near this plan are to be multiplied with; "
-     "fitted to this measurement, so it is no test of the prediction"),
+    ("Calibrated correction", "Together over predicted together: what predictions near this plan are to be multiplied "
+     "with; fitted to this measurement, so it is no test of the prediction"),
 )  # fmt: skip
 
 
@@ -100,6 +102,7 @@ class AuditView(QWidget):
         )  # fmt: skip
         notes = [f"{told.plan_name}: {told.audit.sentence()}"]
         notes += [f"weights alone, not the {what} of {quantities.plural(n, 'layer')}" for what, n in left if n]
+        notes += told.audit.notes
         if changed:
             notes.insert(0, "The plan has changed since")
         verdict = told.audit.sentence().partition(":")[0]
@@ -151,6 +154,6 @@ def figures_of(found: Audit | None) -> tuple[str, ...]:
     if found is None:
         return (quantities.NONE,) * len(FIGURES)
     sums = [quantities.NONE if math.isnan(one) else f"{quantities.number(one)} nats"
-            for one in (found.predicted_sum, found.alone_sum, found.whole)]  # fmt: skip
+            for one in (found.predicted_sum, found.predicted_whole, found.alone_sum, found.whole)]  # fmt: skip
     fitted = quantities.NONE if math.isnan(found.correction) else f"× {quantities.number(found.correction)} (fitted)"
     return *sums, fitted

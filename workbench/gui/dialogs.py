@@ -129,6 +129,13 @@ async def ask_unsaved(parent: QWidget, name: str) -> str:
     return await ask(parent, f"Save the changes to {name}?", "Unsaved changes are lost otherwise.", buttons, "save")
 
 
+async def ask_replace(parent: QWidget, name: str) -> str:
+    """Ask what to do where another has written the file meanwhile: ``replace``, ``save_as`` or ``cancel``."""
+    buttons = (("replace", "&Replace"), ("save_as", "Save &As…"), ("cancel", "&Cancel"))
+    text = f"Another window or program has written {name} since it was opened here. Saving replaces what is in it now."
+    return await ask(parent, f"Replace {name}?", text, buttons, "save_as")
+
+
 async def ask_path(
     parent: QWidget,
     title: str,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtWidgets import QFileDialog
 
@@ -19,10 +19,17 @@ from workbench.runtime.first_look import STILL_LOADING, is_first_look
 from workbench.runtime.workspace import State
 from workbench.storage.session import Session
 
+if TYPE_CHECKING:
+    from workbench.gui.desk import Desk
+    from workbench.gui.window import Window
+
 MODEL_FILES = "Models and sessions (*.safetensors *.pt2 *.py *.json *.gguf *.onnx *.pt *.pth *.qwb);;All files (*)"
 SESSIONS = "Sessions (*.qwb)"
 DEMO = "demo:language-model"
 
+
+Stamp = tuple[int, int]
+"""When a file was written, in nanoseconds, and its bytes."""
 
 HEAD = 1000
 """Characters in which a plan says what it is."""
@@ -30,6 +37,10 @@ HEAD = 1000
 
 class FileCommands(CommandGroup):
     """What the menu File does."""
+
+    def __init__(self, desk: Desk, window: Window) -> None:
+        super().__init__(desk, window)
+        self._stamps: dict[Path, Stamp] = {}
 
     def open_file(self) -> None:
         """Choose a model's file and open it."""
@@ -75,6 +86,7 @@ class FileCommands(CommandGroup):
         if not await self.may_discard():
             return False
         session_file = Path(path).suffix == ".qwb"
+        stamp = stamp_of(Path(path))
         request = requests.OpenSession(path=path) if session_file else requests.OpenModel(path=path, **how)
         session = await self.desk.run(request, lambda: self.open_path(path, **how))
         looked = self.desk.workspace.state
@@ -83,6 +95,7 @@ class FileCommands(CommandGroup):
                 self.desk.workspace.close()
             return False
         self.desk.workspace.open(session, Path(path) if session_file else None)
+        self._stamps = {Path(path): stamp} if stamp is not None else {}
         self.desk.workspace.select(_first(session))
         if is_first_look(looked.session):
             self._go_on(looked)
@@ -130,6 +143,11 @@ class FileCommands(CommandGroup):
     async def saving(self, ask: bool = False) -> bool:
         """Save; returns whether the session as it was is on disk."""
         session, path = self._session, self.desk.workspace.state.path
+        if path is not None and not ask and self._is_changed(path):
+            answer = await dialogs.ask_replace(self.window, path.name)
+            if answer == "cancel":
+                return False
+            ask = answer == "save_as"
         if is_first_look(session):
             self.desk.say("Nothing to save yet", STILL_LOADING, "warning")
             return False
@@ -146,9 +164,16 @@ class FileCommands(CommandGroup):
         if await self.desk.run(request, self.save) is None:
             return False
         self.desk.workspace.saved(path, session)
+        stamp = stamp_of(path)
+        self._stamps = {path: stamp} if stamp is not None else {}
         settings.remember(path)
         self.desk.say(f"Saved {path.name}")
         return True
+
+    def _is_changed(self, path: Path) -> bool:
+        """Whether somebody else has written the session's file since it was read or saved here."""
+        known, now = self._stamps.get(path), stamp_of(path)
+        return known is not None and now is not None and known != now
 
     async def may_discard(self) -> bool:
         """Ask about unsaved work; returns whether the document may go."""
@@ -196,6 +221,15 @@ class FileCommands(CommandGroup):
                 self.open_path(path)
 
         self.desk.start(choosing())
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """Return what tells a file from what stood there before; None where there is no file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def is_plan(path: str) -> bool:
