@@ -84,7 +84,12 @@ def test_class_metrics_by_hand():
 def test_embeddings_are_compared_by_cosine():
     found = evaluate(recurrent(0), recurrent(0), sequences())
     assert found["cosine"].value == pytest.approx(1.0) and found["relative_error"].value == 0
-    other = evaluate(recurrent(0), recurrent(1), sequences())
+    data = sequences()
+    other = evaluate(recurrent(0), recurrent(1), data)
+    with torch.no_grad():
+        first, second = (recurrent(seed).run(data.tensors) for seed in (0, 1))
+    half = float((first - second).double().square().sum(dim=1).mean() / 2)
+    assert other["half_squared_distance"].value == pytest.approx(half, rel=1e-6)
     assert other["cosine"].value < 0.99 and other["cosine"].higher_is_better
 
 

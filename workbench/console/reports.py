@@ -132,7 +132,9 @@ def sensitivity_text(result: Result) -> str:
         (layer, *("-" if value is None else f"{value:.3g}" for value in row))
         for layer, row in zip(result["layers"], result["score"], strict=True)
     ]
-    found = f"{result['metric']} in {result['unit']}\n\n" + table(rows, ("layer", *result["schemes"]))
+    distance = result["gauss_newton"] and result["unit"] == "nats"
+    unit = "half squared distances of the outputs" if distance else result["unit"]
+    found = f"{result['metric']} in {unit}\n\n" + table(rows, ("layer", *result["schemes"]))
     told = [
         f"predicted by the {form} form{' of Gauss-Newton' if result['gauss_newton'] else ''}: {len(layers)} layers"
         for form, layers in result["forms"].items() if layers

@@ -42,9 +42,10 @@ def evaluate(
     Token logits: ``kl`` (nats per token), ``top1_agreement`` (% of tokens) and ``perplexity``, the exponential of the
     mean negative log-likelihood of tokens 1 to T - 1 of each window.  Class logits: ``kl`` (nats per sample),
     ``top1_agreement`` and, with labels, ``accuracy`` (%).  Embeddings: ``cosine`` to the reference; other outputs:
-    ``relative_error``.  ``user_metrics`` come under their own names; ``worst`` collects the most changed tokens or
-    samples where the outputs are logits.  Batches on which the reference gives NaN or infinity are left out; ``notes``
-    gets a sentence for each, and one for labels that are missing.  Raises CannotRunError and DataError.
+    ``relative_error`` and ``half_squared_distance``, which is what the prediction stands for.  ``user_metrics`` come
+    under their own names; ``worst`` collects the most changed tokens or samples where the outputs are logits.  Batches
+    on which the reference gives NaN or infinity are left out; ``notes`` gets a sentence for each, and one for labels
+    that are missing.  Raises CannotRunError and DataError.
     """
     require_data(reference, dataset, "evaluation")
     kinds = {**_KINDS, **{own.name: _kind_of(own) for own in user_metrics}}
@@ -144,6 +145,7 @@ def _add_vectors(sums: _Sums, base: torch.Tensor, other: torch.Tensor, kind: Out
         sums.add("cosine", torch.nn.functional.cosine_similarity(a, b, dim=1), one, one)
     error = (b - a).square().sum(dim=1) / a.square().sum(dim=1).clamp_min(torch.finfo(torch.float64).tiny)
     sums.add("relative_error", error, 0.0 * one, one)
+    sums.add("half_squared_distance", 0.5 * (b - a).square().sum(dim=1), 0.0 * one, one)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +165,7 @@ _KINDS = {
         _Kind(name="accuracy", unit="%", higher_is_better=True),
         _Kind(name="cosine", unit="", higher_is_better=True),
         _Kind(name="relative_error", unit="relative squared error", higher_is_better=False),
+        _Kind(name="half_squared_distance", unit="", higher_is_better=False),
     )
 }
 

@@ -12,7 +12,7 @@ from workbench.errors import DataError
 from workbench.models.bootstrap import RESAMPLES, weighted_mean
 from workbench.models.evaluation import Metric
 
-COMPARED_ALREADY = frozenset({"kl", "top1_agreement", "cosine", "relative_error"})
+COMPARED_ALREADY = frozenset({"kl", "top1_agreement", "cosine", "relative_error", "half_squared_distance"})
 """Metrics that are a comparison with floating point themselves."""
 
 _CELLS = 1 << 22
