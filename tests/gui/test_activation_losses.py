@@ -34,7 +34,7 @@ def test_losses_of_inputs_are_scored_and_counted_everywhere(live: Callable[..., 
         names = [layer.name for layer in quantizable(person.state.session.model.layers)]
         bar = person.window.statusBar()
         await person.act(lambda: person.desk.assign(names, weights="int8-channel"))
-        assert "weights only" in bar.loss_label.toolTip()
+        assert "It counts weights." in bar.loss_label.toolTip()
         await person.act(lambda: person.desk.assign(names, inputs="int8-token"))
         assert "were not scored" in bar.loss_label.toolTip()
         weights = person.state.totals.predicted

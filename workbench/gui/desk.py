@@ -166,7 +166,7 @@ class Desk:
         renew: Renew = unchanged,
     ) -> Any:
         """Run a request as a job and return its answer; None if it was cancelled or failed (which is then reported,
-        without ``dialog`` in the log only).
+        without ``dialog``, for what nobody asked for, as a warning in the log only).
 
         ``again`` starts the same work anew and serves the retry button; ``keep`` is given what a cancelled job had by
         then (None for most) and says what became of it; ``renew`` makes the request anew when its turn comes.
@@ -178,7 +178,10 @@ class Desk:
         except EngineDiedError as error:
             self.report(request.title, error, dialog=False)
         except WorkbenchError as error:
-            self.report(request.title, error, dialog=dialog)
+            if dialog:
+                self.report(request.title, error)
+            else:
+                self.say(request.title, str(error), "warning")
         return None
 
     async def work(self, request: Any, edit: str = "", again: Callable[[], None] | None = None) -> Any:

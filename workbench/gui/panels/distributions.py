@@ -202,7 +202,7 @@ class DistributionsPanel(Panel):
         """Show the other selected layers beside or over the first one."""
         state = self.desk.workspace.state
         session, view = state.session, self.view.currentText()
-        if session is None:
+        if session is None or not state.selection:
             return
         many = view in (MANY, CACHE)
         self._pages.setCurrentIndex(1 if many else 0)
