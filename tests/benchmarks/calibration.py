@@ -4,9 +4,10 @@
 
 ``statistics``: extremes, channels' extremes, moments, histograms and outlier tokens of every layer's input and output,
 diagonal A.
-``curvature``: that, full A and the rows of G.  Times by turns in one process, least times; peers' figures are ratios
-measured elsewhere on the same models.  Memory is the peak of resident memory during the pass, each in a
-process of its own in which everything that the passes need (numba too) was loaded and compiled before.
+``curvature``: that, full A and the rows of G.  Each pass is timed right before or after a bare one (by turns, in one
+process), and the median of these pairs' ratios is what counts; half of the ratios lie in the span beside it.  Peers'
+figures are ratios measured elsewhere on the same models.  Memory is the peak of resident memory during the pass, each
+in a process of its own in which everything that the passes need (numba too) was loaded and compiled before.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import argparse
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -60,15 +63,38 @@ def passes(model: Model, data: Part) -> dict[str, Callable[[], object]]:
     }
 
 
-def by_turns(work: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """Return the least seconds of each, all run in turn."""
-    least = dict.fromkeys(work, float("inf"))
-    for _ in range(repeats):
-        for name, each in work.items():
-            start = time.perf_counter()
-            each()
-            least[name] = min(least[name], time.perf_counter() - start)
-    return least
+def seconds(work: Callable[[], object]) -> float:
+    """Return how long ``work`` takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs:
+    """Seconds of a bare pass and of another one, taken one right after the other."""
+
+    bare: tuple[float, ...]
+    other: tuple[float, ...]
+
+    @classmethod
+    def of(cls, bare: Callable[[], object], other: Callable[[], object], repeats: int) -> Pairs:
+        """Time both so many times, the one and the other first by turns, after one run of each that does not count."""
+        other(), bare()
+        found: list[tuple[float, float]] = []
+        for number in range(repeats):
+            if number % 2:
+                late = seconds(other)
+                found.append((seconds(bare), late))
+            else:
+                found.append((seconds(bare), seconds(other)))
+        return cls(bare=tuple(first for first, _ in found), other=tuple(second for _, second in found))
+
+    @property
+    def quartiles(self) -> list[float]:
+        """The quartiles of the pairs' ratios; the middle one is the median."""
+        ratios = [other / bare for bare, other in zip(self.bare, self.other, strict=True)]
+        return statistics.quantiles(ratios, n=4, method="inclusive")
 
 
 def resident(field: str) -> int:
@@ -97,6 +123,18 @@ def memory(arguments: list[str]) -> dict[str, dict[str, int]]:
     }
 
 
+def print_times(work: dict[str, Callable[[], object]], repeats: int, limit: float | None) -> dict[str, list[float]]:
+    """Time each pass beside bare ones, print and return the quartiles of its ratios."""
+    times: dict[str, list[float]] = {}
+    for name, count in (("statistics", repeats), ("curvature", max(repeats // 4, 2))):
+        pairs = Pairs.of(work["bare"], work[name], count)
+        low, middle, high = times[name] = pairs.quartiles
+        asked = f"   asked: {limit}" if name == "statistics" and limit else ""
+        both = f"{1e3 * min(pairs.other):7.1f} ms at least, bare {1e3 * min(pairs.bare):.1f}"
+        print(f"{name:12} {middle:.2f} bare passes ({low:.2f} to {high:.2f}){asked}   {both}")
+    return times
+
+
 def main() -> None:
     """Read the command line, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -106,7 +144,7 @@ def main() -> None:
     parser.add_argument("--weights", help="weights of a Python model")
     parser.add_argument("--batch-size", type=int, default=8)
     parser.add_argument("--batches", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=12)
+    parser.add_argument("--repeats", type=int, default=40, help="pairs; of those with curvature a fourth")
     parser.add_argument("--weigh", choices=("bare", "statistics", "curvature"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     model = open_model(options.model, weights=options.weights, trust=options.trust)
@@ -118,11 +156,7 @@ def main() -> None:
         print(json.dumps(weigh(work[options.weigh], small.values())))
         return
     kind = model.summary.output.value
-    limit = LIMITS.get(kind)
-    least = by_turns(work, options.repeats)
-    for name, seconds in least.items():
-        asked = f"   asked: {limit}" if name == "statistics" and limit else ""
-        print(f"{name:12} {1e3 * seconds:8.1f} ms   {seconds / least['bare']:.2f} bare passes{asked}")
+    times = print_times(work, options.repeats, LIMITS.get(kind))
     print(f"peers        {PEERS.get(kind, 'none measured')}")
     weighed = memory(sys.argv[1:])
     room = 1.2 * weighed["bare"]["peak"] + LAYER_BYTES * len(model.summary.layers)
@@ -130,7 +164,7 @@ def main() -> None:
         asked = f"   asked: {room / 2**20:.1f}" if name == "statistics" else ""
         more = (found["peak"] - found["before"]) / 2**20
         print(f"{name:12} {found['peak'] / 2**20:8.1f} MiB at the peak, {more:.1f} of them for the pass{asked}")
-    print(json.dumps({"model": model.summary.name, **least, "memory": weighed, "memory_limit": room}))
+    print(json.dumps({"model": model.summary.name, **times, "memory": weighed, "memory_limit": room}))
 
 
 if __name__ == "__main__":

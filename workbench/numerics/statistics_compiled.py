@@ -15,11 +15,11 @@ from workbench.numerics.tokens_compiled import raise_tokens, seek_tokens
 
 BINS = 2048
 HALF = BINS // 2
-TILE = 8192
-"""Elements of a tile: 32 KB of values and 16 KB of bin numbers."""
+TILE = 16384
+"""Elements of a tile: 64 KB of values and 32 KB of bin numbers."""
 MIDDLE, LAST = np.int32(HALF), np.int32(BINS - 1)
-WIDTH = 512
-"""Columns of a tile at most."""
+WIDTH = 1024
+"""Columns of a tile at most: a page of memory of each row, along which the processor fetches ahead."""
 NOT_FINITE = -1000
 
 
