@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QDesktopServices, QImage
@@ -20,6 +23,8 @@ from tests.gui.conftest import Person
 from workbench.errors import ExportError
 from workbench.gui.pictures import save_picture
 from workbench.gui.report_page import Section, Table, page
+from workbench.planning.audit import Audit
+from workbench.planning.plan_audit import PlanAudit
 
 
 def marks_in_their_clips(drawing: ElementTree.Element) -> list[tuple[float, float]]:
@@ -141,10 +146,15 @@ def test_the_report_is_one_page_with_everything(
     live: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
+    found = Audit(
+        layers=("model.layers.0.mlp.up_proj",), predicted=np.array([0.2]), alone=np.array([0.25]),
+        joined=np.array([0.25]), whole=0.25, samples=16,
+    )  # fmt: skip
+    audited = PlanAudit(plan_name="everything", plan_hash="", rounded_inputs=0, cached=0, audit=found)
     monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toLocalFile()))
 
     async def story(person: Person) -> None:
-        await person.open(sessions.full(2))
+        await person.open(replace(sessions.full(2), audit=audited))
         await person.act(lambda: person.desk.workspace.select(["model.layers.0.mlp.up_proj"]))
         await person.press(Qt.Key.Key_P, person.window, control=True)
         await _save_as(person, tmp_path / "report.html")
@@ -159,6 +169,7 @@ def test_the_report_is_one_page_with_everything(
     headings = re.findall(r"<h2>(.*?)</h2>", text)
     expected = {"Summary", "Plan", "Sensitivity", "Pareto front", "Accuracy", "Distributions", "Channels", "Timing"}
     assert expected <= set(headings)
+    assert found.sentence() in unescape(text) and "Not judged yet" not in text
     assert text.count("<figure><svg") >= 9 and 'src="data:image/png;base64,' in text
     assert "model.layers.1.mlp.down_proj" in text and "#171a1f" not in text, "light whatever the window's colours"
 

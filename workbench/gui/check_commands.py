@@ -76,7 +76,7 @@ class CheckCommands(CommandGroup):
     async def _auditing(self, request: AuditPlan) -> None:
         found = await self.desk.work(request, again=lambda: self._audit_again(request))
         if found is not None:
-            self.desk.say(f"Audit of {found.plan_name}", found.audit.sentence())
+            self.desk.say(f"Audit of “{found.plan_name}”", found.audit.sentence())
             self.window.show_panel("accuracy")
             self.window.panels["accuracy"].show_audit()
 

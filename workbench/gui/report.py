@@ -34,8 +34,10 @@ LEFT_OUT = ("layers", "plan", "jobs")
 
 PLOT, WIDE = QSize(520, 300), QSize(980, 420)
 MOST_ROWS = 300
-WORDS = ("figure", "verdict", "coverage", "device", "why", "brush", "line.figures", "pair.words")
+WORDS = ("figure", "verdict", "coverage", "device", "why", "brush", "line.figures", "pair.words", "audit.words")
 """Where panels keep their sentences."""
+NOTHING = ("No audit yet", "Not judged yet", "Not measured yet")
+"""How sentences begin that say what could still be done, of no use on paper either."""
 _HINT = re.compile(r"; click .*$")  # what a mouse would do, of no use on paper
 
 
@@ -147,7 +149,8 @@ def _words(panel: Panel, name: str) -> str:
         found = getattr(found, part, None)
     if not isinstance(found, QLabel):
         return ""
-    return _HINT.sub("", _plain(found.text()))
+    text = _HINT.sub("", _plain(found.text()))
+    return "" if text.startswith(NOTHING) else text
 
 
 def _plain(text: str) -> str:

@@ -16,9 +16,11 @@ h3 { font-size: 14px; margin: 16px 0 4px; } p { margin: 4px 0 8px; } .muted { co
 figure { margin: 10px 0; break-inside: avoid; } figcaption { color: #565f6b; font-size: 12px; }
 figure svg, figure img { max-width: 100%; height: auto; border: 1px solid #c9ced6; display: block; }
 figure svg text { font-family: system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
+section > figure svg { max-width: 680px; }
 .row { display: grid; grid-template-columns: repeat(auto-fit, minmax(300px, 1fr)); gap: 0 14px; }
 table { border-collapse: collapse; font-size: 12px; margin: 6px 0 12px; font-variant-numeric: tabular-nums; }
-th, td { border-bottom: 1px solid #e4e7ec; padding: 2px 10px 2px 0; text-align: left; vertical-align: top; }
+th, td { border-bottom: 1px solid #e4e7ec; padding: 2px 10px 2px 0; text-align: left; vertical-align: top;
+         overflow-wrap: anywhere; }
 th { color: #565f6b; font-weight: 600; } tr { break-inside: avoid; } thead { display: table-header-group; }
 nav a { margin-right: 12px; } a { color: #1f5fbf; }
 @media print { body { margin: 0; max-width: none; font-size: 11px; } nav { display: none; }

@@ -186,7 +186,7 @@ class ComparePanel(Panel):
             weights = "the same weights" if found.same_model else "other weights"
             self.figure.setText(
                 f"against {self._other_path.name} ({weights}): {quantities.plural(count, 'layer')} of "
-                f"{len(found.layers):,} differ"
+                f"{len(found.layers):,} {'differs' if count == 1 else 'differ'}"
             )
         self._fill()
 
