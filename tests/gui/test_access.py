@@ -31,6 +31,14 @@ from workbench.gui.forms import Form
 from workbench.gui.options import CalibrateOptions, EvaluateOptions, ExportOptions, ScoreOptions, TimeOptions
 from workbench.gui.panels import PANELS
 from workbench.gui.plots.plot import Plot
+from workbench.gui.tables.records import RecordsView
+
+PLAIN = {
+    "Layer", "Layers", "Tensor", "Channel", "Value", "Least", "Greatest", "Scheme", "Plan", "First", "Second", "Pattern",
+    "Gives", "Size", "Metric", "Unit", "Data", "Fact", "This session", "Other session", "Note", "What", "Time",
+    "Message", "Job",
+}  # fmt: skip
+"""Headings that are words of every day, or what the model and its files call it."""
 
 GROUNDS = ("window", "base", "alternate", "raised", "selection")
 ACTIVE = (
@@ -153,5 +161,31 @@ def test_a_panel_behind_another_one_does_not_hear_its_keys(live: Callable[..., N
             name = "channels" if shown is front else "jobs"
             await person.act(lambda name=name: person.window.show_panel(name))
             assert shown.isVisible() and not hidden.isVisible() and not _mnemonics(hidden)
+
+    live(story)
+
+
+def test_every_term_that_heads_a_column_is_explained(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        for spec in PANELS:
+            await person.act(lambda name=spec.id: person.window.show_panel(name))
+        tables = person.window.findChildren(RecordsView)
+        unexplained = {(table.accessibleName(), column.title) for table in tables for column in table.records.columns
+                       if not column.tip and column.title not in PLAIN}  # fmt: skip
+        assert len(tables) > 10 and not unexplained
+
+    live(story)
+
+
+def test_a_metric_says_what_it_means_where_it_is_shown(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.window.show_panel("accuracy"))
+        panel = person.window.panels["accuracy"]
+        model = panel.table.model()
+        row = next(row for row in range(model.rowCount()) if panel.table.records.record(row).metric.name == "kl")
+        told = model.index(row, 1).data(Qt.ItemDataRole.ToolTipRole)
+        assert "nats per token" in told and "lower is better" in told
+        assert told in [plot.toolTip() for plot in panel.plots]
 
     live(story)

@@ -48,14 +48,16 @@ def _bits(pair: tuple[str, str]) -> float:
 
 FIELDS = (
     Field(title="From", text=lambda one: one.before, tip="How the model stores the weight"),
-    Field(title="To", text=lambda one: "kept" if one.before == one.after else one.after),
-    Field(title="Layers", text=lambda one: f"{one.layers:,}", numeric=True, key=lambda one: one.layers),
+    Field(title="To", text=lambda one: "kept" if one.before == one.after else one.after,
+          tip="How the plan stores it"),
+    Field(title="Layers", text=lambda one: f"{one.layers:,}", numeric=True, key=lambda one: one.layers,
+          tip="How many layers go this way; tied ones count once"),
     Field(title="Count", text=lambda one: quantities.count(one.weights), numeric=True, key=lambda one: one.weights,
           tip="Number of weights"),
     Field(title="Before", text=lambda one: quantities.data_size(one.nbytes[0]), numeric=True,
-          key=lambda one: one.nbytes[0]),
+          key=lambda one: one.nbytes[0], tip="Bytes of their weights as the model stores them"),
     Field(title="After", text=lambda one: quantities.data_size(one.nbytes[1]), numeric=True,
-          key=lambda one: one.nbytes[1]),
+          key=lambda one: one.nbytes[1], tip="Bytes of their weights under the plan"),
     Field(title="Saved", text=lambda one: quantities.share(1 - one.nbytes[1] / one.nbytes[0]) if one.nbytes[0] else "",
           numeric=True, key=lambda one: one.nbytes[0] - one.nbytes[1], tip="Share of the bytes before"),
 )  # fmt: skip

@@ -29,6 +29,17 @@ TITLES = {
     "accuracy": "Top-1 accuracy", "loss": "Loss",
     "cosine": "Cosine similarity",
 }  # fmt: skip
+MEANINGS = {
+    "kl": "Kullback-Leibler divergence of the quantized model's answers from the floating-point model's, in nats per "
+          "token or sample; 0 is equal, lower is better",
+    "top1_agreement": "Share of tokens or samples for which both models hold the same answer most likely, in %; higher "
+                      "is better",
+    "perplexity": "Exponential of the mean loss per token: among how many equally likely tokens the model wavers; no "
+                  "unit, lower is better",
+    "accuracy": "Share of samples whose label the model holds most likely, in %; higher is better",
+    "loss": "Mean cross-entropy of the labels, in nats per token or sample; lower is better",
+    "cosine": "Cosine of the angle between both models' outputs; 1 is equal, higher is better",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,24 +53,26 @@ class Row:
 
 FIELDS = (
     Field(title="Plan", text=lambda row: row.run.plan_name),
-    Field(title="Metric", text=lambda row: title_of(row.metric.name),
+    Field(title="Metric", text=lambda row: title_of(row.metric.name), told=lambda row: explained(row.metric.name),
           tip="↑ higher is better, ↓ lower is better"),
     Field(title="FP", text=lambda row: quantities.number(row.metric.baseline, 4), numeric=True,
           key=lambda row: row.metric.baseline, tip="The floating-point model on the same data"),
     Field(title="Quantized", text=lambda row: quantities.number(row.metric.value, 4), numeric=True,
-          key=lambda row: row.metric.value),
+          key=lambda row: row.metric.value, tip="The model as the plan quantizes it, on the same data"),
     Field(title="95 % interval", numeric=True, tip="Bootstrap over samples",
           text=lambda row: f"{quantities.number(row.metric.low, 4)} to {quantities.number(row.metric.high, 4)}"),
     Field(title="Predicted", text=lambda row: quantities.number(row.predicted) if row.metric.name == "kl" else "",
           numeric=True, key=lambda row: row.predicted or 0.0, tip="Predicted KL of the plan, in nats"),
-    Field(title="Unit", text=lambda row: f"{row.metric.unit} {'↑' if row.metric.higher_is_better else '↓'}"),
+    Field(title="Unit", text=lambda row: f"{row.metric.unit} {'↑' if row.metric.higher_is_better else '↓'}",
+          tip="↑ higher is better, ↓ lower is better"),
     Field(title="Bits/weight", text=lambda row: f"{row.run.bits_per_weight:.3f}", numeric=True,
-          key=lambda row: row.run.bits_per_weight),
+          key=lambda row: row.run.bits_per_weight,
+          tip="Bits per weight over the quantizable layers, scales and zero points included; lower is smaller"),
     Field(title="Size", text=lambda row: quantities.data_size(row.run.nbytes), numeric=True,
-          key=lambda row: row.run.nbytes),
+          key=lambda row: row.run.nbytes, tip="Bytes of the whole model under the plan"),
     Field(title="Samples", text=lambda row: f"{row.metric.samples:,}", numeric=True,
-          key=lambda row: row.metric.samples),
-    Field(title="Data", text=lambda row: row.run.data_name),
+          key=lambda row: row.metric.samples, tip="How many samples of the data were used"),
+    Field(title="Data", text=lambda row: row.run.data_name, tip="The held-out data that both models ran on"),
 )  # fmt: skip
 
 
@@ -162,10 +175,16 @@ class AccuracyPanel(Panel):
             for run in runs
         ]  # fmt: skip
         metric = runs[-1].metrics[name]
+        plot.setToolTip(explained(name))
         plot.show_bars(title_of(name), metric.unit, metric.baseline, bars)
         plot.label(
             "bottom", "bits per weight" + (" (◆ predicted)" if any(bar.predicted is not None for bar in bars) else "")
         )
+
+
+def explained(name: str) -> str:
+    """Return what a metric means, with its unit; its name where a person has made it up."""
+    return MEANINGS.get(name, title_of(name))
 
 
 def title_of(name: str) -> str:

@@ -51,13 +51,15 @@ def _remaining(view: Any) -> str:
 JOBS = (
     Field(title="Job", text=lambda view: view.title),
     Field(title="Status", text=lambda view: str(view.status), tip="queued, running, done, failed or cancelled"),
-    Field(title="Progress", text=lambda view: f"{view.fraction * 100:.0f} %", key=lambda view: view.fraction),
+    Field(title="Progress", text=lambda view: f"{view.fraction * 100:.0f} %", key=lambda view: view.fraction,
+          tip="Share of the work that is done"),
     Field(title="Took", text=lambda view: quantities.duration(_took(view)) if view.started is not None else "",
-          numeric=True, key=_took),
+          numeric=True, key=_took, tip="Since the job began, without its time in the queue"),
     Field(title="Left", text=_remaining, numeric=True, tip="Time left, estimated from the share done"),
 )  # fmt: skip
 
-WHAT = Field(title="What", text=lambda view: said(view.error, view.title) or view.text)
+WHAT = Field(title="What", text=lambda view: said(view.error, view.title) or view.text,
+             tip="What the job does now, did last, or why it failed")
 
 STEPS = (
     Field(title="After", text=lambda step: quantities.duration(step.after), numeric=True, tip="Since the job began"),

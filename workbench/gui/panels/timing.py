@@ -52,17 +52,19 @@ def _known(value: float) -> float:
 
 FIELDS = (
     Field(title="Layer", text=lambda one: one.layer),
-    Field(title="Shape", text=lambda one: quantities.shape(one.shape), key=lambda one: one.shape[0] * one.shape[1]),
-    Field(title="Batch", text=lambda one: f"{one.batch:,}", numeric=True, key=lambda one: one.batch),
-    Field(title="Scheme", text=lambda one: one.scheme),
+    Field(title="Shape", text=lambda one: quantities.shape(one.shape), key=lambda one: one.shape[0] * one.shape[1],
+          tip="Outputs × inputs of the layer's matrix"),
+    Field(title="Batch", text=lambda one: f"{one.batch:,}", numeric=True, key=lambda one: one.batch,
+          tip="Rows of inputs that one launch multiplies"),
+    Field(title="Scheme", text=lambda one: one.scheme, tip="How the weights are stored"),
     Field(title="FP", text=lambda one: quantities.microseconds(one.baseline_median), numeric=True,
-          key=lambda one: one.baseline_median, tip="Median of the floating-point kernel"),
+          key=lambda one: one.baseline_median, tip="Median of the floating-point kernel, in µs"),
     Field(title="Quantized", text=lambda one: quantities.microseconds(one.median), numeric=True,
-          key=lambda one: one.median, tip="Median of the kernel that serves the scheme"),
+          key=lambda one: one.median, tip="Median of the kernel that serves the scheme, in µs"),
     Field(title="Speed", text=lambda one: f"{quantities.number(_speedup(one))}×", numeric=True, key=_speedup,
           tip="Floating-point time over quantized time; above 1 is faster"),
-    Field(title="Kernel", text=lambda one: one.kernel),
-    Field(title="FP kernel", text=lambda one: one.baseline_kernel),
+    Field(title="Kernel", text=lambda one: one.kernel, tip="The kernel that serves the scheme"),
+    Field(title="FP kernel", text=lambda one: one.baseline_kernel, tip="The floating-point kernel beside it"),
     Field(title="Reads", text=lambda one: _rate(one.gigabytes_per_second, "GB/s"), numeric=True,
           key=lambda one: _known(one.gigabytes_per_second),
           tip="Bytes that a launch must read over the median time; counted for CUDA kernels only"),
@@ -72,7 +74,7 @@ FIELDS = (
     Field(title="Occupancy", text=lambda one: one.occupancy or f"– ({one.no_occupancy})",
           tip="How much of a multiprocessor each kernel can fill by its registers, shared memory and block, and what "
           "limits it"),
-    Field(title="Ran on", text=lambda one: one.device),
+    Field(title="Ran on", text=lambda one: one.device, tip="The device that was timed, and its threads"),
     Field(title="Note", text=lambda one: one.note),
 )  # fmt: skip
 
