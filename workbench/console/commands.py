@@ -160,12 +160,13 @@ def _train(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.runtime import training
 
     session = _load(options.session)
+    plan = _plan_of(options, session)
     paths = training.train_and_export(
-        session, options.to, options.out, plan=_plan_of(options, session), data=options.data, steps=options.steps,
+        session, options.to, options.out, plan=plan, data=options.data, steps=options.steps,
         learning_rate=options.learning_rate, loss=options.loss, samples=options.samples, batch_size=options.batch_size,
         seed=options.seed, checkpoint=options.checkpoint, trust=options.trust, progress=progress,
     )  # fmt: skip
-    return reports.written(paths)
+    return reports.written(paths, reports.left_to_the_runtime(session.model, plan))
 
 
 def _export(options: argparse.Namespace, progress: Progress) -> Result:

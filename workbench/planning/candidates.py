@@ -103,15 +103,20 @@ class Builder:
     def reasons(
         self, members: Sequence[Layer], given: dict[str, Assignment], limit: tuple[str, ...] | None
     ) -> list[str]:
-        """Return why each scheme was refused, at most a few, for a message."""
-        found = {}
+        """Return why schemes were refused, each kind of reason once and the rarest first, for a message."""
+        kinds: dict[str, dict[str, str]] = {}
         for weights in self._weights(limit):
             for layer in members:
                 reason = self.legal and self.legal(layer, weights, given[layer.name].inputs)
                 if reason:
-                    found[reason] = f"{weights}: {reason}"
+                    kinds.setdefault(reason.rpartition(", not ")[0] or reason, {})[weights] = reason
+        found = []
+        for kind, refused in sorted(kinds.items(), key=lambda item: len(item[1])):
+            names = list(refused)
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            found.append(f"{', '.join(names[:3])}{more}: {kind if len(names) > 1 else refused[names[0]]}")
         missing = [f"{layer.name} has no score" for layer in members if layer.name not in self.table.row]
-        return [*list(found.values())[:4], *missing[:2]]
+        return [*found[:4], *missing[:2]]
 
     def _weights(self, limit: tuple[str, ...] | None) -> tuple[str, ...]:
         if limit is None:
