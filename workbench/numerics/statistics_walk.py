@@ -27,6 +27,9 @@ PIECE = 1 << 15
 PIECES = 32
 """A large tensor is cut into about so many."""
 
+TALL = 32
+"""Rows that a piece should have at least, because folding a row of channels costs as much as walking along several."""
+
 SHARED = 3 << 16
 """From so many elements on other threads are woken; that takes as long as walking through half of them."""
 
@@ -131,7 +134,7 @@ def _pieces(rows: int, columns: int, inner: int) -> np.ndarray:
         table.append((whole * fold * columns, columns, left, 0, columns, whole * fold * inner, left * inner, 0))
     wide, tokens, run = fold * columns, fold * inner, len(table)
     across = wide if inner == 1 or fold > 1 else -(-max(piece // max(whole, 1), WIDTH) // inner) * inner
-    down = max(piece // min(across, wide) // 4 * 4, 4)
+    down = max(piece // min(across, wide) // 4 * 4, min(TALL, whole // 2 // 4 * 4), 4)
     for top in range(0, whole, down):
         height = min(down, whole - top)
         for left in range(0, wide, across):
