@@ -82,7 +82,7 @@ def test_titles_are_readable() -> None:
     assert [one.title for one in REQUESTS] == [
         "Open small", "Open s.qwb", "Save s.qwb", "Calibrate on text.txt", "Sensitivity by predicted KL",
         "Search a plan of 4.5 bits per weight", "Search a plan of 120,000,000 bytes",
-        "Evaluate plan on demo:language-model", "Time the kernels of plan", "Export plan to plan.json",
+        "Evaluate “plan” on demo:language-model", "Time the kernels of “plan”", "Export plan to plan.json",
     ]  # fmt: skip
 
 
