@@ -35,8 +35,8 @@ from workbench.gui.tables.records import RecordsView
 
 PLAIN = {
     "Layer", "Layers", "Tensor", "Channel", "Value", "Least", "Greatest", "Scheme", "Plan", "First", "Second",
-    "Pattern", "Gives", "Size", "Metric", "Unit", "Data", "Fact", "This session", "Other session", "Note", "What", "Time",
-    "Message", "Job",
+    "Pattern", "Gives", "Size", "Metric", "Unit", "Data", "Fact", "This session", "Other session", "Note", "What",
+    "Time", "Message", "Job",
 }  # fmt: skip
 """Headings that are words of every day, or what the model and its files call it."""
 
