@@ -103,7 +103,10 @@ class Docks(QMainWindow):
 
     def reset(self) -> None:
         """Put the docks where they were at first."""
+        floated = [dock for dock in self.docks.values() if dock.isFloating()]
         self.restoreState(self._first, settings.LAYOUT_VERSION)
+        for dock in (*floated, *self._corners):  # Qt leaves one that goes behind another tab in a corner of the window
+            dock.raise_()
         self.size_docks()
 
     def size_docks(self) -> None:
