@@ -189,16 +189,3 @@ def test_a_metric_says_what_it_means_where_it_is_shown(live: Callable[..., None]
         assert told in [plot.toolTip() for plot in panel.plots]
 
     live(story)
-
-
-def test_a_floating_panel_goes_back_behind_its_tab(live: Callable[..., None]) -> None:
-    async def story(person: Person) -> None:
-        await person.open(sessions.full(1))
-        window = person.window
-        await person.act(lambda: window.docks["timing"].setFloating(True))
-        await person.until(lambda: window.panels["timing"].is_seen and window.panels["distributions"].is_seen, 5)
-        await person.press(Qt.Key.Key_L, window, control=True, shift=True)
-        await person.until(lambda: not window.panels["timing"].isVisible(), 5)
-        assert not window.docks["timing"].isFloating() and window.panels["distributions"].is_seen
-
-    live(story)
