@@ -94,7 +94,7 @@ def _sensitivity(options: argparse.Namespace, progress: Progress) -> Result:
 
 
 def _plan(options: argparse.Namespace, progress: Progress) -> Result:
-    from workbench.console import reports
+    from workbench.console import plan_reports
     from workbench.models.summary import quantizable
     from workbench.planning.plan import Plan, with_cache
     from workbench.planning.transforms.names import check_names
@@ -116,7 +116,7 @@ def _plan(options: argparse.Namespace, progress: Progress) -> Result:
     replace(session, plan=plan).save(options.session)
     if options.out:
         plan.save(options.out)
-    return reports.plan(session, plan, options.metric, corrected=options.corrected)
+    return plan_reports.plan(session, plan, options.metric, corrected=options.corrected)
 
 
 def _evaluate(options: argparse.Namespace, progress: Progress) -> Result:
@@ -143,7 +143,7 @@ def _plan_of(options: argparse.Namespace, session: Any) -> Any:
 
 
 def _apply(options: argparse.Namespace, progress: Progress) -> Result:
-    from workbench.console import reports
+    from workbench.console import plan_reports, reports
     from workbench.deployment import exporter
     from workbench.planning.plan import Plan
     from workbench.runtime import tasks
@@ -152,11 +152,11 @@ def _apply(options: argparse.Namespace, progress: Progress) -> Result:
     session = _load(options.session) if options.session else None
     quantized = tasks.quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
     paths = exporter(options.to).export(quantized, model, Path(options.out), part_of(progress, 0.7, 1.0))
-    return reports.written(paths, (*quantized.notes, *reports.left_to_the_runtime(quantized.summary, plan)))
+    return reports.written(paths, (*quantized.notes, *plan_reports.left_to_the_runtime(quantized.summary, plan)))
 
 
 def _train(options: argparse.Namespace, progress: Progress) -> Result:
-    from workbench.console import reports
+    from workbench.console import plan_reports, reports
     from workbench.runtime import training
 
     session = _load(options.session)
@@ -166,17 +166,17 @@ def _train(options: argparse.Namespace, progress: Progress) -> Result:
         learning_rate=options.learning_rate, loss=options.loss, samples=options.samples, batch_size=options.batch_size,
         seed=options.seed, checkpoint=options.checkpoint, trust=options.trust, progress=progress,
     )  # fmt: skip
-    return reports.written(paths, reports.left_to_the_runtime(session.model, plan))
+    return reports.written(paths, plan_reports.left_to_the_runtime(session.model, plan))
 
 
 def _export(options: argparse.Namespace, progress: Progress) -> Result:
-    from workbench.console import reports
+    from workbench.console import plan_reports, reports
     from workbench.runtime import tasks
 
     session = _load(options.session)
     plan = _plan_of(options, session)
     paths = tasks.export(session, options.to, options.out, plan=plan, trust=options.trust, progress=progress)
-    return reports.written(paths, reports.left_to_the_runtime(session.model, plan))
+    return reports.written(paths, plan_reports.left_to_the_runtime(session.model, plan))
 
 
 def _report(options: argparse.Namespace, progress: Progress) -> Result:
@@ -248,9 +248,17 @@ def _ranges(options: argparse.Namespace, progress: Progress) -> Result:
 
 def _as_text(name: str) -> Callable[[Result], str]:
     def text(result: Result) -> str:
-        from workbench.console import check_reports, evaluations, explanations, outlier_reports, ranges, reports
+        from workbench.console import (
+            check_reports,
+            evaluations,
+            explanations,
+            outlier_reports,
+            plan_reports,
+            ranges,
+            reports,
+        )
 
-        modules = (reports, check_reports, evaluations, explanations, outlier_reports, ranges)
+        modules = (reports, plan_reports, check_reports, evaluations, explanations, outlier_reports, ranges)
         return str(next(getattr(m, f"{name}_text") for m in modules if hasattr(m, f"{name}_text"))(result))
 
     return text
