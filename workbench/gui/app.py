@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import linecache
 import signal
 import sys
 import threading
@@ -92,6 +93,7 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
     from workbench.runtime.jobs import Jobs
     from workbench.runtime.workspace import Workspace
 
+    forget_sources()
     colours = theme.choose(settings.theme())
     theme.apply(app, colours)
     jobs = Jobs(engine)
@@ -125,6 +127,14 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
         await jobs.close()
         window.dispose()
         restore()
+
+
+def forget_sources() -> None:
+    """Give back the source text of every module imported so far: shiboken looks into each one, and linecache keeps it.
+
+    It is 12 MB by the time the window is shown.
+    """
+    linecache.clearcache()
 
 
 def install_hooks(desk: Desk) -> Callable[[], None]:
@@ -164,6 +174,7 @@ def warm_up() -> None:
     for registry in (EXPORTERS, ALGORITHMS, RANGES):
         registry.names()
     schemes.families()
+    forget_sources()
 
 
 def _hear_interrupts(window: Window) -> QTimer:
