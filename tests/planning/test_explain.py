@@ -58,6 +58,8 @@ def test_layers_outside_the_search_say_so_and_unknown_ones_are_named():
     given = resolve(front.plan(0), summary.layers)
     assert explain(front, given, locked).fixed == "locked"
     assert "outside the search" in explain(front, given, "model.embed_tokens").sentence
+    assert " nats" in explain(front, given, summary.layers[1].name, table_of(summary)).sentence
+    assert " nats" not in explain(front, given, summary.layers[1].name).sentence
     with pytest.raises(PlanError, match="up_proj"):
         explain(front, given, "model.layers.0.mlp.up_prj")
 

@@ -14,12 +14,11 @@ def why(front: Front | None, state: State) -> str:
     session, totals = state.session, state.totals
     if front is None or session is None or totals is None or not state.selection or not state.assignments:
         return ""
-    name = state.selection[0]
+    name, table = state.selection[0], session.table(state.metric)
     try:
-        explanation = explain(front, state.assignments, name)
+        explanation = explain(front, state.assignments, name, table)
     except WorkbenchError as error:
         return str(error)
-    table = session.table(state.metric)
     unit = "nats" if table is not None and table.unit == "nats" else "of the loss"
     bought = next_purchase(front, totals.nbytes)
     if bought is None:

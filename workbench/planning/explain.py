@@ -40,7 +40,8 @@ class Explanation:
 
     ``layers`` share the choice; ``saved`` bytes and ``added`` loss against keeping them as stored; ``price`` what a
     byte is worth at the plan's size (0.0 if nothing is left to buy); ``bigger`` and ``smaller`` are the neighbours on
-    the hull, None at its ends.  ``fixed`` says why the layer is no part of the search, or is empty.
+    the hull, None at its ends.  ``fixed`` says why the layer is no part of the search, or is empty.  ``unit`` is the
+    loss's, empty where it is a sum of relative errors.
     """
 
     layer: str
@@ -52,12 +53,13 @@ class Explanation:
     bigger: Step | None = None
     smaller: Step | None = None
     fixed: str = ""
+    unit: str = ""
 
     @property
     def sentence(self) -> str:
         """The whole in words."""
         shared = f", shared by {len(self.layers)} layers," if len(self.layers) > 1 else ""
-        loss = "a loss that was not scored" if math.isnan(self.added) else f"a loss of {self.added:.3g}"
+        loss = "a loss that was not scored" if math.isnan(self.added) else f"a loss of {self._lost(self.added)}"
         parts = [f"{self.scheme}{shared} saves {self.saved:,.0f} bytes and adds {loss}"]
         if self.fixed:
             return f"{parts[0]}; {self.fixed}"
@@ -67,15 +69,18 @@ class Explanation:
             verdict = "less than" if self.bigger.price <= self.price else "more than"
             parts.append(
                 f"{self.bigger.scheme} would take {self.bigger.nbytes:,.0f} bytes more and avoid "
-                f"{self.bigger.loss:.3g}: {self.bigger.price:.3g} a byte, {verdict} the {self.price:.3g} that a byte "
-                "buys elsewhere"
+                f"{self._lost(self.bigger.loss)}: {self.bigger.price:.3g} a byte, {verdict} the {self.price:.3g} that "
+                "a byte buys elsewhere"
             )
         if self.smaller:
             parts.append(
                 f"{self.smaller.scheme} would save {-self.smaller.nbytes:,.0f} bytes more and add "
-                f"{-self.smaller.loss:.3g}: {self.smaller.price:.3g} a byte"
+                f"{self._lost(-self.smaller.loss)}: {self.smaller.price:.3g} a byte"
             )
         return "; ".join(parts)
+
+    def _lost(self, loss: float) -> str:
+        return f"{loss:.3g} {self.unit}".rstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +99,7 @@ def explain(
 ) -> Explanation:
     """Explain what ``assignments`` give ``layer`` among the choices of ``front``.
 
-    ``table`` says what a layer that is no part of the search costs.
+    ``table`` says what a layer that is no part of the search costs, and in which unit.
 
     A scheme that is no candidate (worse than another in every respect, or not scored) is explained by its own bytes,
     with an added loss of NaN where it was not scored.  Raises PlanError for an unknown layer.
@@ -109,17 +114,18 @@ def explain(
     stored = [summary.by_name[name] for name in names if summary.by_name[name].tied_to is None]
     bits = sum(layer_bits(each, weights) for each in stored)
     saved = (sum(layer_bits(each, KEEP) for each in stored) - bits) / 8
+    unit = "nats" if table is not None and table.unit == "nats" else ""
     if group is None:
         known = math.nan if table is None else table.of(layer, weights)
         return Explanation(
             layer=layer, layers=names, scheme=weights, saved=saved, added=0.0 if weights == KEEP else known,
-            price=front.price(nbytes), fixed=front.space.fixed.get(layer, "outside the search"),
+            price=front.price(nbytes), fixed=front.space.fixed.get(layer, "outside the search"), unit=unit,
         )  # fmt: skip
     added = _loss(group, weights)
     smaller, bigger = _neighbours(group, bits, added)
     return Explanation(
         layer=layer, layers=names, scheme=weights, saved=saved, added=added, price=front.price(nbytes),
-        bigger=bigger, smaller=smaller,
+        bigger=bigger, smaller=smaller, unit=unit,
     )  # fmt: skip
 
 

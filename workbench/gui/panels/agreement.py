@@ -99,6 +99,7 @@ class AgreementPanel(Panel):
         box = QComboBox()
         box.setAccessibleName(name)
         box.setToolTip(name)
+        box.setMinimumContentsLength(14)
         box.activated.connect(lambda _: self._offer_partners() if box is self.across else self._show())
         return box
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -19,6 +20,8 @@ BINS = 512
 
 LABEL_PIXELS = 15
 """Height of a label; the labels stand above the curve."""
+TICK_PIXELS = 14.0
+"""Powers of ten stand so far apart at least."""
 
 LABEL_MARGIN = 5
 """Pixels above the first of them: the text's own margin."""
@@ -126,7 +129,8 @@ class Histogram(Plot):
         ceiling = top * 1.05 / max(1 - (LABEL_MARGIN + LABEL_PIXELS * rows) / self._height(), 0.4)
         self._draw_others()
         self._draw_ranges(ceiling, low, high)
-        ticks = [(power, f"1e{power}" if power > 3 else f"{10**power}") for power in range(int(top) + 1)]
+        decades = range(0, int(top) + 1, math.ceil(TICK_PIXELS * ceiling / self._height()))
+        ticks = [(power, f"1e{power}" if power > 3 else f"{10**power}") for power in decades]
         self.item.getAxis("left").setTicks([ticks] if self._log else None)
         self.span = low, high
         self.item.setXRange(low, high, padding=0)
