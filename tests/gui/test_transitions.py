@@ -22,10 +22,18 @@ def test_transitions_add_up(live: Callable[..., None]) -> None:
         assert before == session.model.nbytes
         panel = person.window.panels["timing"]
         await person.act(lambda: person.window.show_panel("timing"))
-        await person.tab(panel.tabs, 1)
+        await person.tab(panel.tabs, 3)
         assert panel.moves.records.rowCount() == len(rows)
         await person.act(lambda: person.desk.assign([session.model.layers[1].name], weights="int2-g32-asym"))
         assert panel.moves.records.record(0).after == "int2-g32-asym"
+        matrix = panel.matrix
+        across = [matrix.horizontalHeaderItem(place).text() for place in range(matrix.columnCount())]
+        down = [matrix.verticalHeaderItem(place).text() for place in range(matrix.rowCount())]
+        assert across[0] == "int2-g32-asym" and matrix.item(0, 0).text().startswith("1 layer\n")
+        rows = transitions(session.model, person.state.assignments)
+        assert set(down) == {row.before for row in rows}
+        shown = sum(matrix.item(y, x) is not None for y in range(len(down)) for x in range(len(across)))
+        assert shown == len(rows)
         person.picture("precision")
 
     live(story)

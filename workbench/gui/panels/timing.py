@@ -25,6 +25,7 @@ from workbench.gui.roofline import PlanTime, plan_time
 from workbench.gui.roofs import RoofView, SweepView
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
+from workbench.gui.transition_matrix import TransitionMatrix
 from workbench.models.evaluation import Timing
 from workbench.models.profiling import ncu_command
 from workbench.planning.hardware import Device, PlanEstimate, plan_estimate
@@ -101,7 +102,12 @@ class TimingPanel(Panel):
         column.setContentsMargins(0, 4, 0, 0)
         column.addLayout(self._top_line())
         column.addWidget(splitter, 1)
-        self.moves = RecordsView("Precision transitions", transitions.FIELDS)
+        self.matrix, self.moves = TransitionMatrix(), RecordsView("Precision transitions", transitions.FIELDS)
+        precision = QWidget()
+        both = QVBoxLayout(precision)
+        both.setContentsMargins(0, 4, 0, 0)
+        both.addWidget(self.matrix)
+        both.addWidget(self.moves, 1)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.setAccessibleName("Views of the plan's cost")
@@ -111,7 +117,7 @@ class TimingPanel(Panel):
             ("Kernels", times, "Every timed kernel beside floating point"),
             ("Batch sizes", self.sweep, "How the times grow with the batch"),
             ("Roofline", self.roof, "How close the kernels come to what memory and arithmetic allow"),
-            ("Precision", self.moves, "How many layers and bytes go from what to what"),
+            ("Precision", precision, "How many layers and bytes go from what to what"),
         ):
             self.tabs.setTabToolTip(self.tabs.addTab(widget, title), tip)
         self.column().addWidget(self.tabs)
@@ -125,7 +131,9 @@ class TimingPanel(Panel):
             return
         self.say_empty("")
         if old.session is None or old.assignments is not new.assignments:
-            self.moves.show_records(transitions.transitions(new.session.model, new.assignments))
+            moves = transitions.transitions(new.session.model, new.assignments)
+            self.matrix.show_transitions(moves)
+            self.moves.show_records(moves)
         other = old.session is None or old.session.timings is not new.session.timings
         if other:
             self._offer_batches(new.session.timings)
