@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
+from tests.gui import sessions
+from tests.gui.conftest import Person
 from tests.gui.cut_widgets import cut
 from workbench.gui import theme
 from workbench.gui import window as window_module
@@ -58,6 +60,17 @@ def test_a_window_larger_than_its_screen_fills_it(
     assert window.isMaximized() is fills
     window.dispose()
     qapp.sendPostedEvents(None, 52)  # QEvent.DeferredDelete
+
+
+def test_the_window_fits_a_large_screen_at_200_percent(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        for name in person.window.panels:
+            await person.act(lambda name=name: person.window.show_panel(name))
+        least = person.window.minimumSizeHint()
+        assert least.width() <= 1920 // 2 and least.height() <= 1080 // 2, least
+
+    live(story)
 
 
 def test_a_squeezed_button_is_found(qapp: QApplication) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
 
@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 
 class Panel(QWidget):
-    """A dock's content.  ``redraw(old, new)`` compares two snapshots; ``body`` is covered by ``say_empty(text)``."""
+    """A dock's content.  ``redraw(old, new)`` compares two snapshots; ``body`` is covered by ``say_empty(text)``.
+
+    A panel may ask for at least ``smallest``, and squeezes what it holds where it gets no more.
+    """
+
+    smallest = QSize(430, 200)
 
     def __init__(self, desk: Desk, colours: Colours) -> None:
         super().__init__()
@@ -33,6 +38,10 @@ class Panel(QWidget):
         self._stack.addWidget(self._hint)
         self._state = State()
         self._drawn = State()
+
+    def minimumSizeHint(self) -> QSize:
+        """Return the least size, small enough that four panels fit a screen of 1920 x 1080 at 200 %."""
+        return super().minimumSizeHint().boundedTo(self.smallest)
 
     def column(self) -> QVBoxLayout:
         """Return a vertical layout with the usual margins as the body's layout."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import QSize
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -54,6 +55,8 @@ PARTS = (
 
 class PlanPanel(Panel):
     """Combos that assign at once, a table of what the plan is made of, and the search."""
+
+    smallest = QSize(430, 260)
 
     def __init__(self, desk: Desk, colours: Colours) -> None:
         super().__init__(desk, colours)
