@@ -130,6 +130,8 @@ def views(panel: Any, scene: Scene) -> dict[str, Callable[[], object]]:
         return _tabs(panel.tabs, "", "batches", "roofline", "precision")
     if kind == "AccuracyPanel":
         return _tabs(panel.tabs, "", "changed", "audit")
+    if kind == "JobsPanel":
+        panel.memory.hide()  # it would be this process, which holds the model as well
     if kind == "ComparePanel":
         panel.show_other(scene.other, "five-bits.qwb")
     if kind == "DistributionsPanel":
