@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -42,6 +43,8 @@ FORMATS = (PLANNED, "int3-tensor", "int4-tensor", "fp4-e2m1-channel", "nf4-b64",
 
 ONE, OVERLAY, MANY, CACHE = "One layer", "Overlay", "Side by side", "Keys and values"
 MAX_OVERLAID = 5
+APART_MS = 12
+"""What a job has found is drawn tensor by tensor so far apart, that each fits into one frame."""
 
 
 class DistributionsPanel(Panel):
@@ -93,17 +96,23 @@ class DistributionsPanel(Panel):
             self._layer = ""
             return
         self.say_empty("")
-        for tap in TAPS:
-            if (
-                layer != self._layer
-                or old.session is None
-                or _taps(old.session, layer, tap) != _taps(session, layer, tap)
-            ):
+        if layer != self._layer or old.session is None:
+            for tap in TAPS:
                 self._draw_tap(session, layer, tap)
+        else:
+            changed = [tap for tap in TAPS if _taps(old.session, layer, tap) != _taps(session, layer, tap)]
+            for place, tap in enumerate(changed):
+                QTimer.singleShot(APART_MS * place, self, partial(self._draw_anew, tap))
         self._layer = layer
         self.line.show_layer(layer)
         self._show_many()
         self._show_grids()
+
+    def _draw_anew(self, tap: str) -> None:
+        """Draw a tensor that a job has found more about."""
+        state = self.desk.workspace.state
+        if state.session is not None and self._layer and self._layer in state.selection[:1]:
+            self._draw_tap(state.session, self._layer, tap)
 
     def recolour(self, colours: Colours) -> None:
         """Redraw in other colours."""
