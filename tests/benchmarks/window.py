@@ -31,6 +31,8 @@ if not os.environ.get("DISPLAY"):
 
 HEARTBEAT_MS = 4
 IDLE_SECONDS = 3.0
+SCHEMES = 24
+"""Columns of the heatmap."""
 
 BARE = """
 import sys, time
@@ -266,7 +268,11 @@ def _many(layers: int) -> Any:
     from tests.gui import sessions
 
     session = sessions.opened(replace(sessions.summary(layers // 7), kept=()))
-    return replace(session, sensitivities={"predicted_kl": sessions.table(session.model)})
+    table = sessions.table(session.model)
+    names = tuple(f"int{bits}-g128{kind}" for bits in (3, 4, 5, 6, 8) for kind in ("", "-asym"))
+    more = names[: SCHEMES - len(table.schemes)]
+    wide = np.hstack([table.score, table.score[:, : len(more)]])
+    return replace(session, sensitivities={"predicted_kl": replace(table, schemes=table.schemes + more, score=wide)})
 
 
 def _milliseconds(app: Any, window: Any, act: Callable[[], object]) -> float:
@@ -306,26 +312,36 @@ def clicks(window: Any, app: Any) -> list[Row]:
 
 
 def frames(window: Any, app: Any) -> list[Row]:
-    """Return the 95th percentile of a frame's time while scrolling 10,000 rows and a heatmap of 5,000."""
-    rows = []
+    """Return the 95th percentile of a frame's time while scrolling 10,000 rows and a heatmap of 5,000, and zooming."""
+    rows, times = [], list[float]()
+
+    def frame(act: Callable[[], object], view: Any) -> None:
+        began = time.perf_counter()
+        act()
+        view.viewport().repaint()
+        times.append((time.perf_counter() - began) * 1e3)
+
+    def row(title: str) -> Row:
+        return Row(what=f"{title}, p95", value=float(np.percentile(times, 95)), unit="ms", limit=16.7)
+
     for title, layers, panel, widget in (
         ("tree of 10,000 rows", 10_000, "layers", lambda: window.panels["layers"].view),
-        ("heatmap of 5,000 layers", 5000, "sensitivity", lambda: window.panels["sensitivity"].heatmap),
+        (f"heatmap of 5,000 x {SCHEMES}", 5000, "sensitivity", lambda: window.panels["sensitivity"].heatmap),
     ):
         window.desk.workspace.open(_many(layers), None)
         _milliseconds(app, window, lambda panel=panel: window.show_panel(panel))
         view = widget()
         if panel == "layers":
             view.expandAll()
-        bar, times = view.verticalScrollBar(), []
+        bar = view.verticalScrollBar()
+        times.clear()
         for at in np.linspace(0, bar.maximum(), 200).astype(int):
-            began = time.perf_counter()
-            bar.setValue(int(at))
-            view.viewport().repaint()
-            times.append((time.perf_counter() - began) * 1e3)
-        rows.append(
-            Row(what=f"scroll frame, {title}, p95", value=float(np.percentile(times, 95)), unit="ms", limit=16.7)
-        )
+            frame(lambda bar=bar, at=at: bar.setValue(int(at)), view)
+        rows.append(row(f"scroll frame, {title}"))
+    times.clear()
+    for factor in [1.25] * 20 + [0.8] * 20:
+        frame(lambda factor=factor: view.zoom(factor), view)
+    rows.append(row(f"zoom frame, heatmap of 5,000 x {SCHEMES}"))
     return rows
 
 

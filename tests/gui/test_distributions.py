@@ -112,6 +112,24 @@ def test_dragging_shows_error_and_predicted_loss(live: Callable[..., None]) -> N
     live(story)
 
 
+@pytest.mark.parametrize(
+    ("scheme", "told"), [(None, "leaves this input in floating point"), ("int8-token", "anew for every token"),
+                         ("int8-tensor-asym", "")],
+)  # fmt: skip
+def test_a_range_of_inputs_that_no_plan_uses_is_said_to_be_for_judging(
+    live: Callable[..., None], scheme: str | None, told: str
+) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.desk.workspace.select([Q_PROJ]))
+        await person.act(lambda: person.desk.assign([Q_PROJ], inputs=scheme))
+        line = person.window.panels["distributions"].line
+        assert line.tap == "input" and line.figures.text().startswith("clips ")
+        assert line.figures.text().endswith(told) and ("for judging only" in line.figures.text()) == bool(told)
+
+    live(story)
+
+
 def test_a_symmetric_scheme_is_said_to_mirror_the_range(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))
@@ -120,7 +138,7 @@ def test_a_symmetric_scheme_is_said_to_mirror_the_range(live: Callable[..., None
         await person.type(panel.low, "-99")
         await person.press(Qt.Key.Key_Return, panel.low)
         await person.until(lambda: "…" not in panel.figures.text(), 10)
-        assert panel.figures.text().endswith("as int8-tensor, symmetric: ±99.0")
+        assert "as int8-tensor, symmetric: ±99.0 · for judging only" in panel.figures.text()
         assert person.desk.messages[-1].level == "warning" and person.dialog("error") is None, "there is no such model"
 
     live(story)

@@ -38,7 +38,7 @@ def form(key: Qt.Key, *, control: bool = False, shift: bool = False, path: str =
         await person.press(key, person.window, control=control, shift=shift)
         await person.until(lambda: person.dialog("form"), 10)
         if path:
-            field = next(one for one in person.dialog("form").findChildren(QLineEdit) if one.accessibleName() == "Path")
+            *_, field = (one for one in person.dialog("form").findChildren(QLineEdit) if one.accessibleName() == "Path")
             await person.type(field, str(folder / path))
         await person.click(person.dialog("form").start_button)
 
@@ -59,6 +59,12 @@ async def save(person: Person, folder: Path) -> None:
     await person.press(Qt.Key.Key_S, person.window, control=True)
 
 
+async def open_demo(person: Person, folder: Path) -> None:
+    """Open another model; what is not saved is to be let go."""
+    await person.press(Qt.Key.Key_D, person.window, control=True, shift=True)
+    await person.answer("question", "Discard")
+
+
 Done = Callable[[Person, Path, Session], Any]
 
 KINDS: dict[str, tuple[Ask, Done]] = {
@@ -77,6 +83,11 @@ KINDS: dict[str, tuple[Ask, Done]] = {
     "export": (form(Qt.Key.Key_E, control=True, shift=True, path="plan.json"),
                lambda person, folder, before: (folder / "plan.json").exists()),
     "save": (save, lambda person, folder, before: not person.state.dirty),
+    "calibrate": (form(Qt.Key.Key_F5),
+                  lambda person, folder, before: person.state.session.statistics is not before.statistics),
+    "train": (form(Qt.Key.Key_F8, control=True, path="trained"),
+              lambda person, folder, before: any(folder.glob("trained*"))),
+    "open": (open_demo, lambda person, folder, before: person.state.session.model.name != before.model.name),
 }  # fmt: skip
 
 
@@ -115,6 +126,8 @@ def test_nothing_is_lost_when_the_engine_is_killed(
             assert person.state.session is before and file.read_bytes() == whole, kind
             assert person.dialog("error") is None and person.window.status.retry_button.isVisible(), kind
             await person.click(person.window.status.retry_button)
+            if kind == "open":
+                await person.answer("question", "Discard")  # the work is still there, and still unsaved
             await person.until(lambda done=done, before=before: done(person, tmp_path, before), 30)
             await person.until(lambda: person.desk.jobs.views[-1].status == "done", 5)
 

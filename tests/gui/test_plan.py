@@ -21,6 +21,7 @@ from workbench.gui.plan_rules import rule_rows
 from workbench.gui.plan_text import error_line
 from workbench.gui.roofline import plan_time
 from workbench.planning.plan import Assignment, Plan, Rule
+from workbench.planning.search import pareto
 from workbench.storage.session import Session
 
 MLP, ALL = "model.layers.*.mlp.*", "re:model\\.layers\\..*"
@@ -302,3 +303,24 @@ def test_a_plan_that_does_not_fit_is_listed_as_such() -> None:
     held = held_plan(session, "other", other, "predicted_kl")
     assert held.totals is None
     assert differences(session, held, held_plan(session, "own", session.plan, "predicted_kl"), "predicted_kl") == ()
+
+
+def test_a_budget_that_is_too_small_is_refused_beside_it(live: Callable[..., None]) -> None:
+    session = sessions.full(1)
+    least = pareto(session.model, session.sensitivities["predicted_kl"], session.plan).bits_per_weight[0]
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        panel = person.window.panels["plan"]
+        await person.type(panel.budget.lineEdit(), "0.5")
+        await person.press(Qt.Key.Key_Return, panel.budget.lineEdit())
+        await person.until(panel.refused.isVisible, 10)
+        assert f"{least:.4f} bits per weight" in panel.refused.text() and person.dialog("error") is None
+        assert person.state.session.plan is session.plan
+        person.picture("refused")
+        await person.type(panel.budget.lineEdit(), "5")
+        assert panel.refused.isHidden()
+        await person.press(Qt.Key.Key_Return, panel.budget.lineEdit())
+        await person.until(lambda: person.state.undo_name == "Search within 5 bits per weight", 10)
+
+    live(story)

@@ -13,8 +13,9 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
 from workbench.gui.panels.agreement import pairs
+from workbench.models.summary import OutputKind
 from workbench.planning.keys_and_values import makes_keys_or_values
-from workbench.planning.sensitivity import Sensitivity
+from workbench.planning.sensitivity import DISTANCE, Sensitivity, unit_of
 from workbench.storage.session import REFINED, Session
 
 SCHEMES = ("int4-token", "int6-token", "int8-token")
@@ -130,5 +131,33 @@ def test_the_agreement_offers_only_tables_that_score_the_same_thing(live: Callab
         assert panel.up.currentData() == "measured_kl_inputs" and panel.empty_text == ""
         assert panel.figure.text() == f"rank agreement 1.0 over {inputs.score.size} cells"
         assert panel.table.records.record(0)[2] == 0.5
+
+    live(story)
+
+
+def test_losses_of_an_encoder_are_distances(live: Callable[..., None]) -> None:
+    full = sessions.full(1)
+    table = replace(full.sensitivities["predicted_kl"], unit=unit_of("predicted_kl", OutputKind.EMBEDDING))
+    run = full.evaluations[0]
+    told = replace(run.metrics["kl"], name="half_squared_distance", unit=DISTANCE)
+    session = replace(
+        full, model=replace(full.model, output=OutputKind.EMBEDDING), sensitivities={"predicted_kl": table},
+        evaluations=(replace(run, metrics={told.name: told}),),
+    )  # fmt: skip
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        window = person.window
+        assert window.status.loss_label.text().startswith("Predicted distance ")
+        assert window.panels["sensitivity"].metric_box.currentText() == f"Predicted distance ({DISTANCE})"
+        for name in ("pareto", "accuracy", "sensitivity"):
+            await person.act(lambda name=name: window.show_panel(name))
+            person.picture(f"encoder-{name}")
+        (measured,) = window.panels["pareto"].plot.picture.measured
+        assert (measured.value, measured.predicted) == (told.value, run.predicted_kl)
+        (row,) = window.panels["accuracy"].table.records.records
+        assert row.predicted == run.predicted_kl
+        person.window.panels["sensitivity"]._hover(0, 0)
+        assert DISTANCE in person.window.panels["sensitivity"].figure.text()
 
     live(story)

@@ -26,6 +26,7 @@ from workbench.planning.directional import DRAWS
 from workbench.planning.predicted import Form, form_of
 from workbench.planning.rounding import round_weight
 from workbench.planning.score import score
+from workbench.planning.sensitivity import DISTANCE
 
 SCHEMES = ("int3-g32-asym", "int4-channel", "int8-channel")
 
@@ -43,6 +44,13 @@ def test_weight_error_is_the_inverse_of_the_snr():
             weight = model.weight(name).double()
             error = (rounded(model, name, scheme).double() - weight).square().sum() / weight.square().sum()
             assert table.of(name, scheme) == pytest.approx(float(error), rel=1e-9)
+
+
+@pytest.mark.parametrize(("metric", "unit"), [("measured_kl", DISTANCE), ("weight_error", "relative squared error")])
+def test_losses_where_outputs_are_no_logits_are_distances(metric, unit):
+    model = recurrent()
+    table = score(model, metric, ("int8-channel",), dataset=None if metric == "weight_error" else sequences())
+    assert table.unit == unit
 
 
 def test_measured_kl_is_that_of_a_naive_loop():

@@ -83,9 +83,8 @@ def _metrics(result: Result) -> str:
     ]  # fmt: skip
     head = f"{result['bits_per_weight']:.3f} bits per weight, {readable_bytes(result['bytes'])}"
     if result["predicted_kl"] is not None:
-        by_kl = "kl" in result["metrics"]
-        head += f", predicted {'KL' if by_kl else 'half squared distance'} {result['predicted_kl']:.4g}"
-        head += " nats" if by_kl else ""
+        unit = "KL {:.4g} nats" if "kl" in result["metrics"] else "half squared distance {:.4g}"
+        head += f", predicted {unit.format(result['predicted_kl'])}"
     return f"{head}\n\n" + table(rows, ("metric", "quantized", "floating point", "95 % interval", "unit", "samples"))
 
 

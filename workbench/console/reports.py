@@ -12,7 +12,7 @@ import numpy as np
 from workbench.console.outlier_reports import outliers
 from workbench.console.terminal import readable_bytes, table
 from workbench.models.evaluation import Evaluation, Timing
-from workbench.models.summary import ModelSummary, OutputKind
+from workbench.models.summary import ModelSummary
 from workbench.planning.sensitivity import Sensitivity
 from workbench.storage.session import Session
 
@@ -105,7 +105,7 @@ def sensitivity(scores: Sensitivity, model: ModelSummary, notes: Iterable[str] =
         "schemes": list(scores.schemes),
         "score": [[number(value) for value in row] for row in scores.score.tolist()],
         "forms": _forms(scores),
-        "gauss_newton": model.output not in (OutputKind.TOKEN_LOGITS, OutputKind.CLASS_LOGITS),
+        "gauss_newton": not model.output.is_logits,
         "notes": mine,
     }
 
@@ -129,9 +129,7 @@ def sensitivity_text(result: Result) -> str:
         (layer, *("-" if value is None else f"{value:.3g}" for value in row))
         for layer, row in zip(result["layers"], result["score"], strict=True)
     ]
-    distance = result["gauss_newton"] and result["unit"] == "nats"
-    unit = "half squared distances of the outputs" if distance else result["unit"]
-    found = f"{result['metric']} in {unit}\n\n" + table(rows, ("layer", *result["schemes"]))
+    found = f"{result['metric']} in {result['unit']}\n\n" + table(rows, ("layer", *result["schemes"]))
     told = [
         f"predicted by the {form} form{' of Gauss-Newton' if result['gauss_newton'] else ''}: {len(layers)} layers"
         for form, layers in result["forms"].items() if layers

@@ -103,7 +103,7 @@ def _parse(text: str, where: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
     except json.JSONDecodeError as error:
-        message = error.msg.lower().removesuffix(" starting at")
+        message = error.msg.lower().removesuffix(" at").removesuffix(" starting")
         cut = error.pos >= len(text.rstrip()) or message == "unterminated string"
         ended = "; the text ends too early: is the file truncated?" if cut else ""
         raise PlanError(f"{where} is no JSON: {message} at line {error.lineno}, column {error.colno}{ended}") from None

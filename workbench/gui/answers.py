@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from workbench.gui.desk import Desk
+from workbench.gui.desk import Desk, Refused, in_log
 from workbench.storage.session import Session
 
 MOST = 64
@@ -18,15 +18,15 @@ class Answers(Generic[Answer]):
     """Keeps an answer for each layer; ``changed`` is called when one has come.
 
     ``request(session, layer)`` asks the engine; ``about(session)`` is a tuple of what of the session the answers depend
-    on, compared by identity.  A request that failed or was cancelled is not made again by itself; with ``dialog`` a
-    failure is told in one, else in the log only.
+    on, compared by identity.  A request that failed or was cancelled is not made again by itself; ``refused``
+    is given why.
     """
 
     def __init__(
         self, desk: Desk, request: Callable[[Session, str], Any], about: Callable[[Session], tuple[object, ...]],
-        changed: Callable[[], None], *, dialog: bool = False,
+        changed: Callable[[], None], *, refused: Refused = in_log,
     ) -> None:  # fmt: skip
-        self._dialog = dialog
+        self._refused = refused
         self._desk, self._request, self._about, self._changed = desk, request, about, changed
         self._held: dict[str, Answer | None] = {}
         self._of: tuple[object, ...] = ()
@@ -71,7 +71,7 @@ class Answers(Generic[Answer]):
             self._forget_others()
             of = self._of
             request = slim(self._request(session, layer))
-            found = await self._desk.run(request, lambda: self.ask(layer, again=True), dialog=self._dialog)
+            found = await self._desk.run(request, lambda: self.ask(layer, again=True), refused=self._refused)
             self._forget_others()
             if of is self._of:
                 self.keep(layer, found)

@@ -10,9 +10,11 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVB
 from workbench.gui import quantities
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
+from workbench.gui.options import short_unit
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.planning.audit import Audit
 from workbench.planning.plan_audit import PlanAudit
+from workbench.planning.sensitivity import unit_of
 from workbench.runtime.workspace import State
 
 WHAT_TO_DO = (
@@ -62,6 +64,7 @@ class AuditView(QWidget):
 
     def __init__(self, desk: Desk) -> None:
         super().__init__()
+        self._desk = desk
         self.told: PlanAudit | None = None
         self.button = QPushButton("A&udit…")
         self.button.setAccessibleName("Audit the plan")
@@ -116,8 +119,12 @@ class AuditView(QWidget):
             widget.setVisible(found is not None)
         self._room.setVisible(found is None)
         self.table.show_records(() if found is None else rows_of(found))
-        for label, text in zip(self.figures, figures_of(found), strict=True):
+        for label, text in zip(self.figures, figures_of(found, self._unit()), strict=True):
             label.setText(text)
+
+    def _unit(self) -> str:
+        session = self._desk.workspace.state.session
+        return "" if session is None else short_unit(unit_of("measured_kl", session.model.output))
 
     def _figures(self) -> tuple[QLabel, ...]:
         grid = QGridLayout(self.sums)
@@ -149,11 +156,11 @@ def rows_of(audit: Audit) -> tuple[Row, ...]:
     )  # fmt: skip
 
 
-def figures_of(found: Audit | None) -> tuple[str, ...]:
-    """Return what stands under FIGURES; a dash for what is not known."""
+def figures_of(found: Audit | None, unit: str) -> tuple[str, ...]:
+    """Return what stands under FIGURES, losses in ``unit``; a dash for what is not known."""
     if found is None:
         return (quantities.NONE,) * len(FIGURES)
-    sums = [quantities.NONE if math.isnan(one) else f"{quantities.number(one)} nats"
+    sums = [quantities.NONE if math.isnan(one) else f"{quantities.number(one)} {unit}"
             for one in (found.predicted_sum, found.predicted_whole, found.alone_sum, found.whole)]  # fmt: skip
     fitted = quantities.NONE if math.isnan(found.correction) else f"× {quantities.number(found.correction)} (fitted)"
     return *sums, fitted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
@@ -20,7 +21,21 @@ if TYPE_CHECKING:
 
 MAX_HELD = 200
 
+Refused = Callable[[WorkbenchError], bool]
+"""Is given why a request failed and tells whether a panel has said so where it belongs, so that a line in the log is
+enough; else a dialog says it."""
+
 _TYPED = re.compile(r" \(workbench [^()]*\)")
+
+
+def in_dialog(error: WorkbenchError) -> bool:
+    """Leave an error to the dialog."""
+    return False
+
+
+def in_log(error: WorkbenchError) -> bool:
+    """Leave an error to the log: for what nobody asked for."""
+    return True
 
 
 class JobsFace(Protocol):
@@ -162,14 +177,14 @@ class Desk:
         again: Callable[[], None],
         keep: Callable[[Any], str] = lambda partial: "",
         *,
-        dialog: bool = True,
+        refused: Refused = in_dialog,
         renew: Renew = unchanged,
     ) -> Any:
-        """Run a request as a job and return its answer; None if it was cancelled or failed (which is then reported,
-        without ``dialog``, for what nobody asked for, as a warning in the log only).
+        """Run a request as a job and return its answer; None if it was cancelled or failed, which is then reported.
 
         ``again`` starts the same work anew and serves the retry button; ``keep`` is given what a cancelled job had by
-        then (None for most) and says what became of it; ``renew`` makes the request anew when its turn comes.
+        then (None for most) and says what became of it; ``refused`` is given an error first; ``renew`` makes the
+        request anew when its turn comes.
         """
         try:
             return await self._trusting(request, again, renew)
@@ -178,21 +193,24 @@ class Desk:
         except EngineDiedError as error:
             self.report(request.title, error, dialog=False)
         except WorkbenchError as error:
-            if dialog:
-                self.report(request.title, error)
+            if refused(error):
+                self.say(request.title, said(str(error)), "warning")
             else:
-                self.say(request.title, str(error), "warning")
+                self.report(request.title, error)
         return None
 
-    async def work(self, request: Any, edit: str = "", again: Callable[[], None] | None = None) -> Any:
+    async def work(
+        self, request: Any, edit: str = "", again: Callable[[], None] | None = None, refused: Refused = in_dialog
+    ) -> Any:
         """Run a request about the open session and take its result up; returns the answer, or None.
 
         With ``edit`` the result is taken up as an undoable step of that name.  A request that has a method
         ``kept(current, partial)`` says with it what of a cancelled run goes into the session.  A request that had to
         wait sees the results of those before it, and the plan as it was when it was asked for.
         """
-        retry = again or (lambda: self.again(request, edit))
-        answer = await self.run(request, retry, lambda partial: self._keep(request, partial), renew=self._renewed)
+        retry = again or (lambda: self.again(request, edit, refused))
+        keep = functools.partial(self._keep, request)
+        answer = await self.run(request, retry, keep, refused=refused, renew=self._renewed)
         if answer is None or self.workspace.state.session is None:
             return answer
         if not self._take_up(request, answer, edit):
@@ -238,15 +256,15 @@ class Desk:
                 self.workspace.update(lambda current: merged)
         return True
 
-    def submit(self, request: Any, edit: str = "") -> None:
+    def submit(self, request: Any, edit: str = "", refused: Refused = in_dialog) -> None:
         """Start :meth:`work` in the background."""
-        self.start(self.work(request, edit))
+        self.start(self.work(request, edit, refused=refused))
 
-    def again(self, request: Any, edit: str = "") -> None:
+    def again(self, request: Any, edit: str = "", refused: Refused = in_dialog) -> None:
         """Start the work of ``request`` anew, on the session as it is now."""
         session = self.workspace.state.session
         if session is not None:
-            self.submit(replace(request, session=session), edit)
+            self.submit(replace(request, session=session), edit, refused)
 
     def cancel(self, job_id: int) -> None:
         """Cancel a job by its number."""

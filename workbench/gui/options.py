@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from workbench.planning.sensitivity import ACTIVATION_METRICS, METRICS
+from workbench.planning.sensitivity import ACTIVATION_METRICS, DISTANCE, METRICS
+from workbench.runtime.workspace import State
 from workbench.storage.session import REFINED
 
 METRIC_TITLES = {
@@ -21,9 +22,24 @@ ACTIVATION_TITLES = {
     "measured_kl_cache": "Measured KL of the key-value cache",
 }
 UNITS = METRICS | ACTIVATION_METRICS | {REFINED: METRICS["predicted_kl"]}
-"""The unit of every table that can be shown."""
+"""The unit of every table that can be shown, of a model whose outputs are logits."""
 
-METRIC_SHORT = {name: "nats" if unit == "nats" else "rel. error" for name, unit in UNITS.items()}
+
+def metric_title(metric: str, unit: str = "") -> str:
+    """Return what a metric is called where its scores have that unit."""
+    title = (METRIC_TITLES | ACTIVATION_TITLES).get(metric, metric)
+    return title.replace("KL", "distance") if unit == DISTANCE else title
+
+
+def short_unit(unit: str) -> str:
+    """Return a unit for which there is little room; empty for one that a title like "Weight error" tells already."""
+    return {"nats": "nats", DISTANCE: "½ d²"}.get(unit, "")
+
+
+def shown_unit(state: State) -> str:
+    """Return the unit of the state's metric for its model."""
+    table = state.session.table(state.metric) if state.session else None
+    return UNITS.get(state.metric, "") if table is None else table.unit
 
 SAMPLES = {
     "label": "Samples",
@@ -80,7 +96,7 @@ class ScoreOptions:
         metadata={
             "label": "Metric",
             "choices": tuple(
-                (name, f"{(METRIC_TITLES | ACTIVATION_TITLES).get(name, name)} ({unit})")
+                (name, f"{metric_title(name)} ({unit})")
                 for name, unit in (METRICS | ACTIVATION_METRICS).items()
             ),
             "tip": "What is computed for each layer and scheme; higher is worse, always",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.gui import quantities
 from workbench.gui.fitted_label import FittedLabel
-from workbench.gui.options import METRIC_TITLES, UNITS
+from workbench.gui.options import metric_title, short_unit, shown_unit
 from workbench.gui.roofline import plan_time
 from workbench.planning.plan import Assignment
 from workbench.runtime.workspace import State
@@ -35,11 +35,12 @@ class PlanSums(FittedLabel):
         if session is None or totals is None:
             self.clear()
             return
-        unit = " nats" if UNITS.get(state.metric) == "nats" else ""
-        title = METRIC_TITLES.get(state.metric, state.metric)
+        unit = shown_unit(state)
+        title = metric_title(state.metric, unit)
         size = f"{quantities.data_size(totals.nbytes)} · {totals.bits_per_weight:.3f} bits per weight"
         missing = "not known with transforms" if session.plan.transforms else "not scored"
-        loss = missing if totals.predicted is None else f"{quantities.number(totals.predicted)}{unit}"
+        known = f"{quantities.number(totals.predicted)} {short_unit(unit)}".rstrip()
+        loss = missing if totals.predicted is None else known
         time = _latency(session, state)
         self.say(f"{size} · {title} {loss} · {time}", f"{size} · {loss} · {time}", f"{size} · {loss}", size)
 

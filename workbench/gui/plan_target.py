@@ -63,8 +63,9 @@ class PlanTarget(QWidget):
         self.box.setCurrentIndex(max(self.box.findData(state.target), 0))
         self._found = violations(state)
         layers = len({name for one in self._found for name in one.layers})
-        self.told.setText(_sentence(state.target, layers))
-        self.told.setToolTip("\n".join(f"{_whom(one)}: {one.reason}" for one in self._found[:LISTED]))
+        short = _sentence(state.target, layers)
+        self.told.say(*(f"{short}: {_told(one)}" for one in self._found[:1]), short)
+        self.told.setToolTip("\n".join(_told(one) for one in self._found[:LISTED]))
         self.told.setProperty("role", "error" if layers else "muted")
         self.told.style().polish(self.told)
         for button in (self.select_button, self.repair_button):
@@ -97,7 +98,7 @@ def repair(desk: Desk) -> None:
         desk.workspace.edit(f"Repair {quantities.plural(len(found), 'layer')} for {target(state.target).title}", change)
     left = violations(desk.workspace.state)
     if left:
-        desk.say("Not everything could be repaired", f"{_whom(left[0])}: {left[0].reason}", "warning")
+        desk.say("Not everything could be repaired", _told(left[0]), "warning")
     elif found:
         desk.say(f"Repaired {quantities.plural(len(found), 'layer')}", f"for {target(state.target).title}")
 
@@ -108,5 +109,6 @@ def _sentence(name: str, layers: int) -> str:
     return f"{quantities.plural(layers, 'layer')} refused" if layers else "runs the whole plan"
 
 
-def _whom(one: Violation) -> str:
-    return one.layers[0] if len(one.layers) == 1 else f"{one.layers[0]} and {len(one.layers) - 1} more"
+def _told(one: Violation) -> str:
+    whom = one.layers[0] if len(one.layers) == 1 else f"{one.layers[0]} and {len(one.layers) - 1} more"
+    return f"{whom}: {one.reason}"

@@ -10,12 +10,14 @@ from workbench.gui import quantities
 from workbench.gui.answers import Answers
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
+from workbench.gui.options import short_unit
 from workbench.gui.plots.histogram import METHOD_LABELS
-from workbench.numerics.formats import parse_scheme
+from workbench.numerics.formats import parse_scheme, takes_range
 from workbench.numerics.range_error import RangeQuality, histogram_error, histogram_loss, range_in_force
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics import LayerStatistics
 from workbench.planning.plan import KEEP
+from workbench.planning.sensitivity import unit_of
 from workbench.runtime.before_after import InputWeights, WeighInput
 from workbench.storage.session import TAPS, Session
 
@@ -25,8 +27,10 @@ DEFAULT_SCHEME = "int8-tensor"
 LOOKS = {
     "weight": "for judging only: a scheme scales the weights by group",
     "output": "for judging only: a plan stores weights and inputs",
+    "input": "for judging only: the plan scales this input anew for every token",
+    "": "for judging only: the plan leaves this input in floating point",
 }
-"""What a range means that no plan uses."""
+"""What a range means that no plan uses: of weights, outputs, inputs scaled as they come, and (empty) other inputs."""
 
 FIGURES = (
     "Share of the {tap}s outside the range; root mean square of the rounding error, in the tensor's own unit; ratio of "
@@ -130,7 +134,7 @@ class RangeLine(QWidget):
         if quality is None:
             self.figures.setText("")
             return
-        look = f" · {LOOKS[self.tap]}" if self.tap in LOOKS else ""
+        look = f" · {self._look()}" if self._look() else ""
         words = (
             f"clips {quantities.share(quality.clipped)} · error {quantities.number(quality.mean_squared_error**0.5)} · "
             f"SQNR {quantities.number(quality.sqnr_db)} dB{self._loss(low, high)}"
@@ -138,6 +142,15 @@ class RangeLine(QWidget):
         scheme = f"as {self._scheme()}{self._mirrored(low, high)}"
         self.figures.say(f"{words} {scheme}{look}", f"{words} {scheme}", f"{words} as {self._scheme()}", words)
         self.figures.setToolTip(f"{FIGURES.format(tap=self.tap)}{self._how_weighed()}{look}")
+
+    def _look(self) -> str:
+        """Say that the plan does not use the range; empty where it does."""
+        if self.tap != "input":
+            return LOOKS[self.tap]
+        held = self._desk.workspace.state.assignments.get(self.layer)
+        if held is None or not held.inputs:
+            return LOOKS[""]
+        return "" if takes_range(parse_scheme(held.inputs)) else LOOKS["input"]
 
     def _loss(self, low: float, high: float) -> str:
         """Return the predicted loss of rounding the layer's input so, as words; empty where it is not known."""
@@ -147,16 +160,22 @@ class RangeLine(QWidget):
         if found is None or statistics is None:
             return " · loss …" if self._weights.awaits(self.layer) else ""
         loss = histogram_loss(statistics, found.weights, parse_scheme(self._scheme()), low, high)
-        return f" · loss {quantities.number(loss)} nats"
+        return f" · loss {quantities.number(loss)} {self._unit(short=True)}"
 
     def _how_weighed(self) -> str:
         found = self._weights.of(self.layer) if self.tap == "input" else None
         if found is None:
             return ""
         return (
-            "; predicted loss of rounding this input alone, in nats per token or sample, lower is better: the squared "
-            f"error at every value, weighed with the gradients there in {quantities.plural(found.samples, 'sample')}"
+            f"; predicted loss of rounding this input alone, {self._unit()} per token or sample, lower is better: the "
+            "squared error at every value, weighed with the gradients there in "
+            f"{quantities.plural(found.samples, 'sample')}"
         )
+
+    def _unit(self, short: bool = False) -> str:
+        session = self._session
+        unit = "" if session is None else unit_of("predicted_kl_inputs", session.model.output)
+        return short_unit(unit) if short else unit
 
     def _mirrored(self, low: float, high: float) -> str:
         """Say what a symmetric scheme makes of the range, where that is another one."""

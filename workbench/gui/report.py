@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QLabel, QTableView, QWidget
 from workbench.errors import ExportError
 from workbench.gui import quantities, theme
 from workbench.gui.desk import Desk
-from workbench.gui.options import METRIC_TITLES
+from workbench.gui.options import metric_title, shown_unit
 from workbench.gui.panels import PANELS
 from workbench.gui.panels.panel import Panel
 from workbench.gui.pictures import png, svg
@@ -83,7 +83,7 @@ def _summary(state: State) -> Section:
     if totals is not None:
         rows.append(["Size", f"{quantities.data_size(totals.nbytes)} ({totals.nbytes:,} bytes)"])
         rows.append(["Bits per weight", f"{totals.bits_per_weight:.4f}"])
-        rows.append([f"Loss ({METRIC_TITLES.get(state.metric, state.metric)})", quantities.number(totals.predicted, 4)])
+        rows.append([f"Loss ({metric_title(state.metric, shown_unit(state))})", quantities.number(totals.predicted, 4)])
     made = session.environment
     rows.append(["Made with", f"workbench {made.workbench}, Python {made.python}, torch {made.torch}, {made.device}"])
     return Section(title="Summary", words=session.notes, tables=(Table(caption="The session", rows=rows),))

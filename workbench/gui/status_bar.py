@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QStatusBar, QWi
 from workbench.gui import quantities
 from workbench.gui.desk import Message
 from workbench.gui.fitted_label import FittedLabel
-from workbench.gui.options import METRIC_TITLES, UNITS
+from workbench.gui.options import metric_title, short_unit, shown_unit
 from workbench.planning.keys_and_values import cached_layers
 from workbench.planning.totals import quantized_inputs
 from workbench.runtime.workspace import State
@@ -115,11 +115,13 @@ class StatusBar(QStatusBar):
 
 
 def _loss(state: State) -> str:
-    title, unit = METRIC_TITLES.get(state.metric, state.metric), UNITS.get(state.metric, "")
-    totals = state.totals
+    unit, totals = shown_unit(state), state.totals
+    title = metric_title(state.metric, unit)
     assert totals is not None
     if totals.predicted is not None:
-        return f"{title} {quantities.number(totals.predicted)} {'nats' if unit == 'nats' else ''}".rstrip()
+        return f"{title} {quantities.number(totals.predicted)} {short_unit(unit)}".rstrip()
+    if state.session is not None and state.session.plan.transforms:
+        return f"{title}: not known with transforms"
     if totals.missing:
         return f"{title}: {quantities.plural(totals.missing, 'layer')} not scored"
     return f"{title}: not scored"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workbench.errors import WorkbenchError
 from workbench.gui import quantities
+from workbench.gui.options import short_unit
 from workbench.planning.explain import explain, next_purchase
 from workbench.planning.search import Front
 from workbench.runtime.workspace import State
@@ -19,7 +20,7 @@ def why(front: Front | None, state: State) -> str:
         explanation = explain(front, state.assignments, name, table)
     except WorkbenchError as error:
         return str(error)
-    unit = "nats" if table is not None and table.unit == "nats" else "of the loss"
+    unit = (short_unit(table.unit) if table is not None else "") or "of the loss"
     bought = next_purchase(front, totals.nbytes)
     if bought is None:
         return f"{name}: {explanation.sentence}. Nothing that costs bytes avoids any loss."

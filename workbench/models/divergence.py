@@ -32,7 +32,7 @@ class Divergence:
 
     def of(self, candidate: torch.Tensor) -> torch.Tensor:
         """Return each sample's divergence summed over its units, float64 ``[samples]``; see ``sample_divergence``."""
-        if self.kind not in (OutputKind.TOKEN_LOGITS, OutputKind.CLASS_LOGITS):
+        if not self.kind.is_logits:
             difference = (candidate.double() - self.reference.double()).reshape(self.reference.shape[0], -1)
             return 0.5 * difference.square().sum(dim=1)
         if not self.probabilities and 8 * self.reference.numel() <= KEPT_BYTES:

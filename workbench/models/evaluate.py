@@ -165,7 +165,7 @@ _KINDS = {
         _Kind(name="accuracy", unit="%", higher_is_better=True),
         _Kind(name="cosine", unit="", higher_is_better=True),
         _Kind(name="relative_error", unit="relative squared error", higher_is_better=False),
-        _Kind(name="half_squared_distance", unit="", higher_is_better=False),
+        _Kind(name="half_squared_distance", unit="half squared distance", higher_is_better=False),
     )
 }
 

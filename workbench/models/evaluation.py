@@ -54,9 +54,10 @@ class Changed:
 class Evaluation:
     """A plan's measured figures on one data set, with the prediction it is to be compared with.
 
-    ``predicted_kl`` in nats (None where the session holds no prediction for every layer); ``nbytes`` of all tensors;
-    ``plan_hash`` identifies the plan, ``data_hash`` the data.  ``changed`` lists the most changed tokens or samples;
-    ``notes`` what was not as asked for, such as layers that were kept because their weights hold NaN.
+    ``predicted_kl`` in the unit of ``divergence`` (None where the session holds no prediction for every layer);
+    ``nbytes`` of all tensors; ``plan_hash`` identifies the plan, ``data_hash`` the data.  ``changed`` lists the most
+    changed tokens or samples; ``notes`` what was not as asked for, such as layers that were kept because their weights
+    hold NaN.
     """
 
     plan_name: str
@@ -69,6 +70,11 @@ class Evaluation:
     metrics: Mapping[str, Metric]
     changed: tuple[Changed, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def divergence(self) -> Metric | None:
+        """What ``predicted_kl`` stands for: KL, or half the squared distance where outputs are no logits."""
+        return self.metrics.get("kl", self.metrics.get("half_squared_distance"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

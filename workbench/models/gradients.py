@@ -39,7 +39,7 @@ def drawn_gradient(output: torch.Tensor, batch: Batch, kind: OutputKind, generat
     normal numbers.
     """
     with torch.no_grad():
-        if kind not in (OutputKind.TOKEN_LOGITS, OutputKind.CLASS_LOGITS):
+        if not kind.is_logits:
             return torch.randn(output.shape, generator=generator).to(output)
         probabilities = torch.softmax(output.detach().float(), dim=-1)
         if kind is OutputKind.CLASS_LOGITS:

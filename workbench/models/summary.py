@@ -20,6 +20,11 @@ class OutputKind(StrEnum):
     EMBEDDING = "embedding"
     NONE = "none"
 
+    @property
+    def is_logits(self) -> bool:
+        """Whether the outputs are logits, so that answers differ by a divergence and not by a distance."""
+        return self in (OutputKind.TOKEN_LOGITS, OutputKind.CLASS_LOGITS)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSource:

@@ -24,11 +24,12 @@ from workbench.models.finite import FiniteBatches
 from workbench.models.gradients import batch_generator, drawn_gradient
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
+from workbench.models.summary import OutputKind
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.keys_and_values import makes_keys_or_values
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import Ranges, Replacement, cache_quantizer, input_quantizers
-from workbench.planning.sensitivity import METRICS, Sensitivity
+from workbench.planning.sensitivity import Sensitivity, unit_of
 from workbench.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def score_inputs(
         losses = dict(_measured(model, quantizers, "input", dataset, batch_size, finite, progress))
     else:
         losses = _predicted(model, quantizers, "input", dataset, batch_size, seed, finite, progress)
-    return _table(metric, quantizers, losses, dataset, seed)
+    return _table(metric, model.summary.output, quantizers, losses, dataset, seed)
 
 
 def score_cache(
@@ -88,7 +89,7 @@ def score_cache(
         losses = dict(_measured(model, quantizers, "output", dataset, batch_size, finite, progress))
     else:
         losses = _predicted(model, quantizers, "output", dataset, batch_size, seed, finite, progress)
-    return _table(metric, quantizers, losses, dataset, seed)
+    return _table(metric, model.summary.output, quantizers, losses, dataset, seed)
 
 
 def _names(model: Model, layers: Sequence[str] | None, known: Sequence[str]) -> tuple[str, ...]:
@@ -117,12 +118,13 @@ def _require_some(quantizers: Quantizers) -> None:
 
 
 def _table(
-    metric: str, quantizers: Quantizers, losses: Mapping[str, Mapping[str, float]], data: Data, seed: int
+    metric: str, output: OutputKind, quantizers: Quantizers, losses: Mapping[str, Mapping[str, float]], data: Data,
+    seed: int,
 ) -> Sensitivity:
     schemes = tuple(next(iter(quantizers.values())))
     score = np.array([[losses.get(name, {}).get(scheme, np.nan) for scheme in schemes] for name in quantizers])
     return Sensitivity(
-        metric=metric, unit=METRICS[metric], layers=tuple(quantizers), schemes=schemes, score=score,
+        metric=metric, unit=unit_of(metric, output), layers=tuple(quantizers), schemes=schemes, score=score,
         samples=len(data), seed=seed, data_hash=data.record.content_hash,
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from workbench.planning.constraints import Group
 from workbench.planning.hull import padded, walk
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.search import Front
-from workbench.planning.sensitivity import Sensitivity
+from workbench.planning.sensitivity import Sensitivity, is_divergence
 from workbench.planning.totals import Ledger, layer_bits
 
 
@@ -114,7 +114,7 @@ def explain(
     stored = [summary.by_name[name] for name in names if summary.by_name[name].tied_to is None]
     bits = sum(layer_bits(each, weights) for each in stored)
     saved = (sum(layer_bits(each, KEEP) for each in stored) - bits) / 8
-    unit = "nats" if table is not None and table.unit == "nats" else ""
+    unit = table.unit if table is not None and is_divergence(table.unit) else ""
     if group is None:
         known = math.nan if table is None else table.of(layer, weights)
         return Explanation(

@@ -22,7 +22,7 @@ def divergence(teacher: torch.Tensor, student: torch.Tensor, batch: Batch, kind:
 
     Outputs that are no logits: the squared distance over the teacher's mean square.
     """
-    if kind not in (OutputKind.TOKEN_LOGITS, OutputKind.CLASS_LOGITS):
+    if not kind.is_logits:
         exact = teacher.float()
         tiny = torch.finfo(torch.float32).tiny
         return (student.float() - exact).square().mean() / exact.square().mean().clamp_min(tiny)

@@ -11,8 +11,7 @@ from workbench.errors import AlgorithmError, MissingResultError, NonFiniteError
 from workbench.models.model import Model
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
-from workbench.numerics.formats import parse_scheme
-from workbench.numerics.granularity import PerTensor
+from workbench.numerics.formats import parse_scheme, takes_range
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.ranges import Range
 from workbench.numerics.scheme import Parameters, Scheme
@@ -174,7 +173,7 @@ def input_quantizers(summary: ModelSummary, plan: Plan, ranges: Ranges) -> dict[
         scheme = parse_scheme(assignment.inputs)
         convolution = summary.by_name[name].kind.value.startswith("conv")
         parameters = None
-        if isinstance(scheme.granularity, PerTensor) and scheme.family != "half":
+        if takes_range(scheme):
             parameters = _static_parameters(name, scheme, ranges)
         found[name] = _InputQuantizer(layer=name, scheme=scheme, parameters=parameters, by_sample=convolution)
     return found

@@ -18,7 +18,7 @@ from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.measured import measured_rows
-from workbench.planning.sensitivity import METRICS, Sensitivity
+from workbench.planning.sensitivity import Sensitivity
 from workbench.progress import Progress, silent
 
 ROUND = 16
@@ -72,7 +72,7 @@ def refine(
     """
     require_data(model, data, "a measured loss")
     found = Sensitivity(
-        metric="measured_kl", unit=METRICS["measured_kl"], layers=table.layers, schemes=table.schemes,
+        metric="measured_kl", unit=table.unit, layers=table.layers, schemes=table.schemes,
         score=np.full(table.score.shape, np.nan), samples=len(data), seed=table.seed, algorithm=algorithm,
         data_hash=data.record.content_hash,
     )  # fmt: skip

@@ -18,7 +18,7 @@ from workbench.planning.directions import Directions
 from workbench.planning.measured import measured_rows, output_rows
 from workbench.planning.predicted import Row, Sloped, directional_rows, kronecker_rows, split_forms
 from workbench.planning.rounding import round_weight
-from workbench.planning.sensitivity import METRICS, Sensitivity
+from workbench.planning.sensitivity import METRICS, Sensitivity, unit_of
 from workbench.progress import Progress, rising, silent
 
 
@@ -75,7 +75,7 @@ def _table(
     columns = tuple(dict.fromkeys(parse_scheme(scheme).name for scheme in schemes))
     needs_data = metric != "weight_error" and dataset is not None
     table = Sensitivity(
-        metric=metric, unit=METRICS[metric], layers=tuple(dict.fromkeys(names)), schemes=columns,
+        metric=metric, unit=unit_of(metric, model.summary.output), layers=tuple(dict.fromkeys(names)), schemes=columns,
         score=np.full((len(dict.fromkeys(names)), len(columns)), np.nan),
         samples=len(dataset) if needs_data and dataset is not None else 0, seed=seed,
         algorithm=find_algorithm(algorithm).name,

@@ -27,7 +27,8 @@ NOTHING = (
 TITLES = {
     "kl": "KL to floating point", "top1_agreement": "Top-1 agreement", "perplexity": "Perplexity",
     "accuracy": "Top-1 accuracy", "loss": "Loss",
-    "cosine": "Cosine similarity",
+    "cosine": "Cosine similarity", "relative_error": "Relative error",
+    "half_squared_distance": "Half squared distance",
 }  # fmt: skip
 MEANINGS = {
     "kl": "Kullback-Leibler divergence of the quantized model's answers from the floating-point model's, in nats per "
@@ -38,13 +39,17 @@ MEANINGS = {
                   "unit, lower is better",
     "accuracy": "Share of samples whose label the model holds most likely, in %; higher is better",
     "loss": "Mean cross-entropy of the labels, in nats per token or sample; lower is better",
+    "relative_error": "Squared distance of both models' outputs over the squared size of the floating-point model's; "
+                      "no unit, lower is better",
+    "half_squared_distance": "Half the squared distance of both models' outputs, which is what the predicted loss "
+                             "stands for where they are no logits; 0 is equal, lower is better",
     "cosine": "Cosine of the angle between both models' outputs; 1 is equal, higher is better",
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One metric of one evaluation; ``predicted`` for the KL only."""
+    """One metric of one evaluation; ``predicted`` beside the one that it stands for."""
 
     run: Evaluation
     metric: Metric
@@ -61,8 +66,9 @@ FIELDS = (
           key=lambda row: row.metric.value, tip="The model as the plan quantizes it, on the same data"),
     Field(title="95 % interval", numeric=True, tip="Bootstrap over samples",
           text=lambda row: f"{quantities.number(row.metric.low, 4)} to {quantities.number(row.metric.high, 4)}"),
-    Field(title="Predicted", text=lambda row: quantities.number(row.predicted) if row.metric.name == "kl" else "",
-          numeric=True, key=lambda row: row.predicted or 0.0, tip="Predicted KL of the plan, in nats"),
+    Field(title="Predicted", text=lambda row: "" if row.predicted is None else quantities.number(row.predicted),
+          numeric=True, key=lambda row: row.predicted or 0.0,
+          tip="Predicted loss of the plan: KL in nats, or half the squared distance where outputs are no logits"),
     Field(title="Unit", text=lambda row: f"{row.metric.unit} {'↑' if row.metric.higher_is_better else '↓'}",
           tip="↑ higher is better, ↓ lower is better"),
     Field(title="Bits/weight", text=lambda row: f"{row.run.bits_per_weight:.3f}", numeric=True,
@@ -118,7 +124,7 @@ class AccuracyPanel(Panel):
         if old.session is not None and new.session is not None and old.session.evaluations is runs:
             return
         rows = [
-            Row(run=run, metric=metric, predicted=run.predicted_kl)
+            Row(run=run, metric=metric, predicted=run.predicted_kl if metric is run.divergence else None)
             for run in reversed(runs)
             for metric in run.metrics.values()
         ]
@@ -170,7 +176,8 @@ class AccuracyPanel(Panel):
         bars = [
             Bar(
                 name=f"{run.bits_per_weight:.2f}", value=run.metrics[name].value, low=run.metrics[name].low,
-                high=run.metrics[name].high, predicted=run.predicted_kl if name == "kl" else None,
+                high=run.metrics[name].high,
+                predicted=run.predicted_kl if run.metrics[name] is run.divergence else None,
             )
             for run in runs
         ]  # fmt: skip

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel
 from workbench.gui import quantities, schemes
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
-from workbench.gui.options import ACTIVATION_TITLES, METRIC_TITLES
+from workbench.gui.options import metric_title
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.agreement import Agreement, rank_agreement
 from workbench.gui.tables.records import Field, RecordsView
@@ -18,8 +18,6 @@ from workbench.gui.theme import Colours
 from workbench.planning.sensitivity import ACTIVATION_METRICS, METRICS, Sensitivity
 from workbench.runtime.workspace import State
 from workbench.storage.session import Session
-
-TITLES = METRIC_TITLES | ACTIVATION_TITLES
 
 FIELDS = (
     Field(title="Scheme", text=lambda row: row[0]),
@@ -125,12 +123,12 @@ class AgreementPanel(Panel):
         columns = np.broadcast_to(np.arange(len(names)), x.shape)
         both = (first.metric, second.metric) == ("predicted_kl", "measured_kl")
         plans = tuple(
-            (run.predicted_kl, run.metrics["kl"].value)
+            (run.predicted_kl, run.divergence.value)
             for run in session.evaluations
-            if both and run.predicted_kl is not None and "kl" in run.metrics
+            if both and run.predicted_kl is not None and run.divergence is not None
         )
         for axis, table in (("bottom", first), ("left", second)):
-            self.plot.label(axis, f"{TITLES.get(table.metric, table.metric)} ({table.unit})")
+            self.plot.label(axis, f"{metric_title(table.metric, table.unit)} ({table.unit})")
         self._cells = Cells(layers=tuple(name for name in first.layers if name in second.row), schemes=names, x=x, y=y)
         self.plot.show_points(x.ravel(), y.ravel(), columns.ravel(), plans, self._cells.tell)
         rows = [(name, rank_agreement(x[:, n], y[:, n]), _ratio(x[:, n], y[:, n])) for n, name in enumerate(names)]
@@ -160,7 +158,7 @@ def _offer(box: QComboBox, metrics: tuple[str, ...]) -> None:
         return
     box.clear()
     for metric in metrics:
-        box.addItem(TITLES[metric], metric)
+        box.addItem(metric_title(metric), metric)
     usual = "measured_kl" if "measured_kl" in metrics and "predicted_kl" not in metrics else metrics[0]
     box.setCurrentIndex(metrics.index(chosen if chosen in metrics else usual))
 

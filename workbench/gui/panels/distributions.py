@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 from workbench.errors import WorkbenchError
 from workbench.gui import quantities
 from workbench.gui.answers import Answers
-from workbench.gui.desk import Desk
+from workbench.gui.desk import Desk, in_dialog
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.histogram import Histogram
@@ -64,7 +64,7 @@ class DistributionsPanel(Panel):
         self.line = RangeLine(desk)
         self.after: Answers[BeforeAfter] = Answers(
             desk, lambda session, layer: ShowAfter(session=session, layer=layer),
-            lambda session: (session.plan, session.model, session.calibration), self._after_known, dialog=True,
+            lambda session: (session.plan, session.model, session.calibration), self._after_known, refused=in_dialog,
         )  # fmt: skip
         self.low, self.high, self.figures, self.method = (
             self.line.low, self.line.high, self.line.figures, self.line.method,

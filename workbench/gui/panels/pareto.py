@@ -12,6 +12,7 @@ from workbench.errors import WorkbenchError
 from workbench.gui import quantities
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
+from workbench.gui.options import short_unit
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.front import FrontPlot, Measured, Picture
 from workbench.gui.roofline import plan_time
@@ -23,7 +24,7 @@ from workbench.planning.constraints import Constraints
 from workbench.planning.keys_and_values import cached_layers
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.search import Front, pareto
-from workbench.planning.sensitivity import Sensitivity
+from workbench.planning.sensitivity import Sensitivity, is_divergence
 from workbench.planning.timed_front import TimedFront, timed_front
 from workbench.planning.totals import quantized_inputs, totals
 from workbench.runtime.candidate_timing import TimeCandidates
@@ -250,9 +251,9 @@ class ParetoPanel(Panel):
             Picture(
                 cost=front.nbytes / 1e6 if by_size else front.microseconds,  # type: ignore[union-attr]
                 bits_per_weight=front.bits_per_weight, loss=front.loss,
-                unit="nats" if table.unit == "nats" else "rel. error", cost_unit="MB" if by_size else "µs",
+                unit=short_unit(table.unit) or "rel. error", cost_unit="MB" if by_size else "µs",
                 present=present, uniform=self._uniform,  # type: ignore[arg-type]
-                measured=self._measured(session) if table.unit == "nats" else (),
+                measured=self._measured(session) if is_divergence(table.unit) else (),
             )
         )  # fmt: skip
         locked = f", {quantities.plural(len(session.locked), 'layer')} locked" if session.locked else ""
@@ -270,9 +271,9 @@ class ParetoPanel(Panel):
         found = []
         for run in session.evaluations:
             cost = run.nbytes / 1e6 if self.batch is None else self._time_of(session, run.plan_hash)
-            if "kl" in run.metrics and cost is not None:
-                kl = run.metrics["kl"]
-                found.append(Measured(name=run.plan_name, cost=cost, value=kl.value, low=kl.low, high=kl.high,
+            told = run.divergence
+            if told is not None and cost is not None:
+                found.append(Measured(name=run.plan_name, cost=cost, value=told.value, low=told.low, high=told.high,
                                       predicted=run.predicted_kl))  # fmt: skip
         return tuple(found)
 

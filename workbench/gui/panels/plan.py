@@ -17,8 +17,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from workbench.errors import BudgetError, WorkbenchError
 from workbench.gui import legality, quantities
-from workbench.gui.desk import Desk
+from workbench.gui.desk import Desk, said
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plan_history import PlanHistory
@@ -103,6 +104,12 @@ class PlanPanel(Panel):
         self.target = PlanTarget(desk)
         column.addWidget(self.target)
         column.addLayout(self._search_line())
+        self.refused = QLabel()
+        self.refused.setAccessibleName("Why there is no plan within the budget")
+        self.refused.setProperty("role", "error")
+        self.refused.setWordWrap(True)
+        self.refused.hide()
+        column.addWidget(self.refused)
         self.rules, self.text, self.history = PlanRules(desk), PlanText(desk), PlanHistory(desk)
         self.transforms = PlanTransforms(desk)
         self.tabs = QTabWidget()
@@ -149,6 +156,7 @@ class PlanPanel(Panel):
         state = self.desk.workspace.state
         if state.session is None:
             return
+        self._say_refused("")
         value = self.budget.value()
         by_bits = self.unit.currentText() == BITS
         request = requests.SearchPlan(
@@ -156,7 +164,17 @@ class PlanPanel(Panel):
             bits_per_weight=value if by_bits else None, nbytes=None if by_bits else round(value * 1e6),
             target=state.target or None,
         )  # fmt: skip
-        self.desk.submit(request, f"Search within {value:g} {'bits per weight' if by_bits else 'MB'}")
+        self.desk.submit(request, f"Search within {value:g} {'bits per weight' if by_bits else 'MB'}", self._refuses)
+
+    def _refuses(self, error: WorkbenchError) -> bool:
+        """Say beside the budget that it is too small; leave other errors to the dialog."""
+        if isinstance(error, BudgetError):
+            self._say_refused(said(str(error)))
+        return isinstance(error, BudgetError)
+
+    def _say_refused(self, why: str) -> None:
+        self.refused.setText(f"{why[:1].upper()}{why[1:]}")
+        self.refused.setVisible(bool(why))
 
     def wanted_bits(self) -> float:
         """Return the size that the budget asks for in bits per weight; the plan's own where it is given in bytes."""
@@ -208,6 +226,7 @@ class PlanPanel(Panel):
         self.budget.setSingleStep(0.25)
         self.budget.setValue(4.5)
         self.budget.setAccessibleName("Budget")
+        self.budget.valueChanged.connect(lambda _: self._say_refused(""))
         self.budget.lineEdit().returnPressed.connect(lambda: self.search_button.click())
         self.unit = QComboBox()
         self.unit.addItems([BITS, BYTES])

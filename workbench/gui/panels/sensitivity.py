@@ -13,7 +13,7 @@ from workbench.gui import check_commands, quantities, schemes
 from workbench.gui.changes import Assignments, changed_layers
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
-from workbench.gui.options import ACTIVATION_TITLES, METRIC_SHORT, METRIC_TITLES, UNITS
+from workbench.gui.options import METRIC_TITLES, UNITS, metric_title, short_unit
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.cells import Cells, colour_scale
 from workbench.gui.plots.colour_bar import ColourBar
@@ -160,21 +160,23 @@ class SensitivityPanel(Panel):
     # ---------------------------------------------------------------- the metrics
 
     def _name_metrics(self) -> None:
-        titles = METRIC_TITLES | ACTIVATION_TITLES
         for name in (*METRIC_TITLES, *ACTIVATION_METRICS):
-            self.metric_box.addItem(f"{titles.get(name, name)} ({UNITS[name]})", name)
+            self.metric_box.addItem(f"{metric_title(name)} ({UNITS[name]})", name)
         self.metric_box.insertSeparator(len(METRIC_TITLES))
         self.metric_box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.metric_box.setMinimumContentsLength(TITLE_LENGTH)
 
     def _offer_metrics(self, session: Session) -> None:
-        """Grey the metrics of which there is no table."""
+        """Grey the metrics of which there is no table; the others are told with the unit that they have."""
         model = self.metric_box.model()
         assert isinstance(model, QStandardItemModel)
         for place in range(self.metric_box.count()):
             name = self.metric_box.itemData(place)
             if name is not None:
-                model.item(place).setEnabled(session.table(name) is not None)
+                table = session.table(name)
+                model.item(place).setEnabled(table is not None)
+                unit = UNITS[name] if table is None else table.unit
+                self.metric_box.setItemText(place, f"{metric_title(name, unit)} ({unit})")
 
     @property
     def _shown_metric(self) -> str:
@@ -191,7 +193,7 @@ class SensitivityPanel(Panel):
         none = session is None or not session.sensitivities
         first = "" if session is not None and session.calibration is not None else "Calibrate (F5), then c"
         self.say_empty(NO_TABLE.format(first=first or "C") if none else "")
-        title = (METRIC_TITLES | ACTIVATION_TITLES).get(metric, metric)
+        title = metric_title(metric)
         self.not_yet.setText(NOT_YET.get(metric, NOT_YET[self._field]).format(title=title))
         self._pages.setCurrentIndex(1)
         self.figure.clear()
@@ -218,7 +220,7 @@ class SensitivityPanel(Panel):
                     groups=tuple(map(schemes.family_of, table.schemes)),
                 )
             )  # fmt: skip
-            self.bar.show_scale(low, high, METRIC_SHORT.get(table.metric, table.unit))
+            self.bar.show_scale(low, high, short_unit(table.unit) or "rel. error")
         self._table = table
         locked = state.session.locked if state.session else frozenset()
         self.heatmap.show_locked(frozenset(table.row[name] for name in locked if name in table.row))

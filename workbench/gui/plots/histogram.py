@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 
 from workbench.gui.plots.plot import Plot, faded, pen
+from workbench.gui.plots.range_marks import LABEL_MARGIN, LABEL_PIXELS, Mark, RangeMarks
 from workbench.gui.theme import Colours
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics import LayerStatistics
@@ -18,22 +19,11 @@ from workbench.numerics.statistics import LayerStatistics
 BINS = 512
 """Bins that are drawn; the statistics hold 2048."""
 
-LABEL_PIXELS = 15
-"""Height of a label; the labels stand above the curve."""
 TICK_PIXELS = 14.0
 """Powers of ten stand so far apart at least."""
 
-LABEL_MARGIN = 5
-"""Pixels above the first of them: the text's own margin."""
-
 GRID_PIXELS = 12
 """Height of the row below the axis in which a format's values stand."""
-
-ABOVE_LINES = 20
-"""How high labels lie, so that no line goes through a text."""
-
-NEAR_LEFT = 0.35
-"""A line in this part of the plot has its label on its right."""
 
 MAX_VALUES = 600
 """Formats with more values than this are a solid line, so they are not drawn."""
@@ -61,6 +51,7 @@ class Histogram(Plot):
         self.span = (0.0, 0.0)  # the ends of the x axis when everything is shown
         self.item.getAxis("left").setWidth(46)
         self.item.getViewBox().setMouseEnabled(x=True, y=False)
+        self.marks = RangeMarks(self.item.getViewBox(), self.small_font())
 
     def show_statistics(
         self,
@@ -106,6 +97,7 @@ class Histogram(Plot):
         if self._statistics is None or not self._statistics.count:
             for axis in ("left", "bottom"):
                 self.item.getAxis(axis).setTicks([])
+            self.marks.show_marks((), self.colours)
             return
         self.item.getAxis("bottom").setTicks(None)
         edges, heights = self._bars(self._statistics, self._statistics.count)
@@ -128,7 +120,7 @@ class Histogram(Plot):
         rows = max(len(grids), len(self._others) or len(self._ranges))
         ceiling = top * 1.05 / max(1 - (LABEL_MARGIN + LABEL_PIXELS * rows) / self._height(), 0.4)
         self._draw_others()
-        self._draw_ranges(ceiling, low, high)
+        self._draw_ranges()
         decades = range(0, int(top) + 1, math.ceil(TICK_PIXELS * ceiling / self._height()))
         ticks = [(power, f"1e{power}" if power > 3 else f"{10**power}") for power in decades]
         self.item.getAxis("left").setTicks([ticks] if self._log else None)
@@ -199,18 +191,12 @@ class Histogram(Plot):
         self.region.sigRegionChangeFinished.connect(lambda region: self.region_set.emit(*region.getRegion()))
         self.item.addItem(self.region, ignoreBounds=True)
 
-    def _draw_ranges(self, ceiling: float, left: float, right: float) -> None:
-        """Draw what every method found as two lines, its name beside the upper one; not while others lie over it."""
-        for number, method in enumerate(() if self._others else sorted(self._ranges)):
-            found, colour = self._ranges[method], self._colour(number + 2)
-            for value in {found.low, found.high}:
-                line = pg.InfiniteLine(value, 90, pen=pen(colour, style=Qt.PenStyle.DashLine))
-                self.item.addItem(line, ignoreBounds=True)
-            inside = found.high > left + NEAR_LEFT * (right - left)
-            label = self.text_item(
-                METHOD_LABELS.get(method, method), colour, anchor=(1 if inside else 0, 0.5),
-                fill=faded(self.colours.base, 215),
-            )  # fmt: skip
-            label.setZValue(ABOVE_LINES)
-            label.setPos(found.high, ceiling * (1 - (LABEL_MARGIN + LABEL_PIXELS * (number + 0.5)) / self._height()))
-            self.item.addItem(label, ignoreBounds=True)
+    def _draw_ranges(self) -> None:
+        """Draw what every method found; not while others lie over it."""
+        methods = () if self._others else sorted(self._ranges)
+        marks = [
+            Mark(low=self._ranges[method].low, high=self._ranges[method].high,
+                 name=METHOD_LABELS.get(method, method), colour=self._colour(number + 2))
+            for number, method in enumerate(methods)
+        ]  # fmt: skip
+        self.marks.show_marks(marks, self.colours)

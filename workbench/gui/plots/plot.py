@@ -66,6 +66,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.item.hideButtons()
         self.item.layout.setContentsMargins(1, 1, 1, LABEL_OVERHANG)
         self.item.setMenuEnabled(True)
+        self.scene().contextMenu.clear()  # pyqtgraph's export fails on filled curves as SVG; the menu File has ours
         self._labels = {"left": left, "bottom": bottom}
         if bottom:
             self.item.getAxis("bottom").setHeight(AXIS_HEIGHT)
@@ -87,8 +88,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
 
     def _style_axes(self) -> None:
         self.setBackground(self.colours.base)
-        font = QFont(QApplication.font())
-        font.setPointSizeF(max(font.pointSizeF() - 1, 7))
+        font = self.small_font()
         for name in AXES:
             axis = self.item.getAxis(name)
             axis.setPen(pen(self.colours.border))
@@ -98,12 +98,17 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
             if self._labels[name]:
                 self.item.setLabel(name, self._labels[name], color=self.colours.muted)
 
+    @staticmethod
+    def small_font() -> QFont:
+        """Return the font of ticks and labels: a little smaller than the interface's."""
+        font = QFont(QApplication.font())
+        font.setPointSizeF(max(font.pointSizeF() - 1, 7))
+        return font
+
     def text_item(self, content: str, colour: str, **how: Any) -> pg.TextItem:
         """Return a text item in the interface's font."""
         item = pg.TextItem(content, color=colour, **how)
-        font = QFont(QApplication.font())
-        font.setPointSizeF(max(font.pointSizeF() - 1, 7))
-        item.setFont(font)
+        item.setFont(self.small_font())
         item.textItem.document().setDocumentMargin(TEXT_MARGIN)
         item.updateTextPos()
         return item

@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from workbench.errors import SchemeError, nearest
 from workbench.numerics.formats import codebook, floating, gguf, half, integer, microscaling
+from workbench.numerics.granularity import PerTensor
 from workbench.numerics.scheme import Scheme
 from workbench.registry import Registry
 
@@ -107,3 +108,8 @@ def all_schemes() -> tuple[Scheme, ...]:
 def activation_schemes() -> tuple[Scheme, ...]:
     """Return the schemes offered for the inputs of layers; ``token`` ones need no calibrated range."""
     return tuple(parse_scheme(name) for name in _ACTIVATIONS)
+
+
+def takes_range(scheme: Scheme) -> bool:
+    """Tell whether an input in this scheme is rounded within a calibrated range (static), not scaled as it comes."""
+    return isinstance(scheme.granularity, PerTensor) and scheme.family != half.FAMILY.name
