@@ -78,7 +78,8 @@ def test_a_cancelled_refinement_keeps_what_it_measured_and_goes_on(live: Callabl
         await _fill(person, bits_per_weight=5, tolerance=10, batch_size=1)
 
         def seen() -> bool:
-            return panel.heatmap.isVisible() and bool(np.isfinite(panel.heatmap.cells.score).any())
+            cells = panel.heatmap.cells
+        return panel.heatmap.isVisible() and cells is not None and bool(np.isfinite(cells.score).any())
 
         await person.until(lambda: person.state.metric == "measured_kl" and seen())
         assert jobs.views[-1].status == "running" and "measured_kl" not in person.state.session.sensitivities

@@ -30,8 +30,9 @@ BY_DEPTH, BY_LOSS = "By depth", "By loss"
 TITLE_LENGTH = 24
 """Characters of a metric's title for which there is room in its box."""
 
-HISTOGRAMS_MS = 30
-"""How long after a click the layer is selected: totals and colours are painted first, its histograms then."""
+FRAME_MS = 30
+"""What does not fit into a frame together is done so far apart: after a click totals and colours are painted first, the
+layer's histograms then."""
 
 REFINE_TIP = "Measure the loss in nats where the predicted losses leave the scheme open (Ctrl+F6)"
 
@@ -148,8 +149,17 @@ class SensitivityPanel(Panel):
         if state.session is None or table.metric != (self._activation or state.metric) or table is self._partial:
             return
         self._partial = table
-        if self.is_seen:
+        if self.is_seen and self._table is None:  # their place is laid out in one frame, the cells drawn in the next
+            self.heatmap.show_cells(None)
+            self._uncover()
+            QTimer.singleShot(FRAME_MS, self, self._show_first)
+        elif self.is_seen:
             self._show(table, state)
+
+    def _show_first(self) -> None:
+        """Show the first cells of a running job, unless there are others by now."""
+        if self._partial is not None and self._table is None:
+            self._show(self._partial, self.desk.workspace.state)
 
     def recolour(self, colours: Colours) -> None:
         """Redraw in other colours."""
@@ -206,8 +216,7 @@ class SensitivityPanel(Panel):
             self._table = None
             self._say_not_yet()
             return
-        self.say_empty("")
-        self._pages.setCurrentIndex(0)
+        self._uncover()
         table = self._in_order(table)
         chosen = self._columns_of(table, state)
         if table is self._table and self.heatmap.cells is not None:
@@ -251,6 +260,10 @@ class SensitivityPanel(Panel):
             grouped = by_family(table)
             self._arranged = table, order, grouped if order == BY_DEPTH else by_loss(grouped)
         return self._arranged[2]
+
+    def _uncover(self) -> None:
+        self.say_empty("")
+        self._pages.setCurrentIndex(0)
 
     def _hover(self, row: int, column: int) -> None:
         table = self._table
@@ -312,7 +325,7 @@ class SensitivityPanel(Panel):
             self.desk.assign((layer,), **{self._field: None if again else scheme})
             self._painted = {layer: scheme}
             self._drag_edits = workspace.state.session is not before
-            QTimer.singleShot(HISTOGRAMS_MS, self, lambda: self._select_layer(layer))
+            QTimer.singleShot(FRAME_MS, self, lambda: self._select_layer(layer))
 
     def _paint(self, row: int, column: int) -> None:
         """Give one more layer its scheme while the mouse is dragged; the whole drag is one step to undo."""

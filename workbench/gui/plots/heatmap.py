@@ -225,7 +225,9 @@ class Heatmap(QAbstractScrollArea):
                self.column_width, self.viewport().size(), ratio,
                self._selected, self._locked, self._colours)  # fmt: skip
         if self._drawn is None or self._drawn[0] != key:
-            picture = QPixmap(self.viewport().size() * ratio)
+            size = self.viewport().size() * ratio
+            kept = self._drawn is not None and self._drawn[1].size() == size  # memory that the system gave already
+            picture = self._drawn[1] if self._drawn is not None and kept else QPixmap(size)
             picture.setDevicePixelRatio(ratio)
             picture.fill(QColor(self._colours.base))
             with QPainter(picture) as painter:

@@ -82,7 +82,9 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         """Draw what was given last."""
 
     def label(self, axis: str, text: str) -> None:
-        """Name an axis."""
+        """Name an axis; the same name once more would only have everything laid out anew."""
+        if text == self._labels[axis]:
+            return
         self._labels[axis] = text
         self.item.setLabel(axis, text, color=self.colours.muted)
 
