@@ -79,7 +79,7 @@ def test_a_cancelled_refinement_keeps_what_it_measured_and_goes_on(live: Callabl
 
         def seen() -> bool:
             cells = panel.heatmap.cells
-        return panel.heatmap.isVisible() and cells is not None and bool(np.isfinite(cells.score).any())
+            return panel.heatmap.isVisible() and cells is not None and bool(np.isfinite(cells.score).any())
 
         await person.until(lambda: person.state.metric == "measured_kl" and seen())
         assert jobs.views[-1].status == "running" and "measured_kl" not in person.state.session.sensitivities

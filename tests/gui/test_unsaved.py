@@ -15,7 +15,7 @@ from tests.gui.conftest import Person
 from workbench.gui import dialogs, settings
 from workbench.gui.recovery import Recovery
 from workbench.runtime.recovery import TITLE
-from workbench.storage.autosave import recoverable
+from workbench.storage.autosave import recoverable, window_folders
 
 LAYER = "model.layers.0.mlp.up_proj"
 
@@ -50,20 +50,24 @@ def test_unsaved_work_is_kept_aside_and_offered_after_a_crash(live: Callable[...
     live(again)
 
 
-def test_a_second_window_does_not_offer_what_the_first_works_on(live: Callable[..., None]) -> None:
+def test_two_windows_keep_their_work_apart(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
-        first = Recovery(person.window, seconds=0.05)
+        first, second = (Recovery(person.window, seconds=0.05) for _ in range(2))
         await person.open(sessions.full(1))
         await person.act(lambda: person.desk.workspace.select([LAYER]))
         await person.press(Qt.Key.Key_0, control=True)
-        await person.until(recoverable, 10)
-        second = Recovery(person.window)
-        await person.act(lambda: person.desk.start(second.offer()))
+        await person.until(lambda: len(recoverable()) == 2, 10)  # never saved, and yet each has a file of its own
+        third = Recovery(person.window)
+        await person.act(lambda: person.desk.start(third.offer()))
         await person.settle(0.2)
-        assert person.dialog("question") is None
-        second.end(wilful=False)
-        first.end(wilful=True)
-        assert not recoverable()
+        assert person.dialog("question") is None  # both windows are open
+        first.end(wilful=False)
+        await person.act(lambda: person.desk.start(third.offer()))
+        await person.answer("question", "discard")
+        await person.until(lambda: len(recoverable()) == 1, 10)
+        third.end(wilful=False)
+        second.end(wilful=True)
+        assert not recoverable() and not window_folders()
 
     live(story)
 

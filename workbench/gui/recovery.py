@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import secrets
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +23,8 @@ from workbench.storage.autosave import (
     discard_recovery,
     recoverable,
     recovery_folder,
+    recovery_path,
+    window_folders,
     write_recovery,
 )
 from workbench.storage.session import Session
@@ -34,47 +39,37 @@ SECONDS = 20.0
 class Recovery:
     """Follows the document: copies it while it is dirty, removes the copy once it is saved or given up.
 
-    Only the first of several windows offers what an earlier one left, because the copies of a window that still runs
-    look the same.
+    The copies lie in a folder that is this window's; a lock in it tells other windows that it is open.
     """
 
     def __init__(self, window: Window, seconds: float = SECONDS) -> None:
         self._window, self._desk = window, window.desk
         self._kept: Session | None = None
         self._safe: Session | None = None
-        self._path: Path | None = None
-        self._written = False
+        self._folder = recovery_folder() / secrets.token_hex(6)
+        self._lock: QLockFile | None = None  # of the folder, once there is something in it
+        self._file: Path | None = None  # the copy of the document
+        self._taken: Path | None = None  # another window's copy that was opened here, until there is an own one
         self._told = False
-        self._lock: QLockFile | None = None
         self._timer = QTimer(window)
         self._timer.setInterval(round(seconds * 1000))
         self._timer.timeout.connect(self._tick)
         self._timer.start()
         self._unsubscribe = self._desk.workspace.subscribe(self._changed)
 
-    @property
-    def is_first(self) -> bool:
-        """Whether no other window is open that could own the copies."""
-        if self._lock is None:
-            folder = recovery_folder()
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._lock = QLockFile(str(folder / "window.lock"))
-            self._lock.setStaleLockTime(0)
-        return self._lock.isLocked() or self._lock.tryLock(0)
-
     async def offer(self) -> None:
-        """Ask about every copy that an earlier window left behind; the first that is taken is opened."""
-        try:
-            found = recoverable() if self.is_first else ()
-        except OSError:
-            return
+        """Ask about every copy that a window which is gone left behind; the first that is taken is opened."""
+        with _left_behind() as folders:
+            await self._offer(recoverable(folders))
+
+    async def _offer(self, found: tuple[Recoverable, ...]) -> None:
         for entry in found:
             answer = await dialogs.ask(
                 self._window, f"Recover unsaved work on {entry.model}?", _told(entry),
                 (("recover", "&Recover"), ("discard", "&Discard"), ("later", "&Later")), "recover",
             )  # fmt: skip
             if answer == "discard":
-                discard_recovery(entry.original)
+                discard_recovery(entry.file)
             elif answer == "recover" and await self.take(entry):
                 return
 
@@ -89,7 +84,8 @@ class Recovery:
             return False
         self._desk.workspace.open(session, entry.original)
         self._desk.workspace.update(lambda opened: replace(opened))
-        self._path, self._written = entry.original, True
+        self._taken = entry.file
+        await self.keep()
         self._desk.say(f"Recovered {session.model.name}", "save it to keep it")
         return True
 
@@ -97,14 +93,16 @@ class Recovery:
         """Copy the document aside now, if anything in it is newer than its file and than the copy."""
         state = self._desk.workspace.state
         session = state.session
-        if session is None or not state.dirty or session is self._kept or (state.path is None and not self.is_first):
+        if session is None or not state.dirty or session is self._kept:
             return
-        self._kept, self._path, self._written = session, state.path, True
-        request = KeepRecovery(session=session, path=None if state.path is None else str(state.path))
+        self._kept = session
+        path = None if state.path is None else str(state.path)
         try:
-            await self._desk.jobs.submit(request).result()
+            self._file = recovery_path(state.path, self._own_folder())
+            await self._desk.jobs.submit(KeepRecovery(session=session, path=path, folder=str(self._folder))).result()
             self._safe = session
-        except WorkbenchError as error:
+            self._let_go()
+        except (WorkbenchError, OSError) as error:
             if not self._told:
                 self._desk.say("No recovery copy could be kept", str(error), "warning")
             self._told = True
@@ -115,12 +113,12 @@ class Recovery:
         """Copy the document aside in this process, where there is no event loop any more; returns what to say of it."""
         state = self._desk.workspace.state
         session = state.session
-        if session is None or not state.dirty or is_first_look(session) or (state.path is None and not self.is_first):
+        if session is None or not state.dirty or is_first_look(session):
             return ""
         if session is not self._safe:
             try:
-                write_recovery(session, state.path)
-            except WorkbenchError as error:
+                write_recovery(session, state.path, self._own_folder())
+            except (WorkbenchError, OSError) as error:
                 return f"; unsaved work on {session.model.name} is lost: {error}"
         return f"; unsaved work on {session.model.name} was kept and is offered when the workbench is started again"
 
@@ -132,6 +130,16 @@ class Recovery:
             self._discard()
         if self._lock is not None:
             self._lock.unlock()
+            with contextlib.suppress(OSError):  # copies are left in it
+                self._folder.rmdir()
+
+    def _own_folder(self) -> Path:
+        """Return this window's folder, made and locked; raises OSError."""
+        if self._lock is None:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._lock = _lock(self._folder)
+            self._lock.tryLock(0)
+        return self._folder
 
     def _tick(self) -> None:
         if not any(view.status in ("running", "queued") for view in self._desk.jobs.views):
@@ -140,13 +148,43 @@ class Recovery:
     def _changed(self, old: State, new: State) -> None:
         """Remove the copy when its document was saved, closed or replaced: each asks the person first."""
         gone = new.session is None or (old.session is not None and old.session.model is not new.session.model)
-        if self._written and old.dirty and (not new.dirty or gone):
+        if old.dirty and (not new.dirty or gone):
             self._discard()
 
     def _discard(self) -> None:
-        if self._written:
-            discard_recovery(self._path)
-            self._written, self._kept, self._safe = False, None, None
+        """Remove the copies of what the person has decided about."""
+        if self._file is not None:
+            discard_recovery(self._file)
+        self._let_go()
+        self._file = self._kept = self._safe = None
+
+    def _let_go(self) -> None:
+        """Remove the copy that was opened here: what was in it is safe, or given up."""
+        if self._taken is not None:
+            discard_recovery(self._taken)
+            with contextlib.suppress(OSError):
+                self._taken.parent.rmdir()
+        self._taken = None
+
+
+@contextlib.contextmanager
+def _left_behind() -> Iterator[list[Path]]:
+    """Give the folders of windows that are gone; no other window is given them meanwhile."""
+    locks = {folder: lock for folder in window_folders() if (lock := _lock(folder)).tryLock(0)}
+    try:
+        yield list(locks)
+    finally:
+        for folder, lock in locks.items():
+            lock.unlock()
+            with contextlib.suppress(OSError):  # copies are left in it
+                folder.rmdir()
+
+
+def _lock(folder: Path) -> QLockFile:
+    """Return the lock of a window's folder; one whose process is gone counts for nothing."""
+    lock = QLockFile(str(folder / "window.lock"))
+    lock.setStaleLockTime(0)
+    return lock
 
 
 def _told(entry: Recoverable) -> str:

@@ -13,10 +13,14 @@ TITLE = "Keep a recovery copy"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KeepRecovery:
-    """Write the recovery file of a session that belongs to ``path`` (None: never saved); the response is its path."""
+    """Write the recovery file of a session that belongs to ``path`` (None: never saved) into a window's ``folder``.
+
+    The response is the file's path.
+    """
 
     session: Session
     path: str | None
+    folder: str
 
     @property
     def title(self) -> str:
@@ -32,4 +36,4 @@ class KeepRecovery:
 
         from workbench.storage.autosave import write_recovery
 
-        return str(write_recovery(self.session, None if self.path is None else Path(self.path)))
+        return str(write_recovery(self.session, None if self.path is None else Path(self.path), Path(self.folder)))

@@ -1,6 +1,7 @@
 """Recovery files: copies of sessions that were not saved yet, in the user's state folder, found again after a crash.
 
-Listing them reads small notes only, so that the window can do it without h5py.
+Every window keeps its copies in a folder of its own, so that two of them never write the same file.  Listing copies
+reads small notes only, so that the window can do it without h5py.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,22 +32,33 @@ class Recoverable:
 
 
 def recovery_folder() -> Path:
-    """Return the folder of recovery files; it may not exist yet."""
+    """Return the folder that holds the windows' folders; it may not exist yet."""
     return Path(platformdirs.user_state_dir("quantization-workbench", appauthor=False)) / "recovery"
 
 
-def recovery_path(path: Path | None) -> Path:
+def window_folders() -> tuple[Path, ...]:
+    """Return the folders of all windows that have kept copies, of those that are open and of those that crashed."""
+    try:
+        return tuple(sorted(folder for folder in recovery_folder().iterdir() if folder.is_dir()))
+    except OSError:
+        return ()
+
+
+def recovery_path(path: Path | None, folder: Path) -> Path:
     """Return the recovery file of the session file ``path``, the same each time; None is the session never saved."""
     if path is None:
-        return recovery_folder() / "unsaved.qwb"
+        return folder / "unsaved.qwb"
     whole = os.path.abspath(path)
     mark = hashlib.sha256(os.fsencode(whole)).hexdigest()[:12]
-    return recovery_folder() / f"{path.stem[:60]}-{mark}.qwb"
+    return folder / f"{path.stem[:60]}-{mark}.qwb"
 
 
-def write_recovery(session: Session, path: Path | None) -> Path:
-    """Write the recovery file of a session that belongs to ``path``, atomically; return it.  Raises SessionError."""
-    file = recovery_path(path)
+def write_recovery(session: Session, path: Path | None, folder: Path) -> Path:
+    """Write the recovery file of a session that belongs to ``path`` into a window's folder, atomically; return it.
+
+    Raises SessionError.
+    """
+    file = recovery_path(path, folder)
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
@@ -57,16 +70,16 @@ def write_recovery(session: Session, path: Path | None) -> Path:
     return file
 
 
-def discard_recovery(path: Path | None) -> None:
-    """Remove the recovery file of ``path`` after a save or a wilful close; nothing happens where there is none."""
-    file = recovery_path(path)
+def discard_recovery(file: Path) -> None:
+    """Remove a recovery file after a save or a wilful close; nothing happens where there is none."""
     _note(file).unlink(missing_ok=True)
     file.unlink(missing_ok=True)
 
 
-def recoverable() -> tuple[Recoverable, ...]:
-    """Return the recovery files that are newer than the sessions they belong to, newest first."""
-    found = [entry for file in recovery_folder().glob("*.qwb") if (entry := _entry(file)) is not None]
+def recoverable(folders: Iterable[Path] | None = None) -> tuple[Recoverable, ...]:
+    """Return the recovery files of ``folders`` (None: of all) that are newer than their sessions, newest first."""
+    among = window_folders() if folders is None else folders
+    found = [entry for folder in among for file in folder.glob("*.qwb") if (entry := _entry(file)) is not None]
     return tuple(sorted(found, key=lambda entry: entry.written, reverse=True))
 
 
