@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 from workbench.runtime import engine_process
@@ -21,11 +22,18 @@ from workbench.runtime.transport import Channel, Envelope, SharedFolder
 
 Message = tuple[str, int, Any]
 
+LOOK_SECONDS = 0.04
+"""How often the reading thread looks whether the process was killed, of which Linux tells late."""
+
+EXIT_CODE = 49
+"""Where ``/proc/PID/stat`` has the exit code, after the name and counted from 0 (proc_pid_stat(5), field 52)."""
+
 
 class EngineProcess:
     """Spawns the engine; ``received`` and ``gone`` are called on the reading thread, ``gone`` exactly once, last.
 
-    ``gone`` gets the reason as readable text.  ``failed_to_send`` is called on the writing thread with the message's
+    ``gone`` gets the reason as readable text; a killed process may take a moment longer to give its memory back.
+    ``failed_to_send`` is called on the writing thread with the message's
     job and the exception if a message cannot be pickled.
     """
 
@@ -72,6 +80,8 @@ class EngineProcess:
             reason = f"it could not be started ({error})"
         finally:
             self._gone(reason)
+            if self._process is not None:
+                _bury(self._process)
 
     def _run(self, folder: SharedFolder) -> str:
         context = multiprocessing.get_context("spawn")
@@ -91,7 +101,8 @@ class EngineProcess:
             try:
                 self._read(ours, channel, process)
             finally:
-                reason = _bury(process)
+                code = _killed(process)
+                reason = _told(_end(process) if code is None else code)
                 self.pid = None
                 self._outgoing.put(None)
                 writer.join()
@@ -101,9 +112,11 @@ class EngineProcess:
         """Read until the pipe ends or the process does (a child of its own could hold the pipe open)."""
         with _death_watch(process) as death, contextlib.suppress(EOFError, OSError):
             while True:
-                if ours not in wait([ours, death]):
+                ready = wait([ours, death], LOOK_SECONDS)
+                if ours in ready:
+                    self._received(channel.receive())
+                elif ready or _killed(process) is not None:
                     return
-                self._received(channel.receive())
 
     def _write(self, channel: Channel) -> None:
         while (message := self._outgoing.get()) is not None:
@@ -131,14 +144,37 @@ class _death_watch:
             os.close(self._descriptor)
 
 
-def _bury(process: BaseProcess) -> str:
-    """Wait for the process (it is about to end, or is made to) and say how it ended."""
+def _killed(process: BaseProcess) -> int | None:
+    """Return the exit code of a process whose main thread was killed, None where it was not or cannot be known.
+
+    Linux takes a tenth of a second for each gigabyte that a killed process held before it counts as ended; its main
+    thread has ended long before.
+    """
+    try:
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    code = os.waitstatus_to_exitcode(int(fields[EXIT_CODE])) if fields[0] in ("Z", "X") else 0
+    return code if code < 0 else None
+
+
+def _end(process: BaseProcess) -> int:
+    """Wait for the process, which is about to end, or is made to; returns its exit code."""
     process.join(1.0)
     if process.exitcode is None:
         process.kill()
         process.join()
-    code = process.exitcode or 0
+    return process.exitcode or 0
+
+
+def _bury(process: BaseProcess) -> None:
+    """Wait until nothing of the process is left."""
+    process.join()
     process.close()
+
+
+def _told(code: int) -> str:
+    """Return an exit code as a person reads it."""
     if code == -signal.SIGKILL:
         return "it was killed, by the system perhaps because memory ran out"
     if code < 0:
