@@ -200,6 +200,8 @@ def to_codes(block: Block, x: Array, scale: Array, minimum: Array, origin: Array
     if block.rounding == "up":
         start = np.zeros_like(factor) if origin is None else origin.reshape(-1, 1)
         gguf_codes.codes_up(x, start, factor, np.float32(zero + 0.5), np.float32(last), codes)
+    elif block.rounding == "away" and last - zero == 1:
+        gguf_codes.codes_ternary(x, factor, codes)
     elif block.rounding == "away":
         gguf_codes.codes_away(x, factor, int(zero), np.float32(last - zero), codes)
     else:
@@ -249,7 +251,9 @@ def encode(block: Block, name: str, weight: torch.Tensor, known: Fitted) -> Arra
 def pack(block: Block, codes: Array, header: Array, out: Array) -> None:
     """Write whole blocks, uint8 ``[n, octets]``, of codes ``[n, width]`` and headers."""
     constants, words, plane = tables(block.name), codes.view(np.uint64), block.planes[0] if block.planes else None
-    if plane is None or block.width != 32:
+    if plane is not None and len(block.planes) == 1 and (plane.bits, plane.stride, plane.shift) == (2, 32, 0):
+        gguf_codes.pack_quarters(codes, header, constants.fields, plane.offset, out)
+    elif plane is None or block.width != 32:
         gguf_codes.pack_blocks(codes, words, header, constants.fields, constants.segments, out)
     elif constants.fifth >= 0:
         gguf_codes.pack_fifths(words, header, constants.fifth, plane.offset, out)

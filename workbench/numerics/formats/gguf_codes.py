@@ -112,6 +112,16 @@ def codes_away(x: Array, factor: Array, zero: int, limit: Single, codes: Array) 
 
 
 @compiled
+def codes_ternary(x: Array, factor: Array, codes: Array) -> None:
+    """``codes_away`` for the levels -1, 0 and 1: one more from a half on, one less down from minus a half."""
+    for row in range(x.shape[0]):
+        f = factor[row, 0]
+        for index in range(x.shape[1]):
+            t = x[row, index] * f
+            codes[row, index] = np.uint8(np.int32(1) + np.int32(t >= _HALF) - np.int32(t <= -_HALF))
+
+
+@compiled
 def codes_even(x: Array, origin: Array, scale: Array, zero: Single, top: Single, codes: Array) -> None:
     """``round((x - origin) / scale) + zero``, halves to even, within 0 and ``top``; ``zero`` where the scale is 0."""
     groups = scale.shape[1]
@@ -233,6 +243,27 @@ def pack_nibbles(words: Array, header: Array, offset: int, out: Array) -> None:
         pair[1] = words[row, 1] | (words[row, 3] << np.uint64(4))
         for lane in range(16):
             out[row, at + np.uint64(lane)] = octets[lane]
+
+
+@compiled
+def pack_quarters(codes: Array, header: Array, fields: Array, offset: int, out: Array) -> None:
+    """Write blocks whose only plane has two bits of each code, four codes 32 apart to a byte (TQ2_0)."""
+    at = np.uint64(offset)
+    for row in range(codes.shape[0]):
+        begin = 0
+        for field in range(fields.shape[0]):
+            for index in range(fields[field, 1]):
+                out[row, fields[field, 0] + index] = header[row, begin + index]
+            begin += fields[field, 1]
+        for chunk in range(codes.shape[1] // 128):
+            start, to = np.uint64(chunk * 128), at + np.uint64(chunk * 32)
+            for index in range(np.uint64(32)):
+                lane = start + np.uint64(index)
+                low = np.uint8(codes[row, lane] | np.uint8(codes[row, lane + np.uint64(32)] << np.uint8(2)))
+                high = np.uint8(
+                    codes[row, lane + np.uint64(64)] | np.uint8(codes[row, lane + np.uint64(96)] << np.uint8(2))
+                )
+                out[row, to + np.uint64(index)] = np.uint8(low | np.uint8(high << np.uint8(4)))
 
 
 @compiled
