@@ -28,7 +28,7 @@ from workbench.planning.plan_audit import PlanAudit
 
 
 def marks_in_their_clips(drawing: ElementTree.Element) -> list[tuple[float, float]]:
-    """Return the centres of all marks (paths drawn around their own zero, in pixels) that their clip does not hide."""
+    """Return the centres of all marks (stroked paths of 5 to 30 pixels) that their clip does not hide."""
     svg, clips = "{http://www.w3.org/2000/svg}", {}
     for clip in drawing.iter(f"{svg}clipPath"):
         numbers = [float(one) for one in re.findall(r"-?[\d.]+", clip.find(f"{svg}path").get("d", ""))]
@@ -36,13 +36,13 @@ def marks_in_their_clips(drawing: ElementTree.Element) -> list[tuple[float, floa
         clips[f"url(#{clip.get('id')})"] = min(across), max(across), min(down), max(down)
     seen = []
     for outer in drawing.iter(f"{svg}g"):
-        for inner in outer.findall(f"{svg}g"):
-            matrix = [float(one) for one in re.findall(r"-?[\d.]+", inner.get("transform", ""))]
-            if inner.find(f"{svg}path") is None or len(matrix) != 6 or matrix[0] != matrix[3] or not 5 < matrix[0] < 30:
+        for path in outer.iterfind(f"{svg}g[@stroke]/{svg}path[@d]"):
+            if outer.get("clip-path") is None:
                 continue
-            x, y = matrix[4:]
+            points = np.array(re.findall(r"(-?[\d.e-]+),(-?[\d.e-]+)", path.get("d", "")), float)
+            (x, y), size = (points.max(axis=0) + points.min(axis=0)) / 2, np.ptp(points, axis=0)
             left, right, top, bottom = clips[outer.get("clip-path", "")]
-            if left <= x <= right and top <= y <= bottom:
+            if ((size > 5) & (size < 30)).all() and left <= x <= right and top <= y <= bottom:
                 seen.append((x, y))
     return seen
 

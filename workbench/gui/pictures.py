@@ -10,6 +10,7 @@ from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QGraphicsView, QWidget
 
 from workbench.errors import ExportError
+from workbench.gui.svg_strokes import with_plain_strokes
 from workbench.storage.atomic import replacing
 
 SCALE = 2
@@ -53,7 +54,7 @@ def svg(widget: QWidget, size: QSize | None = None) -> bytes:
     generator.setResolution(96)
     with QPainter(generator) as painter:
         _draw(widget, painter)
-    return bytes(buffer.data().data())
+    return with_plain_strokes(bytes(buffer.data().data()))
 
 
 def _draw(widget: QWidget, painter: QPainter) -> None:

@@ -91,7 +91,7 @@ def _inline(text: str, prefix: str) -> str:
     drawn = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', text[start:])
     drawn = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", drawn)
     drawn = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', drawn)
-    return re.sub(r'<svg width="[^"]*" height="[^"]*"', "<svg", drawn, count=1)
+    return re.sub(r'(<svg[^>]*?) width="[^"]*" height="[^"]*"', r"\1", drawn, count=1)
 
 
 def _table(one: Table) -> str:
