@@ -61,8 +61,49 @@ class PlanPanel(Panel):
 
     def __init__(self, desk: Desk, colours: Colours) -> None:
         super().__init__(desk, colours)
+        first = self._layers_page()
+        self.rules, self.text, self.history = PlanRules(desk), PlanText(desk), PlanHistory(desk)
+        self.transforms = PlanTransforms(desk)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.setAccessibleName("Views of the plan")
+        for title, page in (
+            ("Layers", first), ("Rules", self.rules), ("Transforms", self.transforms), ("Text", self.text),
+            ("Plans", self.history),
+        ):  # fmt: skip
+            self.tabs.addTab(page, title)
+        self.tabs.currentChanged.connect(lambda _: self._show_page())
+        self.column().addWidget(self.tabs)
+        self.setFocusProxy(self.weights)
+
+    def _layers_page(self) -> QWidget:
+        """Return the page of what the selected layers get, what that makes, and the search."""
         self.whom = FittedLabel()
         self.whom.setProperty("role", "heading")
+        self._sums = Parts()
+        self.parts = RecordsView("What the plan is made of", PARTS)
+        middle = QHBoxLayout()
+        middle.addLayout(self._form(), 3)
+        middle.addWidget(self.parts, 7)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 4, 0, 0)
+        column.addWidget(self.whom)
+        column.addLayout(middle, 1)
+        self.sums = PlanSums()
+        column.addWidget(self.sums)
+        self.target = PlanTarget(self.desk)
+        column.addWidget(self.target)
+        column.addLayout(self._search_line())
+        self.refused = QLabel()
+        self.refused.setAccessibleName("Why there is no plan within the budget")
+        self.refused.setProperty("role", "error")
+        self.refused.setWordWrap(True)
+        self.refused.hide()
+        column.addWidget(self.refused)
+        return page
+
+    def _form(self) -> QGridLayout:
         self.weights = self._combo("Scheme of the weights", "weights")
         self.inputs = self._combo("Scheme of the inputs", "inputs")
         self.algorithm = self._combo("Rounding algorithm", "algorithm")
@@ -88,41 +129,7 @@ class PlanPanel(Panel):
         form.addWidget(self.lock, 4, 1)
         form.setRowStretch(5, 1)
         form.setColumnStretch(1, 1)
-        self.search_button = QPushButton("&Search")
-        self._sums = Parts()
-        self.parts = RecordsView("What the plan is made of", PARTS)
-        middle = QHBoxLayout()
-        middle.addLayout(form, 3)
-        middle.addWidget(self.parts, 7)
-        first = QWidget()
-        column = QVBoxLayout(first)
-        column.setContentsMargins(0, 4, 0, 0)
-        column.addWidget(self.whom)
-        column.addLayout(middle, 1)
-        self.sums = PlanSums()
-        column.addWidget(self.sums)
-        self.target = PlanTarget(desk)
-        column.addWidget(self.target)
-        column.addLayout(self._search_line())
-        self.refused = QLabel()
-        self.refused.setAccessibleName("Why there is no plan within the budget")
-        self.refused.setProperty("role", "error")
-        self.refused.setWordWrap(True)
-        self.refused.hide()
-        column.addWidget(self.refused)
-        self.rules, self.text, self.history = PlanRules(desk), PlanText(desk), PlanHistory(desk)
-        self.transforms = PlanTransforms(desk)
-        self.tabs = QTabWidget()
-        self.tabs.setDocumentMode(True)
-        self.tabs.setAccessibleName("Views of the plan")
-        for title, page in (
-            ("Layers", first), ("Rules", self.rules), ("Transforms", self.transforms), ("Text", self.text),
-            ("Plans", self.history),
-        ):  # fmt: skip
-            self.tabs.addTab(page, title)
-        self.tabs.currentChanged.connect(lambda _: self._show_page())
-        self.column().addWidget(self.tabs)
-        self.setFocusProxy(self.weights)
+        return form
 
     def redraw(self, old: State, new: State) -> None:
         """Show the selection's assignment and the plan's parts."""
@@ -220,6 +227,7 @@ class PlanPanel(Panel):
 
     def _search_line(self) -> QHBoxLayout:
         line = QHBoxLayout()
+        self.search_button = QPushButton("&Search")
         self.budget = QDoubleSpinBox()
         self.budget.setRange(0.01, 1e6)
         self.budget.setDecimals(3)

@@ -200,19 +200,25 @@ def block_errors(x: Array, w: Array, codes: Array, levels: Array, scale: Array, 
 
 
 @compiled
+def pack_header(header: Array, fields: Array, out: Array, row: int) -> None:
+    """Write the parts of one block's header to their places, ``fields`` int64 ``[f, 2]``: offset and size of each."""
+    begin = 0
+    for field in range(fields.shape[0]):
+        for index in range(fields[field, 1]):
+            out[row, fields[field, 0] + index] = header[row, begin + index]
+        begin += fields[field, 1]
+
+
+@compiled
 def pack_blocks(codes: Array, words: Array, header: Array, fields: Array, segments: Array, out: Array) -> None:
     """Write headers and codes of many blocks, ``out`` uint8 ``[n, octets]``; ``words`` are the codes as uint64.
 
-    ``fields`` int64 ``[f, 2]``; no segments means TQ1_0.
+    No segments means TQ1_0.
     """
     pair = np.empty(2, np.uint64)
     octets = pair.view(np.uint8)
     for row in range(codes.shape[0]):
-        begin = 0
-        for field in range(fields.shape[0]):
-            for index in range(fields[field, 1]):
-                out[row, fields[field, 0] + index] = header[row, begin + index]
-            begin += fields[field, 1]
+        pack_header(header, fields, out, row)
         if segments.shape[0] == 0:
             pack_ternary(codes, out, row)
         else:
@@ -250,11 +256,7 @@ def pack_quarters(codes: Array, header: Array, fields: Array, offset: int, out: 
     """Write blocks whose only plane has two bits of each code, four codes 32 apart to a byte (TQ2_0)."""
     at = np.uint64(offset)
     for row in range(codes.shape[0]):
-        begin = 0
-        for field in range(fields.shape[0]):
-            for index in range(fields[field, 1]):
-                out[row, fields[field, 0] + index] = header[row, begin + index]
-            begin += fields[field, 1]
+        pack_header(header, fields, out, row)
         for chunk in range(codes.shape[1] // 128):
             start, to = np.uint64(chunk * 128), at + np.uint64(chunk * 32)
             for index in range(np.uint64(32)):
