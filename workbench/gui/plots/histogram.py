@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QFontMetrics, QResizeEvent
 
 from workbench.gui.plots.plot import Plot, faded, pen
 from workbench.gui.plots.range_marks import LABEL_MARGIN, LABEL_PIXELS, Mark, RangeMarks
@@ -117,9 +117,10 @@ class Histogram(Plot):
             low, high = min(low, float(edges[0])), max(high, float(edges[-1]))
         self._draw_region(top)
         grids = {name: values for name, values in self._grids.items() if 0 < values.size <= MAX_VALUES}
-        rows = max(len(grids), len(self._others) or len(self._ranges))
+        below = self._rows_below(grids)
+        rows = max(len(grids), below + len(self._others) or len(self._ranges))
         ceiling = top * 1.05 / max(1 - (LABEL_MARGIN + LABEL_PIXELS * rows) / self._height(), 0.4)
-        self._draw_others()
+        self._draw_others(below)
         self._draw_ranges()
         decades = range(0, int(top) + 1, math.ceil(TICK_PIXELS * ceiling / self._height()))
         ticks = [(power, f"1e{power}" if power > 3 else f"{10**power}") for power in decades]
@@ -146,10 +147,17 @@ class Histogram(Plot):
             self._pin(name, colour, number, right=False)
         return -row * len(grids)
 
-    def _draw_others(self) -> None:
-        """Write the names of what lies over the first histogram at the top right."""
+    def _rows_below(self, grids: Mapping[str, np.ndarray]) -> int:
+        """Return how many rows the names at the right begin below those of the formats: none if both fit into a row."""
+        names = ([name for name, _ in self._others], list(grids))
+        width = QFontMetrics(self.small_font()).horizontalAdvance
+        wanted = sum(max(map(width, some), default=0) + 2 * LABEL_MARGIN for some in names)
+        return len(grids) if all(names) and wanted > self.item.getViewBox().width() else 0
+
+    def _draw_others(self, below: int) -> None:
+        """Write the names of what lies over the first histogram at the top right, from the row ``below`` on."""
         for number, (name, _) in enumerate(self._others):
-            self._pin(name, self._colour(number + 1), number, right=True)
+            self._pin(name, self._colour(number + 1), below + number, right=True)
 
     def _colour(self, number: int) -> str:
         return self.colours.series[number % len(self.colours.series)]
