@@ -21,6 +21,7 @@ from workbench.models.evaluation import Timing
 from workbench.planning.hardware import hardware, plan_estimate
 from workbench.planning.plan import resolve
 from workbench.runtime.rooflines import measure_ceilings, sweep_batches, usual_batches
+from workbench.runtime.timings import with_timings
 from workbench.storage.session import Session
 
 
@@ -61,6 +62,12 @@ def test_sweeps_sum_what_was_timed_at_every_batch() -> None:
     assert fp.batches == (1, 4) and fp.median.tolist() == [4, 13]
     assert quantized.median.tolist() == [3, 9]
     assert sweep_lines([]) == []
+
+
+def test_a_kernel_that_is_faster_today_takes_the_place_of_yesterdays() -> None:
+    first = [_timing((8, 8), "int8-channel", batch, 5.0, 3.0, kernel="one") for batch in (1, 4)]
+    again = [_timing((8, 8), "int8-channel", 1, 2.0, 3.0, kernel="another")]
+    assert with_timings(first, again) == (first[1], again[0]), "rows, bars and sums speak of the same kernels"
 
 
 def test_a_plans_time_is_the_sum_over_its_layers() -> None:

@@ -40,5 +40,5 @@ class TimeCandidates:
         )  # fmt: skip
 
     def joined(self, current: Session, response: tuple[Timing, ...]) -> Session:
-        """Add the timings, in place of earlier ones of the same layer, scheme, batch, kernel and device."""
+        """Add the timings, in place of earlier ones of the same layer, scheme, batch and device."""
         return replace(current, timings=with_timings(current.timings, response))

@@ -155,5 +155,5 @@ class SweepBatches:
         return SweptBatches(timings=timings, ceilings=measure_ceilings(part_of(progress, 0.9, 1.0)))
 
     def joined(self, current: Session, response: SweptBatches) -> Session:
-        """Add the timings, in place of earlier ones of the same layer, scheme, batch, kernel and device."""
+        """Add the timings, in place of earlier ones of the same layer, scheme, batch and device."""
         return replace(current, timings=with_timings(current.timings, response.timings))

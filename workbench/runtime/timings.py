@@ -100,15 +100,18 @@ class TimeKernels:
         return time_kernels(self.session, batch=self.batch, repeats=self.repeats, progress=progress)
 
     def joined(self, current: Session, response: tuple[Timing, ...]) -> Session:
-        """Add the timings, in place of earlier ones of the same layer, scheme, batch, kernel and device."""
+        """Add the timings, in place of earlier ones of the same layer, scheme, batch and device."""
         return replace(current, timings=with_timings(current.timings, response))
 
 
 def with_timings(known: Sequence[Timing], new: Sequence[Timing]) -> tuple[Timing, ...]:
-    """Return the timings with ``new`` last, in place of earlier ones of the same layer, scheme, kernel and so on."""
+    """Return the timings with ``new`` last, in place of earlier ones of the same layer, scheme, batch and device.
+
+    Which kernel serves them best is measured each time, so another one takes the place of an earlier one too.
+    """
     replaced = {_key(timing) for timing in new}
     return (*(old for old in known if _key(old) not in replaced), *new)
 
 
-def _key(timing: Timing) -> tuple[str, str, int, str, str]:
-    return timing.layer, timing.scheme, timing.batch, timing.kernel, timing.device
+def _key(timing: Timing) -> tuple[str, str, int, str]:
+    return timing.layer, timing.scheme, timing.batch, timing.device
