@@ -305,6 +305,28 @@ def test_a_plan_that_does_not_fit_is_listed_as_such() -> None:
     assert differences(session, held, held_plan(session, "own", session.plan, "predicted_kl"), "predicted_kl") == ()
 
 
+@pytest.mark.parametrize(("typed", "key"), [("much", None), ("-3", Qt.Key.Key_F7), ("4,5", Qt.Key.Key_Return),
+                                            ("", Qt.Key.Key_Return)])  # fmt: skip
+def test_nonsense_in_the_budget_is_told_beside_it_and_keeps_the_last_good_value(
+    live: Callable[..., None], typed: str, key: Qt.Key | None
+) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        panel = person.window.panels["plan"]
+        field = panel.budget.lineEdit()
+        await person.type(field, typed)
+        if not typed:
+            await person.press(Qt.Key.Key_Delete, field)
+        await (person.click(panel.search_button) if key is None else person.press(key, field))
+        assert panel.refused.isVisible() and f"“{typed}" in panel.refused.text()
+        assert panel.budget.value() == 4.5 and field.text() == "4.500" and not person.desk.jobs.views
+        await person.click(panel.search_button)
+        await person.until(lambda: person.state.undo_name == "Search within 4.5 bits per weight", 10)
+        assert panel.refused.isHidden()
+
+    live(story)
+
+
 def test_a_budget_that_is_too_small_is_refused_beside_it(live: Callable[..., None]) -> None:
     session = sessions.full(1)
     least = pareto(session.model, session.sensitivities["predicted_kl"], session.plan).bits_per_weight[0]

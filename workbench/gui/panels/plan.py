@@ -6,7 +6,6 @@ from PySide6.QtCore import QSize
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QDoubleSpinBox,
     QGridLayout,
     QHBoxLayout,
     QLabel,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from workbench.errors import BudgetError, WorkbenchError
 from workbench.gui import legality, quantities
+from workbench.gui.budget_box import BudgetBox
 from workbench.gui.desk import Desk, said
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.panels.panel import Panel
@@ -159,12 +159,15 @@ class PlanPanel(Panel):
         self.search_button.setToolTip(reason or "Find the plan of the least predicted loss within the budget (F7)")
 
     def search(self) -> None:
-        """Search a plan within the budget."""
+        """Search a plan within the budget; the first time after nonsense was typed, only say so."""
         state = self.desk.workspace.state
         if state.session is None:
             return
-        self._say_refused("")
-        value = self.budget.value()
+        value = self.budget.taken()
+        wrong, self.budget.nonsense = self.budget.nonsense, ""
+        self._say_refused(wrong)
+        if wrong:
+            return
         by_bits = self.unit.currentText() == BITS
         request = requests.SearchPlan(
             session=state.session, metric=state.metric,
@@ -179,6 +182,10 @@ class PlanPanel(Panel):
             self._say_refused(said(str(error)))
         return isinstance(error, BudgetError)
 
+    def _typed(self) -> None:
+        if self.budget.nonsense:
+            self._say_refused(self.budget.nonsense)
+
     def _say_refused(self, why: str) -> None:
         self.refused.setText(f"{why[:1].upper()}{why[1:]}")
         self.refused.setVisible(bool(why))
@@ -187,7 +194,7 @@ class PlanPanel(Panel):
         """Return the size that the budget asks for in bits per weight; the plan's own where it is given in bytes."""
         totals = self.desk.workspace.state.totals
         if self.unit.currentText() == BITS or totals is None:
-            return self.budget.value()
+            return self.budget.taken()
         return totals.bits_per_weight
 
     # ---------------------------------------------------------------- inside
@@ -228,14 +235,16 @@ class PlanPanel(Panel):
     def _search_line(self) -> QHBoxLayout:
         line = QHBoxLayout()
         self.search_button = QPushButton("&Search")
-        self.budget = QDoubleSpinBox()
+        self.budget = BudgetBox()
         self.budget.setRange(0.01, 1e6)
         self.budget.setDecimals(3)
         self.budget.setSingleStep(0.25)
         self.budget.setValue(4.5)
         self.budget.setAccessibleName("Budget")
         self.budget.valueChanged.connect(lambda _: self._say_refused(""))
-        self.budget.lineEdit().returnPressed.connect(lambda: self.search_button.click())
+        self.budget.lineEdit().textEdited.connect(lambda _: self._say_refused(""))
+        self.budget.editingFinished.connect(self._typed)
+        self.budget.entered.connect(lambda: self.search_button.click())
         self.unit = QComboBox()
         self.unit.addItems([BITS, BYTES])
         self.unit.setAccessibleName("Unit of the budget")
