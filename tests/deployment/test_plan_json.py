@@ -129,6 +129,7 @@ def test_what_is_wrong_is_named_with_its_place(changes: dict[str, Any], words: s
         ("[1]", "an object with"),
         ('{"a": 1, "a": 2}', "the member 'a' twice"),
         ('{"a": NaN}', "NaN, which is no JSON"),
+        ('{\n"a": "b\n"}', "invalid control character at line 2, column 8"),
         ("[" * 100_000, "nested too deeply"),
     ],
 )

