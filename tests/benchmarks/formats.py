@@ -27,8 +27,8 @@ import numpy as np
 import torch
 
 from workbench.numerics.formats import parse_scheme
-from workbench.numerics.formats.gguf import FAMILY, GgufScheme
-from workbench.numerics.formats.output_memory import release_waiting
+from workbench.numerics.formats.compiled.output_memory import release_waiting
+from workbench.numerics.formats.gguf.family import FAMILY, GgufScheme
 from workbench.numerics.scheme import Scheme
 
 DEFAULT_SCHEMES = (

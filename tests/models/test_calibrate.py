@@ -24,7 +24,7 @@ from workbench.models import calibrate as calibrate_module
 from workbench.models.calibrate import calibrate, weight_statistics
 from workbench.models.gradients import GradientPass
 from workbench.models.summary import OutputKind
-from workbench.numerics.statistics import observe_tokens
+from workbench.numerics.statistics.layer_statistics import observe_tokens
 
 
 def tapped(model, data, layer):

@@ -11,7 +11,7 @@ from scipy.stats import wasserstein_distance
 
 from tests.models.networks import Rows
 from workbench.models.data_quality import contents, coverage, distances, histogram_distance, saturation
-from workbench.numerics.statistics import LayerStatistics, observe
+from workbench.numerics.statistics.layer_statistics import LayerStatistics, observe
 
 
 def seen(values: torch.Tensor) -> LayerStatistics:

@@ -11,7 +11,7 @@ import torch
 from tests.models.networks import Rows, convolutions, decoder, images, tokens
 from workbench.models.calibrate import calibrate
 from workbench.models.token_outliers import with_texts
-from workbench.numerics.outliers import KEPT, merged
+from workbench.numerics.statistics.outliers import KEPT, merged
 
 
 def searched(model, data, layer, tap, real=None):

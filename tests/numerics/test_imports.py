@@ -28,7 +28,7 @@ import numpy as np
 from workbench.numerics.formats import activation_schemes, parse_scheme, standard_schemes
 from workbench.numerics.range_error import histogram_error
 from workbench.numerics.ranges import METHODS
-from workbench.numerics.statistics import LayerStatistics
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
 counts = np.zeros(2048, np.int64)
 counts[1000:1100] = 7
 seen = replace(LayerStatistics.empty(3), counts=counts, count=700, exponent=3, minimum=-0.2, maximum=0.6,

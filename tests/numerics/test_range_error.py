@@ -10,9 +10,9 @@ import torch
 
 from workbench.errors import RangeError
 from workbench.numerics.formats import parse_scheme
-from workbench.numerics.histogram_moments import Moments
 from workbench.numerics.range_error import decibels, histogram_error, histogram_loss, range_in_force
-from workbench.numerics.statistics import LayerStatistics, observe
+from workbench.numerics.statistics.histogram_moments import Moments
+from workbench.numerics.statistics.layer_statistics import LayerStatistics, observe
 
 NORMAL = torch.randn(200, 500, generator=torch.Generator().manual_seed(0))
 SAMPLES = {"normal": NORMAL, "skewed": NORMAL.exp(), "heavy": NORMAL**3}

@@ -22,9 +22,9 @@ from workbench.errors import CancelledError, MissingResultError, ModelError, Pla
 from workbench.models.calibrate import calibrate
 from workbench.models.summary import OutputKind
 from workbench.numerics.formats import parse_scheme
+from workbench.numerics.rounding.round_weight import round_weight
 from workbench.planning.directional import DRAWS
 from workbench.planning.predicted import Form, form_of
-from workbench.planning.rounding import round_weight
 from workbench.planning.score import score
 from workbench.planning.sensitivity import DISTANCE
 

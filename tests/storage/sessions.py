@@ -12,9 +12,9 @@ from workbench.models.evaluation import Changed, Evaluation, Metric, Timing
 from workbench.models.layer import KeptTensor, Layer, LayerKind
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.numerics.curvature import Curvature
-from workbench.numerics.outliers import TokenOutliers
 from workbench.numerics.ranges import Range
-from workbench.numerics.statistics import BINS, LayerStatistics
+from workbench.numerics.statistics.layer_statistics import BINS, LayerStatistics
+from workbench.numerics.statistics.outliers import TokenOutliers
 from workbench.planning.audit import Audit
 from workbench.planning.error_budget import BudgetPair, ErrorBudget, NoiseGains
 from workbench.planning.plan import Assignment, Plan, Rule

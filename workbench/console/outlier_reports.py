@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.console.terminal import table
 from workbench.errors import MissingResultError, PlanError
-from workbench.numerics.outliers import SIGMAS, TokenOutliers
+from workbench.numerics.statistics.outliers import SIGMAS, TokenOutliers
 
 if TYPE_CHECKING:
     from workbench.storage.session import Session

@@ -168,8 +168,8 @@ def warm_up() -> None:
 
     from workbench.deployment import REGISTRY as EXPORTERS
     from workbench.gui import schemes
-    from workbench.numerics.algorithms import REGISTRY as ALGORITHMS
     from workbench.numerics.ranges import REGISTRY as RANGES
+    from workbench.numerics.rounding import REGISTRY as ALGORITHMS
 
     for registry in (EXPORTERS, ALGORITHMS, RANGES):
         registry.names()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workbench.numerics.statistics import LayerStatistics
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
 FACTOR = 4.0
 """A channel whose largest magnitude is this many times the median channel's is an outlier."""

@@ -15,7 +15,7 @@ from workbench.gui.plots.histogram import METHOD_LABELS
 from workbench.numerics.formats import parse_scheme, takes_range
 from workbench.numerics.range_error import RangeQuality, histogram_error, histogram_loss, range_in_force
 from workbench.numerics.ranges import Range
-from workbench.numerics.statistics import LayerStatistics
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP
 from workbench.planning.sensitivity import unit_of
 from workbench.runtime.before_after import InputWeights, WeighInput

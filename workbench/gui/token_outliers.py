@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from workbench.gui import quantities
 from workbench.gui.tables.records import Field
-from workbench.numerics.outliers import SIGMAS, TokenOutliers
+from workbench.numerics.statistics.outliers import SIGMAS, TokenOutliers
 from workbench.storage.session import Session
 
 MOST = 200

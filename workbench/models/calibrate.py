@@ -23,8 +23,8 @@ from workbench.models.model import Model
 from workbench.models.squared_gradients import row_and_column_squares
 from workbench.models.token_outliers import BatchPlaces, PlacedPeaks, TokenSums
 from workbench.numerics.curvature import Curvature
-from workbench.numerics.outliers import TokenOutliers
-from workbench.numerics.statistics import LayerStatistics, observe, observe_tokens
+from workbench.numerics.statistics.layer_statistics import LayerStatistics, observe, observe_tokens
+from workbench.numerics.statistics.outliers import TokenOutliers
 from workbench.progress import Progress, silent
 
 if TYPE_CHECKING:

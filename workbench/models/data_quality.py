@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.numerics.statistics import BINS, LayerStatistics
+from workbench.numerics.statistics.layer_statistics import BINS, LayerStatistics
 
 if TYPE_CHECKING:
     import torch

@@ -11,7 +11,7 @@ from workbench.models.batches import Data
 from workbench.models.calibrate import calibrate
 from workbench.models.dataset import DataRecord
 from workbench.models.model import Model
-from workbench.numerics.statistics import LayerStatistics
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.progress import Progress, part_of, silent
 
 if TYPE_CHECKING:

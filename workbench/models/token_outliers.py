@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.models.batches import samples_of, token_mask
-from workbench.numerics.outliers import KEPT, Peaks, TokenOutliers, merged
+from workbench.numerics.statistics.outliers import KEPT, Peaks, TokenOutliers, merged
 
 if TYPE_CHECKING:
     import torch

@@ -73,7 +73,7 @@ def correct_biases(
 
     from workbench.models.batches import require_data
     from workbench.models.prefix import stages
-    from workbench.numerics.algorithms.bias_correction import corrected_bias, corrected_mean
+    from workbench.numerics.equivalences.bias_correction import corrected_bias, corrected_mean
     from workbench.numerics.formats import parse_scheme
 
     reference = reference or model

@@ -15,7 +15,7 @@ import torch
 from workbench.models.batches import Data, require_data, units_of
 from workbench.models.gradients import batch_generator, drawn_gradient
 from workbench.models.model import Model
-from workbench.numerics.statistics import BINS
+from workbench.numerics.statistics.layer_statistics import BINS
 from workbench.progress import Progress, silent
 
 if TYPE_CHECKING:

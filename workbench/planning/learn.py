@@ -16,15 +16,15 @@ from typing import Any
 from workbench.errors import MissingResultError
 from workbench.models.batches import Data, require_data
 from workbench.models.model import Model
-from workbench.numerics.algorithms.algorithm import Rounded
-from workbench.numerics.algorithms.lsq import LearnedMatrix
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.quantized_tensor import QuantizedTensor
+from workbench.numerics.rounding.algorithm import Rounded
+from workbench.numerics.rounding.lsq import LearnedMatrix
+from workbench.numerics.rounding.round_weight import round_weight
 from workbench.planning.learn_checkpoint import Checkpoint, run_key
 from workbench.planning.learn_data import Samples
 from workbench.planning.learn_loop import LearnOptions, Replacement, Run, through
-from workbench.planning.rounding import round_weight
 from workbench.progress import Progress, silent
 
 

@@ -12,8 +12,8 @@ import torch
 from workbench.errors import CancelledError, NonFiniteError, PlanError
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind
-from workbench.numerics.algorithms.descent import Descent, Rule, Schedule, rate_factor
-from workbench.numerics.algorithms.lsq import LearnedMatrix
+from workbench.numerics.rounding.descent import Descent, Rule, Schedule, rate_factor
+from workbench.numerics.rounding.lsq import LearnedMatrix
 from workbench.planning.learn_checkpoint import Checkpoint
 from workbench.planning.learn_data import Samples, Teacher
 from workbench.planning.learn_loss import Loss, divergence, task_loss

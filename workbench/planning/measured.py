@@ -13,8 +13,8 @@ from workbench.models.model import Model
 from workbench.models.network import NetworkModel
 from workbench.models.resume import Resumable, layer_outputs
 from workbench.numerics.curvature import Curvature, output_energy
+from workbench.numerics.rounding.round_weight import round_weight
 from workbench.planning.cells import Cells, Tick
-from workbench.planning.rounding import round_weight
 from workbench.planning.stacked_rounding import rounded_layers
 
 ROUNDED_BYTES = 1 << 29

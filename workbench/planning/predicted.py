@@ -13,9 +13,9 @@ from workbench.models.batches import Data, tappable
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
 from workbench.models.summary import ModelSummary, OutputKind
-from workbench.numerics.algorithms import Need
-from workbench.numerics.algorithms import algorithm as find_algorithm
 from workbench.numerics.curvature import Curvature, predicted_loss, predicted_loss_full
+from workbench.numerics.rounding import Need
+from workbench.numerics.rounding import algorithm as find_algorithm
 from workbench.planning.directional import DIFFERENCE_BYTES, directional_losses
 from workbench.planning.stacked_rounding import rounded_layers
 from workbench.progress import Progress

@@ -11,13 +11,13 @@ from workbench.errors import MissingResultError, ModelError, PlanError, nearest
 from workbench.models.batches import Data, require_data
 from workbench.models.finite import FiniteBatches
 from workbench.models.model import Model
-from workbench.numerics.algorithms import algorithm as find_algorithm
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
+from workbench.numerics.rounding import algorithm as find_algorithm
+from workbench.numerics.rounding.round_weight import round_weight
 from workbench.planning.directions import Directions
 from workbench.planning.measured import measured_rows, output_rows
 from workbench.planning.predicted import Row, Sloped, directional_rows, kronecker_rows, split_forms
-from workbench.planning.rounding import round_weight
 from workbench.planning.sensitivity import METRICS, Sensitivity, unit_of
 from workbench.progress import Progress, rising, silent
 

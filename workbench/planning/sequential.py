@@ -10,8 +10,8 @@ from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.quantized_tensor import QuantizedTensor
+from workbench.numerics.rounding.round_weight import round_weight
 from workbench.planning.plan import Assignment
-from workbench.planning.rounding import round_weight
 from workbench.progress import Progress, silent
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.granularity import PerChannel, PerGroup
+from workbench.numerics.rounding.round_weight import round_weight
 from workbench.numerics.scheme import Parameters
-from workbench.planning.rounding import round_weight
 
 if TYPE_CHECKING:
     import torch
@@ -32,7 +32,7 @@ def rounded_layers(
 ) -> Iterator[tuple[str, dict[str, torch.Tensor]]]:
     """Yield each layer of ``wanted`` once, with its weight rounded to each of its schemes: float32 matrices.
 
-    Layers of one width come together.  Raises what :func:`workbench.planning.rounding.round_weight` raises.
+    Layers of one width come together.  Raises what :func:`workbench.numerics.rounding.round_weight.round_weight` raises.
     """
     for names in _stacks(model, wanted, algorithm):
         weights = {name: model.weight(name).float() for name in names}

@@ -13,9 +13,9 @@ from pathlib import Path
 from workbench.errors import PlanError
 from workbench.models.batches import Data, require_data
 from workbench.models.model import Model
-from workbench.numerics.algorithms.algorithm import Rounded
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.quantized_tensor import QuantizedTensor
+from workbench.numerics.rounding.algorithm import Rounded
 from workbench.planning.learn import first_fits, passing, saved_at
 from workbench.planning.learn_data import Samples
 from workbench.planning.learn_loop import LearnOptions, Run

@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.errors import MissingResultError, PlanError
 from workbench.numerics.formats import parse_scheme
-from workbench.numerics.statistics import LayerStatistics, observe
+from workbench.numerics.statistics.layer_statistics import LayerStatistics, observe
 from workbench.planning.plan import KEEP, LEARNED, Plan, Rule, resolve
 from workbench.progress import Progress, part_of, silent
 from workbench.runtime.calibrated_ranges import ranges_of_plan
@@ -104,7 +104,7 @@ def rounded_weight(
     session: Session, owner: str, *, model: Model, progress: Progress = silent
 ) -> torch.Tensor | None:
     """Return the weight of ``owner`` as the plan stores it, decoded (outputs x inputs); None if it is kept."""
-    from workbench.planning.rounding import needs_sequence
+    from workbench.numerics.rounding.round_weight import needs_sequence
     from workbench.runtime import tasks
 
     given = resolve(session.plan, session.model.layers)[owner]

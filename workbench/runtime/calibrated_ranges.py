@@ -12,9 +12,9 @@ from workbench.errors import PlanError, RangeError, nearest
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.granularity import PerTensor
-from workbench.numerics.histogram_moments import Moments
 from workbench.numerics.ranges import REGISTRY, Range, range_method
-from workbench.numerics.statistics import LayerStatistics
+from workbench.numerics.statistics.histogram_moments import Moments
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import Plan, resolve
 from workbench.progress import Progress, silent
 

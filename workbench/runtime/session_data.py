@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from workbench.errors import DataError, MissingResultError, NotAModelError
 from workbench.models.data_files import ALL, BUNDLED, CALIBRATION, EVALUATION, locate
 from workbench.models.dataset import DataRecord
-from workbench.numerics.outliers import TokenOutliers
+from workbench.numerics.statistics.outliers import TokenOutliers
 from workbench.storage.session import Session
 
 if TYPE_CHECKING:

@@ -259,7 +259,7 @@ def quantize(
 
 def _learning_data(model: Model, plan: Plan, session: Session | None) -> Dataset | None:
     """Open the calibration's data again if the plan learns on them or transforms by them; else None."""
-    from workbench.planning.rounding import needs_sequence
+    from workbench.numerics.rounding.round_weight import needs_sequence
 
     used = {a.algorithm for a in resolve(plan, model.summary.layers).values() if a.weights != KEEP}
     learns = bool(plan.transforms) or LEARNED in used or any(needs_sequence(name) for name in used)

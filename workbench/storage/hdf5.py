@@ -40,9 +40,9 @@ from workbench.models.evaluation import Timing
 from workbench.models.layer import KeptTensor, Layer
 from workbench.models.summary import ModelSource, ModelSummary
 from workbench.numerics.curvature import Curvature
-from workbench.numerics.outliers import TokenOutliers
 from workbench.numerics.ranges import Range
-from workbench.numerics.statistics import LayerStatistics
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
+from workbench.numerics.statistics.outliers import TokenOutliers
 from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.planning.sensitivity import Sensitivity
 from workbench.storage.atomic import replacing

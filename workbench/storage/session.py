@@ -11,9 +11,9 @@ from workbench.models.dataset import DataRecord
 from workbench.models.evaluation import Evaluation, Timing
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
-from workbench.numerics.outliers import TokenOutliers
 from workbench.numerics.ranges import Range
-from workbench.numerics.statistics import LayerStatistics
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
+from workbench.numerics.statistics.outliers import TokenOutliers
 from workbench.planning.combined import combined
 from workbench.planning.error_budget import BudgetPair
 from workbench.planning.plan import Plan

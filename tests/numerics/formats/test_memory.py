@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from workbench.numerics.formats import parse_scheme
-from workbench.numerics.formats.output_memory import release_waiting
+from workbench.numerics.formats.compiled.output_memory import release_waiting
 
 SIDE = 4096
 COPY = 4 * SIDE * SIDE

@@ -18,7 +18,7 @@ from workbench.gui.plots.channel_bars import ChannelBars
 from workbench.gui.range_line import statistics_of
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
-from workbench.numerics.statistics import LayerStatistics
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP, Assignment
 from workbench.runtime.channel_errors import ChannelErrors, FindChannelErrors
 from workbench.runtime.workspace import State

@@ -30,7 +30,7 @@ from workbench.gui.range_line import RangeLine, range_of, statistics_of
 from workbench.gui.tables.layer_rows import short_name
 from workbench.gui.theme import Colours
 from workbench.numerics.formats import parse_scheme
-from workbench.numerics.statistics import LayerStatistics
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.keys_and_values import makes_keys_or_values
 from workbench.planning.plan import KEEP
 from workbench.runtime.before_after import BeforeAfter, ShowAfter

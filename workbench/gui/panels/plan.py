@@ -266,7 +266,7 @@ class PlanPanel(Panel):
 
 
 def _algorithms() -> tuple[str, ...]:
-    from workbench.numerics import algorithms
+    from workbench.numerics import rounding as algorithms
 
     registry = getattr(algorithms, "REGISTRY", None)
     return tuple(registry.names()) if registry is not None else ("rtn", "rtn-clip")

@@ -12,7 +12,7 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent
 from workbench.gui.channels import Channel, pooled
 from workbench.gui.plots.plot import Plot, faded, pen
 from workbench.gui.theme import Colours
-from workbench.numerics.statistics import LayerStatistics
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
 MAX_BARS = 1200
 

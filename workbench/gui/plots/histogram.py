@@ -14,7 +14,7 @@ from workbench.gui.plots.plot import Plot, faded, pen
 from workbench.gui.plots.range_marks import LABEL_MARGIN, LABEL_PIXELS, Mark, RangeMarks
 from workbench.gui.theme import Colours
 from workbench.numerics.ranges import Range
-from workbench.numerics.statistics import LayerStatistics
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
 BINS = 512
 """Bins that are drawn; the statistics hold 2048."""

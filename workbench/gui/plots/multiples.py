@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from workbench.gui import quantities
 from workbench.gui.theme import Colours
-from workbench.numerics.statistics import LayerStatistics
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
 BINS = 128
 GAP = 6

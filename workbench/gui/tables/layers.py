@@ -35,7 +35,7 @@ from workbench.gui.tables.layer_rows import KEPT_TITLE, ROOT, Row, Rows, flat, t
 from workbench.gui.theme import Colours
 from workbench.models.evaluation import Timing
 from workbench.models.layer import Layer
-from workbench.numerics.statistics import LayerStatistics
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.keys_and_values import makes_keys_or_values
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QStyleOptionViewItem, QTreeView
 from workbench.gui.tables.layer_columns import COLUMNS, HISTOGRAM, NAME
 from workbench.gui.tables.layers import LayersModel
 from workbench.gui.theme import Colours
-from workbench.numerics.statistics import LayerStatistics
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
 Index = QModelIndex | QPersistentModelIndex
 MAX_PIXMAPS = 3000

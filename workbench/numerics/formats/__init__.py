@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from workbench.errors import SchemeError, nearest
-from workbench.numerics.formats import codebook, floating, gguf, half, integer, microscaling
+from workbench.numerics.formats import codebook, floating, half, integer, microscaling
+from workbench.numerics.formats.gguf import family as gguf
 from workbench.numerics.granularity import PerTensor
 from workbench.numerics.scheme import Scheme
 from workbench.registry import Registry

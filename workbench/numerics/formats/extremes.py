@@ -18,7 +18,7 @@ def extremes(weight: torch.Tensor, cut: Grid, scheme: str, *, compiled: bool) ->
     ``compiled`` takes the kernel, which gives the same.  Raises NonFiniteError naming ``scheme``.
     """
     if compiled:
-        from workbench.numerics.formats import scaled_compiled
+        from workbench.numerics.formats.compiled import scaled_compiled
 
         low, high, finite = scaled_compiled.extremes(weight, cut.width)
     else:

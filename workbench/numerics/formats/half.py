@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.errors import NonFiniteError, RangeError, SchemeError
-from workbench.numerics.formats.output_memory import uninitialised
+from workbench.numerics.formats.compiled.output_memory import uninitialised
 from workbench.numerics.granularity import Granularity, PerTensor
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scale_format import BF16, FP16, FP32, ScaleFormat

@@ -141,7 +141,7 @@ class KmeansScheme(Scheme):
         cut = self._grid(weight)
         assert isinstance(parameters, CodebookParameters)
         if _compiled(weight):
-            from workbench.numerics.formats import kmeans_compiled
+            from workbench.numerics.formats.compiled import kmeans_compiled
 
             return kmeans_compiled.rounded(weight, parameters.codebook, parameters.width)
         out = torch.empty(cut.rows, cut.columns, dtype=torch.float32, device=weight.device)
@@ -157,7 +157,7 @@ class KmeansScheme(Scheme):
         cut = self._grid(weight)
         assert isinstance(parameters, CodebookParameters)
         if _compiled(weight):
-            from workbench.numerics.formats import kmeans_compiled
+            from workbench.numerics.formats.compiled import kmeans_compiled
 
             codes, bad = kmeans_compiled.encode(weight, parameters.codebook, parameters.width, self.width)
         else:
@@ -187,7 +187,7 @@ class KmeansScheme(Scheme):
         cut = grid(self.sharing, stored.shape)
         books = torch.from_numpy(self.value_format.load(stored.arrays["codebooks"]))
         if cut.rows * cut.columns >= scaled.COMPILED_FROM:
-            from workbench.numerics.formats import kmeans_compiled
+            from workbench.numerics.formats.compiled import kmeans_compiled
 
             return kmeans_compiled.decode(stored.arrays["codes"], stored.shape, books, cut.width, self.width)
         codes = unpack(stored.arrays["codes"], cut.columns, self.width)

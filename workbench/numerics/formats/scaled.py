@@ -171,7 +171,7 @@ class ScaledScheme(Scheme):
         weight = weight.detach()
         rows, columns = self._grid(weight).rows, weight.shape[1]
         if self._compiled(weight):
-            from workbench.numerics.formats import scaled_compiled, table_compiled
+            from workbench.numerics.formats.compiled import scaled_compiled, table_compiled
 
             if not self.element.shiftable:
                 return table_compiled.rounded(weight, parameters, self.element)
@@ -208,7 +208,7 @@ class ScaledScheme(Scheme):
         bits = self.element.bits
         told = f"a matrix of shape {rows} x {columns} holds NaN; it has no code"
         if self._compiled(weight):
-            from workbench.numerics.formats import scaled_compiled, table_compiled
+            from workbench.numerics.formats.compiled import scaled_compiled, table_compiled
 
             if self.element.shiftable:
                 packed, bad = scaled_compiled.encode(weight, parameters, -self.element.lowest, bits)
@@ -246,7 +246,7 @@ class ScaledScheme(Scheme):
         cut = grid(self.granularity, stored.shape)
         parameters = self._settled(self._stored_affine(stored, cut), cut)
         if cut.rows * cut.columns >= COMPILED_FROM:
-            from workbench.numerics.formats import scaled_compiled, table_compiled
+            from workbench.numerics.formats.compiled import scaled_compiled, table_compiled
 
             packed, zero = stored.arrays["codes"], -self.element.lowest
             if not self.element.shiftable:
@@ -307,7 +307,7 @@ class ScaledScheme(Scheme):
         """Return the parameters, float32, of ranges ``low <= 0 <= high``: numpy arrays or tensors alike."""
         lowest, highest = self.element.lowest, self.element.highest
         if self._compiled_rule(low):
-            from workbench.numerics.formats import scaled_compiled
+            from workbench.numerics.formats.compiled import scaled_compiled
 
             return scaled_compiled.affine(self, low, high, signed=signed)
         if self.symmetric:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from workbench.errors import RangeError
-from workbench.numerics.histogram_moments import Moments
 from workbench.numerics.scheme import Scheme, is_symmetric
-from workbench.numerics.statistics import LayerStatistics
+from workbench.numerics.statistics.histogram_moments import Moments
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

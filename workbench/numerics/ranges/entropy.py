@@ -15,7 +15,7 @@ import numpy as np
 from workbench.errors import RangeError
 from workbench.numerics.ranges.calibrated import Range, found, full_range
 from workbench.numerics.scheme import Scheme
-from workbench.numerics.statistics import LayerStatistics
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from workbench.numerics.ranges.calibrated import Range, found, full_range
 from workbench.numerics.scheme import Scheme, is_symmetric
-from workbench.numerics.statistics import LayerStatistics
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

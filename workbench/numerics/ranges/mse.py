@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from workbench.errors import RangeError
-from workbench.numerics.histogram_moments import Moments
 from workbench.numerics.ranges.calibrated import Range, found, full_range
 from workbench.numerics.scheme import Scheme, is_symmetric
-from workbench.numerics.statistics import LayerStatistics
+from workbench.numerics.statistics.histogram_moments import Moments
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

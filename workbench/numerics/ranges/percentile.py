@@ -9,7 +9,7 @@ import numpy as np
 from workbench.errors import RangeError
 from workbench.numerics.ranges.calibrated import Range, found, full_range
 from workbench.numerics.scheme import Scheme, is_symmetric
-from workbench.numerics.statistics import BINS, LayerStatistics
+from workbench.numerics.statistics.layer_statistics import BINS, LayerStatistics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

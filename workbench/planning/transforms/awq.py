@@ -1,4 +1,4 @@
-"""AWQ on a model: one scale for each place where it can be folded; the maths is in numerics/algorithms/awq.py."""
+"""AWQ on a model: one scale for each place where it can be folded; the maths is in numerics/equivalences/awq.py."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import partial
 import torch
 
 from workbench.errors import MissingResultError
-from workbench.numerics.algorithms.awq import Consumer, choose_scale
 from workbench.numerics.curvature import Curvature
+from workbench.numerics.equivalences.awq import Consumer, choose_scale
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import KEEP
 from workbench.planning.transforms.cost import difference_cost

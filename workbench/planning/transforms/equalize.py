@@ -1,4 +1,4 @@
-"""Cross-layer equalization on a model; the maths is in numerics/algorithms/equalization.py.
+"""Cross-layer equalization on a model; the maths is in numerics/equivalences/equalization.py.
 
 The channels of a convolution or linear layer are followed through its batch norm, ReLU, pooling, padding and flattening
 to the layers that take them, depthwise convolutions among them.  Whatever else they meet, ReLU6 or a residual sum,
@@ -15,7 +15,7 @@ import torch
 from workbench.errors import TransformError
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary
-from workbench.numerics.algorithms.equalization import equalizing_scales
+from workbench.numerics.equivalences.equalization import equalizing_scales
 from workbench.planning.plan import KEEP
 from workbench.planning.transforms.batch_norms import NormCall, find_norms
 from workbench.planning.transforms.labels import follow

@@ -1,4 +1,4 @@
-"""Batch-norm folding on a model: every norm behind a layer moves into it; the maths: numerics/algorithms/folding.py.
+"""Batch-norm folding on a model: every norm behind a layer moves into it; the maths: numerics/equivalences/folding.py.
 
 The network keeps its modules, so that what is exported loads into it: a folded norm stays behind as one that changes
 nothing (variance 1, mean 0, scale 1) but adds the folded bias where the layer has none of its own.
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from workbench.errors import TransformError
-from workbench.numerics.algorithms.folding import BatchNorm, folded
+from workbench.numerics.equivalences.folding import BatchNorm, folded
 from workbench.planning.transforms.batch_norms import NormCall, find_norms
 from workbench.planning.transforms.rewrite import Draft
 from workbench.planning.transforms.trace import LayerCall, Trace

@@ -1,4 +1,4 @@
-"""Rotation of a model's residual stream and of its attention heads; the matrices: numerics/algorithms/rotation.py.
+"""Rotation of a model's residual stream and of its attention heads; the matrices: numerics/equivalences/rotation.py.
 
 What folds into the weights without any cost at run time (QuaRot's R1 and R2): norms' scales go into the layers behind
 them; embeddings and all layers that write to the stream are followed by ``Q``, all that read it preceded by ``Q^T``;
@@ -31,8 +31,8 @@ import torch
 
 from workbench.errors import TransformError
 from workbench.models.layer import LayerKind
-from workbench.numerics.algorithms.rotation import rotation_matrix
 from workbench.numerics.curvature import Curvature
+from workbench.numerics.equivalences.rotation import rotation_matrix
 from workbench.planning.plan import KEEP
 from workbench.planning.transforms.cost import inputs_cost, rounding_cost
 from workbench.planning.transforms.folds import Fold, find_folds

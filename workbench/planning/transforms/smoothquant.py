@@ -1,4 +1,4 @@
-"""SmoothQuant on a model: one smoothing for each fold; the maths is in numerics/algorithms/smoothquant.py."""
+"""SmoothQuant on a model: one smoothing for each fold; the maths is in numerics/equivalences/smoothquant.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 import torch
 
 from workbench.errors import MissingResultError
-from workbench.numerics.algorithms.smoothquant import Consumer, choose_smoothing
+from workbench.numerics.equivalences.smoothquant import Consumer, choose_smoothing
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.transforms.folds import Fold, find_folds

@@ -1,0 +1,160 @@
+"""What error feedback is for: a smaller error of the output, at the price of a larger one of the weights."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from workbench.errors import AlgorithmError, NonFiniteError
+from workbench.numerics.curvature import output_energy
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.rounding import Context, Gptq, Hqq, Rtn, RtnWeighted
+from workbench.numerics.rounding.parameter_parts import take_rows
+from workbench.numerics.scheme import Parameters
+
+SEED = torch.Generator().manual_seed(0)
+WEIGHT = torch.randn(24, 96, generator=SEED)
+MIXED = torch.randn(2000, 12, generator=SEED) @ torch.randn(12, 96, generator=SEED)
+INPUTS = MIXED + 0.3 * torch.randn(2000, 96, generator=SEED)
+MOMENT = INPUTS.T @ INPUTS / len(INPUTS)
+CONTEXT = Context(second_moment=MOMENT, samples=len(INPUTS))
+
+
+def output_error(values: torch.Tensor, moment: torch.Tensor = MOMENT, weight: torch.Tensor = WEIGHT) -> float:
+    return float(output_energy(values - weight, moment).sum())
+
+
+@pytest.mark.parametrize("name", ["int4-g32-asym", "int3-g32", "int4-channel", "int4-tensor", "nvfp4", "q4_k"])
+def test_feedback_wins_on_the_output_and_loses_on_the_weight(name: str) -> None:
+    scheme = parse_scheme(name)
+    plain = Rtn(clip_search=True).quantize(WEIGHT, scheme)
+    fed = Gptq().quantize(WEIGHT, scheme, CONTEXT)
+    assert output_error(fed.values) < 0.35 * output_error(plain.values)
+    assert float((fed.values - WEIGHT).square().sum()) > 1.1 * float((plain.values - WEIGHT).square().sum())
+    assert torch.equal(scheme.decode(scheme.encode(fed.values, fed.parameters)), fed.values)
+
+
+def test_ranges_by_blocks_of_the_second_moment_win_on_the_output() -> None:
+    scheme = parse_scheme("int3-g32-asym")
+    plain = Rtn(clip_search=True).quantize(WEIGHT, scheme).values
+    weighted = RtnWeighted().quantize(WEIGHT, scheme, CONTEXT).values
+    assert output_error(weighted) < 0.85 * output_error(plain)
+
+
+def test_feedback_comes_close_to_the_best_of_all_roundings() -> None:
+    weight, scheme = torch.randn(200, 4, generator=torch.Generator().manual_seed(2)), parse_scheme("int2-channel-asym")
+    mixing = torch.tensor([[1.0, 0.8, -0.6, 0.3], [0.2, 0.9, 0.7, -0.8]])
+    moment = mixing.T @ mixing + 0.1 * torch.eye(4)
+    fed = Gptq().quantize(weight, scheme, Context(second_moment=moment))
+    best = torch.empty_like(weight)
+    for row in range(200):
+        grid = scheme.round(torch.linspace(-9, 9, 400).reshape(-1, 1).repeat(1, 4)[:, :1], _row(fed.parameters, row))
+        every = torch.cartesian_prod(*[grid.unique()] * 4)
+        best[row] = every[output_energy(every - weight[row], moment).argmin()]
+    plain = scheme.round(weight, fed.parameters)
+    least = output_error(best, moment, weight)
+    assert output_error(fed.values, moment, weight) < 1.25 * least
+    assert output_error(plain, moment, weight) > 1.8 * least
+
+
+def _row(parameters: Parameters, row: int) -> Parameters:
+    return take_rows(parameters, torch.full((400,), row))
+
+
+def test_independent_inputs_leave_nothing_to_feed_back() -> None:
+    scheme, moment = parse_scheme("int8-tensor"), torch.eye(96)
+    fed = Gptq().quantize(WEIGHT, scheme, Context(second_moment=moment))
+    assert torch.equal(fed.values, scheme.round(WEIGHT, fed.parameters))
+
+
+def test_dead_columns_and_rank_deficient_moments_are_served() -> None:
+    moment = MOMENT.clone()
+    moment[5] = 0
+    moment[:, 5] = 0
+    moment[7], moment[:, 7] = moment[8].clone(), moment[:, 8].clone()
+    moment[7, 7] = moment[8, 8]
+    scheme = parse_scheme("int4-g32-asym")
+    fed = Gptq().quantize(WEIGHT, scheme, Context(second_moment=moment))
+    nearest = scheme.round(WEIGHT, fed.parameters)
+    assert torch.equal(fed.values[:, 5], nearest[:, 5])
+    assert output_error(fed.values, moment) < 0.5 * output_error(nearest, moment)
+
+
+def test_a_grouped_convolution_is_two_layers() -> None:
+    scheme = parse_scheme("int4-channel-asym")
+    other = torch.diag(torch.linspace(0.5, 2, 96)) + 0.4
+    both = Gptq().quantize(WEIGHT, scheme, Context(second_moment=torch.stack([MOMENT, other]))).values
+    each = torch.stack([MOMENT, other])
+    plain = Rtn(clip_search=True).quantize(WEIGHT, scheme).values
+    assert output_error(both, each) < 0.5 * output_error(plain, each)
+
+
+def test_a_shifted_input_is_made_good() -> None:
+    scheme, now = parse_scheme("int6-g32-asym"), 0.9 * INPUTS + 0.1 * INPUTS.roll(1, dims=1)
+    context = Context(second_moment=now.T @ now / 2000, cross_moment=INPUTS.T @ now / 2000, samples=2000)
+    wanted = INPUTS @ WEIGHT.T
+    errors = [
+        float((now @ algorithm.quantize(WEIGHT, scheme, known).values.T - wanted).square().mean())
+        for algorithm, known in ((Gptq(), CONTEXT), (Gptq(sequential=True), context))
+    ]
+    assert errors[1] < 0.5 * errors[0]
+
+
+def test_too_few_samples_tell_the_rank() -> None:
+    few = INPUTS[:40]
+    with pytest.raises(AlgorithmError, match="40 calibration samples.*96 inputs.*rank 40"):
+        Gptq().quantize(WEIGHT, parse_scheme("int4-g32"), Context(second_moment=few.T @ few / 40, samples=40))
+
+
+def test_nan_is_refused() -> None:
+    broken = WEIGHT.clone()
+    broken[0, 0] = torch.nan
+    with pytest.raises(NonFiniteError):
+        Gptq().quantize(broken, parse_scheme("int4-g32-asym"), CONTEXT)
+
+
+def test_hqq_spares_the_many_at_the_outliers_cost() -> None:
+    heavy = torch.randn(32, 128, generator=torch.Generator().manual_seed(5)) ** 3
+    scheme = parse_scheme("int3-g64-asym")
+    plain, moved = scheme.quantize(heavy), Hqq().quantize(heavy, scheme).values
+    assert float((moved - heavy).abs().pow(0.7).sum()) < 0.96 * float((plain - heavy).abs().pow(0.7).sum())
+    with pytest.raises(AlgorithmError, match="asymmetric"):
+        Hqq().quantize(heavy, parse_scheme("fp8-e4m3-channel"))
+
+
+def coupled_loss(values: torch.Tensor, outputs: torch.Tensor) -> float:
+    difference = (values - WEIGHT).double()
+    return float((outputs.double() * (difference @ MOMENT.double() @ difference.T)).sum())
+
+
+@pytest.mark.parametrize(
+    "name", ["int4-g32-asym", "int3-g32", "int4-channel", "int4-g32-asym-zfp16", "nvfp4", "nf4-b64-dq"]
+)
+def test_errors_of_different_outputs_cancel_where_the_model_cannot_tell_them_apart(name: str) -> None:
+    few = torch.randn(24, 8, generator=torch.Generator().manual_seed(7))
+    outputs, scheme = few @ few.T + 0.2 * torch.eye(24), parse_scheme(name)
+    apart = Gptq().quantize(WEIGHT, scheme, CONTEXT)
+    known = Context(second_moment=MOMENT, samples=len(INPUTS), outputs=outputs)
+    together = Gptq().quantize(WEIGHT, scheme, known)
+    assert coupled_loss(together.values, outputs) < 0.75 * coupled_loss(apart.values, outputs)
+    assert output_error(together.values) > 1.1 * output_error(apart.values)
+    assert torch.equal(together.parameters.scale, apart.parameters.scale)
+    assert torch.equal(scheme.decode(scheme.encode(together.values, together.parameters)), together.values)
+
+
+def test_independent_outputs_change_nothing() -> None:
+    scheme = parse_scheme("int4-g32-asym")
+    known = Context(second_moment=MOMENT, outputs=torch.diag(torch.linspace(0.1, 3, 24)))
+    apart, together = (Gptq(sweeps=20).quantize(WEIGHT, scheme, each).values for each in (CONTEXT, known))
+    assert torch.equal(apart, together)
+
+
+def test_a_coupled_descent_ends_where_no_single_weight_can_move() -> None:
+    few = torch.randn(24, 8, generator=torch.Generator().manual_seed(7))
+    outputs, scheme = few @ few.T + 0.2 * torch.eye(24), parse_scheme("int3-g32-asym")
+    found = Gptq(sweeps=40).quantize(WEIGHT, scheme, Context(second_moment=MOMENT, outputs=outputs))
+    damped = MOMENT.double() + 0.01 * MOMENT.diagonal().mean() * torch.eye(96)
+    coupling = outputs.double() + 0.01 * outputs.diagonal().mean() * torch.eye(24)
+    slopes = coupling @ (found.values - WEIGHT).double() @ damped
+    best = found.values - slopes / (coupling.diagonal()[:, None] * damped.diagonal())
+    assert torch.equal(scheme.round(best.float(), found.parameters), found.values)

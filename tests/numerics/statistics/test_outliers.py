@@ -1,0 +1,126 @@
+"""Outlier tokens against plain numpy, tied values, memory orders, and merging in every order."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from workbench.numerics.statistics.layer_statistics import observe_channels, observe_tokens, peaks_by_torch
+from workbench.numerics.statistics.outliers import KEPT, TokenOutliers, edges, merged
+
+
+def draw(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def by_hand(tensor: torch.Tensor, axis: int) -> tuple[list[int], list[int], list[float], np.ndarray]:
+    """Return places, channels and values of the largest tokens and every token's magnitude, by sorting all."""
+    rows = np.moveaxis(tensor.float().numpy(), axis, -1)
+    rows = rows.reshape(-1, rows.shape[-1])
+    magnitudes = np.abs(rows).max(axis=1)
+    order = sorted(range(len(rows)), key=lambda n: (-magnitudes[n], n))[:KEPT]
+    order = [n for n in order if magnitudes[n] > 0]
+    channels = [int(np.abs(rows[n]).argmax()) for n in order]
+    return order, channels, [float(rows[n, c]) for n, c in zip(order, channels, strict=True)], magnitudes
+
+
+SHAPES = [((4, 33, 20), -1), ((2048, 64), 1), ((7, 600), 1), ((3, 2, 1300), -1), ((9, 6, 20, 30), 1),
+          ((40, 3, 4, 5), 1), ((2, 70, 6, 7), 1), ((64, 16, 64, 64), 1), ((1, 5), 1), ((3, 700, 5), 1),
+          ((5000, 172), -1), ((300, 9000), 1)]  # fmt: skip
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize(("shape", "axis"), SHAPES)
+def test_the_largest_tokens_are_what_sorting_all_says(shape: tuple[int, ...], axis: int, tied: bool) -> None:
+    tensor = draw(*shape)
+    if tied:
+        tensor = tensor.round().clamp(-2, 2)
+    seen, _, peaks = observe_tokens(tensor, axis)
+    places, channels, values, magnitudes = by_hand(tensor, axis)
+    assert seen.equals(observe_channels(tensor, axis)[0])
+    assert peaks is not None
+    assert peaks.where.tolist() == places and peaks.channel.tolist() == channels and peaks.value.tolist() == values
+    last = axis % len(shape) == len(shape) - 1
+    expected = np.histogram(magnitudes, np.append(edges()[:-1], np.finfo(np.float64).max))[0]
+    assert np.array_equal(peaks.counts, expected if last else np.zeros_like(expected))
+
+
+def test_other_devices_and_memory_orders_find_the_same() -> None:
+    tensor = draw(9, 6, 20, 30).round(decimals=1)
+    plain = observe_tokens(tensor, 1)[2]
+    others = (
+        observe_tokens(tensor.to(memory_format=torch.channels_last), 1)[2],
+        observe_tokens(tensor.permute(2, 1, 3, 0).contiguous().permute(3, 1, 0, 2), 1)[2], peaks_by_torch(tensor, 1),
+    )  # fmt: skip
+    for other in others:
+        assert plain is not None and other is not None
+        for name in ("counts", "where", "channel", "value"):
+            assert np.array_equal(getattr(plain, name), getattr(other, name))
+
+
+def test_the_extremes_of_float32_are_counted_in_the_outer_bins() -> None:
+    peaks = observe_tokens(torch.tensor([[0.0, 0.0], [1e-45, 0.0], [-3e38, 1.0], [1.0, 0.5]]), 1)[2]
+    assert peaks is not None and (peaks.counts[0], peaks.counts[-1], peaks.counts.sum()) == (2, 1, 4)
+    assert peaks.where.tolist() == [2, 3, 1] and peaks.value[0] == np.float32(-3e38)
+
+
+def test_nothing_is_said_of_a_tensor_with_nan() -> None:
+    tensor = draw(5, 4)
+    tensor[2, 1] = math.nan
+    assert observe_tokens(tensor, 1)[2] is None
+    nothing = observe_tokens(torch.zeros(0, 4), 1)[2]
+    assert nothing is not None and nothing.where.size == 0 and nothing.counts.sum() == 0
+
+
+def part(seed: int, tokens: int = 40) -> TokenOutliers:
+    rng = np.random.default_rng(seed)
+    value = rng.choice([-3.0, 3.0, 2.0, 1.0, -1.0], KEPT).astype(np.float32)
+    order = np.argsort(-np.abs(value), kind="stable")
+    numbers = rng.permutation(1000)[: 2 * KEPT]
+    return TokenOutliers(
+        counts=rng.integers(0, tokens, 512), value=value[order], channel=rng.integers(0, 9, KEPT),
+        sample=numbers[:KEPT] + 1000 * seed, position=numbers[KEPT:], width=np.zeros(KEPT, np.int64),
+        token=rng.integers(0, 99, KEPT), text=tuple(map(str, range(KEPT))),
+    )  # fmt: skip
+
+
+def test_parts_merge_to_the_same_in_every_order() -> None:
+    parts = [part(seed) for seed in range(4)]
+    whole = merged(parts)
+    for order in itertools.permutations(parts):
+        one, two, three, four = order
+        assert one.merge(two).merge(three).merge(four).equals(whole)
+        assert one.merge(two).merge(three.merge(four)).equals(whole)
+    assert whole.count == sum(each.count for each in parts)
+    assert np.abs(whole.value).tolist() == sorted((abs(v) for each in parts for v in each.value), reverse=True)[:KEPT]
+
+
+def test_quantiles_and_counts_above_a_magnitude() -> None:
+    rows = draw(3000, 7) * torch.linspace(0.1, 30, 3000)[:, None]
+    magnitudes = rows.abs().amax(dim=1).numpy()
+    peaks = observe_tokens(rows, 1)[2]
+    assert peaks is not None
+    found = TokenOutliers(
+        counts=peaks.counts, value=peaks.value, channel=peaks.channel, sample=peaks.where, position=peaks.where,
+        width=peaks.where * 0, token=peaks.where,
+    )  # fmt: skip
+    for share in (0.1, 0.5, 0.99):
+        exact = float(np.quantile(magnitudes, share))
+        assert exact <= found.quantile(share) <= exact * 1.13
+    edge = float(edges()[np.searchsorted(edges(), 40.0)])
+    assert found.above(40.0) == int((magnitudes >= edge).sum())
+    assert found.above(0.0) == found.count == 3000
+    assert found.times_median == pytest.approx(found.largest / found.quantile(0.5))
+
+
+def test_columns_of_different_length_are_refused() -> None:
+    good = part(0)
+    with pytest.raises(ValueError, match="differ in length"):
+        TokenOutliers(
+            counts=good.counts, value=good.value[1:], channel=good.channel, sample=good.sample,
+            position=good.position, width=good.width, token=good.token,
+        )  # fmt: skip

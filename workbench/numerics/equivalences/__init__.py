@@ -1,0 +1,1 @@
+"""Rewrites that leave the floating-point function as it is: AWQ, SmoothQuant, rotation, folding, equalization."""

@@ -1,0 +1,162 @@
+"""Between torch matrices and the compiled kernels of scaled integers.
+
+Imported when a large matrix is worked on, because it brings numba.  Bands of about a megabyte are converted to float32
+and handed to a kernel, several at a time on plain threads; no copy of the whole tensor is made.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.numerics.formats.affine import OFFSET_REACH, Affine
+from workbench.numerics.formats.compiled import output_memory, scaled_kernels, scaled_rules
+from workbench.numerics.formats.compiled.bands import in_parallel
+from workbench.numerics.packing import packed_width
+from workbench.numerics.scale_format import BF16, FP16, FP32
+from workbench.numerics.scheme import Parameters
+from workbench.numerics.tiles import TILE_ELEMENTS, row_tiles
+
+if TYPE_CHECKING:
+    import torch
+
+    from workbench.numerics.formats.scaled import ScaledScheme
+
+Array = Any
+
+_LARGE_BAND = 1 << 20
+"""Where no band is copied, fewer and larger ones cost less of the interpreter's time."""
+
+
+def _band_elements(weight: torch.Tensor) -> int:
+    import torch
+
+    return _LARGE_BAND if weight.dtype == torch.float32 and weight.is_contiguous() else TILE_ELEMENTS
+
+
+def extremes(weight: torch.Tensor, width: int) -> tuple[torch.Tensor, torch.Tensor, bool]:
+    """Return the least and greatest value of every ``width`` columns, float32 ``[rows, groups]``, never -0.
+
+    The last member says whether all values are finite; NaN and infinity come through.
+    """
+    import torch
+
+    rows, columns = weight.shape
+    low = np.empty((rows, -(-columns // width)), np.float32)
+    high = np.empty_like(low)
+    finite = []
+
+    def task(part: slice) -> None:
+        tile = plain(weight[part]).view(np.int32)
+        finite.append(scaled_kernels.extremes(tile, width, low[part].view(np.int32), high[part].view(np.int32)))
+
+    in_parallel(task, row_tiles(rows, columns, elements=_band_elements(weight)))
+    return torch.from_numpy(low), torch.from_numpy(high), all(finite)
+
+
+_FORMS = {FP32: scaled_rules.FLOAT32, FP16: scaled_rules.FLOAT16, BF16: scaled_rules.BFLOAT16}
+
+
+def affine(scheme: ScaledScheme, low: torch.Tensor, high: torch.Tensor, *, signed: bool) -> Affine:
+    """Return the parameters of the ranges ``low`` to ``high``, float32 of one shape, as ``scheme`` says."""
+    import torch
+
+    lowest, highest = scheme.element.lowest, scheme.element.highest
+    levels: Any = np.float32(highest - lowest)
+    stored, offset_format = scheme.scale_format, scheme.offset_format
+    headroom = -lowest if scheme.symmetric else highest - lowest
+    form = (_FORMS[stored], np.float32(stored.smallest), np.float32(stored.limit(headroom)))
+    scale = torch.empty_like(low)
+    second = None if scheme.symmetric else torch.empty_like(low)
+    least, greatest, scales = (member.numpy().reshape(-1) for member in (low, high, scale))
+    if second is None:
+        rule = scaled_rules.EXTREME if signed else scaled_rules.FULL
+        scaled_rules.symmetric(least, greatest, np.float32(lowest), np.float32(highest), rule, *form, scales)
+        return Affine(scale)
+    seconds = second.numpy().reshape(-1)
+    if offset_format is None:
+        scaled_rules.with_zero_point(least, greatest, levels, *form, scales, seconds)
+        return Affine(scale, second)
+    bounds = np.float32(offset_format.largest), np.float32(OFFSET_REACH)
+    scaled_rules.with_offset(least, greatest, levels, *form, _FORMS[offset_format], *bounds, scales, seconds)
+    return Affine(scale, None, second)
+
+
+def encode(weight: torch.Tensor, parameters: Parameters, zero: float, bits: int) -> tuple[Array, int]:
+    """Return packed codes, uint8 ``[rows, packed width]``, and how many weights are NaN.
+
+    ``zero`` is the code of 0 where there is no zero point.
+    """
+    rows, columns = weight.shape
+    members = _members(parameters, zero)
+    packed = np.empty((rows, packed_width(columns, bits)), np.uint8)
+    top: Any = np.float32(2**bits - 1)
+    bad = []
+
+    def task(part: slice) -> None:
+        tile = plain(weight[part])
+        width, scale, shift, offset = _width(parameters, columns), *(_band(member, part) for member in members)
+        bad.append(scaled_kernels.encode(tile, width, scale, shift, offset, top, bits, packed[part]))
+
+    in_parallel(task, row_tiles(rows, columns, elements=_band_elements(weight)))
+    return packed, sum(bad)
+
+
+def decode(packed: Array, shape: tuple[int, int], parameters: Parameters, zero: float, bits: int) -> torch.Tensor:
+    """Return the float32 matrix of ``shape`` that packed codes stand for."""
+    import torch
+
+    members = _members(parameters, zero)
+    out = output_memory.uninitialised(*shape)
+    shifted = parameters.offset is not None
+
+    def task(part: slice) -> None:
+        width, scale, shift, offset = _width(parameters, shape[1]), *(_band(member, part) for member in members)
+        scaled_kernels.decode(packed[part], width, scale, shift, offset, shifted, bits, out[part])
+
+    in_parallel(task, row_tiles(*shape, elements=_LARGE_BAND))
+    return torch.from_numpy(out)
+
+
+def rounded(weight: torch.Tensor, parameters: Parameters, zero: float, bits: int) -> torch.Tensor:
+    """Return what decoding the encoded matrix would give, float32; NaN stays."""
+    import torch
+
+    rows, columns = weight.shape
+    members = _members(parameters, zero)
+    out = output_memory.uninitialised(rows, columns)
+    shifted = parameters.offset is not None
+    top: Any = np.float32(2**bits - 1)
+
+    def task(part: slice) -> None:
+        tile = plain(weight[part])
+        width, scale, shift, offset = _width(parameters, columns), *(_band(member, part) for member in members)
+        scaled_kernels.round_to(tile, width, scale, shift, offset, shifted, top, out[part])
+
+    in_parallel(task, row_tiles(rows, columns, elements=_band_elements(weight)))
+    return torch.from_numpy(out)
+
+
+def _width(parameters: Parameters, columns: int) -> int:
+    return min(parameters.width, columns)
+
+
+def plain(tile: torch.Tensor) -> Array:
+    """Return a band as contiguous float32, without a copy where it is that already."""
+    import torch
+
+    return tile.to(torch.float32).contiguous().numpy()
+
+
+def _members(parameters: Parameters, zero: float) -> tuple[Array, Array, Array]:
+    """Return scale, zero and offset, float32 of one shape."""
+    scale = parameters.scale.contiguous().numpy()
+    base = 0.0 if parameters.offset is not None else zero
+    shift = np.full(scale.shape, base, np.float32) if parameters.zero_point is None else parameters.zero_point.numpy()
+    offset = np.zeros(scale.shape, np.float32) if parameters.offset is None else parameters.offset.numpy()
+    return scale, np.ascontiguousarray(shift), np.ascontiguousarray(offset)
+
+
+def _band(member: Array, part: slice) -> Array:
+    return member[part] if member.shape[0] > 1 else member

@@ -1,0 +1,99 @@
+"""Compiled: from the ends of many groups' ranges to storable scales and zero points.
+
+What :mod:`workbench.numerics.formats.scaled` and :mod:`workbench.numerics.scale_format` say in array operations is the
+specification; a test holds every bit to it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from workbench.numerics.formats.compiled.jit import compiled
+
+Array = Any
+Single = Any  # one float32
+
+EXTREME, FULL, ZERO_POINT, OFFSET = 0, 1, 2, 3
+"""Rules: the farther end on the lowest code (signed scales), both ends inside, a zero point, a floating one."""
+
+FLOAT32, FLOAT16, BFLOAT16 = 0, 1, 2
+
+_MAGIC = np.float32(12582912)  # 1.5 * 2**23: adding and taking it away rounds half to even
+_ZERO = np.float32(0)
+_ONE = np.float32(1)
+_WHOLE = np.float32(2.0**23)
+_UNITS = np.float32(2.0**24)
+_LEAST_NORMAL = np.float32(2.0**-14)
+
+
+@compiled
+def _rounded(size: Single, form: int) -> Any:
+    """Return the nearest number of the format for a finite one >= 0 within its range, halves to even."""
+    if form == FLOAT32:
+        return size
+    pattern = np.float32(size).view(np.int32)
+    if form == BFLOAT16:
+        kept = np.int32((pattern + np.int32(0x7FFF) + ((pattern >> 16) & 1)) & np.int32(-0x10000))
+        return kept.view(np.float32)
+    kept = np.int32((pattern + np.int32(0xFFF) + ((pattern >> 13) & 1)) & np.int32(-0x2000))
+    small = np.float32(((size * _UNITS + _WHOLE) - _WHOLE) / _UNITS)
+    return kept.view(np.float32) if size >= _LEAST_NORMAL else small
+
+
+@compiled
+def _storable(scale: Single, form: int, smallest: Single, limit: Single) -> Any:
+    size = abs(scale)
+    kept = size if size > smallest else smallest
+    kept = kept if kept < limit else limit
+    kept = _rounded(kept, form) if size > _ZERO else _ZERO
+    return kept if scale >= _ZERO else -kept
+
+
+@compiled
+def symmetric(
+    low: Array, high: Array, lowest: Single, highest: Single, rule: int, form: int, smallest: Single, limit: Single,
+    scale: Array,
+) -> None:  # fmt: skip
+    """Write the scales, float32 ``[n]``, by the rule ``EXTREME`` or ``FULL``."""
+    for at in range(low.shape[0]):
+        least, greatest = low[at], high[at]
+        if rule == EXTREME:
+            wanted = (least if -least > greatest else greatest) / lowest
+        else:
+            below, above = least / lowest, greatest / highest
+            wanted = above if above > below else below
+        scale[at] = _storable(wanted, form, smallest, limit)
+
+
+@compiled
+def with_zero_point(
+    low: Array, high: Array, levels: Single, form: int, smallest: Single, limit: Single, scale: Array, shift: Array
+) -> None:
+    """Write scales and whole zero points, 0 to ``levels``, float32 ``[n]``."""
+    for at in range(low.shape[0]):
+        found = _storable(high[at] / levels - low[at] / levels, form, smallest, limit)
+        code = -low[at] / (_ONE if found == _ZERO else found)
+        code = code if code > _ZERO else _ZERO
+        code = code if code < levels else levels
+        scale[at] = found
+        shift[at] = (code + _MAGIC) - _MAGIC
+
+
+@compiled
+def with_offset(
+    low: Array, high: Array, levels: Single, form: int, smallest: Single, limit: Single,
+    offset_form: int, largest: Single, reach: Single, scale: Array, offset: Array,
+) -> None:  # fmt: skip
+    """Write scales and the values of code 0, float32 ``[n]``; both ends are bounded by ``reach``."""
+    for at in range(low.shape[0]):
+        least = max(min(low[at], reach), -reach)
+        greatest = max(min(high[at], reach), -reach)
+        least = max(min(least, largest), -largest)
+        size = _rounded(abs(least), offset_form)
+        first = -size if least < _ZERO else size
+        span = greatest / levels - first / levels
+        span = span if span > _ZERO else _ZERO
+        offset[at] = first
+        scale[at] = _storable(span, form, smallest, limit)

@@ -1,0 +1,1 @@
+"""The block formats of GGUF files (llama.cpp)."""

@@ -1,0 +1,150 @@
+"""Headers of GGUF blocks: compiled readers, and writers in numpy (they see one value for 16 or 32 weights).
+
+A reader takes ``octets`` uint8 ``[n, any]``, where each of the header's fields begins in a row (``at``, in the order
+of ``Block.fields``) and ``half``, the values of all float16 patterns; it fills ``scale`` and ``minimum``, float32
+``[n, groups]``.  A writer returns the fields one after another, uint8 ``[n, header_octets]``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from workbench.numerics.formats.compiled.jit import compiled
+
+Array = Any
+
+
+@compiled
+def _half(octets: Array, row: int, at: int, half: Array) -> Any:
+    return half[np.uint32(octets[row, at]) + np.uint32(octets[row, at + 1]) * np.uint32(256)]
+
+
+@compiled
+def read_half(octets: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
+    """One float16 scale."""
+    for row in range(octets.shape[0]):
+        scale[row, 0] = _half(octets, row, at[0], half)
+        minimum[row, 0] = np.float32(0)
+
+
+@compiled
+def read_half_minimum(octets: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
+    """A float16 scale and a float16 value of code 0."""
+    for row in range(octets.shape[0]):
+        scale[row, 0] = _half(octets, row, at[0], half)
+        minimum[row, 0] = -_half(octets, row, at[1], half)
+
+
+@compiled
+def read_k2(octets: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
+    """Float16 units of scale and minimum; sixteen bytes hold a 4-bit scale (low) and a 4-bit minimum."""
+    for row in range(octets.shape[0]):
+        unit, step = _half(octets, row, at[0], half), _half(octets, row, at[1], half)
+        for group in range(16):
+            byte = octets[row, at[2] + group]
+            scale[row, group] = unit * np.float32(byte & 15)
+            minimum[row, group] = step * np.float32(byte >> 4)
+
+
+@compiled
+def read_k3(octets: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
+    """A float16 unit; sixteen 6-bit scales, 32 added: low nibbles in 8 bytes, high pairs of bits in 4."""
+    for row in range(octets.shape[0]):
+        unit = _half(octets, row, at[0], half)
+        for group in range(16):
+            low = (octets[row, at[1] + group % 8] >> (group // 8 * 4)) & 15
+            high = (octets[row, at[1] + 8 + group % 4] >> (group // 4 * 2)) & 3
+            scale[row, group] = unit * np.float32(low + high * 16 - 32)
+            minimum[row, group] = np.float32(0)
+
+
+@compiled
+def read_k4(octets: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
+    """Float16 units of scale and minimum; eight 6-bit scales and eight 6-bit minimums in twelve bytes.
+
+    Bytes 0 to 3 are scales 0 to 3, bytes 4 to 7 minimums 0 to 3; the low nibbles of scales and minimums 4 to 7 are in
+    bytes 8 to 11, their high two bits above bytes 0 to 3 and 4 to 7.
+    """
+    for row in range(octets.shape[0]):
+        unit, step = _half(octets, row, at[0], half), _half(octets, row, at[1], half)
+        for group in range(4):
+            first, second = octets[row, at[2] + group], octets[row, at[2] + 4 + group]
+            third = octets[row, at[2] + 8 + group]
+            scale[row, group] = unit * np.float32(first & 63)
+            minimum[row, group] = step * np.float32(second & 63)
+            scale[row, group + 4] = unit * np.float32((third & 15) + (first >> 6) * 16)
+            minimum[row, group + 4] = step * np.float32((third >> 4) + (second >> 6) * 16)
+
+
+@compiled
+def read_k6(octets: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
+    """A float16 unit and sixteen signed bytes."""
+    for row in range(octets.shape[0]):
+        unit = _half(octets, row, at[0], half)
+        for group in range(16):
+            scale[row, group] = unit * np.float32(np.int8(octets[row, at[1] + group]))
+            minimum[row, group] = np.float32(0)
+
+
+@compiled
+def read_e8m0(octets: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
+    """Half of a power of two: ``half`` holds the 256 values here."""
+    for row in range(octets.shape[0]):
+        scale[row, 0] = half[octets[row, at[0]]]
+        minimum[row, 0] = np.float32(0)
+
+
+READERS = {
+    "half": read_half,
+    "half_minimum": read_half_minimum,
+    "k2": read_k2,
+    "k3": read_k3,
+    "k4": read_k4,
+    "k6": read_k6,
+    "e8m0": read_e8m0,
+}
+
+
+def half_table() -> np.ndarray:
+    """Return the float32 value of each of the 65,536 float16 patterns."""
+    return np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+
+
+def e8m0_table() -> np.ndarray:
+    """Return half the value of each E8M0 pattern, ``2**(pattern - 128)``; float32 holds all of them exactly."""
+    pattern = np.arange(256)
+    return np.ldexp(np.float32(1), pattern - 128).astype(np.float32)
+
+
+def half_octets(value: np.ndarray) -> np.ndarray:
+    """Return float32 ``[n]`` as float16 bytes ``[n, 2]``, saturating at 65504."""
+    stored = np.clip(value, np.float32(-65504), np.float32(65504)).astype(np.float16)
+    return np.ascontiguousarray(stored).view(np.uint8).reshape(-1, 2)
+
+
+def write_k2(unit: np.ndarray, scales: np.ndarray, step: np.ndarray, minimums: np.ndarray) -> np.ndarray:
+    """``unit`` and ``step`` float32 ``[n]``; ``scales`` and ``minimums`` uint8 ``[n, 16]``, 0 to 15."""
+    return np.concatenate([half_octets(unit), half_octets(step), scales | (minimums << 4)], axis=1)
+
+
+def write_k3(unit: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    """``scales`` uint8 ``[n, 16]``: 0 to 63, 32 added."""
+    low, high = scales & 15, scales >> 4
+    nibbles = low[:, :8] | (low[:, 8:] << 4)
+    pairs = high[:, :4] | (high[:, 4:8] << 2) | (high[:, 8:12] << 4) | (high[:, 12:] << 6)
+    return np.concatenate([half_octets(unit), nibbles, pairs], axis=1)
+
+
+def write_k4(unit: np.ndarray, scales: np.ndarray, step: np.ndarray, minimums: np.ndarray) -> np.ndarray:
+    """``scales`` and ``minimums`` uint8 ``[n, 8]``, 0 to 63."""
+    first = scales[:, :4] | ((scales[:, 4:] >> 4) << 6)
+    second = minimums[:, :4] | ((minimums[:, 4:] >> 4) << 6)
+    third = (scales[:, 4:] & 15) | ((minimums[:, 4:] & 15) << 4)
+    return np.concatenate([half_octets(unit), half_octets(step), first, second, third], axis=1)
+
+
+def write_k6(unit: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    """``scales`` int8 ``[n, 16]``."""
+    return np.concatenate([half_octets(unit), scales.view(np.uint8)], axis=1)

@@ -1,0 +1,1 @@
+"""Streaming statistics of tensors: histograms, extremes, moments, outlier tokens."""
