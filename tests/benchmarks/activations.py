@@ -20,7 +20,7 @@ import torch
 from scipy.stats import spearmanr
 
 from workbench.models.calibrate import calibrate
-from workbench.models.datasets import open_dataset
+from workbench.models.data.datasets import open_dataset
 from workbench.models.evaluate import evaluate
 from workbench.models.sources import open_model
 from workbench.numerics.formats import parse_scheme

@@ -24,7 +24,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import torch
 
 from workbench.models.calibrate import Calibration, calibrate
-from workbench.models.datasets import Dataset, open_dataset
+from workbench.models.data.datasets import Dataset, open_dataset
 from workbench.models.evaluate import evaluate
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model

@@ -29,7 +29,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import torch
 
 from workbench.models.calibrate import calibrate
-from workbench.models.datasets import open_dataset
+from workbench.models.data.datasets import open_dataset
 from workbench.models.growing import Part
 from workbench.models.model import Model
 from workbench.models.sources import open_model

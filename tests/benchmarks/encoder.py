@@ -21,8 +21,8 @@ import numpy as np
 import torch
 from scipy.stats import spearmanr
 
-from workbench.models.datasets import open_dataset
-from workbench.models.network import Body, NetworkModel
+from workbench.models.data.datasets import open_dataset
+from workbench.models.execution.network import Body, NetworkModel
 from workbench.models.sources import open_model
 from workbench.models.summary import OutputKind, quantizable
 from workbench.planning.score import score

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 
 from workbench.models.calibrate import calibrate
-from workbench.models.datasets import Dataset, open_dataset
+from workbench.models.data.datasets import Dataset, open_dataset
 from workbench.models.evaluate import evaluate
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model

@@ -22,9 +22,9 @@ from itertools import product
 from pathlib import Path
 
 from tests.planning.transforms.networks import llama_with_outliers
-from workbench.models.batches import Data
 from workbench.models.calibrate import Calibration, calibrate
-from workbench.models.datasets import open_dataset
+from workbench.models.data.batches import Data
+from workbench.models.data.datasets import open_dataset
 from workbench.models.evaluate import evaluate
 from workbench.models.evaluation import Metric
 from workbench.models.model import Model

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import nn
 
-from workbench.models.dataset import DataRecord
-from workbench.models.inputs import InputSpec
-from workbench.models.network import Body, NetworkModel
+from workbench.models.data.inputs import InputSpec
+from workbench.models.data.record import DataRecord
+from workbench.models.execution.network import Body, NetworkModel
 from workbench.models.sources.layers import find_layers
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 

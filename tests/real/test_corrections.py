@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.models.datasets import open_dataset
+from workbench.models.data.datasets import open_dataset
 from workbench.planning.plan import Plan
 from workbench.planning.transforms.apply import transform
 from workbench.runtime import tasks

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from workbench.models.calibrate import calibrate
-from workbench.models.datasets import open_dataset
+from workbench.models.data.datasets import open_dataset
 from workbench.models.evaluate import evaluate
 from workbench.models.sources import open_model
 from workbench.models.summary import quantizable

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from workbench.models.datasets import open_dataset
+from workbench.models.data.datasets import open_dataset
 from workbench.models.layer import LayerKind
 from workbench.models.sources import open_model, open_source
 from workbench.models.summary import OutputKind

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.models.datasets import open_dataset
+from workbench.models.data.datasets import open_dataset
 from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
 from workbench.planning.plan import Plan

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from workbench.errors import MissingResultError
-from workbench.models.data_files import EVALUATION
-from workbench.models.data_text import encode
+from workbench.models.data.files import EVALUATION
+from workbench.models.data.text import encode
 from workbench.models.sources.catalog import bundled_folder
 from workbench.runtime import session_data, tasks
 from workbench.runtime.calibration_data import sample_page

@@ -254,7 +254,7 @@ def test_evaluation_compares_with_the_baseline(model: Model, scored: Session) ->
 
 def _kl_by_hand(model: Model, session: Session, plan: Plan) -> float:
     """KL per token, straight from the definition, in float64."""
-    from workbench.models.datasets import open_dataset
+    from workbench.models.data.datasets import open_dataset
 
     assert session.evaluation is not None
     data = open_dataset(session.evaluation.path, model, split="evaluation")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.models.dataset import DataRecord
+from workbench.models.data.record import DataRecord
 from workbench.models.evaluation import Changed, Evaluation, Metric, Timing
 from workbench.models.layer import KeptTensor, Layer, LayerKind
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from workbench.gui.fitted_label import FittedLabel
-from workbench.models.samples import Sample
+from workbench.models.data.samples import Sample
 from workbench.runtime.calibration_data import PAGE, SPLITS, SamplePage
 
 PICTURE = 56

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from workbench.models.batches import Data, require_data
+from workbench.models.data.batches import Data, require_data
 from workbench.models.model import Model
 
 

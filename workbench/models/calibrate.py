@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError
-from workbench.models.batches import Data, require_data, samples_of, tappable, token_mask, units_of
+from workbench.models.data.batches import Data, require_data, samples_of, tappable, token_mask, units_of
 from workbench.models.geometry import Geometry
 from workbench.models.gradients import GradientPass
 from workbench.models.layer import Layer, LayerKind

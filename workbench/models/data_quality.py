@@ -111,7 +111,7 @@ def contents(batches: Iterable[Batch], vocabulary: int = 0) -> Contents:
     """Count tokens, lengths and labels; padding is left out.  Ids from ``vocabulary`` on make the count longer."""
     import torch
 
-    from workbench.models.batches import samples_of, token_mask
+    from workbench.models.data.batches import samples_of, token_mask
 
     tokens = torch.zeros(vocabulary, dtype=torch.int64)
     lengths: list[torch.Tensor] = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from workbench.models.batches import token_mask
+from workbench.models.data.batches import token_mask
 from workbench.models.summary import OutputKind
 
 if TYPE_CHECKING:

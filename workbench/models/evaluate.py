@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError
-from workbench.models.batches import Data, require_data, token_mask
 from workbench.models.bootstrap import interval, weighted_mean
+from workbench.models.data.batches import Data, require_data, token_mask
 from workbench.models.divergence import logit_divergence, sample_divergence
 from workbench.models.evaluation import Metric
 from workbench.models.finite import FiniteBatches

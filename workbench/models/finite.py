@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from workbench.errors import DataError
-from workbench.models.batches import Data, tappable
+from workbench.models.data.batches import Data, tappable
 from workbench.models.model import Model
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from workbench.models.batches import tappable, token_mask
+from workbench.models.data.batches import tappable, token_mask
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from workbench.models.batches import Data
 from workbench.models.calibrate import calibrate
-from workbench.models.dataset import DataRecord
+from workbench.models.data.batches import Data
+from workbench.models.data.record import DataRecord
 from workbench.models.model import Model
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.progress import Progress, part_of, silent

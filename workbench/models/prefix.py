@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from workbench.models.batches import Data, tappable, token_mask
 from workbench.models.calibrate import FULL_COLUMNS, drawn_inputs
+from workbench.models.data.batches import Data, tappable, token_mask
 from workbench.models.geometry import Geometry
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.models.batches import samples_of, token_mask
+from workbench.models.data.batches import samples_of, token_mask
 from workbench.numerics.statistics.outliers import KEPT, Peaks, TokenOutliers, merged
 
 if TYPE_CHECKING:

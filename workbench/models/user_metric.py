@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.errors import DataError, NotAModelError, TrustRequiredError, nearest
-from workbench.models.batches import samples_of
+from workbench.models.data.batches import samples_of
 
 if TYPE_CHECKING:
     from workbench.models.model import Batch

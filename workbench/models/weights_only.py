@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from workbench.errors import CannotRunError
-from workbench.models.inputs import InputSpec
-from workbench.models.network import cut_ties, find_kept, find_layer, matrix_of, merge_weights
+from workbench.models.data.inputs import InputSpec
+from workbench.models.execution.network import cut_ties, find_kept, find_layer, matrix_of, merge_weights
 from workbench.models.summary import ModelSummary
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from workbench.models.batches import samples_of
+from workbench.models.data.batches import samples_of
 from workbench.models.evaluation import Changed
 
 if TYPE_CHECKING:

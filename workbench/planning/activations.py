@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from workbench.errors import MissingResultError, ModelError, nearest
-from workbench.models.batches import Data, require_data, tappable, units_of
+from workbench.models.data.batches import Data, require_data, tappable, units_of
 from workbench.models.divergence import Divergence
 from workbench.models.finite import FiniteBatches
 from workbench.models.gradients import batch_generator, drawn_gradient

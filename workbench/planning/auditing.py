@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from workbench.errors import PlanError
-from workbench.models.batches import Data, require_data, units_of
+from workbench.models.data.batches import Data, require_data, units_of
 from workbench.models.divergence import sample_divergence
 from workbench.models.finite import FiniteBatches
 from workbench.models.model import Model

@@ -11,10 +11,10 @@ import torch
 
 from workbench.errors import DataError
 from workbench.models.divergence import Divergence
+from workbench.models.execution.network import NetworkModel
+from workbench.models.execution.resume import Recording, Resumable
+from workbench.models.execution.stacked import UnevenSamplesError
 from workbench.models.model import Model
-from workbench.models.network import NetworkModel
-from workbench.models.resume import Recording, Resumable
-from workbench.models.stacked import UnevenSamplesError
 
 if TYPE_CHECKING:
     from workbench.models.model import Batch

@@ -18,7 +18,7 @@ from workbench.progress import Progress, silent
 if TYPE_CHECKING:
     import torch
 
-    from workbench.models.batches import Data
+    from workbench.models.data.batches import Data
     from workbench.models.prefix import Stage
 
 BATCH_SIZE = 32
@@ -71,7 +71,7 @@ def correct_biases(
     """
     import torch
 
-    from workbench.models.batches import require_data
+    from workbench.models.data.batches import require_data
     from workbench.models.prefix import stages
     from workbench.numerics.equivalences.bias_correction import corrected_bias, corrected_mean
     from workbench.numerics.formats import parse_scheme
@@ -107,8 +107,8 @@ def _few(names: list[str]) -> str:
 
 def _means(model: Model, data: Data, names: Collection[str]) -> Mapping[str, str]:
     """Return the running mean of the batch norm that takes the output of each of the layers ``names``."""
+    from workbench.models.tracing import trace
     from workbench.planning.transforms.batch_norms import find_norms
-    from workbench.planning.transforms.trace import trace
 
     if not names or not any(tensor.name.endswith("running_mean") for tensor in model.summary.kept):
         return {}

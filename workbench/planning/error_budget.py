@@ -27,7 +27,7 @@ from workbench.progress import Progress, silent
 if TYPE_CHECKING:
     import torch
 
-    from workbench.models.batches import Data
+    from workbench.models.data.batches import Data
     from workbench.models.model import Batch
 
 Watch = Callable[[str, "torch.Tensor"], None]
@@ -129,7 +129,7 @@ def noise_gains(
     """
     import torch
 
-    from workbench.models.batches import require_data
+    from workbench.models.data.batches import require_data
     from workbench.models.finite import FiniteBatches
 
     require_data(model, data, "noise gains")
@@ -169,7 +169,7 @@ def measured_budget(
     """
     import torch
 
-    from workbench.models.batches import require_data, samples_of
+    from workbench.models.data.batches import require_data, samples_of
     from workbench.models.finite import FiniteBatches
 
     require_data(reference, data, "an error budget")
@@ -196,7 +196,7 @@ class _Sums:
 
     def add(self, batch: Batch, exact: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor]) -> None:
         """Add one batch; tokens that are padding do not count."""
-        from workbench.models.batches import token_mask
+        from workbench.models.data.batches import token_mask
 
         mask = token_mask(batch)
         for index, block in enumerate(self.blocks):

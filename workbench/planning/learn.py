@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import MissingResultError
-from workbench.models.batches import Data, require_data
+from workbench.models.data.batches import Data, require_data
 from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from workbench.models.batches import Data
+from workbench.models.data.batches import Data
 from workbench.models.model import Model
 
 if TYPE_CHECKING:

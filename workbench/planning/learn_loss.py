@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from workbench.errors import DataError
-from workbench.models.batches import token_mask
+from workbench.models.data.batches import token_mask
 from workbench.models.summary import OutputKind
 
 if TYPE_CHECKING:

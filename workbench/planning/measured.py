@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
 
-from workbench.models.batches import Data, tappable, units_of
+from workbench.models.data.batches import Data, tappable, units_of
+from workbench.models.execution.network import NetworkModel
+from workbench.models.execution.resume import Resumable, layer_outputs
 from workbench.models.finite import FiniteBatches
 from workbench.models.model import Model
-from workbench.models.network import NetworkModel
-from workbench.models.resume import Resumable, layer_outputs
 from workbench.numerics.curvature import Curvature, output_energy
 from workbench.numerics.rounding.round_weight import round_weight
 from workbench.planning.cells import Cells, Tick

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from workbench.errors import MissingResultError
-from workbench.models.batches import Data, tappable
+from workbench.models.data.batches import Data, tappable
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
 from workbench.models.summary import ModelSummary, OutputKind

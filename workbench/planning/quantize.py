@@ -24,7 +24,7 @@ from workbench.progress import Progress, part_of, silent
 if TYPE_CHECKING:
     import torch
 
-    from workbench.models.batches import Data
+    from workbench.models.data.batches import Data
     from workbench.models.model import Batch, Tap
 
 Ranges = Mapping[tuple[str, str], Range]

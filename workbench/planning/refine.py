@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from workbench.errors import PlanError
-from workbench.models.batches import Data, require_data
+from workbench.models.data.batches import Data, require_data
 from workbench.models.model import Model
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature

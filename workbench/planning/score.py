@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from workbench.errors import MissingResultError, ModelError, PlanError, nearest
-from workbench.models.batches import Data, require_data
+from workbench.models.data.batches import Data, require_data
 from workbench.models.finite import FiniteBatches
 from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature

@@ -17,7 +17,7 @@ from workbench.progress import Progress, silent
 if TYPE_CHECKING:
     import torch
 
-    from workbench.models.batches import Data
+    from workbench.models.data.batches import Data
     from workbench.models.prefix import PrefixMoments
 
 BATCH_SIZE = 32
@@ -39,7 +39,7 @@ def quantize_in_sequence(
     ``before`` holds what is quantized already, ``inputs`` the quantizers of layers' inputs, which take part.  Layers
     with the same input are one stage: ``data`` runs twice up to each.  Raises MissingResultError without data.
     """
-    from workbench.models.batches import require_data
+    from workbench.models.data.batches import require_data
     from workbench.models.prefix import prefix_moments, stages
 
     if data is None:

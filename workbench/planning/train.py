@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from workbench.errors import PlanError
-from workbench.models.batches import Data, require_data
+from workbench.models.data.batches import Data, require_data
 from workbench.models.model import Model
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.quantized_tensor import QuantizedTensor

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.models.dataset import DataRecord
+from workbench.models.data.record import DataRecord
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.sensitivity import Sensitivity
 from workbench.progress import Progress, silent

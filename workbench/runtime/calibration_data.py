@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import MissingResultError
-from workbench.models.data_files import CALIBRATION, EVALUATION
+from workbench.models.data.files import CALIBRATION, EVALUATION
 from workbench.models.data_quality import CalibrationQuality
 from workbench.progress import Progress
 from workbench.runtime.slimming import without_results
 from workbench.storage.session import Session
 
 if TYPE_CHECKING:
+    from workbench.models.data.samples import Sample
     from workbench.models.model import Model
-    from workbench.models.samples import Sample
     from workbench.runtime.model_cache import ModelCache
 
 PAGE = 48
@@ -41,8 +41,8 @@ def sample_page(
 
     Raises MissingResultError where the session has none, DataError where they are gone or have changed.
     """
-    from workbench.models.inputs import InputSpec
-    from workbench.models.samples import read_samples
+    from workbench.models.data.inputs import InputSpec
+    from workbench.models.data.samples import read_samples
     from workbench.runtime import session_data
 
     record = session.calibration if split == CALIBRATION else session.evaluation

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import DataError, MissingResultError, NotAModelError
-from workbench.models.data_files import ALL, BUNDLED, CALIBRATION, EVALUATION, locate
-from workbench.models.dataset import DataRecord
+from workbench.models.data.files import ALL, BUNDLED, CALIBRATION, EVALUATION, locate
+from workbench.models.data.record import DataRecord
 from workbench.numerics.statistics.outliers import TokenOutliers
 from workbench.storage.session import Session
 
 if TYPE_CHECKING:
-    from workbench.models.datasets import Dataset
+    from workbench.models.data.datasets import Dataset
     from workbench.models.model import Model
 
 _KINDS = "a text file, a folder of images in class folders, or an array file (.npz, .npy, .pt, .safetensors)"
@@ -22,7 +22,7 @@ _KINDS = "a text file, a folder of images in class folders, or an array file (.n
 
 def for_calibration(model: Model, data: str | Path | None, *, samples: int | None, seed: int) -> Dataset:
     """Open the calibration split of ``data``, or of the set that came with a bundled model; raises DataError."""
-    from workbench.models.datasets import open_dataset
+    from workbench.models.data.datasets import open_dataset
 
     path = data or bundled_data(model.summary.source.path)
     if path is None:
@@ -38,7 +38,7 @@ def for_evaluation(
     ``data`` where it is given: all of it, but for the part that calibration took.  Else the session's evaluation
     record, the evaluation split of the calibration's data, or of a bundled model's set.
     """
-    from workbench.models.datasets import open_dataset
+    from workbench.models.data.datasets import open_dataset
 
     calibration = session.calibration.path if session.calibration is not None else None
     if data is not None:
@@ -56,7 +56,7 @@ def for_evaluation(
 
 def evaluation_record(model: Model, calibration: DataRecord) -> DataRecord | None:
     """Return the record of the part of the calibration's data that is left for evaluation, None if nothing is."""
-    from workbench.models.datasets import open_dataset
+    from workbench.models.data.datasets import open_dataset
 
     try:
         return open_dataset(calibration.path, model, split=EVALUATION, seed=calibration.seed).record
@@ -68,8 +68,8 @@ def readable(
     found: Mapping[tuple[str, str], TokenOutliers], model: Model
 ) -> Mapping[tuple[str, str], TokenOutliers]:
     """Return the outliers with the text of their tokens, where the model came with a tokenizer."""
-    from workbench.models.inputs import InputSpec
-    from workbench.models.samples import decoder
+    from workbench.models.data.inputs import InputSpec
+    from workbench.models.data.samples import decoder
     from workbench.models.token_outliers import with_texts
 
     spec = getattr(model, "inputs", InputSpec())
@@ -78,7 +78,7 @@ def readable(
 
 def recorded(model: Model, record: DataRecord, *, samples: int | None = None) -> Dataset:
     """Open the data of ``record`` again, or ``samples`` of it; DataError if it is gone or has changed since."""
-    from workbench.models.datasets import open_dataset
+    from workbench.models.data.datasets import open_dataset
 
     try:
         dataset = open_dataset(record.path, model, split=record.split, samples=record.samples or None, seed=record.seed)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import CannotRunError, DataError, MissingResultError, PlanError
-from workbench.models.dataset import DataRecord
+from workbench.models.data.record import DataRecord
 from workbench.models.evaluation import Evaluation
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme, standard_schemes
@@ -27,7 +27,7 @@ from workbench.runtime.environment import environment
 from workbench.storage.session import Session
 
 if TYPE_CHECKING:
-    from workbench.models.datasets import Dataset
+    from workbench.models.data.datasets import Dataset
     from workbench.models.model import Model
     from workbench.planning.quantize import QuantizedModel
 
@@ -287,9 +287,9 @@ def evaluate(
     never sees.  ``metric`` is a trusted Python file with a function of one's own (``file.py`` or ``file.py:name``, see
     :mod:`workbench.models.user_metric`).  Raises CannotRunError, DataError, PlanError and its kin.
     """
+    from workbench.models.data.inputs import InputSpec
+    from workbench.models.data.samples import decoder
     from workbench.models.evaluate import evaluate as measure
-    from workbench.models.inputs import InputSpec
-    from workbench.models.samples import decoder
     from workbench.models.user_metric import load_metric
     from workbench.models.worst import Worst
 

@@ -35,7 +35,7 @@ import h5py
 import numpy as np
 
 from workbench.errors import SessionError
-from workbench.models.dataset import DataRecord
+from workbench.models.data.record import DataRecord
 from workbench.models.evaluation import Timing
 from workbench.models.layer import KeptTensor, Layer
 from workbench.models.summary import ModelSource, ModelSummary

@@ -10,8 +10,8 @@ from torch.nn import functional
 
 from tests.models.sources.networks import Experts, Images, Tokens, save_python, seeded
 from workbench.errors import CannotRunError, DataError, ModelError, TrustRequiredError
+from workbench.models.execution.network import NetworkModel
 from workbench.models.model import Model
-from workbench.models.network import NetworkModel
 from workbench.models.sources import open_model
 
 IDS = torch.arange(10).reshape(2, 5)

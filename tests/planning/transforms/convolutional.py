@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from tests.models.networks import Rows, model_of
-from workbench.models.network import NetworkModel
+from workbench.models.execution.network import NetworkModel
 from workbench.models.summary import OutputKind
 
 

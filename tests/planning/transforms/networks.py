@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional
 
 from tests.models.networks import Rows, model_of
-from workbench.models.network import NetworkModel
+from workbench.models.execution.network import NetworkModel
 from workbench.models.summary import OutputKind
 
 VOCABULARY = 24

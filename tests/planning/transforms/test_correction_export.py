@@ -9,7 +9,7 @@ import torch
 
 from workbench.deployment import exporter
 from workbench.deployment.packed_safetensors import read_packed
-from workbench.models.datasets import open_dataset
+from workbench.models.data.datasets import open_dataset
 from workbench.planning.plan import Plan
 from workbench.planning.totals import plan_totals
 from workbench.progress import silent

@@ -18,12 +18,12 @@ from workbench.errors import ExportError
 from workbench.models.calibrate import calibrate
 from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
+from workbench.models.tracing import trace
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import quantize
 from workbench.planning.totals import plan_totals
 from workbench.planning.transforms.folds import find_folds
 from workbench.planning.transforms.rewrite import Draft
-from workbench.planning.transforms.trace import trace
 from workbench.progress import silent
 from workbench.storage.session import Session
 

@@ -9,10 +9,10 @@ from torch import nn
 from tests.models.networks import convolutions, decoder
 from tests.planning.transforms.networks import After, Fused, Gated, language_model, sentences
 from workbench.errors import TransformError
+from workbench.models.tracing import trace
 from workbench.planning.transforms.folds import find_folds
 from workbench.planning.transforms.rewrite import Draft
 from workbench.planning.transforms.stream import find_stream
-from workbench.planning.transforms.trace import trace
 
 
 def folds_of(model, **options):

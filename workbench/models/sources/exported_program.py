@@ -12,10 +12,10 @@ import torch
 from torch import nn
 
 from workbench.errors import DataError, NotAModelError
-from workbench.models.inputs import InputSpec
+from workbench.models.data.inputs import InputSpec
+from workbench.models.execution.network import Call, Forward
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
-from workbench.models.network import Call, Forward
 from workbench.models.sources.exported_archive import require_plain
 from workbench.models.sources.layers import (
     PACKED,

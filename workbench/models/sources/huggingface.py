@@ -13,10 +13,10 @@ from typing import Any
 import torch
 
 from workbench.errors import BackendUnavailableError, NotAModelError, UnsafeModelError
-from workbench.models.inputs import InputSpec
+from workbench.models.data.inputs import InputSpec
+from workbench.models.execution.network import Call, Forward
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
-from workbench.models.network import Call, Forward
 from workbench.models.sources.layers import find_layers, stored_dtypes
 from workbench.models.sources.memory import memory_to_run, require_memory
 from workbench.models.sources.safetensors_file import weight_files

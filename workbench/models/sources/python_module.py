@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 from workbench.errors import NotAModelError, TrustRequiredError, WorkbenchError, nearest
+from workbench.models.execution.network import Forward
 from workbench.models.model import Model
-from workbench.models.network import Forward
 from workbench.models.sources.layers import Found, find_layers, stored_dtypes
 from workbench.models.sources.memory import memory_to_run, require_memory
 from workbench.models.sources.safetensors_file import weight_files

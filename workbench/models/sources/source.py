@@ -10,10 +10,10 @@ from typing import Protocol
 
 from torch import nn
 
-from workbench.models.inputs import InputSpec
+from workbench.models.data.inputs import InputSpec
+from workbench.models.execution.network import Body, Call, NetworkModel
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
-from workbench.models.network import Body, Call, NetworkModel
 from workbench.models.sources.layers import Found
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 

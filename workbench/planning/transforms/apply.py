@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import torch
 
 from workbench.errors import CannotRunError, MissingResultError, PlanError, TransformError
-from workbench.models.batches import Data
 from workbench.models.calibrate import calibrate
+from workbench.models.data.batches import Data
 from workbench.models.model import Model
+from workbench.models.tracing import probe, trace
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.granularity import PerTensor
@@ -24,7 +25,6 @@ from workbench.planning.transforms.names import CORRECTIONS, GROUP, planned_summ
 from workbench.planning.transforms.rewrite import Draft
 from workbench.planning.transforms.rotation import Rotation
 from workbench.planning.transforms.smoothquant import SmoothQuant
-from workbench.planning.transforms.trace import probe, trace
 from workbench.planning.transforms.transform import Change, Setting, Transform
 from workbench.progress import Progress, silent
 from workbench.registry import Registry

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from workbench.models.summary import ModelSummary
-from workbench.planning.transforms.trace import LayerCall, Operation, Ref, Trace
+from workbench.models.tracing import LayerCall, Operation, Ref, Trace
 
 _PLACES = {
     "native_batch_norm": (1, 2, 3, 4, 5, 7), "batch_norm": (1, 2, 3, 4, 5, 7), "cudnn_batch_norm": (1, 2, 3, 4, 5, 7),

@@ -15,12 +15,12 @@ import torch
 from workbench.errors import TransformError
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary
+from workbench.models.tracing import LayerCall, Trace
 from workbench.numerics.equivalences.equalization import equalizing_scales
 from workbench.planning.plan import KEEP
 from workbench.planning.transforms.batch_norms import NormCall, find_norms
 from workbench.planning.transforms.labels import follow
 from workbench.planning.transforms.rewrite import Draft
-from workbench.planning.transforms.trace import LayerCall, Trace
 from workbench.planning.transforms.transform import Change, Outcome, Setting
 
 SWEEPS = 20

@@ -12,10 +12,10 @@ import numpy as np
 import torch
 
 from workbench.errors import TransformError
+from workbench.models.tracing import LayerCall, Trace
 from workbench.numerics.equivalences.folding import BatchNorm, folded
 from workbench.planning.transforms.batch_norms import NormCall, find_norms
 from workbench.planning.transforms.rewrite import Draft
-from workbench.planning.transforms.trace import LayerCall, Trace
 from workbench.planning.transforms.transform import Change, Outcome, Setting
 
 

@@ -15,8 +15,8 @@ import torch
 from workbench.errors import TransformError
 from workbench.models.layer import LayerKind
 from workbench.models.summary import ModelSummary
+from workbench.models.tracing import LayerCall, Operation, Ref, Trace
 from workbench.planning.transforms.labels import Flow, follow
-from workbench.planning.transforms.trace import LayerCall, Operation, Ref, Trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
-from workbench.planning.transforms.trace import LayerCall, Operation, Ref, Trace
+from workbench.models.tracing import LayerCall, Operation, Ref, Trace
 
 MOVING = frozenset({
     "view", "_unsafe_view", "reshape", "permute", "transpose", "t", "expand", "unsqueeze", "squeeze", "slice", "select",

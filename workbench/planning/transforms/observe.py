@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from workbench.models.batches import Data, token_mask
+from workbench.models.data.batches import Data, token_mask
 from workbench.models.model import Model
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.granularity import PerTensor

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.models.batches import Data
+from workbench.models.data.batches import Data
 from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.ranges import Range

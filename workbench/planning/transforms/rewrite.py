@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 import torch
 
+from workbench.models.execution.network import cut_ties
 from workbench.models.model import Model
-from workbench.models.network import cut_ties
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
 from workbench.planning.transforms.changes import Changes

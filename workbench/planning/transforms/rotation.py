@@ -31,6 +31,7 @@ import torch
 
 from workbench.errors import TransformError
 from workbench.models.layer import LayerKind
+from workbench.models.tracing import LayerCall, Trace
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.equivalences.rotation import rotation_matrix
 from workbench.planning.plan import KEEP
@@ -39,7 +40,6 @@ from workbench.planning.transforms.folds import Fold, find_folds
 from workbench.planning.transforms.observe import observe
 from workbench.planning.transforms.rewrite import Draft, spread
 from workbench.planning.transforms.stream import Stream, find_stream
-from workbench.planning.transforms.trace import LayerCall, Trace
 from workbench.planning.transforms.transform import Change, Outcome, Setting
 
 HEAD_SEEDS = 16

@@ -15,8 +15,8 @@ import torch
 from workbench.errors import TransformError
 from workbench.models.layer import LayerKind
 from workbench.models.summary import ModelSummary
+from workbench.models.tracing import LayerCall, Operation, Ref, Trace
 from workbench.planning.transforms.labels import MOVING, SAME, moved
-from workbench.planning.transforms.trace import LayerCall, Operation, Ref, Trace
 
 HINT = "only models with RMS norms and a residual stream can be rotated, Llama and its kin; take it out of the plan"
 

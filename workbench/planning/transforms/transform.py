@@ -8,10 +8,10 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from workbench.models.batches import Data
+from workbench.models.data.batches import Data
+from workbench.models.tracing import Trace
 from workbench.planning.plan import Assignment
 from workbench.planning.transforms.rewrite import Draft
-from workbench.planning.transforms.trace import Trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError
-from workbench.models.data_files import PICTURES, half_of
-from workbench.models.inputs import InputSpec
+from workbench.models.data.files import PICTURES, half_of
+from workbench.models.data.inputs import InputSpec
 
 Prepare = Callable[[torch.Tensor], torch.Tensor] | None
 """From a batch of samples as stored to what the model takes; None where they are the same."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import torch
 
 from workbench.errors import CannotRunError, DataError
-from workbench.models.dataset import DataRecord
+from workbench.models.data.record import DataRecord
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
 from workbench.models.summary import ModelSummary, OutputKind

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError, WorkbenchError
-from workbench.models.data_files import half_of
-from workbench.models.data_images import Prepare, Stored, preparation
-from workbench.models.data_text import windows
-from workbench.models.inputs import InputSpec
+from workbench.models.data.files import half_of
+from workbench.models.data.images import Prepare, Stored, preparation
+from workbench.models.data.inputs import InputSpec
+from workbench.models.data.text import windows
 
 INPUTS = ("input_ids", "tokens", "images", "inputs", "x", "data")
 LABELS = ("labels", "y", "targets", "label")

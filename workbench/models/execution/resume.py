@@ -18,10 +18,10 @@ from torch import nn
 from torch.func import functional_call
 from torch.utils import _pytree as pytree
 
-from workbench.models.batches import samples_of
+from workbench.models.data.batches import samples_of
+from workbench.models.execution.network import NetworkModel, tensor_of
+from workbench.models.execution.stacked import largest_nbytes, repeated, repeated_batch, several_weights
 from workbench.models.model import Model
-from workbench.models.network import NetworkModel, tensor_of
-from workbench.models.stacked import largest_nbytes, repeated, repeated_batch, several_weights
 
 if TYPE_CHECKING:
     from workbench.models.model import Batch

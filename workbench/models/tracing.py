@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 from workbench.errors import CannotRunError, DataError, TransformError
-from workbench.models.batches import Data
+from workbench.models.data.batches import Data
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.errors import DataError
-from workbench.models.inputs import InputSpec
+from workbench.models.data.inputs import InputSpec
 
 if TYPE_CHECKING:
-    from workbench.models.datasets import Dataset
+    from workbench.models.data.datasets import Dataset
 
 MOST_PIXELS = 96
 """The longer side of a thumbnail; larger pictures are averaged over blocks."""

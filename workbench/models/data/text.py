@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from workbench.errors import DataError
-from workbench.models.inputs import InputSpec
+from workbench.models.data.inputs import InputSpec
 
 
 def read_text(file: Path, spec: InputSpec, length: int, half: int | None) -> torch.Tensor:

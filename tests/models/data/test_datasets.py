@@ -14,9 +14,9 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from workbench.errors import DataError
-from workbench.models.data_files import half_of
-from workbench.models.datasets import Dataset, open_dataset
-from workbench.models.inputs import InputSpec
+from workbench.models.data.datasets import Dataset, open_dataset
+from workbench.models.data.files import half_of
+from workbench.models.data.inputs import InputSpec
 
 
 def model(**spec: Any) -> Any:

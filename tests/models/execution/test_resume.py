@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from tests.models.networks import convolutions, decoder, images, model_of, recurrent, sequences, tokens
-from workbench.models.resume import Resumable, layer_outputs
+from workbench.models.execution.resume import Resumable, layer_outputs
 from workbench.models.summary import OutputKind
 
 

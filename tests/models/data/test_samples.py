@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from workbench.errors import DataError
-from workbench.models.inputs import InputSpec
-from workbench.models.samples import MOST_PIXELS, decoder, read_samples, thumbnail
+from workbench.models.data.inputs import InputSpec
+from workbench.models.data.samples import MOST_PIXELS, decoder, read_samples, thumbnail
 
 
 def test_text_comes_back_as_the_tokenizer_reads_it() -> None:
-    from workbench.models.data_text import encode
+    from workbench.models.data.text import encode
     from workbench.models.sources.catalog import bundled_folder
 
     folder = bundled_folder("language-model")
@@ -53,8 +53,8 @@ def test_floats_are_spread_and_what_is_no_image_has_no_picture() -> None:
 def test_a_page_of_images_with_labels() -> None:
     import torch
 
-    from workbench.models.dataset import DataRecord
-    from workbench.models.datasets import Dataset
+    from workbench.models.data.datasets import Dataset
+    from workbench.models.data.record import DataRecord
 
     record = DataRecord(name="d", path="d", split="all", samples=5, seed=0, content_hash="sha256:0")
     tensors = {"inputs": torch.arange(5 * 16).reshape(5, 4, 4).to(torch.uint8), "labels": torch.arange(5) % 2}

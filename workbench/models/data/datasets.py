@@ -12,12 +12,12 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError
-from workbench.models.data_arrays import read_arrays
-from workbench.models.data_files import ALL, Part, locate
-from workbench.models.data_images import Prepare, read_images
-from workbench.models.data_text import read_text
-from workbench.models.dataset import DataRecord
-from workbench.models.inputs import InputSpec
+from workbench.models.data.arrays import read_arrays
+from workbench.models.data.files import ALL, Part, locate
+from workbench.models.data.images import Prepare, read_images
+from workbench.models.data.inputs import InputSpec
+from workbench.models.data.record import DataRecord
+from workbench.models.data.text import read_text
 
 if TYPE_CHECKING:
     from workbench.models.model import Batch, Model

@@ -13,7 +13,7 @@ from torch import nn
 from torch.func import functional_call
 
 from workbench.errors import CannotRunError, DataError, ModelError, WorkbenchError, nearest
-from workbench.models.inputs import InputSpec
+from workbench.models.data.inputs import InputSpec
 from workbench.models.layer import KeptTensor, Layer
 from workbench.models.summary import ModelSummary
 

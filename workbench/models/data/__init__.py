@@ -1,0 +1,1 @@
+"""Data sets: from files to batches of what a model takes."""

@@ -1,0 +1,1 @@
+"""How a network is run: with hooks, with other weights, from a layer on."""
