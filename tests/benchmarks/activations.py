@@ -19,9 +19,9 @@ import numpy as np
 import torch
 from scipy.stats import spearmanr
 
-from workbench.models.calibrate import calibrate
+from workbench.measurement.calibrate import calibrate
+from workbench.measurement.evaluate import evaluate
 from workbench.models.data.datasets import open_dataset
-from workbench.models.evaluate import evaluate
 from workbench.models.sources import open_model
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.ranges import MinMax

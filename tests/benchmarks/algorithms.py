@@ -23,9 +23,9 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import torch
 
-from workbench.models.calibrate import Calibration, calibrate
+from workbench.measurement.calibrate import Calibration, calibrate
+from workbench.measurement.evaluate import evaluate
 from workbench.models.data.datasets import Dataset, open_dataset
-from workbench.models.evaluate import evaluate
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
 from workbench.models.sources import open_model

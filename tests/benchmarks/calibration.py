@@ -28,9 +28,9 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import torch
 
-from workbench.models.calibrate import calibrate
+from workbench.measurement.calibrate import calibrate
+from workbench.measurement.growing import Part
 from workbench.models.data.datasets import open_dataset
-from workbench.models.growing import Part
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 

@@ -22,9 +22,9 @@ from typing import Any
 
 import torch
 
-from workbench.models.calibrate import calibrate
+from workbench.measurement.calibrate import calibrate
+from workbench.measurement.evaluate import evaluate
 from workbench.models.data.datasets import Dataset, open_dataset
-from workbench.models.evaluate import evaluate
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
 from workbench.models.sources import open_model

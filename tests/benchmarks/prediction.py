@@ -20,10 +20,10 @@ import numpy as np
 import torch
 from scipy.stats import spearmanr
 
-from workbench.models.calibrate import calibrate
+from workbench.measurement.calibrate import calibrate
+from workbench.measurement.evaluate import evaluate
 from workbench.models.data.batches import Data
 from workbench.models.data.datasets import open_dataset
-from workbench.models.evaluate import evaluate
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 from workbench.models.summary import quantizable

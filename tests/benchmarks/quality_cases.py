@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench.models.calibrate import calibrate
+from workbench.measurement.calibrate import calibrate
 from workbench.models.data.datasets import Dataset, open_dataset
 from workbench.models.model import Model
 from workbench.models.sources import open_model

@@ -17,7 +17,7 @@ import numpy as np
 from quality_cache import Cache
 from quality_cases import Case
 
-from workbench.models.evaluate import evaluate
+from workbench.measurement.evaluate import evaluate
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import quantize
 from workbench.planning.score import score

@@ -18,10 +18,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import numpy as np
 import torch
 
+from workbench.measurement.divergence import sample_divergence
 from workbench.models.data.batches import Data, units_of
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.record import DataRecord
-from workbench.models.divergence import sample_divergence
 from workbench.models.execution.network import Body, NetworkModel
 from workbench.models.sources.layers import find_layers
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind, quantizable

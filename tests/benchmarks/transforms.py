@@ -22,13 +22,13 @@ from itertools import product
 from pathlib import Path
 
 from tests.planning.transforms.networks import llama_with_outliers
-from workbench.models.calibrate import Calibration, calibrate
+from workbench.measurement.calibrate import Calibration, calibrate
+from workbench.measurement.evaluate import evaluate
+from workbench.measurement.evaluation import Metric
+from workbench.measurement.paired import between
 from workbench.models.data.batches import Data
 from workbench.models.data.datasets import open_dataset
-from workbench.models.evaluate import evaluate
-from workbench.models.evaluation import Metric
 from workbench.models.model import Model
-from workbench.models.paired import between
 from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
 from workbench.numerics.ranges import Range

@@ -7,8 +7,8 @@ from functools import cache
 
 import numpy as np
 
+from workbench.measurement.evaluation import Evaluation, Metric, Timing
 from workbench.models.data.record import DataRecord
-from workbench.models.evaluation import Evaluation, Metric, Timing
 from workbench.models.layer import KeptTensor, Layer, LayerKind
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.numerics.formats import parse_scheme, standard_schemes

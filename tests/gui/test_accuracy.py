@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.models.evaluation import Changed, Evaluation
+from workbench.measurement.evaluation import Changed, Evaluation
 from workbench.storage.session import Session
 
 

@@ -16,7 +16,7 @@ from tests.gui.conftest import Person
 from workbench.gui.panels import PANELS
 from workbench.gui.plots.plot import Plot
 from workbench.gui.tables.layer_columns import LOSS, SCHEME
-from workbench.models.evaluation import Metric
+from workbench.measurement.evaluation import Metric
 from workbench.planning.plan import KEEP
 from workbench.storage.session import Session
 

@@ -15,7 +15,7 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
 from workbench.gui.roofline import plan_time
-from workbench.models.evaluation import Timing
+from workbench.measurement.evaluation import Timing
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import MeasuredTimes
 from workbench.planning.timed_front import TimedFront

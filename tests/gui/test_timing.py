@@ -17,7 +17,7 @@ from tests.gui.conftest import Person
 from workbench.gui.panels.timing import estimate_in_words
 from workbench.gui.roofline import plan_time, points, word
 from workbench.gui.roofs import estimates, sweep_lines
-from workbench.models.evaluation import Timing
+from workbench.measurement.evaluation import Timing
 from workbench.planning.hardware import hardware, plan_estimate
 from workbench.planning.plan import resolve
 from workbench.runtime.rooflines import measure_ceilings, sweep_batches, usual_batches

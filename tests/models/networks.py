@@ -133,7 +133,7 @@ def sample_gradients(
 
     The ``draws`` random gradients at the output are those that the workbench draws for the batch.
     """
-    from workbench.models.gradients import batch_generator, drawn_gradient
+    from workbench.measurement.gradients import batch_generator, drawn_gradient
 
     leaf = model.weight(name).clone().requires_grad_()
     view, found = model.with_weights({name: leaf}), []

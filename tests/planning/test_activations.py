@@ -8,7 +8,7 @@ import torch
 
 from tests.models.networks import convolutions, decoder, images, recurrent, sequences, tokens
 from workbench.errors import MissingResultError, ModelError
-from workbench.models.gradients import batch_generator, drawn_gradient
+from workbench.measurement.gradients import batch_generator, drawn_gradient
 from workbench.models.summary import OutputKind
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.ranges import Range

@@ -11,7 +11,7 @@ import pytest
 
 from tests.planning.synthetic import decoder, linear, summary_of, table_of
 from workbench.errors import BudgetError, MissingResultError, PlanError, SchemeError
-from workbench.models.evaluation import Timing
+from workbench.measurement.evaluation import Timing
 from workbench.models.layer import Layer
 from workbench.planning.budgets import Budgets, MeasuredTimes, plan_microseconds
 from workbench.planning.constraints import Constraints

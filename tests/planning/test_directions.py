@@ -10,7 +10,7 @@ import pytest
 
 from tests.models.networks import convolutions, images
 from tests.runtime.models import SCHEMES, summary, table
-from workbench.models.evaluate import evaluate
+from workbench.measurement.evaluate import evaluate
 from workbench.planning.directions import UNIT, Directions, interaction, interaction_of, interactions, loss_of
 from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.planning.quantize import quantize

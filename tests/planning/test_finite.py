@@ -11,11 +11,11 @@ from torch import nn
 
 from tests.models.networks import Rows, model_of
 from workbench.errors import DataError
-from workbench.models.evaluate import evaluate
+from workbench.measurement.evaluate import evaluate
+from workbench.measurement.finite import FiniteBatches, first_non_finite
+from workbench.measurement.worst import Worst
 from workbench.models.execution.network import NetworkModel
-from workbench.models.finite import FiniteBatches, first_non_finite
 from workbench.models.summary import OutputKind
-from workbench.models.worst import Worst
 from workbench.planning.activations import score_inputs
 from workbench.planning.audit import Audit
 from workbench.planning.auditing import audit

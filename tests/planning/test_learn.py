@@ -12,7 +12,7 @@ import torch
 
 from tests.models.networks import Rows, convolutions, decoder, images, recurrent, sequences, tokens
 from workbench.errors import CancelledError, DataError, MissingResultError, PlanError
-from workbench.models.evaluate import evaluate
+from workbench.measurement.evaluate import evaluate
 from workbench.models.execution.network import NetworkModel
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.quantized_tensor import QuantizedTensor

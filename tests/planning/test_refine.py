@@ -7,7 +7,7 @@ import pytest
 
 from tests.models.networks import decoder, tokens
 from workbench.errors import CancelledError, PlanError
-from workbench.models.calibrate import calibrate
+from workbench.measurement.calibrate import calibrate
 from workbench.planning.combined import combined
 from workbench.planning.refine import close_cells, refine
 from workbench.planning.score import score

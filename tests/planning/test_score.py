@@ -19,7 +19,7 @@ from tests.models.networks import (
     tokens,
 )
 from workbench.errors import CancelledError, MissingResultError, ModelError, PlanError, SchemeError
-from workbench.models.calibrate import calibrate
+from workbench.measurement.calibrate import calibrate
 from workbench.models.summary import OutputKind
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.rounding.round_weight import round_weight

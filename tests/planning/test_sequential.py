@@ -9,8 +9,8 @@ import torch
 
 from tests.models.networks import decoder, tokens
 from workbench.errors import MissingResultError
-from workbench.models.calibrate import calibrate
-from workbench.models.evaluate import evaluate
+from workbench.measurement.calibrate import calibrate
+from workbench.measurement.evaluate import evaluate
 from workbench.models.layer import LayerKind
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import quantize

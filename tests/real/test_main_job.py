@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workbench.models.calibrate import calibrate
+from workbench.measurement.calibrate import calibrate
+from workbench.measurement.evaluate import evaluate
 from workbench.models.data.datasets import open_dataset
-from workbench.models.evaluate import evaluate
 from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
 from workbench.planning.plan import Plan

@@ -15,8 +15,8 @@ import pytest
 from tests.runtime.models import SCHEMES, session, table
 from tests.runtime.test_engine import engine, run
 from workbench.errors import CannotRunError, FingerprintMismatchError, SessionError, TrustRequiredError
+from workbench.measurement.evaluation import Evaluation, Timing
 from workbench.models.data.record import DataRecord
-from workbench.models.evaluation import Evaluation, Timing
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.ranges import Range
 from workbench.planning.plan import Plan

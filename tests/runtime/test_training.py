@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 
 from workbench.cli import main
 from workbench.errors import DataError, ExportError, MissingResultError
-from workbench.models.evaluate import evaluate
+from workbench.measurement.evaluate import evaluate
 from workbench.models.model import Model
 from workbench.planning.learn_loop import LearnOptions
 from workbench.planning.plan import LEARNED, Plan

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from workbench.measurement.evaluation import Changed, Evaluation, Metric, Timing
 from workbench.models.data.record import DataRecord
-from workbench.models.evaluation import Changed, Evaluation, Metric, Timing
 from workbench.models.layer import KeptTensor, Layer, LayerKind
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.numerics.curvature import Curvature

@@ -10,7 +10,7 @@ from workbench.console.reports import figure, number
 from workbench.console.terminal import table
 
 if TYPE_CHECKING:
-    from workbench.models.data_quality import CalibrationQuality
+    from workbench.measurement.data_quality import CalibrationQuality
     from workbench.planning.audit import Audit
     from workbench.planning.error_budget import BudgetPair
     from workbench.runtime.compare import SessionComparison, Side

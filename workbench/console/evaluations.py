@@ -7,8 +7,8 @@ from typing import Any
 
 from workbench.console import reports
 from workbench.console.terminal import readable_bytes, table
-from workbench.models.evaluation import Evaluation
-from workbench.models.paired import Difference, against_baseline
+from workbench.measurement.evaluation import Evaluation
+from workbench.measurement.paired import Difference, against_baseline
 from workbench.runtime.paired_differences import paired_differences
 
 Result = dict[str, Any]

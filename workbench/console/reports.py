@@ -11,7 +11,7 @@ import numpy as np
 
 from workbench.console.outlier_reports import outliers
 from workbench.console.terminal import readable_bytes, table
-from workbench.models.evaluation import Evaluation, Timing
+from workbench.measurement.evaluation import Evaluation, Timing
 from workbench.models.summary import ModelSummary
 from workbench.planning.sensitivity import Sensitivity
 from workbench.storage.session import Session
@@ -183,7 +183,7 @@ def bench(timings: Sequence[Timing], predicted: Predicted | None = None, *, ncu:
     """
     from workbench_kernels.catalog import cuda_reason
 
-    from workbench.models.profiling import ncu_command
+    from workbench.measurement.profiling import ncu_command
 
     rows: list[Result] = [
         {

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QVBoxLayout, QW
 from workbench.gui import quantities
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.tables.records import Field, RecordsView
-from workbench.models.evaluation import Changed, Evaluation
+from workbench.measurement.evaluation import Changed, Evaluation
 
 TAIL = 70
 """Letters of the context that are shown, those before the token."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from workbench.gui.desk import Desk
-from workbench.models.evaluation import Evaluation
-from workbench.models.paired import Difference
+from workbench.measurement.evaluation import Evaluation
+from workbench.measurement.paired import Difference
 from workbench.runtime.paired_differences import ComparePlans
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from workbench.errors import WorkbenchError
-from workbench.models.evaluation import Timing
+from workbench.measurement.evaluation import Timing
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import MeasuredTimes

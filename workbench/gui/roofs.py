@@ -12,7 +12,7 @@ from workbench.gui.plots.batch_sweep import BatchSweep, Line
 from workbench.gui.plots.roofline import RooflinePlot
 from workbench.gui.roofline import points
 from workbench.gui.theme import Colours
-from workbench.models.evaluation import Timing
+from workbench.measurement.evaluation import Timing
 from workbench.planning.hardware import profiles
 from workbench.runtime.rooflines import Ceilings
 

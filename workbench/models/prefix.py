@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from workbench.models.calibrate import FULL_COLUMNS, drawn_inputs
+from workbench.measurement.calibrate import FULL_COLUMNS, drawn_inputs
+from workbench.measurement.geometry import Geometry
 from workbench.models.data.batches import Data, tappable, token_mask
-from workbench.models.geometry import Geometry
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
 

@@ -18,10 +18,10 @@ import numpy as np
 import torch
 
 from workbench.errors import MissingResultError, ModelError, nearest
+from workbench.measurement.divergence import Divergence
+from workbench.measurement.finite import FiniteBatches
+from workbench.measurement.gradients import batch_generator, drawn_gradient
 from workbench.models.data.batches import Data, require_data, tappable, units_of
-from workbench.models.divergence import Divergence
-from workbench.models.finite import FiniteBatches
-from workbench.models.gradients import batch_generator, drawn_gradient
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind

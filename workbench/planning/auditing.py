@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from workbench.errors import PlanError
+from workbench.measurement.divergence import sample_divergence
+from workbench.measurement.finite import FiniteBatches
 from workbench.models.data.batches import Data, require_data, units_of
-from workbench.models.divergence import sample_divergence
-from workbench.models.finite import FiniteBatches
 from workbench.models.model import Model
 from workbench.planning.audit import Audit
 from workbench.planning.measured import replaced_rows

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Protocol
 
 from workbench.errors import MissingResultError, PlanError
-from workbench.models.evaluation import Timing
+from workbench.measurement.evaluation import Timing
 from workbench.models.layer import Layer
 from workbench.models.summary import ModelSummary
 from workbench.planning.plan import KEEP, Assignment

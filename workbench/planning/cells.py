@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from workbench.errors import DataError
-from workbench.models.divergence import Divergence
+from workbench.measurement.divergence import Divergence
 from workbench.models.execution.network import NetworkModel
 from workbench.models.execution.resume import Recording, Resumable
 from workbench.models.execution.stacked import UnevenSamplesError

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 
+from workbench.measurement.geometry import Geometry, linear_gradients
+from workbench.measurement.gradients import GradientPass, batch_generator, drawn_gradient
 from workbench.models.data.batches import Data, samples_of, tappable, units_of
-from workbench.models.geometry import Geometry, linear_gradients
-from workbench.models.gradients import GradientPass, batch_generator, drawn_gradient
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
 from workbench.planning.directions import MOST_DRAWS

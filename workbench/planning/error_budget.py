@@ -129,8 +129,8 @@ def noise_gains(
     """
     import torch
 
+    from workbench.measurement.finite import FiniteBatches
     from workbench.models.data.batches import require_data
-    from workbench.models.finite import FiniteBatches
 
     require_data(model, data, "noise gains")
     names = tuple(layer.name for layer in model.summary.stored)
@@ -169,8 +169,8 @@ def measured_budget(
     """
     import torch
 
+    from workbench.measurement.finite import FiniteBatches
     from workbench.models.data.batches import require_data, samples_of
-    from workbench.models.finite import FiniteBatches
 
     require_data(reference, data, "an error budget")
     blocks = blocks_of(reference.summary)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from workbench.measurement.gradients import batch_generator, drawn_gradient
 from workbench.models.data.batches import Data, require_data, units_of
-from workbench.models.gradients import batch_generator, drawn_gradient
 from workbench.models.model import Model
 from workbench.numerics.statistics.layer_statistics import BINS
 from workbench.progress import Progress, silent

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
 
+from workbench.measurement.finite import FiniteBatches
 from workbench.models.data.batches import Data, tappable, units_of
 from workbench.models.execution.network import NetworkModel
 from workbench.models.execution.resume import Resumable, layer_outputs
-from workbench.models.finite import FiniteBatches
 from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature, output_energy
 from workbench.numerics.rounding.round_weight import round_weight

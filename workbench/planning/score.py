@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from workbench.errors import MissingResultError, ModelError, PlanError, nearest
+from workbench.measurement.finite import FiniteBatches
 from workbench.models.data.batches import Data, require_data
-from workbench.models.finite import FiniteBatches
 from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import CannotRunError, MissingResultError
-from workbench.models.data_quality import CalibrationQuality, contents, coverage, distances, saturation
+from workbench.measurement.data_quality import CalibrationQuality, contents, coverage, distances, saturation
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.audit import Audit
 from workbench.planning.directions import interaction_of
@@ -81,8 +81,8 @@ def calibration_quality(
     progress: Progress = silent,
 ) -> CalibrationQuality:
     """Judge the session's calibration data against its evaluation data; MissingResultError before a calibration."""
-    from workbench.models.calibrate import calibrate
-    from workbench.models.growing import statistics_by_step
+    from workbench.measurement.calibrate import calibrate
+    from workbench.measurement.growing import statistics_by_step
 
     if session.calibration is None:
         raise MissingResultError("the calibration data are judged after a calibration; calibrate first")

@@ -84,7 +84,7 @@ def _rewriting(plan: Plan) -> tuple[str, ...]:
 def _transformed(
     session: Session, model: Model, layer: str, samples: int, progress: Progress
 ) -> tuple[Model, LayerStatistics | None]:
-    from workbench.models.calibrate import calibrate
+    from workbench.measurement.calibrate import calibrate
     from workbench.planning.transforms.apply import transform
     from workbench.runtime import session_data
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import MissingResultError
+from workbench.measurement.data_quality import CalibrationQuality
 from workbench.models.data.files import CALIBRATION, EVALUATION
-from workbench.models.data_quality import CalibrationQuality
 from workbench.progress import Progress
 from workbench.runtime.slimming import without_results
 from workbench.storage.session import Session

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from workbench.models.evaluation import Timing
+from workbench.measurement.evaluation import Timing
 from workbench.progress import Progress
 from workbench.runtime.slimming import without_results
 from workbench.runtime.timings import candidate_timings, with_timings

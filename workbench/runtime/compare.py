@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from workbench.errors import WorkbenchError
-from workbench.models.evaluation import Evaluation, Metric
+from workbench.measurement.evaluation import Evaluation, Metric
 from workbench.planning.plan import KEEP, Assignment, resolve
 from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.totals import Totals, layer_bits, plan_totals

@@ -32,7 +32,7 @@ READY, BROKEN, PROGRESS, PARTIAL, DONE, FAILED = "ready", "broken", "progress", 
 
 NICENESS = 10
 LOADED_WHEN_IDLE = (
-    "workbench.models.sources.catalog", "workbench.models.data.datasets", "workbench.models.calibrate",
+    "workbench.models.sources.catalog", "workbench.models.data.datasets", "workbench.measurement.calibrate",
     "workbench.storage.hdf5", "workbench.planning.score", "workbench.planning.quantize", "workbench.deployment",
     "workbench.models.sources.lean_transformers", "transformers.models.auto.modeling_auto", "scipy.optimize",
 )  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from workbench.deployment.targets import target
 from workbench.errors import PlanError
-from workbench.models.evaluation import Timing
+from workbench.measurement.evaluation import Timing
 from workbench.models.layer import Layer, LayerKind
 from workbench.planning.hardware import Device, Estimate, Hardware, PlanEstimate, estimate, plan_estimate, profiles
 from workbench.planning.plan import resolve

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.errors import DataError
-from workbench.models.evaluation import Evaluation
-from workbench.models.paired import Difference, between
+from workbench.measurement.evaluation import Evaluation
+from workbench.measurement.paired import Difference, between
 from workbench.progress import Progress
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from workbench.models.evaluation import Evaluation
+from workbench.measurement.evaluation import Evaluation
 from workbench.planning.plan import Plan
 from workbench.planning.sensitivity import ACTIVATION_METRICS, METRICS, Sensitivity
 from workbench.progress import Progress

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import DeviceError, PlanError
-from workbench.models.device_jobs import on_gpu
-from workbench.models.evaluation import Timing
+from workbench.measurement.device_jobs import on_gpu
+from workbench.measurement.evaluation import Timing
 from workbench.progress import Progress, part_of, silent
 from workbench.runtime.slimming import without_results
 from workbench.runtime.timings import time_kernels, with_timings

@@ -68,9 +68,9 @@ def readable(
     found: Mapping[tuple[str, str], TokenOutliers], model: Model
 ) -> Mapping[tuple[str, str], TokenOutliers]:
     """Return the outliers with the text of their tokens, where the model came with a tokenizer."""
+    from workbench.measurement.token_outliers import with_texts
     from workbench.models.data.inputs import InputSpec
     from workbench.models.data.samples import decoder
-    from workbench.models.token_outliers import with_texts
 
     spec = getattr(model, "inputs", InputSpec())
     return with_texts(found, decoder(spec)) if spec.tokenizer is not None else found

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import CannotRunError, DataError, MissingResultError, PlanError
+from workbench.measurement.evaluation import Evaluation
 from workbench.models.data.record import DataRecord
-from workbench.models.evaluation import Evaluation
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme, standard_schemes
 from workbench.planning.plan import KEEP, LEARNED, Plan, resolve
@@ -56,7 +56,7 @@ def reopen(summary: ModelSummary, *, trust: bool = False) -> Model:
 
 def start(model: Model, progress: Progress = silent) -> Session:
     """Return a new session: the model's facts, the weights' statistics, a plan that keeps every layer as it is."""
-    from workbench.models.calibrate import weight_statistics
+    from workbench.measurement.calibrate import weight_statistics
 
     summary = model.summary
     return Session(
@@ -85,7 +85,7 @@ def calibrate(
     CannotRunError if ``data`` was given.  Results of other data (tables, evaluations) and ranges set by hand are kept.
     Where weights with NaN or infinity spoil every batch, the weights' part of the session is there and a note says so.
     """
-    from workbench.models.calibrate import calibrate as observe
+    from workbench.measurement.calibrate import calibrate as observe
 
     session = _session_for(model, session, part_of(progress, 0.0, 0.1))
     statistics = dict(session.statistics)
@@ -285,13 +285,13 @@ def evaluate(
 
     ``data`` defaults to the session's evaluation data, else to the part of the calibration's data that calibration
     never sees.  ``metric`` is a trusted Python file with a function of one's own (``file.py`` or ``file.py:name``, see
-    :mod:`workbench.models.user_metric`).  Raises CannotRunError, DataError, PlanError and its kin.
+    :mod:`workbench.measurement.user_metric`).  Raises CannotRunError, DataError, PlanError and its kin.
     """
+    from workbench.measurement.evaluate import evaluate as measure
+    from workbench.measurement.user_metric import load_metric
+    from workbench.measurement.worst import Worst
     from workbench.models.data.inputs import InputSpec
     from workbench.models.data.samples import decoder
-    from workbench.models.evaluate import evaluate as measure
-    from workbench.models.user_metric import load_metric
-    from workbench.models.worst import Worst
 
     plan = plan or session.plan
     require_same(session.model, plan, None)
@@ -380,7 +380,7 @@ def _session_for(model: Model, session: Session | None, progress: Progress) -> S
     model.summary.require_fingerprint(session.model.fingerprint, "the session")
     if any(tap == "weight" for _, tap in session.statistics):
         return session
-    from workbench.models.calibrate import weight_statistics
+    from workbench.measurement.calibrate import weight_statistics
 
     return replace(session, statistics={**session.statistics, **weight_statistics(model, progress)})
 

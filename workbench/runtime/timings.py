@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from workbench.models.evaluation import Timing
+from workbench.measurement.evaluation import Timing
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.numerics.formats import parse_scheme, standard_schemes
@@ -25,7 +25,7 @@ def time_kernels(
     progress: Progress = silent,
 ) -> tuple[Timing, ...]:
     """Time the kernels that serve the plan's schemes beside the floating-point ones, on this machine."""
-    from workbench.models.timing import time_layers
+    from workbench.measurement.timing import time_layers
 
     assignments = resolve(plan or session.plan, session.model.layers)
     return tuple(time_layers(session.model, assignments, batch=batch, repeats=repeats, progress=progress))
@@ -40,7 +40,7 @@ def time_shapes(
     progress: Progress = silent,
 ) -> tuple[Timing, ...]:
     """Time the kernels for one linear layer of ``shape`` (outputs x inputs) under each scheme, without a model."""
-    from workbench.models.timing import time_layers
+    from workbench.measurement.timing import time_layers
 
     names = [parse_scheme(name).name for name in schemes or [scheme.name for scheme in standard_schemes()]]
     rows, columns = shape
@@ -62,7 +62,7 @@ def candidate_timings(
     session: Session, schemes: Sequence[str], *, batch: int = 1, repeats: int = 10, progress: Progress = silent
 ) -> tuple[Timing, ...]:
     """Return the session's timings at ``batch`` and those of every shape and scheme that it lacks, timed now."""
-    from workbench.models.timing import TIMED_KINDS, device_name, time_layers
+    from workbench.measurement.timing import TIMED_KINDS, device_name, time_layers
 
     device = device_name()
     known = [timing for timing in session.timings if timing.batch == batch and timing.device == device]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from workbench.errors import SessionError
-from workbench.models.evaluation import Changed, Evaluation, Metric
+from workbench.measurement.evaluation import Changed, Evaluation, Metric
 from workbench.planning.audit import Audit
 from workbench.planning.directions import Directions
 from workbench.planning.error_budget import BudgetPair, ErrorBudget, NoiseGains

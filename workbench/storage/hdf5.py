@@ -35,8 +35,8 @@ import h5py
 import numpy as np
 
 from workbench.errors import SessionError
+from workbench.measurement.evaluation import Timing
 from workbench.models.data.record import DataRecord
-from workbench.models.evaluation import Timing
 from workbench.models.layer import KeptTensor, Layer
 from workbench.models.summary import ModelSource, ModelSummary
 from workbench.numerics.curvature import Curvature

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from workbench.errors import MissingResultError
+from workbench.measurement.evaluation import Evaluation, Timing
 from workbench.models.data.record import DataRecord
-from workbench.models.evaluation import Evaluation, Timing
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.ranges import Range

@@ -11,8 +11,8 @@ import torch
 from tests.models.networks import convolutions
 from tests.planning.transforms.networks import After, Fused, Gated, language_model, sentences, with_outliers
 from workbench.errors import CannotRunError, MissingResultError, PlanError, TransformError
-from workbench.models.calibrate import calibrate
-from workbench.models.evaluate import evaluate
+from workbench.measurement.calibrate import calibrate
+from workbench.measurement.evaluate import evaluate
 from workbench.models.summary import quantizable
 from workbench.models.weights_only import WeightsOnlyModel
 from workbench.planning.plan import Plan

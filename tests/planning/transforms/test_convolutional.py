@@ -13,8 +13,8 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 
 from tests.planning.transforms.convolutional import Chain, Plain, Residual, Stopped, classifier, pictures
 from workbench.errors import CannotRunError, MissingResultError, TransformError
-from workbench.models.calibrate import calibrate
-from workbench.models.evaluate import evaluate
+from workbench.measurement.calibrate import calibrate
+from workbench.measurement.evaluate import evaluate
 from workbench.models.weights_only import WeightsOnlyModel
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.ranges import range_method

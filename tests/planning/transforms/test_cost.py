@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from tests.planning.transforms.networks import Gated, language_model, sentences
-from workbench.models.calibrate import calibrate
+from workbench.measurement.calibrate import calibrate
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import Assignment
 from workbench.planning.transforms.cost import inputs_cost

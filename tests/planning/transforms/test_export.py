@@ -15,7 +15,7 @@ from workbench.deployment import exporter
 from workbench.deployment.packed_safetensors import read_packed
 from workbench.deployment.plan_json import plan_from_json, plan_to_json
 from workbench.errors import ExportError
-from workbench.models.calibrate import calibrate
+from workbench.measurement.calibrate import calibrate
 from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
 from workbench.models.tracing import trace

@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from tests.planning.transforms.networks import Gated, language_model, llama_with_outliers, sentences, with_outliers
-from workbench.models.calibrate import calibrate
+from workbench.measurement.calibrate import calibrate
+from workbench.measurement.evaluate import evaluate
+from workbench.measurement.paired import between
 from workbench.models.data.datasets import Dataset, open_dataset
-from workbench.models.evaluate import evaluate
 from workbench.models.execution.network import NetworkModel
-from workbench.models.paired import between
 from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
 from workbench.planning.plan import Plan

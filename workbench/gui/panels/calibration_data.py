@@ -17,7 +17,7 @@ from workbench.gui.plots.saturation import SaturationPlot
 from workbench.gui.sample_list import SampleList
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
-from workbench.models.data_quality import CalibrationQuality
+from workbench.measurement.data_quality import CalibrationQuality
 from workbench.runtime.calibration_data import BrowseSamples, JudgeCalibration
 from workbench.runtime.workspace import State
 from workbench.storage.session import Session

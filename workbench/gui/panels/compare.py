@@ -14,7 +14,7 @@ from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.panels.panel import Panel
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
-from workbench.models.evaluation import Metric
+from workbench.measurement.evaluation import Metric
 from workbench.planning.plan import KEEP
 from workbench.runtime.compare import Side, compare_sessions
 from workbench.runtime.requests import OpenSession

@@ -26,8 +26,8 @@ from workbench.gui.roofs import RoofView, SweepView
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
 from workbench.gui.transition_matrix import TransitionMatrix
-from workbench.models.evaluation import Timing
-from workbench.models.profiling import ncu_command
+from workbench.measurement.evaluation import Timing
+from workbench.measurement.profiling import ncu_command
 from workbench.planning.hardware import Device, PlanEstimate, plan_estimate
 from workbench.planning.plan import KEEP
 from workbench.runtime.estimates import chip_of

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 
 from workbench.gui.plots.plot import Plot, faded, pen
 from workbench.gui.theme import Colours
-from workbench.models.data_quality import CalibrationQuality
+from workbench.measurement.data_quality import CalibrationQuality
 
 WIDTH = 0.38
 MAX_CLASSES = 40

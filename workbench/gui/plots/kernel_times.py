@@ -10,7 +10,7 @@ from PySide6.QtGui import QResizeEvent
 
 from workbench.gui.plots.plot import Plot, faded, pen
 from workbench.gui.theme import Colours
-from workbench.models.evaluation import Timing
+from workbench.measurement.evaluation import Timing
 
 HALF = 0.36
 

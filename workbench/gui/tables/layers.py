@@ -33,7 +33,7 @@ from workbench.gui.tables.layer_columns import (
 from workbench.gui.tables.layer_filter import Filter, FilterError, parse
 from workbench.gui.tables.layer_rows import KEPT_TITLE, ROOT, Row, Rows, flat, tree
 from workbench.gui.theme import Colours
-from workbench.models.evaluation import Timing
+from workbench.measurement.evaluation import Timing
 from workbench.models.layer import Layer
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.keys_and_values import makes_keys_or_values

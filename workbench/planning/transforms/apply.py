@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from workbench.errors import CannotRunError, MissingResultError, PlanError, TransformError
-from workbench.models.calibrate import calibrate
+from workbench.measurement.calibrate import calibrate
 from workbench.models.data.batches import Data
 from workbench.models.model import Model
 from workbench.models.tracing import probe, trace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.models.evaluation import Timing
+from workbench.measurement.evaluation import Timing
 
 LAUNCHES = 8
 """So many launches are profiled: those that warm a kernel up, alike but for the cache."""

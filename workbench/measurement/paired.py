@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from workbench.errors import DataError
-from workbench.models.bootstrap import RESAMPLES, weighted_mean
-from workbench.models.evaluation import Metric
+from workbench.measurement.bootstrap import RESAMPLES, weighted_mean
+from workbench.measurement.evaluation import Metric
 
 COMPARED_ALREADY = frozenset({"kl", "top1_agreement", "cosine", "relative_error", "half_squared_distance"})
 """Metrics that are a comparison with floating point themselves."""

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from tests.models.networks import convolutions, decoder, images, tokens
-from workbench.models.divergence import logit_divergence
-from workbench.models.evaluate import evaluate
-from workbench.models.worst import KEPT, Worst
+from workbench.measurement.divergence import logit_divergence
+from workbench.measurement.evaluate import evaluate
+from workbench.measurement.worst import KEPT, Worst
 
 
 def test_the_worst_tokens_are_those_of_a_full_sort() -> None:

@@ -11,9 +11,9 @@ import torch
 
 from tests.models.networks import Rows, convolutions, decoder, images, recurrent, sequences, tokens
 from workbench.errors import DataError
-from workbench.models.bootstrap import interval
-from workbench.models.divergence import logit_divergence
-from workbench.models.evaluate import evaluate
+from workbench.measurement.bootstrap import interval
+from workbench.measurement.divergence import logit_divergence
+from workbench.measurement.evaluate import evaluate
 
 
 def test_divergence_of_two_coins():

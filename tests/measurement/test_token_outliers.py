@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from tests.models.networks import Rows, convolutions, decoder, images, tokens
-from workbench.models.calibrate import calibrate
-from workbench.models.token_outliers import with_texts
+from workbench.measurement.calibrate import calibrate
+from workbench.measurement.token_outliers import with_texts
 from workbench.numerics.statistics.outliers import KEPT, merged
 
 

@@ -17,8 +17,8 @@ from tests.kernels.shim.emulator import Emulator, missing
 from tests.planning.synthetic import linear, summary_of
 from workbench.console import reports
 from workbench.errors import BackendUnavailableError, CancelledError, DeviceError, DeviceLostError
-from workbench.models.device_jobs import on_gpu
-from workbench.models.timing import time_layers
+from workbench.measurement.device_jobs import on_gpu
+from workbench.measurement.timing import time_layers
 from workbench.planning.plan import Assignment
 from workbench.progress import silent
 from workbench.runtime.failure import Failure

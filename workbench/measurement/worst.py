@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from workbench.measurement.evaluation import Changed
 from workbench.models.data.batches import samples_of
-from workbench.models.evaluation import Changed
 
 if TYPE_CHECKING:
     from workbench.models.model import Batch

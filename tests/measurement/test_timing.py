@@ -6,8 +6,8 @@ import pytest
 from workbench_kernels.catalog import candidates
 from workbench_kernels.choice import fastest
 
+from workbench.measurement.timing import choose, device_name, time_layers
 from workbench.models.layer import LayerKind
-from workbench.models.timing import choose, device_name, time_layers
 from workbench.planning.plan import Assignment
 
 

@@ -20,9 +20,9 @@ from tests.models.networks import (
     tokens,
 )
 from workbench.errors import CancelledError, DataError
-from workbench.models import calibrate as calibrate_module
-from workbench.models.calibrate import calibrate, weight_statistics
-from workbench.models.gradients import GradientPass
+from workbench.measurement import calibrate as calibrate_module
+from workbench.measurement.calibrate import calibrate, weight_statistics
+from workbench.measurement.gradients import GradientPass
 from workbench.models.summary import OutputKind
 from workbench.numerics.statistics.layer_statistics import observe_tokens
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
-from workbench.models.device_jobs import kernel_errors, on_gpu
-from workbench.models.evaluation import Timing
+from workbench.measurement.device_jobs import kernel_errors, on_gpu
+from workbench.measurement.evaluation import Timing
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme

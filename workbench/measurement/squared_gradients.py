@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from workbench.models.geometry import Geometry, linear_gradients
+from workbench.measurement.geometry import Geometry, linear_gradients
 from workbench.models.layer import Layer, LayerKind
 
 GRADIENT_CELLS = 1 << 24

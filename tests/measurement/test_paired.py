@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from workbench.errors import DataError
-from workbench.models.evaluation import Metric
-from workbench.models.paired import between, paired_difference
+from workbench.measurement.evaluation import Metric
+from workbench.measurement.paired import between, paired_difference
 
 
 def test_the_interval_is_that_of_the_normal_theory() -> None:

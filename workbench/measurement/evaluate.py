@@ -10,15 +10,15 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError
-from workbench.models.bootstrap import interval, weighted_mean
+from workbench.measurement.bootstrap import interval, weighted_mean
+from workbench.measurement.divergence import logit_divergence, sample_divergence
+from workbench.measurement.evaluation import Metric
+from workbench.measurement.finite import FiniteBatches
+from workbench.measurement.user_metric import UserMetric
+from workbench.measurement.worst import Worst
 from workbench.models.data.batches import Data, require_data, token_mask
-from workbench.models.divergence import logit_divergence, sample_divergence
-from workbench.models.evaluation import Metric
-from workbench.models.finite import FiniteBatches
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind
-from workbench.models.user_metric import UserMetric
-from workbench.models.worst import Worst
 from workbench.progress import Progress, silent
 
 if TYPE_CHECKING:

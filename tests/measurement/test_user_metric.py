@@ -9,8 +9,8 @@ import pytest
 
 from tests.models.networks import decoder, tokens
 from workbench.errors import DataError, TrustRequiredError
-from workbench.models.evaluate import evaluate
-from workbench.models.user_metric import load_metric
+from workbench.measurement.evaluate import evaluate
+from workbench.measurement.user_metric import load_metric
 
 TEXT = """
 def metric(outputs, batch):

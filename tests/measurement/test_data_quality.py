@@ -10,7 +10,7 @@ import torch
 from scipy.stats import wasserstein_distance
 
 from tests.models.networks import Rows
-from workbench.models.data_quality import contents, coverage, distances, histogram_distance, saturation
+from workbench.measurement.data_quality import contents, coverage, distances, histogram_distance, saturation
 from workbench.numerics.statistics.layer_statistics import LayerStatistics, observe
 
 

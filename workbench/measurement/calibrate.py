@@ -15,13 +15,13 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError
+from workbench.measurement.geometry import Geometry
+from workbench.measurement.gradients import GradientPass
+from workbench.measurement.squared_gradients import row_and_column_squares
+from workbench.measurement.token_outliers import BatchPlaces, PlacedPeaks, TokenSums
 from workbench.models.data.batches import Data, require_data, samples_of, tappable, token_mask, units_of
-from workbench.models.geometry import Geometry
-from workbench.models.gradients import GradientPass
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
-from workbench.models.squared_gradients import row_and_column_squares
-from workbench.models.token_outliers import BatchPlaces, PlacedPeaks, TokenSums
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.statistics.layer_statistics import LayerStatistics, observe, observe_tokens
 from workbench.numerics.statistics.outliers import TokenOutliers
