@@ -25,7 +25,7 @@ from workbench.models.data.datasets import open_dataset
 from workbench.models.execution.network import Body, NetworkModel
 from workbench.models.sources import open_model
 from workbench.models.summary import OutputKind, quantizable
-from workbench.planning.score import score
+from workbench.sensitivity.score import score
 
 SCHEMES = ("int3-g32-asym", "int4-g32-asym", "int5-g32-asym", "int6-g32-asym", "int8-g32")
 

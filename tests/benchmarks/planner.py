@@ -26,9 +26,9 @@ from workbench.planning.explain import explain
 from workbench.planning.hardware import Hardware, estimate, hardware
 from workbench.planning.plan import Plan, resolve
 from workbench.planning.search import Front, pareto, search
-from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.totals import plan_totals
 from workbench.runtime.workspace import Workspace
+from workbench.sensitivity.table import Sensitivity
 from workbench.storage.session import Environment, Session
 
 WIDTHS = (2, 3, 4, 5, 6, 8)

@@ -29,10 +29,10 @@ from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import quantize
-from workbench.planning.score import score
 from workbench.planning.search import search
-from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.totals import plan_totals
+from workbench.sensitivity.score import score
+from workbench.sensitivity.table import Sensitivity
 
 RANKED = ("int3-g64-asym", "int3-g32-asym", "int4-g64-asym", "int4-g32", "int5-g32-asym", "int6-g32-asym", "int8-g32")
 SEARCHED = (

@@ -20,10 +20,10 @@ from quality_cases import Case
 from workbench.measurement.evaluate import evaluate
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import quantize
-from workbench.planning.score import score
 from workbench.planning.search import search
-from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.totals import plan_totals
+from workbench.sensitivity.score import score
+from workbench.sensitivity.table import Sensitivity
 
 SCHEMES = tuple(f"int{bits}-g{group}-asym" for bits in (2, 3, 4, 5, 6, 8) for group in (16, 32, 64))
 ROUNDING = "rtn-weighted"

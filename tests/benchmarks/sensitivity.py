@@ -26,7 +26,7 @@ from workbench.models.execution.network import Body, NetworkModel
 from workbench.models.sources.layers import find_layers
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind, quantizable
 from workbench.numerics.rounding.round_weight import round_weight
-from workbench.planning.score import score
+from workbench.sensitivity.score import score
 
 SCHEMES = ("int3-g32-asym", "int4-g32-asym", "int8-channel")
 

@@ -15,7 +15,7 @@ from workbench.numerics.formats import parse_scheme, standard_schemes
 from workbench.numerics.ranges import METHODS
 from workbench.numerics.statistics.layer_statistics import BINS, LayerStatistics, histogram_exponent
 from workbench.planning.plan import Plan
-from workbench.planning.sensitivity import Sensitivity
+from workbench.sensitivity.table import Sensitivity
 from workbench.storage.session import Environment, Session
 
 PARTS = {

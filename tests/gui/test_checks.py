@@ -16,12 +16,12 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.planning.constraints import Constraints
 from workbench.planning.plan import Plan
-from workbench.planning.refine import close_cells
 from workbench.planning.search import pareto
 from workbench.planning.totals import plan_totals
 from workbench.runtime import tasks
 from workbench.runtime.audits import RefineTable
 from workbench.runtime.requests import Score
+from workbench.sensitivity.refine import close_cells
 from workbench.storage.session import REFINED, Session
 
 MODEL, SCHEMES = "demo:digits-classifier", ("int3-channel", "int4-channel", "int8-channel")

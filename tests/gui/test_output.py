@@ -23,8 +23,8 @@ from tests.gui.conftest import Person
 from workbench.errors import ExportError
 from workbench.gui.pictures import save_picture
 from workbench.gui.report_page import Section, Table, page
-from workbench.planning.audit import Audit
-from workbench.planning.plan_audit import PlanAudit
+from workbench.sensitivity.audit import Audit
+from workbench.sensitivity.plan_audit import PlanAudit
 
 
 def marks_in_their_clips(drawing: ElementTree.Element) -> list[tuple[float, float]]:

@@ -15,7 +15,7 @@ from tests.gui.test_panels import _drag
 from workbench.gui.panels.agreement import pairs
 from workbench.models.summary import OutputKind
 from workbench.planning.keys_and_values import makes_keys_or_values
-from workbench.planning.sensitivity import DISTANCE, Sensitivity, unit_of
+from workbench.sensitivity.table import DISTANCE, Sensitivity, unit_of
 from workbench.storage.session import REFINED, Session
 
 SCHEMES = ("int4-token", "int6-token", "int8-token")

@@ -6,7 +6,7 @@ import numpy as np
 
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
-from workbench.planning.sensitivity import Sensitivity
+from workbench.sensitivity.table import Sensitivity
 
 SCHEMES = ("int2-g32-asym", "int3-g32-asym", "int4-g32-asym", "int6-g32-asym", "int8-channel")
 

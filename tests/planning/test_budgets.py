@@ -18,8 +18,8 @@ from workbench.planning.constraints import Constraints
 from workbench.planning.groups import EXPERTS, FUSED_GATE_UP, FUSED_QKV, bonds_of
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.search import search
-from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.totals import layer_bits, plan_totals
+from workbench.sensitivity.table import Sensitivity
 
 SCHEMES = ("int2-g32-asym", "int4-g32-asym", "int8-channel")
 

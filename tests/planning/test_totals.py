@@ -9,8 +9,8 @@ import pytest
 
 from tests.runtime.models import SCHEMES, summary, table
 from workbench.planning.plan import KEEP, Assignment
-from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.totals import Ledger, quantized_inputs, totals
+from workbench.sensitivity.table import Sensitivity
 
 INPUTS = ("int8-token", "fp8-e4m3-token")
 

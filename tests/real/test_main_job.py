@@ -15,9 +15,9 @@ from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import quantize
-from workbench.planning.score import score
 from workbench.planning.search import search
 from workbench.planning.totals import plan_totals
+from workbench.sensitivity.score import score
 
 ROOT = Path(__file__).parents[2]
 LLAMA = Path(os.environ.get("WORKBENCH_CASES", ROOT / ".." / "shared" / "cases")) / "llama-260k"

@@ -7,7 +7,7 @@ import numpy as np
 from workbench.models.layer import KeptTensor, Layer, LayerKind
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.planning.plan import Plan
-from workbench.planning.sensitivity import Sensitivity
+from workbench.sensitivity.table import Sensitivity
 from workbench.storage.session import Environment, Session
 
 SCHEMES = ("int2-g32-asym", "int4-g32-asym", "int8-channel")

@@ -13,13 +13,13 @@ from workbench.cli import main
 from workbench.errors import BudgetError, MissingResultError, PlanError
 from workbench.models.model import Model
 from workbench.models.summary import quantizable
-from workbench.planning.activations import score_cache, score_inputs
 from workbench.planning.budgets import Budgets
 from workbench.planning.plan import KEEP, Plan, resolve
-from workbench.planning.sensitivity import ACTIVATION_METRICS
 from workbench.planning.totals import plan_totals
 from workbench.runtime import planner, session_data, tasks
 from workbench.runtime.workspace import Workspace
+from workbench.sensitivity.activations import score_cache, score_inputs
+from workbench.sensitivity.table import ACTIVATION_METRICS
 from workbench.storage.session import Session
 
 WEIGHTS = ("int4-g32", "int8-channel")

@@ -13,13 +13,13 @@ import pytest
 from workbench.cli import main
 from workbench.errors import MissingResultError, PlanError
 from workbench.models.model import Model
-from workbench.planning.audit import Audit
 from workbench.planning.plan import KEEP, Plan
-from workbench.planning.plan_audit import PlanAudit
 from workbench.planning.totals import plan_totals
 from workbench.runtime import tasks
 from workbench.runtime.explanations import efficient_plans, explain_plan
 from workbench.runtime.planner import correction_of
+from workbench.sensitivity.audit import Audit
+from workbench.sensitivity.plan_audit import PlanAudit
 from workbench.storage.session import Session
 
 SCHEMES = ("int4-g32", "int8-channel")

@@ -14,9 +14,9 @@ from tests.runtime.models import session as small_session
 from workbench.models.layer import LayerKind
 from workbench.models.summary import ModelSummary
 from workbench.planning.plan import KEEP, Plan, Rule, changed_names, resolve
-from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.totals import Ledger, totals
 from workbench.runtime.workspace import Workspace
+from workbench.sensitivity.table import Sensitivity
 
 
 def tied_model() -> ModelSummary:

@@ -15,11 +15,11 @@ from workbench.numerics.curvature import Curvature
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.layer_statistics import BINS, LayerStatistics
 from workbench.numerics.statistics.outliers import TokenOutliers
-from workbench.planning.audit import Audit
-from workbench.planning.error_budget import BudgetPair, ErrorBudget, NoiseGains
 from workbench.planning.plan import Assignment, Plan, Rule
-from workbench.planning.plan_audit import PlanAudit
-from workbench.planning.sensitivity import Sensitivity
+from workbench.sensitivity.audit import Audit
+from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget, NoiseGains
+from workbench.sensitivity.plan_audit import PlanAudit
+from workbench.sensitivity.table import Sensitivity
 from workbench.storage.session import TAPS, Environment, Session
 
 ODD_NAMES = ("модель/слой.0", "a\0b", "100 % ␀ 層", "..", "re:.*[x]", "\udcff broken", "a b\tc\n")

@@ -6,7 +6,7 @@ import argparse
 
 from workbench.console import search_options
 from workbench.console.terminal import parse_size
-from workbench.planning.sensitivity import ACTIVATION_METRICS, METRICS
+from workbench.sensitivity.table import ACTIVATION_METRICS, METRICS
 
 
 def model(entry: argparse.ArgumentParser, required: bool = True) -> None:

@@ -11,9 +11,9 @@ from workbench.console.terminal import table
 
 if TYPE_CHECKING:
     from workbench.measurement.data_quality import CalibrationQuality
-    from workbench.planning.audit import Audit
-    from workbench.planning.error_budget import BudgetPair
     from workbench.runtime.compare import SessionComparison, Side
+    from workbench.sensitivity.audit import Audit
+    from workbench.sensitivity.error_budget import BudgetPair
     from workbench.storage.session import Session
 
 Result = dict[str, Any]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.planning.sensitivity import Sensitivity
 from workbench.progress import Progress
+from workbench.sensitivity.table import Sensitivity
 
 if TYPE_CHECKING:
     from workbench.storage.session import Session

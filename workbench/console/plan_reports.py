@@ -11,8 +11,8 @@ from workbench.console.terminal import readable_bytes, table
 from workbench.models.summary import ModelSummary
 from workbench.planning.keys_and_values import cache_bits, cached_layers
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
-from workbench.planning.sensitivity import METRICS, Sensitivity
 from workbench.planning.totals import Totals, plan_totals, quantized_inputs, totals
+from workbench.sensitivity.table import METRICS, Sensitivity
 
 if TYPE_CHECKING:
     from workbench.storage.session import Session

@@ -13,7 +13,7 @@ from workbench.console.outlier_reports import outliers
 from workbench.console.terminal import readable_bytes, table
 from workbench.measurement.evaluation import Evaluation, Timing
 from workbench.models.summary import ModelSummary
-from workbench.planning.sensitivity import Sensitivity
+from workbench.sensitivity.table import Sensitivity
 from workbench.storage.session import Session
 
 if TYPE_CHECKING:

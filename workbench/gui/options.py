@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from workbench.planning.sensitivity import ACTIVATION_METRICS, DISTANCE, METRICS
 from workbench.runtime.workspace import State
+from workbench.sensitivity.table import ACTIVATION_METRICS, DISTANCE, METRICS
 from workbench.storage.session import REFINED
 
 METRIC_TITLES = {

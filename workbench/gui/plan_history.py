@@ -13,9 +13,9 @@ from workbench.gui.desk import Desk
 from workbench.gui.plan_sums import latency
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
-from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.totals import Totals, layer_bits, totals
 from workbench.runtime.workspace import State
+from workbench.sensitivity.table import Sensitivity
 from workbench.storage.session import Session
 
 PRESENT = "present plan"

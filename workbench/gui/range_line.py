@@ -17,8 +17,8 @@ from workbench.numerics.range_error import RangeQuality, histogram_error, histog
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP
-from workbench.planning.sensitivity import unit_of
 from workbench.runtime.before_after import InputWeights, WeighInput
+from workbench.sensitivity.table import unit_of
 from workbench.storage.session import TAPS, Session
 
 DEFAULT_SCHEME = "int8-tensor"

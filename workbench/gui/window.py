@@ -27,9 +27,9 @@ from workbench.gui.palette import Palette
 from workbench.gui.panels.panel import Panel
 from workbench.gui.start_page import StartPage
 from workbench.gui.status_bar import StatusBar
-from workbench.planning.sensitivity import Sensitivity
 from workbench.runtime import recovery
 from workbench.runtime.workspace import State
+from workbench.sensitivity.table import Sensitivity
 from workbench.storage.session import Session
 
 POLL_MS = 33

@@ -8,10 +8,10 @@ from pathlib import Path
 from workbench.gui import options, schemes
 from workbench.gui.command_group import CommandGroup, fields_of
 from workbench.numerics.formats import activation_schemes, standard_schemes
-from workbench.planning.sensitivity import ACTIVATION_METRICS
 from workbench.runtime import requests
 from workbench.runtime.timings import TimeKernels
 from workbench.runtime.train_job import TrainModel
+from workbench.sensitivity.table import ACTIVATION_METRICS
 from workbench.storage.session import Session
 
 

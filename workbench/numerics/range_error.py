@@ -53,7 +53,7 @@ def histogram_loss(
     """Return what the static range ``[low, high]`` of ``scheme`` costs, in the unit of ``weights`` times a square.
 
     ``weights`` float64 ``[BINS]`` say what a squared error of 1 costs at all values of each bin together (see
-    :func:`workbench.planning.input_weights.input_weights`); errors are taken as :func:`histogram_error` does.
+    :func:`workbench.sensitivity.input_weights.input_weights`); errors are taken as :func:`histogram_error` does.
     """
     grid = scheme.grid(low, high)
     if not grid.size or not statistics.count:

@@ -13,8 +13,8 @@ from workbench.errors import SchemeError, nearest
 from workbench.models.layer import Layer
 from workbench.planning.budgets import Times
 from workbench.planning.plan import KEEP, Assignment
-from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.totals import layer_bits
+from workbench.sensitivity.table import Sensitivity
 
 Legal = Callable[[Layer, str, str | None], str | None]
 

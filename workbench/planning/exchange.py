@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workbench.planning.directions import KINSHIP, UNIT
 from workbench.planning.joint import Joint
 from workbench.planning.solve import Problem
+from workbench.sensitivity.directions import KINSHIP, UNIT
 
 SHARE = 0.2
 """So much of the predicted interaction is believed when a choice is made by it.

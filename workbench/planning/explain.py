@@ -13,8 +13,8 @@ from workbench.planning.constraints import Group
 from workbench.planning.hull import padded, walk
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.search import Front
-from workbench.planning.sensitivity import Sensitivity, is_divergence
 from workbench.planning.totals import Ledger, layer_bits
+from workbench.sensitivity.table import Sensitivity, is_divergence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,9 @@ import numpy as np
 
 from workbench.planning.candidates import Option
 from workbench.planning.constraints import Choices
-from workbench.planning.directions import interaction, interactions
 from workbench.planning.hull import Walk
-from workbench.planning.sensitivity import Sensitivity
+from workbench.sensitivity.directions import interaction, interactions
+from workbench.sensitivity.table import Sensitivity
 
 BLOCK = 512
 """So many moves of a walk are added up at once."""

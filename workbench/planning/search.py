@@ -23,8 +23,8 @@ from workbench.planning.exchange import exchanged
 from workbench.planning.hull import Walk, padded, walk
 from workbench.planning.joint import Joint, joined
 from workbench.planning.plan import KEEP, Assignment, Plan
-from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.solve import Problem, solve
+from workbench.sensitivity.table import Sensitivity
 
 TRIES = 40
 """So often a search for a budget of loss is tightened where the interaction of layers exceeds it."""

@@ -24,8 +24,8 @@ from workbench.planning.candidates import Option
 from workbench.planning.constraints import Choices, Constraints, Group, choices
 from workbench.planning.plan import KEEP, Plan
 from workbench.planning.search import assignments_of, plan_of, search
-from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.totals import Totals, totals
+from workbench.sensitivity.table import Sensitivity
 
 
 class Strategy(Protocol):

@@ -15,7 +15,7 @@ from workbench.planning.hull import Walk, padded, walk
 from workbench.planning.joint import Joint, joined
 from workbench.planning.plan import Plan
 from workbench.planning.search import plan_of
-from workbench.planning.sensitivity import Sensitivity
+from workbench.sensitivity.table import Sensitivity
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -12,11 +12,11 @@ import numpy as np
 from workbench.models.layer import DTYPE_BITS, Layer, LayerKind
 from workbench.models.summary import ModelSummary, quantizable
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.directions import interaction, interaction_of
 from workbench.planning.keys_and_values import cached_layers
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
-from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.transforms.names import planned_summary
+from workbench.sensitivity.directions import interaction, interaction_of
+from workbench.sensitivity.table import Sensitivity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class Totals:
     """``nbytes`` of every tensor of the model under the plan; ``bits_per_weight`` over the quantizable layers and
     whatever else the plan quantizes; ``predicted`` the sum of the metric's scores (None where a cell is missing) and
     of ``interaction``, what the layers' errors cost together beyond that sum where the table knows their slopes (see
-    :func:`workbench.planning.directions.interaction`)."""
+    :func:`workbench.sensitivity.directions.interaction`)."""
 
     nbytes: int
     bits_per_weight: float

@@ -10,10 +10,10 @@ import numpy as np
 
 from workbench.models.data.record import DataRecord
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.sensitivity import Sensitivity
 from workbench.progress import Progress, silent
 from workbench.runtime import session_data
 from workbench.runtime.calibrated_ranges import ranges_in_force
+from workbench.sensitivity.table import Sensitivity
 from workbench.storage.session import Session
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def activation_table(
     earlier table on the same data and seed are kept.  ``notes`` gets a sentence for each batch left out.  Raises
     MissingResultError for a static scheme without ranges, SchemeError, ModelError, DataError.
     """
-    from workbench.planning.activations import score_cache, score_inputs
+    from workbench.sensitivity.activations import score_cache, score_inputs
 
     data = session_data.recorded(model, record, samples=samples)
     names = tuple(parse_scheme(name).name for name in schemes or DYNAMIC_SCHEMES)

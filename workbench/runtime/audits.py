@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 from workbench.errors import CannotRunError, MissingResultError
 from workbench.measurement.data_quality import CalibrationQuality, contents, coverage, distances, saturation
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.audit import Audit
-from workbench.planning.directions import interaction_of
 from workbench.planning.keys_and_values import cached_layers
 from workbench.planning.plan import Plan, resolve
-from workbench.planning.plan_audit import PlanAudit
 from workbench.planning.totals import quantized_inputs
 from workbench.progress import Progress, part_of, silent
 from workbench.runtime import session_data, tasks
 from workbench.runtime.requests import knows_as_much
 from workbench.runtime.slimming import moments, moments_of_plan, without_results
+from workbench.sensitivity.audit import Audit
+from workbench.sensitivity.directions import interaction_of
+from workbench.sensitivity.plan_audit import PlanAudit
 from workbench.storage.session import Session
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
-    from workbench.planning.sensitivity import Sensitivity
     from workbench.runtime.model_cache import ModelCache
+    from workbench.sensitivity.table import Sensitivity
 
 
 def audit_plan(
@@ -43,7 +43,7 @@ def audit_plan(
     Losses are predicted for the model as it is, so a plan with transforms has none.  Raises PlanError if the plan
     quantizes nothing, CannotRunError, DataError and what quantizing raises.
     """
-    from workbench.planning.auditing import audit
+    from workbench.sensitivity.auditing import audit
 
     plan, model = plan or session.plan, model or tasks.reopen(session.model, trust=trust)
     if model.summary.cannot_run is not None:
@@ -116,7 +116,7 @@ def refine_table(
     The table of ``measured_kl`` grows; a cancelled call's last report is such a table, and goes on from there.  Raises
     MissingResultError without a predicted table.
     """
-    from workbench.planning.refine import refine
+    from workbench.sensitivity.refine import refine
 
     table = session.require_table("predicted_kl")
     model = model or tasks.reopen(session.model, trust=trust)
@@ -137,7 +137,7 @@ def refine_table(
 
 def close_decisions(session: Session, bits_per_weight: float, tolerance: float = 0.3) -> list[tuple[str, str]]:
     """Return the (layer, scheme) cells that :func:`refine_table` measures, in its order."""
-    from workbench.planning.refine import close_cells
+    from workbench.sensitivity.refine import close_cells
 
     return close_cells(
         session.model, session.require_table("predicted_kl"), bits_per_weight, tolerance=tolerance

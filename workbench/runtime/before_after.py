@@ -145,7 +145,7 @@ class ShowAfter:
 class InputWeights:
     """What an error costs at each value of a layer's input: ``weights`` float64 ``[BINS]``, nats per squared unit.
 
-    ``samples`` of the calibration data were run; see :func:`workbench.planning.input_weights.input_weights`.
+    ``samples`` of the calibration data were run; see :func:`workbench.sensitivity.input_weights.input_weights`.
     """
 
     layer: str
@@ -161,8 +161,8 @@ def weigh_input(
 
     ``samples`` of the calibration's data are run at most.  Raises MissingResultError before a calibration, DataError.
     """
-    from workbench.planning.input_weights import input_weights
     from workbench.runtime import session_data
+    from workbench.sensitivity.input_weights import input_weights
 
     seen = session.statistics.get((layer, "input"))
     if session.calibration is None or seen is None or not seen.count:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import MissingResultError
-from workbench.planning.error_budget import BudgetPair, ErrorBudget, NoiseGains
 from workbench.planning.plan import Plan, resolve
 from workbench.progress import Progress, part_of, silent
 from workbench.runtime.slimming import moments_of_plan, without_results
+from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget, NoiseGains
 from workbench.storage.session import Session
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def error_budget(
     and for each batch that was left out because the model gives NaN or infinity on it.  Raises CannotRunError,
     MissingResultError without calibration.
     """
-    from workbench.planning import error_budget as budget
     from workbench.runtime import session_data, tasks
+    from workbench.sensitivity import error_budget as budget
 
     plan = plan or session.plan
     if session.calibration is None:
@@ -63,7 +63,7 @@ def error_budget(
 
 def _predicted(session: Session, plan: Plan, gains: NoiseGains) -> tuple[ErrorBudget | None, str]:
     """Return the plan's predicted budget, or None and what it lacks."""
-    from workbench.planning.error_budget import predicted_budget
+    from workbench.sensitivity.error_budget import predicted_budget
 
     errors = session.sensitivities.get("weight_error")
     if errors is None:

@@ -16,10 +16,10 @@ from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import Budgets, MeasuredTimes
 from workbench.planning.constraints import Constraints
 from workbench.planning.plan import KEEP, Assignment, Plan, Rule, resolve, with_cache
-from workbench.planning.sensitivity import Sensitivity
 from workbench.planning.strategies import Optimal, strategy
 from workbench.progress import Progress, silent
 from workbench.runtime.timings import candidate_timings
+from workbench.sensitivity.table import Sensitivity
 from workbench.storage.session import Session
 
 NONE = "none"

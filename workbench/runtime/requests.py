@@ -16,10 +16,10 @@ import numpy as np
 
 from workbench.measurement.evaluation import Evaluation
 from workbench.planning.plan import Plan
-from workbench.planning.sensitivity import ACTIVATION_METRICS, METRICS, Sensitivity
 from workbench.progress import Progress
 from workbench.runtime.model_cache import ModelCache
 from workbench.runtime.slimming import moments, moments_of_plan, without_results
+from workbench.sensitivity.table import ACTIVATION_METRICS, METRICS, Sensitivity
 from workbench.storage.session import REFINED, Session
 
 

@@ -17,13 +17,13 @@ from workbench.models.data.record import DataRecord
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme, standard_schemes
 from workbench.planning.plan import KEEP, LEARNED, Plan, resolve
-from workbench.planning.sensitivity import ACTIVATION_METRICS, METRICS, Sensitivity
 from workbench.planning.totals import plan_totals
 from workbench.progress import Progress, part_of, silent
 from workbench.runtime import session_data
 from workbench.runtime.activation_scores import activation_table
 from workbench.runtime.calibrated_ranges import all_ranges, ranges_in_force, ranges_of_plan
 from workbench.runtime.environment import environment
+from workbench.sensitivity.table import ACTIVATION_METRICS, METRICS, Sensitivity
 from workbench.storage.session import Session
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def sensitivity(
     extended.  Metrics that run the model use the calibration's data, which must be unchanged (DataError).  Raises
     MissingResultError naming the missing step, CannotRunError for what a weights-only model cannot do.
     """
-    from workbench.planning.score import score
+    from workbench.sensitivity.score import score
 
     notes: list[str] = []
     if metric in ACTIVATION_METRICS:

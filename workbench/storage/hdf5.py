@@ -44,7 +44,7 @@ from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.numerics.statistics.outliers import TokenOutliers
 from workbench.planning.plan import Assignment, Plan, Rule
-from workbench.planning.sensitivity import Sensitivity
+from workbench.sensitivity.table import Sensitivity
 from workbench.storage.atomic import replacing
 from workbench.storage.columns import (
     describe,

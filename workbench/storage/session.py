@@ -14,11 +14,11 @@ from workbench.numerics.curvature import Curvature
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.numerics.statistics.outliers import TokenOutliers
-from workbench.planning.combined import combined
-from workbench.planning.error_budget import BudgetPair
 from workbench.planning.plan import Plan
-from workbench.planning.plan_audit import PlanAudit
-from workbench.planning.sensitivity import Sensitivity
+from workbench.sensitivity.combined import combined
+from workbench.sensitivity.error_budget import BudgetPair
+from workbench.sensitivity.plan_audit import PlanAudit
+from workbench.sensitivity.table import Sensitivity
 
 SCHEMA_VERSION = 1
 """The version of the file layout; a file of a later version is refused with a clear message."""

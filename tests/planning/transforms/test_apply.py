@@ -17,12 +17,12 @@ from workbench.models.summary import quantizable
 from workbench.models.weights_only import WeightsOnlyModel
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import quantize
-from workbench.planning.score import score
 from workbench.planning.search import search
 from workbench.planning.totals import plan_totals
 from workbench.planning.train import train
 from workbench.planning.transforms import apply, names
 from workbench.planning.transforms.apply import TRANSFORMS, transform
+from workbench.sensitivity.score import score
 
 ALL = ("awq", "smoothquant", "rotation", "rotation-3", "rotation-heads")
 

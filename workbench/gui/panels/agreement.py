@@ -15,8 +15,8 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.agreement import Agreement, rank_agreement
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
-from workbench.planning.sensitivity import ACTIVATION_METRICS, METRICS, Sensitivity
 from workbench.runtime.workspace import State
+from workbench.sensitivity.table import ACTIVATION_METRICS, METRICS, Sensitivity
 from workbench.storage.session import Session
 
 FIELDS = (

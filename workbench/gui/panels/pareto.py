@@ -24,11 +24,11 @@ from workbench.planning.constraints import Constraints
 from workbench.planning.keys_and_values import cached_layers
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.search import Front, pareto
-from workbench.planning.sensitivity import Sensitivity, is_divergence
 from workbench.planning.timed_front import TimedFront, timed_front
 from workbench.planning.totals import quantized_inputs, totals
 from workbench.runtime.candidate_timing import TimeCandidates
 from workbench.runtime.workspace import State
+from workbench.sensitivity.table import Sensitivity, is_divergence
 from workbench.storage.session import Session
 
 AnyFront = Front | TimedFront

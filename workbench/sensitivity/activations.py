@@ -29,8 +29,8 @@ from workbench.numerics.formats import parse_scheme
 from workbench.planning.keys_and_values import makes_keys_or_values
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import Ranges, Replacement, cache_quantizer, input_quantizers
-from workbench.planning.sensitivity import Sensitivity, unit_of
 from workbench.progress import Progress, silent
+from workbench.sensitivity.table import Sensitivity, unit_of
 
 if TYPE_CHECKING:
     from workbench.models.model import Batch

@@ -17,9 +17,9 @@ from workbench.models.model import Model
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.measured import measured_rows
-from workbench.planning.sensitivity import Sensitivity
 from workbench.progress import Progress, silent
+from workbench.sensitivity.measured import measured_rows
+from workbench.sensitivity.table import Sensitivity
 
 ROUND = 16
 """So many cells are measured between two reports of the table."""

@@ -1,6 +1,6 @@
 """How much an error costs at each value of a layer's input: squared gradients in the bins of its histogram.
 
-The loss of activation noise (:mod:`workbench.planning.activations`) is a sum over positions of a squared gradient
+The loss of activation noise (:mod:`workbench.sensitivity.activations`) is a sum over positions of a squared gradient
 times a squared rounding error.  A static quantizer's error depends on the value alone, so the squared gradients of
 equal values can be added up beforehand: one run forward and backward then serves every range and every format.
 """
@@ -30,7 +30,7 @@ def input_weights(
 
     Bins are equal over ``[-edge, edge]``; values beyond count in the outer ones.  In nats per squared unit of the
     input, a mean over units (tokens or samples), so that weights times squared errors add up to the loss that
-    :func:`workbench.planning.activations.score_inputs` predicts with the same data and seed.  None where no number
+    :func:`workbench.sensitivity.activations.score_inputs` predicts with the same data and seed.  None where no number
     that can be rounded enters the layer.  A batch whose output is not finite is left out.  Raises DataError,
     CannotRunError.
     """

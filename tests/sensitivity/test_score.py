@@ -23,10 +23,10 @@ from workbench.measurement.calibrate import calibrate
 from workbench.models.summary import OutputKind
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.rounding.round_weight import round_weight
-from workbench.planning.directional import DRAWS
-from workbench.planning.predicted import Form, form_of
-from workbench.planning.score import score
-from workbench.planning.sensitivity import DISTANCE
+from workbench.sensitivity.directional import DRAWS
+from workbench.sensitivity.predicted import Form, form_of
+from workbench.sensitivity.score import score
+from workbench.sensitivity.table import DISTANCE
 
 SCHEMES = ("int3-g32-asym", "int4-channel", "int8-channel")
 

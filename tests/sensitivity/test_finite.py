@@ -16,13 +16,13 @@ from workbench.measurement.finite import FiniteBatches, first_non_finite
 from workbench.measurement.worst import Worst
 from workbench.models.execution.network import NetworkModel
 from workbench.models.summary import OutputKind
-from workbench.planning.activations import score_inputs
-from workbench.planning.audit import Audit
-from workbench.planning.auditing import audit
-from workbench.planning.error_budget import measured_budget, noise_gains
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import quantize
-from workbench.planning.score import score
+from workbench.sensitivity.activations import score_inputs
+from workbench.sensitivity.audit import Audit
+from workbench.sensitivity.auditing import audit
+from workbench.sensitivity.error_budget import measured_budget, noise_gains
+from workbench.sensitivity.score import score
 
 SAID = "batch 2 was left out: the output of first holds NaN or infinite values"
 

@@ -8,10 +8,10 @@ import pytest
 from tests.models.networks import decoder, tokens
 from workbench.errors import CancelledError, PlanError
 from workbench.measurement.calibrate import calibrate
-from workbench.planning.combined import combined
-from workbench.planning.refine import close_cells, refine
-from workbench.planning.score import score
-from workbench.planning.sensitivity import Sensitivity
+from workbench.sensitivity.combined import combined
+from workbench.sensitivity.refine import close_cells, refine
+from workbench.sensitivity.score import score
+from workbench.sensitivity.table import Sensitivity
 
 SCHEMES = ("int3-channel", "int4-channel", "int8-channel")
 
@@ -59,7 +59,7 @@ def test_measured_cells_are_those_of_the_measured_table_and_nothing_else() -> No
 
 
 def test_a_cancelled_refinement_goes_on_to_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.planning.refine.ROUND", 3)
+    monkeypatch.setattr("workbench.sensitivity.refine.ROUND", 3)
     model, data = decoder(), tokens()
     table = predicted(model, data)
     cells = close_cells(model.summary, table, 100.0, tolerance=5.0)

@@ -16,9 +16,9 @@ from workbench.models.summary import ModelSummary, OutputKind
 from workbench.numerics.curvature import Curvature, predicted_loss, predicted_loss_full
 from workbench.numerics.rounding import Need
 from workbench.numerics.rounding import algorithm as find_algorithm
-from workbench.planning.directional import DIFFERENCE_BYTES, directional_losses
-from workbench.planning.stacked_rounding import rounded_layers
 from workbench.progress import Progress
+from workbench.sensitivity.directional import DIFFERENCE_BYTES, directional_losses
+from workbench.sensitivity.stacked_rounding import rounded_layers
 
 Row = tuple[str, dict[str, float]]
 

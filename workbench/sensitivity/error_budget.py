@@ -21,8 +21,8 @@ from workbench.errors import CannotRunError, MissingResultError
 from workbench.models.model import Model
 from workbench.models.summary import ModelSummary
 from workbench.planning.plan import KEEP, Assignment
-from workbench.planning.sensitivity import Sensitivity
 from workbench.progress import Progress, silent
+from workbench.sensitivity.table import Sensitivity
 
 if TYPE_CHECKING:
     import torch

@@ -9,8 +9,8 @@ import torch
 from tests.models.networks import decoder, tokens
 from workbench.errors import PlanError
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.audit import Audit
-from workbench.planning.auditing import audit
+from workbench.sensitivity.audit import Audit
+from workbench.sensitivity.auditing import audit
 
 
 def quantized(model, scheme="int3-channel"):

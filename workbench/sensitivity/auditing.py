@@ -12,9 +12,9 @@ from workbench.measurement.divergence import sample_divergence
 from workbench.measurement.finite import FiniteBatches
 from workbench.models.data.batches import Data, require_data, units_of
 from workbench.models.model import Model
-from workbench.planning.audit import Audit
-from workbench.planning.measured import replaced_rows
 from workbench.progress import Progress, silent
+from workbench.sensitivity.audit import Audit
+from workbench.sensitivity.measured import replaced_rows
 
 
 def audit(

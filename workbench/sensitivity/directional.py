@@ -23,8 +23,8 @@ from workbench.measurement.gradients import GradientPass, batch_generator, drawn
 from workbench.models.data.batches import Data, samples_of, tappable, units_of
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
-from workbench.planning.directions import MOST_DRAWS
 from workbench.progress import Progress, silent
+from workbench.sensitivity.directions import MOST_DRAWS
 
 if TYPE_CHECKING:
     from workbench.models.model import Batch

@@ -15,11 +15,11 @@ from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.rounding import algorithm as find_algorithm
 from workbench.numerics.rounding.round_weight import round_weight
-from workbench.planning.directions import Directions
-from workbench.planning.measured import measured_rows, output_rows
-from workbench.planning.predicted import Row, Sloped, directional_rows, kronecker_rows, split_forms
-from workbench.planning.sensitivity import METRICS, Sensitivity, unit_of
 from workbench.progress import Progress, rising, silent
+from workbench.sensitivity.directions import Directions
+from workbench.sensitivity.measured import measured_rows, output_rows
+from workbench.sensitivity.predicted import Row, Sloped, directional_rows, kronecker_rows, split_forms
+from workbench.sensitivity.table import METRICS, Sensitivity, unit_of
 
 
 def score(
@@ -40,7 +40,7 @@ def score(
     """Return the table of ``metric`` for ``layers`` (default: all that own their weight) x ``schemes``.
 
     ``predicted_kl`` takes ``curvature`` from a calibration, and ``dataset`` for convolutions and weights inside larger
-    modules (:func:`workbench.planning.predicted.form_of` tells which form a layer gets); ``measured_kl`` takes
+    modules (:func:`workbench.sensitivity.predicted.form_of` tells which form a layer gets); ``measured_kl`` takes
     ``dataset``; ``output_error`` either; ``weight_error`` nothing.  ``progress`` is given the table so far, NaN for
     open cells.  Cells of ``previous`` are kept if it was computed the same way, and the result has the bits of an
     uninterrupted run.  A layer with NaN or infinite weights, or one that no data reach, has a row of NaN; ``notes``

@@ -14,8 +14,8 @@ from workbench.models.execution.resume import Resumable, layer_outputs
 from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature, output_energy
 from workbench.numerics.rounding.round_weight import round_weight
-from workbench.planning.cells import Cells, Tick
-from workbench.planning.stacked_rounding import rounded_layers
+from workbench.sensitivity.cells import Cells, Tick
+from workbench.sensitivity.stacked_rounding import rounded_layers
 
 ROUNDED_BYTES = 1 << 29
 """Layers of one block are measured together while their rounded weights take at most so much."""

@@ -12,7 +12,8 @@ import torch
 from tests.planning.synthetic import linear, summary_of
 from workbench.errors import CannotRunError, MissingResultError
 from workbench.models.summary import ModelSummary
-from workbench.planning.error_budget import (
+from workbench.planning.plan import KEEP, Plan, resolve
+from workbench.sensitivity.error_budget import (
     OUTPUT,
     NoiseGains,
     blocks_of,
@@ -20,8 +21,7 @@ from workbench.planning.error_budget import (
     noise_gains,
     predicted_budget,
 )
-from workbench.planning.plan import KEEP, Plan, resolve
-from workbench.planning.sensitivity import Sensitivity
+from workbench.sensitivity.table import Sensitivity
 
 
 class Chain:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from workbench.planning.sensitivity import Sensitivity
+from workbench.sensitivity.table import Sensitivity
 
 
 @lru_cache(maxsize=4)  # the same object for the same tables: what is drawn and summed from it need not be made anew

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from workbench.models.summary import OutputKind
-from workbench.planning.directions import Directions
+from workbench.sensitivity.directions import Directions
 
 METRICS = {
     "predicted_kl": "nats",

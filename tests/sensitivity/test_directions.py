@@ -11,11 +11,11 @@ import pytest
 from tests.models.networks import convolutions, images
 from tests.runtime.models import SCHEMES, summary, table
 from workbench.measurement.evaluate import evaluate
-from workbench.planning.directions import UNIT, Directions, interaction, interaction_of, interactions, loss_of
 from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.planning.quantize import quantize
-from workbench.planning.score import score
 from workbench.planning.totals import Ledger, plan_totals, totals
+from workbench.sensitivity.directions import UNIT, Directions, interaction, interaction_of, interactions, loss_of
+from workbench.sensitivity.score import score
 
 
 def sloped(bare=None, draws: int = 50):

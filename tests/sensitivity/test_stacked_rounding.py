@@ -9,8 +9,8 @@ from tests.models.networks import decoder, model_of
 from workbench.models.summary import OutputKind
 from workbench.numerics.formats import activation_schemes, standard_schemes
 from workbench.numerics.rounding.round_weight import round_weight
-from workbench.planning import stacked_rounding
-from workbench.planning.stacked_rounding import rounded_layers, rounds_by_rows
+from workbench.sensitivity import stacked_rounding
+from workbench.sensitivity.stacked_rounding import rounded_layers, rounds_by_rows
 
 OTHERS = ("q4_k", "q8_0", "nf4-b64-dq", "int8-tensor", "int4-g128-asym-sbf16", "mxfp6-e3m2")
 NAMES = tuple(dict.fromkeys([*(scheme.name for scheme in standard_schemes()), *OTHERS]))

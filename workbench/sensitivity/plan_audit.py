@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workbench.planning.audit import Audit
+from workbench.sensitivity.audit import Audit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,0 +1,1 @@
+"""What each scheme costs each layer: predicted, measured, audited."""
