@@ -32,7 +32,7 @@ from workbench.numerics.formats import parse_scheme
 from workbench.planning.learn import first_fits, learn_rounding
 from workbench.planning.learn_loop import LearnOptions
 from workbench.planning.plan import KEEP, Plan, resolve
-from workbench.planning.search import search
+from workbench.planning.search.search import search
 from workbench.sensitivity.score import score
 
 ROOT = Path(__file__).parents[2]

@@ -25,7 +25,7 @@ from workbench.planning.budgets import Budgets
 from workbench.planning.explain import explain
 from workbench.planning.hardware import Hardware, estimate, hardware
 from workbench.planning.plan import Plan, resolve
-from workbench.planning.search import Front, pareto, search
+from workbench.planning.search.search import Front, pareto, search
 from workbench.planning.totals import plan_totals
 from workbench.runtime.workspace import Workspace
 from workbench.sensitivity.table import Sensitivity

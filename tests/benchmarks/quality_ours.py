@@ -20,7 +20,7 @@ from quality_cases import Case
 from workbench.measurement.evaluate import evaluate
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import quantize
-from workbench.planning.search import search
+from workbench.planning.search.search import search
 from workbench.planning.totals import plan_totals
 from workbench.sensitivity.score import score
 from workbench.sensitivity.table import Sensitivity

@@ -18,11 +18,11 @@ from safetensors.torch import load_file
 from tests.deployment.models import TensorModel, plan_of, quantized, tensor_model
 from workbench.deployment import exporter
 from workbench.deployment.packed_safetensors import read_packed
-from workbench.deployment.plan_json import plan_from_json
 from workbench.errors import ExportError
 from workbench.models.layer import KeptTensor
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import Plan
+from workbench.planning.plan_json import plan_from_json
 from workbench.planning.totals import plan_totals
 from workbench.progress import silent
 

@@ -16,7 +16,7 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.planning.constraints import Constraints
 from workbench.planning.plan import Plan
-from workbench.planning.search import pareto
+from workbench.planning.search.search import pareto
 from workbench.planning.totals import plan_totals
 from workbench.runtime import tasks
 from workbench.runtime.audits import RefineTable

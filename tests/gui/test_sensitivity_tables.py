@@ -14,7 +14,7 @@ from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
 from workbench.gui.panels.agreement import pairs
 from workbench.models.summary import OutputKind
-from workbench.planning.keys_and_values import makes_keys_or_values
+from workbench.planning.kv_cache import makes_keys_or_values
 from workbench.sensitivity.table import DISTANCE, Sensitivity, unit_of
 from workbench.storage.session import REFINED, Session
 

@@ -17,7 +17,7 @@ from workbench.planning.budgets import Budgets, MeasuredTimes, plan_microseconds
 from workbench.planning.constraints import Constraints
 from workbench.planning.groups import EXPERTS, FUSED_GATE_UP, FUSED_QKV, bonds_of
 from workbench.planning.plan import KEEP, Plan, resolve
-from workbench.planning.search import search
+from workbench.planning.search.search import search
 from workbench.planning.totals import layer_bits, plan_totals
 from workbench.sensitivity.table import Sensitivity
 

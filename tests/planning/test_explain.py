@@ -11,7 +11,7 @@ from workbench.planning.budgets import Budgets
 from workbench.planning.constraints import Constraints
 from workbench.planning.explain import explain, next_purchase
 from workbench.planning.plan import KEEP, Plan, resolve
-from workbench.planning.search import pareto, search
+from workbench.planning.search.search import pareto, search
 from workbench.planning.strategies import Optimal, Threshold, TopK, strategy
 from workbench.planning.totals import layer_bits, plan_totals
 

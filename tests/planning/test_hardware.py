@@ -17,7 +17,7 @@ from workbench.numerics.formats import all_schemes
 from workbench.planning.constraints import Constraints
 from workbench.planning.hardware import estimate, hardware, plan_estimate, profiles
 from workbench.planning.plan import KEEP, Plan, resolve
-from workbench.planning.search import search
+from workbench.planning.search.search import search
 
 BIG = linear("big", 4096, 4096, dtype="float16")
 

@@ -12,10 +12,10 @@ from workbench.errors import BudgetError, CannotRunError, MissingResultError, Pl
 from workbench.models.layer import Layer, LayerKind
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import Budgets
-from workbench.planning.keys_and_values import cache_bits, cache_scheme, makes_keys_or_values
+from workbench.planning.kv_cache import cache_bits, cache_scheme, makes_keys_or_values
 from workbench.planning.plan import Assignment, Plan, Rule, resolve, with_cache
 from workbench.planning.quantize import cache_quantizers, quantize
-from workbench.planning.search import search
+from workbench.planning.search.search import search
 from workbench.planning.totals import Ledger, totals
 from workbench.sensitivity.activations import score_cache
 from workbench.sensitivity.score import score

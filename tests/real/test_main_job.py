@@ -15,7 +15,7 @@ from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import quantize
-from workbench.planning.search import search
+from workbench.planning.search.search import search
 from workbench.planning.totals import plan_totals
 from workbench.sensitivity.score import score
 

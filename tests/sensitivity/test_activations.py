@@ -12,10 +12,10 @@ from workbench.measurement.gradients import batch_generator, drawn_gradient
 from workbench.models.summary import OutputKind
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.ranges import Range
-from workbench.planning.keys_and_values import makes_keys_or_values
+from workbench.planning.kv_cache import makes_keys_or_values
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import quantize
-from workbench.planning.search import search
+from workbench.planning.search.search import search
 from workbench.sensitivity.activations import score_cache, score_inputs
 from workbench.sensitivity.score import score
 

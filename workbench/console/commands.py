@@ -97,7 +97,7 @@ def _plan(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.console import plan_reports
     from workbench.models.summary import quantizable
     from workbench.planning.plan import Plan, with_cache
-    from workbench.planning.transforms.names import check_names
+    from workbench.planning.transform_names import check_names
     from workbench.runtime import tasks
 
     search_options.check(options)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.console.reports import number
 from workbench.console.terminal import readable_bytes, table
 from workbench.models.summary import ModelSummary
-from workbench.planning.keys_and_values import cache_bits, cached_layers
+from workbench.planning.kv_cache import cache_bits, cached_layers
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.totals import Totals, plan_totals, quantized_inputs, totals
 from workbench.sensitivity.table import METRICS, Sensitivity

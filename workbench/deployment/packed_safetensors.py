@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.deployment.packed_layout import decode, layout, widen
-from workbench.deployment.plan_json import plan_to_json
 from workbench.deployment.safetensors_file import SafetensorsFile, write_safetensors
 from workbench.deployment.tensors import (
     Entry,
@@ -24,6 +23,7 @@ from workbench.deployment.tensors import (
 )
 from workbench.errors import ExportError
 from workbench.numerics.formats import parse_scheme
+from workbench.planning.plan_json import plan_to_json
 from workbench.progress import Progress
 from workbench.storage.atomic import replacing
 

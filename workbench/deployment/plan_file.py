@@ -25,7 +25,7 @@ class PlanFile:
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write the plan and read it back; see :class:`workbench.deployment.exporter.Exporter`."""
-        from workbench.deployment.plan_json import read_plan, write_plan
+        from workbench.planning.plan_json import read_plan, write_plan
 
         progress(0.0, f"writing {out.name}")
         try:

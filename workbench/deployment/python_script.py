@@ -12,7 +12,7 @@ from workbench.errors import ExportError
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.granularity import PerToken
 from workbench.planning.plan import Plan
-from workbench.planning.transforms.names import CORRECTIONS
+from workbench.planning.transform_names import CORRECTIONS
 from workbench.progress import Progress
 from workbench.storage.atomic import replacing
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtWidgets import QFileDialog
 
-from workbench.deployment.plan_json import TYPE, read_plan
 from workbench.errors import PlanError, WorkbenchError
 from workbench.gui import dialogs, options, settings
 from workbench.gui.command_group import CommandGroup
 from workbench.models.layer import LayerKind
 from workbench.planning.plan import resolve
+from workbench.planning.plan_json import TYPE, read_plan
 from workbench.runtime import requests
 from workbench.runtime.first_look import STILL_LOADING, is_first_look
 from workbench.runtime.workspace import State

@@ -12,7 +12,7 @@ from workbench.gui import schemes
 from workbench.models.layer import Layer
 from workbench.numerics.formats import activation_schemes, standard_schemes
 from workbench.planning.groups import sharing_groups
-from workbench.planning.keys_and_values import cache_scheme
+from workbench.planning.kv_cache import cache_scheme
 from workbench.planning.plan import KEEP, Assignment
 from workbench.runtime.workspace import State
 

@@ -10,10 +10,10 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QColor, QFontDatabase, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QTextEdit, QVBoxLayout, QWidget
 
-from workbench.deployment.plan_json import plan_from_json, plan_to_json
 from workbench.errors import WorkbenchError
 from workbench.gui.desk import Desk
 from workbench.planning.plan import Plan, resolve
+from workbench.planning.plan_json import plan_from_json, plan_to_json
 from workbench.runtime.workspace import State
 
 PAUSE_MS = 250

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
 
 from workbench.gui.desk import Desk
-from workbench.planning.transforms.names import CORRECTIONS, KNOWN, rotation_seed
+from workbench.planning.transform_names import CORRECTIONS, KNOWN, rotation_seed
 from workbench.runtime.workspace import State
 
 TITLES = {

@@ -11,7 +11,7 @@ from workbench.gui import quantities
 from workbench.gui.desk import Message
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.options import metric_title, short_unit, shown_unit
-from workbench.planning.keys_and_values import cached_layers
+from workbench.planning.kv_cache import cached_layers
 from workbench.planning.totals import quantized_inputs
 from workbench.runtime.workspace import State
 

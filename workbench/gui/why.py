@@ -6,7 +6,7 @@ from workbench.errors import WorkbenchError
 from workbench.gui import quantities
 from workbench.gui.options import short_unit
 from workbench.planning.explain import explain, next_purchase
-from workbench.planning.search import Front
+from workbench.planning.search.search import Front
 from workbench.runtime.workspace import State
 
 

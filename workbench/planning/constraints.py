@@ -17,7 +17,7 @@ from workbench.models.summary import ModelSummary, quantizable
 from workbench.planning.budgets import Times
 from workbench.planning.candidates import Builder, Option, require_columns
 from workbench.planning.groups import Bond, sharing_groups
-from workbench.planning.keys_and_values import cached_layers
+from workbench.planning.kv_cache import cached_layers
 from workbench.planning.plan import KEEP, Assignment, Plan, Rule, resolve
 from workbench.planning.totals import layer_bits, quantized_inputs, untied_bits
 from workbench.sensitivity.table import Sensitivity

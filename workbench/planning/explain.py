@@ -10,9 +10,9 @@ import numpy as np
 
 from workbench.errors import PlanError, nearest
 from workbench.planning.constraints import Group
-from workbench.planning.hull import padded, walk
 from workbench.planning.plan import KEEP, Assignment
-from workbench.planning.search import Front
+from workbench.planning.search.hull import padded, walk
+from workbench.planning.search.search import Front
 from workbench.planning.totals import Ledger, layer_bits
 from workbench.sensitivity.table import Sensitivity, is_divergence
 

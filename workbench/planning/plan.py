@@ -16,7 +16,7 @@ from typing import Any
 from workbench.errors import PlanError, UnmatchedRuleError, nearest
 from workbench.models.layer import Layer
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.keys_and_values import cache_scheme, makes_keys_or_values
+from workbench.planning.kv_cache import cache_scheme, makes_keys_or_values
 
 KEEP = "keep"
 """The scheme name that leaves a layer's weight exactly as the model stores it."""
@@ -133,14 +133,14 @@ class Plan:
 
     def save(self, path: str | Path) -> None:
         """Write the plan as JSON (schema: ``resources/plan.schema.json``), atomically."""
-        from workbench.deployment.plan_json import write_plan
+        from workbench.planning.plan_json import write_plan
 
         write_plan(self, Path(path))
 
     @staticmethod
     def load(path: str | Path) -> Plan:
         """Read a plan from JSON; raises PlanError naming what is wrong and where."""
-        from workbench.deployment.plan_json import read_plan
+        from workbench.planning.plan_json import read_plan
 
         return read_plan(Path(path))
 

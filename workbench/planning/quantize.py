@@ -16,7 +16,7 @@ from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.ranges import Range
 from workbench.numerics.rounding.round_weight import needs_sequence, round_weight
 from workbench.numerics.scheme import Parameters, Scheme
-from workbench.planning.keys_and_values import cache_scheme, cached_layers
+from workbench.planning.kv_cache import cache_scheme, cached_layers
 from workbench.planning.plan import KEEP, LEARNED, Assignment, Plan, resolve
 from workbench.planning.transforms.changes import Changes
 from workbench.progress import Progress, part_of, silent

@@ -23,7 +23,7 @@ from workbench.planning.budgets import Budgets, Times
 from workbench.planning.candidates import Option
 from workbench.planning.constraints import Choices, Constraints, Group, choices
 from workbench.planning.plan import KEEP, Plan
-from workbench.planning.search import assignments_of, plan_of, search
+from workbench.planning.search.search import assignments_of, plan_of, search
 from workbench.planning.totals import Totals, totals
 from workbench.sensitivity.table import Sensitivity
 
@@ -57,7 +57,7 @@ class Optimal:
         self, summary: ModelSummary, table: Sensitivity, base: Plan, budgets: Budgets,
         constraints: Constraints, times: Times | None = None,
     ) -> Plan:  # fmt: skip
-        """Search; see :func:`workbench.planning.search.search`."""
+        """Search; see :func:`workbench.planning.search.search.search`."""
         return search(
             summary, table, base=base, budgets=budgets, constraints=constraints, times=times, minimise=self.minimise,
             inputs=self.inputs, cache=self.cache,

@@ -12,9 +12,9 @@ import numpy as np
 from workbench.models.layer import DTYPE_BITS, Layer, LayerKind
 from workbench.models.summary import ModelSummary, quantizable
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.keys_and_values import cached_layers
+from workbench.planning.kv_cache import cached_layers
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
-from workbench.planning.transforms.names import planned_summary
+from workbench.planning.transform_names import planned_summary
 from workbench.sensitivity.directions import interaction, interaction_of
 from workbench.sensitivity.table import Sensitivity
 

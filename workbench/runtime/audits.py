@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.errors import CannotRunError, MissingResultError
 from workbench.measurement.data_quality import CalibrationQuality, contents, coverage, distances, saturation
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.keys_and_values import cached_layers
+from workbench.planning.kv_cache import cached_layers
 from workbench.planning.plan import Plan, resolve
 from workbench.planning.totals import quantized_inputs
 from workbench.progress import Progress, part_of, silent

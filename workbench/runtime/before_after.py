@@ -76,7 +76,7 @@ def plan_for(session: Session, layer: str) -> tuple[str, str]:
 
 def _rewriting(plan: Plan) -> tuple[str, ...]:
     """Return the transforms that rewrite the model before rounding; corrections come after it."""
-    from workbench.planning.transforms.names import CORRECTIONS
+    from workbench.planning.transform_names import CORRECTIONS
 
     return tuple(name for name in plan.transforms if name not in CORRECTIONS)
 

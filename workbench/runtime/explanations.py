@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from workbench.errors import PlanError, nearest
 from workbench.planning.explain import Explanation, Purchase, explain, next_purchase
 from workbench.planning.plan import Assignment, Plan, Rule, resolve
-from workbench.planning.search import Front, pareto
+from workbench.planning.search.search import Front, pareto
 from workbench.planning.totals import Totals, plan_totals
 from workbench.runtime.planner import constraints_of
 from workbench.storage.session import Session

@@ -26,7 +26,7 @@ from workbench.models.layer import LayerKind
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.keys_and_values import makes_keys_or_values
+from workbench.planning.kv_cache import makes_keys_or_values
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import Ranges, Replacement, cache_quantizer, input_quantizers
 from workbench.progress import Progress, silent

@@ -15,12 +15,13 @@ from workbench.measurement.calibrate import calibrate
 from workbench.measurement.evaluate import evaluate
 from workbench.models.summary import quantizable
 from workbench.models.weights_only import WeightsOnlyModel
+from workbench.planning import transform_names as names
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import quantize
-from workbench.planning.search import search
+from workbench.planning.search.search import search
 from workbench.planning.totals import plan_totals
 from workbench.planning.train import train
-from workbench.planning.transforms import apply, names
+from workbench.planning.transforms import apply
 from workbench.planning.transforms.apply import TRANSFORMS, transform
 from workbench.sensitivity.score import score
 

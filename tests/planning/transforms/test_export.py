@@ -13,13 +13,13 @@ from tests.planning.transforms.networks import language_model, sentences
 from tests.storage.sessions import full_session
 from workbench.deployment import exporter
 from workbench.deployment.packed_safetensors import read_packed
-from workbench.deployment.plan_json import plan_from_json, plan_to_json
 from workbench.errors import ExportError
 from workbench.measurement.calibrate import calibrate
 from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
 from workbench.models.tracing import trace
 from workbench.planning.plan import Plan
+from workbench.planning.plan_json import plan_from_json, plan_to_json
 from workbench.planning.quantize import quantize
 from workbench.planning.totals import plan_totals
 from workbench.planning.transforms.folds import find_folds

@@ -31,7 +31,7 @@ from workbench.gui.tables.layer_rows import short_name
 from workbench.gui.theme import Colours
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
-from workbench.planning.keys_and_values import makes_keys_or_values
+from workbench.planning.kv_cache import makes_keys_or_values
 from workbench.planning.plan import KEEP
 from workbench.runtime.before_after import BeforeAfter, ShowAfter
 from workbench.runtime.workspace import State

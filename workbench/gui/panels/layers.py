@@ -24,7 +24,7 @@ from workbench.gui.tables.layers import LayersModel
 from workbench.gui.tables.row_painter import LayersView
 from workbench.gui.theme import Colours
 from workbench.models.layer import Layer
-from workbench.planning.keys_and_values import makes_keys_or_values
+from workbench.planning.kv_cache import makes_keys_or_values
 from workbench.runtime.workspace import State
 
 EXPAND_LIMIT = 400

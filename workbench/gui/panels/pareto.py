@@ -21,10 +21,10 @@ from workbench.gui.why import why
 from workbench.models.summary import quantizable
 from workbench.planning.budgets import MeasuredTimes
 from workbench.planning.constraints import Constraints
-from workbench.planning.keys_and_values import cached_layers
+from workbench.planning.kv_cache import cached_layers
 from workbench.planning.plan import KEEP, Plan, resolve
-from workbench.planning.search import Front, pareto
-from workbench.planning.timed_front import TimedFront, timed_front
+from workbench.planning.search.search import Front, pareto
+from workbench.planning.search.timed_front import TimedFront, timed_front
 from workbench.planning.totals import quantized_inputs, totals
 from workbench.runtime.candidate_timing import TimeCandidates
 from workbench.runtime.workspace import State

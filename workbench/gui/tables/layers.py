@@ -36,7 +36,7 @@ from workbench.gui.theme import Colours
 from workbench.measurement.evaluation import Timing
 from workbench.models.layer import Layer
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
-from workbench.planning.keys_and_values import makes_keys_or_values
+from workbench.planning.kv_cache import makes_keys_or_values
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits
 from workbench.runtime.workspace import State

@@ -17,11 +17,11 @@ from workbench.numerics.formats import parse_scheme
 from workbench.numerics.granularity import PerTensor
 from workbench.numerics.ranges import Range, range_method
 from workbench.planning.plan import Assignment, Plan, resolve
+from workbench.planning.transform_names import CORRECTIONS, GROUP, planned_summary, rotation_seed
 from workbench.planning.transforms.awq import Awq
 from workbench.planning.transforms.changes import Changes
 from workbench.planning.transforms.equalize import Equalize
 from workbench.planning.transforms.fold_norms import FoldNorms
-from workbench.planning.transforms.names import CORRECTIONS, GROUP, planned_summary, rotation_seed
 from workbench.planning.transforms.rewrite import Draft
 from workbench.planning.transforms.rotation import Rotation
 from workbench.planning.transforms.smoothquant import SmoothQuant

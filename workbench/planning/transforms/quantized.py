@@ -13,8 +13,8 @@ from workbench.numerics.ranges import Range
 from workbench.planning.correction import correct, require_data_for
 from workbench.planning.plan import Plan
 from workbench.planning.quantize import QuantizedModel, quantize
+from workbench.planning.transform_names import CORRECTIONS, check_names
 from workbench.planning.transforms.apply import transform
-from workbench.planning.transforms.names import CORRECTIONS, check_names
 from workbench.progress import Progress, part_of
 
 

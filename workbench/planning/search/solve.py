@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workbench.planning.hull import walk
-from workbench.planning.states import settle
+from workbench.planning.search.hull import walk
+from workbench.planning.search.states import settle
 
 SECONDS = 30.0
 """The longest that HiGHS may take; what it has found by then stands."""

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.planning import solve as module
-from workbench.planning.hull import padded, walk
-from workbench.planning.solve import Problem, solve
+from workbench.planning.search import solve as module
+from workbench.planning.search.hull import padded, walk
+from workbench.planning.search.solve import Problem, solve
 
 
 def random_problem(groups: int, choices: int, seed: int, correlated: bool = False) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""The Pareto front of time against predicted loss: the walk of :mod:`workbench.planning.search`, over microseconds."""
+"""The Pareto front of time against predicted loss: the walk of :mod:`workbench.planning.search.search`, over microseconds."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from workbench.models.summary import ModelSummary
 from workbench.planning.budgets import Times
 from workbench.planning.constraints import Choices, Constraints, choices
-from workbench.planning.hull import Walk, padded, walk
-from workbench.planning.joint import Joint, joined
 from workbench.planning.plan import Plan
-from workbench.planning.search import plan_of
+from workbench.planning.search.hull import Walk, padded, walk
+from workbench.planning.search.joint import Joint, joined
+from workbench.planning.search.search import plan_of
 from workbench.sensitivity.table import Sensitivity
 
 
@@ -24,7 +24,7 @@ class TimedFront:
 
     ``microseconds`` of all timed layers one after another, ``loss``, ``bits_per_weight`` (float64) and ``nbytes``
     (int64) of plan ``i``, which comes of the first ``steps[i]`` (int64) of ``moves`` (costs in microseconds).  The loss
-    counts the interaction of layers as :class:`workbench.planning.search.Front` does.
+    counts the interaction of layers as :class:`workbench.planning.search.search.Front` does.
     """
 
     microseconds: np.ndarray

@@ -11,7 +11,7 @@ from tests.planning.synthetic import decoder, table_of
 from workbench.models.layer import LayerKind
 from workbench.planning.budgets import MeasuredTimes, plan_microseconds
 from workbench.planning.plan import KEEP, Plan, resolve
-from workbench.planning.timed_front import timed_front
+from workbench.planning.search.timed_front import timed_front
 from workbench.planning.totals import plan_totals
 
 

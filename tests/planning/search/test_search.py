@@ -15,7 +15,7 @@ from tests.planning.synthetic import SCHEMES, decoder, linear, summary_of, table
 from workbench.errors import BudgetError, PlanError, SchemeError
 from workbench.models.layer import LayerKind
 from workbench.planning.plan import KEEP, Plan, resolve
-from workbench.planning.search import pareto, search
+from workbench.planning.search.search import pareto, search
 from workbench.planning.totals import layer_bits, plan_totals
 
 
@@ -211,7 +211,7 @@ def test_a_large_model_takes_little_time():
 
 
 def test_the_front_needs_neither_torch_nor_scipy():
-    code = "import sys, workbench.planning.search; print([m for m in ('torch', 'scipy', 'h5py') if m in sys.modules])"
+    code = "import sys, workbench.planning.search.search; print([m for m in ('torch', 'scipy', 'h5py') if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.planning.candidates import Option
 from workbench.planning.constraints import Choices
-from workbench.planning.hull import Walk
+from workbench.planning.search.hull import Walk
 from workbench.sensitivity.directions import interaction, interactions
 from workbench.sensitivity.table import Sensitivity
 

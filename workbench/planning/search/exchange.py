@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workbench.planning.joint import Joint
-from workbench.planning.solve import Problem
+from workbench.planning.search.joint import Joint
+from workbench.planning.search.solve import Problem
 from workbench.sensitivity.directions import KINSHIP, UNIT
 
 SHARE = 0.2

@@ -10,11 +10,11 @@ import pytest
 
 from tests.planning.synthetic import decoder, table_of
 from workbench.errors import BudgetError
-from workbench.planning import exchange
 from workbench.planning.budgets import Budgets, MeasuredTimes
 from workbench.planning.plan import Plan
-from workbench.planning.search import assignments_of, pareto, search
-from workbench.planning.timed_front import timed_front
+from workbench.planning.search import exchange
+from workbench.planning.search.search import assignments_of, pareto, search
+from workbench.planning.search.timed_front import timed_front
 from workbench.planning.totals import plan_totals, totals
 from workbench.sensitivity.directions import Directions
 

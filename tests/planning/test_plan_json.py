@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.deployment.plan_json import plan_from_json, plan_schema, plan_to_json, read_plan, write_plan
 from workbench.errors import PlanError
 from workbench.planning.plan import Assignment, Plan, Rule
+from workbench.planning.plan_json import plan_from_json, plan_schema, plan_to_json, read_plan, write_plan
 
 SCHEMES = st.sampled_from(["int4-g32-asym", "int8-channel", "fp8-e4m3-channel", "bf16", "int3-g64-asym-sbf16"])
 WORDS = st.text(min_size=1, max_size=12)

@@ -19,11 +19,11 @@ from workbench.models.summary import ModelSummary
 from workbench.planning.budgets import GOALS, TITLES, Budgets, Times
 from workbench.planning.compact import compact_plan
 from workbench.planning.constraints import Choices, Constraints, choices
-from workbench.planning.exchange import exchanged
-from workbench.planning.hull import Walk, padded, walk
-from workbench.planning.joint import Joint, joined
 from workbench.planning.plan import KEEP, Assignment, Plan
-from workbench.planning.solve import Problem, solve
+from workbench.planning.search.exchange import exchanged
+from workbench.planning.search.hull import Walk, padded, walk
+from workbench.planning.search.joint import Joint, joined
+from workbench.planning.search.solve import Problem, solve
 from workbench.sensitivity.table import Sensitivity
 
 TRIES = 40

@@ -1,0 +1,1 @@
+"""Budgets to plans: the convex hull, the knapsack, exchanges, the Pareto front."""
