@@ -26,7 +26,7 @@ from workbench.models.sources import open_model
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.ranges import MinMax
 from workbench.planning.plan import Plan
-from workbench.planning.quantize import quantize
+from workbench.quantization.quantize import quantize
 from workbench.sensitivity.activations import score_inputs
 
 TOKEN_SCHEMES = ("int4-token", "int6-token", "int8-token", "fp8-e4m3-token", "int8-tensor-asym")

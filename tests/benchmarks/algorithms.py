@@ -30,8 +30,8 @@ from workbench.models.layer import LayerKind
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 from workbench.planning.plan import Plan
-from workbench.planning.quantize import QuantizedModel, quantize
-from workbench.planning.train import train
+from workbench.quantization.quantize import QuantizedModel, quantize
+from workbench.quantization.train import train
 from workbench.runtime.calibrated_ranges import all_ranges, ranges_in_force
 
 ROOT = Path(__file__).parents[2]

@@ -29,10 +29,10 @@ from workbench.models.layer import LayerKind
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.learn import first_fits, learn_rounding
-from workbench.planning.learn_loop import LearnOptions
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.search.search import search
+from workbench.quantization.learning.learn import first_fits, learn_rounding
+from workbench.quantization.learning.loop import LearnOptions
 from workbench.sensitivity.score import score
 
 ROOT = Path(__file__).parents[2]

@@ -28,9 +28,9 @@ from workbench.models.model import Model
 from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
 from workbench.planning.plan import Plan
-from workbench.planning.quantize import quantize
 from workbench.planning.search.search import search
 from workbench.planning.totals import plan_totals
+from workbench.quantization.quantize import quantize
 from workbench.sensitivity.score import score
 from workbench.sensitivity.table import Sensitivity
 

@@ -19,9 +19,9 @@ from quality_cases import Case
 
 from workbench.measurement.evaluate import evaluate
 from workbench.planning.plan import Plan
-from workbench.planning.quantize import quantize
 from workbench.planning.search.search import search
 from workbench.planning.totals import plan_totals
+from workbench.quantization.quantize import quantize
 from workbench.sensitivity.score import score
 from workbench.sensitivity.table import Sensitivity
 

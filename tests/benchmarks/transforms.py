@@ -21,7 +21,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from tests.planning.transforms.networks import llama_with_outliers
+from tests.quantization.transforms.networks import llama_with_outliers
 from workbench.measurement.calibrate import Calibration, calibrate
 from workbench.measurement.evaluate import evaluate
 from workbench.measurement.evaluation import Metric
@@ -33,9 +33,9 @@ from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
 from workbench.numerics.ranges import Range
 from workbench.planning.plan import Plan
-from workbench.planning.quantize import quantize
 from workbench.planning.totals import plan_totals
-from workbench.planning.transforms.apply import transform
+from workbench.quantization.quantize import quantize
+from workbench.quantization.transforms.apply import transform
 from workbench.runtime.calibrated_ranges import all_ranges, ranges_in_force
 
 CASES = Path(os.environ.get("WORKBENCH_CASES", Path(__file__).parents[3] / "shared" / "cases"))

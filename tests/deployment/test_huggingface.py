@@ -17,8 +17,8 @@ from workbench.errors import ExportError
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 from workbench.planning.plan import Plan
-from workbench.planning.quantize import QuantizedModel, quantize
 from workbench.progress import silent
+from workbench.quantization.quantize import QuantizedModel, quantize
 
 
 @pytest.fixture(scope="module")

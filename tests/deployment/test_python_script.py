@@ -17,8 +17,8 @@ from workbench.deployment import exporter
 from workbench.deployment.python_script import script
 from workbench.models.sources import open_model
 from workbench.planning.plan import Assignment, Plan, Rule
-from workbench.planning.quantize import quantize
 from workbench.progress import silent
+from workbench.quantization.quantize import quantize
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -14,9 +14,9 @@ from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import Budgets
 from workbench.planning.kv_cache import cache_bits, cache_scheme, makes_keys_or_values
 from workbench.planning.plan import Assignment, Plan, Rule, resolve, with_cache
-from workbench.planning.quantize import cache_quantizers, quantize
 from workbench.planning.search.search import search
 from workbench.planning.totals import Ledger, totals
+from workbench.quantization.quantize import cache_quantizers, quantize
 from workbench.sensitivity.activations import score_cache
 from workbench.sensitivity.score import score
 

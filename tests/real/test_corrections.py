@@ -10,7 +10,7 @@ import pytest
 
 from workbench.models.data.datasets import open_dataset
 from workbench.planning.plan import Plan
-from workbench.planning.transforms.apply import transform
+from workbench.quantization.transforms.apply import transform
 from workbench.runtime import tasks
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from workbench.models.data.datasets import open_dataset
 from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
 from workbench.planning.plan import Plan
-from workbench.planning.transforms.apply import transform
+from workbench.quantization.transforms.apply import transform
 from workbench.runtime import tasks
 
 ROOT = Path(__file__).parents[2]

@@ -13,8 +13,8 @@ from workbench.cli import main
 from workbench.errors import DataError, ExportError, MissingResultError
 from workbench.measurement.evaluate import evaluate
 from workbench.models.model import Model
-from workbench.planning.learn_loop import LearnOptions
 from workbench.planning.plan import LEARNED, Plan
+from workbench.quantization.learning.loop import LearnOptions
 from workbench.runtime import session_data, tasks, training
 from workbench.storage.session import Session
 

@@ -14,8 +14,8 @@ from workbench.numerics.formats import parse_scheme
 from workbench.numerics.ranges import Range
 from workbench.planning.kv_cache import makes_keys_or_values
 from workbench.planning.plan import Plan
-from workbench.planning.quantize import quantize
 from workbench.planning.search.search import search
+from workbench.quantization.quantize import quantize
 from workbench.sensitivity.activations import score_cache, score_inputs
 from workbench.sensitivity.score import score
 

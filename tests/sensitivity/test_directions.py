@@ -12,8 +12,8 @@ from tests.models.networks import convolutions, images
 from tests.runtime.models import SCHEMES, summary, table
 from workbench.measurement.evaluate import evaluate
 from workbench.planning.plan import KEEP, Assignment, Plan
-from workbench.planning.quantize import quantize
 from workbench.planning.totals import Ledger, plan_totals, totals
+from workbench.quantization.quantize import quantize
 from workbench.sensitivity.directions import UNIT, Directions, interaction, interaction_of, interactions, loss_of
 from workbench.sensitivity.score import score
 

@@ -17,7 +17,7 @@ from workbench.measurement.worst import Worst
 from workbench.models.execution.network import NetworkModel
 from workbench.models.summary import OutputKind
 from workbench.planning.plan import Plan
-from workbench.planning.quantize import quantize
+from workbench.quantization.quantize import quantize
 from workbench.sensitivity.activations import score_inputs
 from workbench.sensitivity.audit import Audit
 from workbench.sensitivity.auditing import audit

@@ -28,7 +28,7 @@ from workbench.storage.atomic import replacing_folder
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
-    from workbench.planning.quantize import QuantizedModel
+    from workbench.quantization.quantize import QuantizedModel
 
 MARKER = "quantization-workbench.json"
 """Lists what an export wrote into its folder; only a folder that holds nothing else is ever replaced."""

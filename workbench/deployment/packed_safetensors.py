@@ -29,7 +29,7 @@ from workbench.storage.atomic import replacing
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
-    from workbench.planning.quantize import QuantizedModel
+    from workbench.quantization.quantize import QuantizedModel
 
 TYPE = "quantization-workbench/packed"
 VERSION = 1

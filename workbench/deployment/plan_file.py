@@ -11,7 +11,7 @@ from workbench.progress import Progress
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
-    from workbench.planning.quantize import QuantizedModel
+    from workbench.quantization.quantize import QuantizedModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

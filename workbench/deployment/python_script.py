@@ -19,7 +19,7 @@ from workbench.storage.atomic import replacing
 if TYPE_CHECKING:
     from workbench.models.model import Model
     from workbench.models.summary import ModelSummary
-    from workbench.planning.quantize import QuantizedModel
+    from workbench.quantization.quantize import QuantizedModel
 
 SCRIPT = Template('''\
 #!/usr/bin/env python3

@@ -16,7 +16,7 @@ from workbench.storage.atomic import replacing
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
-    from workbench.planning.quantize import QuantizedModel
+    from workbench.quantization.quantize import QuantizedModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

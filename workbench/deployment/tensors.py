@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
     from workbench.models.model import Model
-    from workbench.planning.quantize import QuantizedModel
+    from workbench.quantization.quantize import QuantizedModel
 
 CODES = {
     "float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3",

@@ -85,7 +85,7 @@ def _transformed(
     session: Session, model: Model, layer: str, samples: int, progress: Progress
 ) -> tuple[Model, LayerStatistics | None]:
     from workbench.measurement.calibrate import calibrate
-    from workbench.planning.transforms.apply import transform
+    from workbench.quantization.transforms.apply import transform
     from workbench.runtime import session_data
 
     if session.calibration is None:

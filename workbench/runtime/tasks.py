@@ -29,7 +29,7 @@ from workbench.storage.session import Session
 if TYPE_CHECKING:
     from workbench.models.data.datasets import Dataset
     from workbench.models.model import Model
-    from workbench.planning.quantize import QuantizedModel
+    from workbench.quantization.quantize import QuantizedModel
 
 
 def open(
@@ -248,7 +248,7 @@ def quantize(
     Raises FingerprintMismatchError for a plan or session of another model, UnmatchedRuleError, SchemeError, and
     MissingResultError if static input schemes lack a calibrated range.
     """
-    from workbench.planning.quantize import quantize as apply_plan
+    from workbench.quantization.quantize import quantize as apply_plan
 
     require_same(model.summary, plan, session)
     return apply_plan(
@@ -357,7 +357,7 @@ def export(
     if chosen.needs_model:
         model = model or reopen(session.model, trust=trust)
         return apply(model, plan, kind, out, session=session, progress=progress)
-    from workbench.planning.quantize import QuantizedModel
+    from workbench.quantization.quantize import QuantizedModel
 
     require_same(session.model, plan, None)
     resolve(plan, session.model.layers)

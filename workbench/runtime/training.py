@@ -14,7 +14,7 @@ from workbench.storage.session import Session
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
-    from workbench.planning.quantize import QuantizedModel
+    from workbench.quantization.quantize import QuantizedModel
 
 
 def train(
@@ -35,10 +35,10 @@ def train(
 ) -> QuantizedModel:
     """Train new weights on the grids of ``plan`` (default: the session's) from the floating-point model.
 
-    ``data`` defaults to the calibration's.  See :func:`workbench.planning.train.train`; the model's own weights stay.
+    ``data`` defaults to the calibration's.  See :func:`workbench.quantization.train.train`; the model's own weights stay.
     Raises MissingResultError without data, DataError, CannotRunError, PlanError and its kin.
     """
-    from workbench.planning.train import train as learn
+    from workbench.quantization.train import train as learn
 
     plan = plan or session.plan
     tasks.require_same(session.model, plan, None)

@@ -28,8 +28,8 @@ from workbench.models.summary import OutputKind
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.kv_cache import makes_keys_or_values
 from workbench.planning.plan import Plan
-from workbench.planning.quantize import Ranges, Replacement, cache_quantizer, input_quantizers
 from workbench.progress import Progress, silent
+from workbench.quantization.quantize import Ranges, Replacement, cache_quantizer, input_quantizers
 from workbench.sensitivity.table import Sensitivity, unit_of
 
 if TYPE_CHECKING:

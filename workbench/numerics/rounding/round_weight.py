@@ -11,8 +11,8 @@ from workbench.numerics.rounding import Algorithm, Context, Need, Rounded, algor
 if TYPE_CHECKING:
     import torch
 
-    from workbench.models.prefix import PrefixMoments
     from workbench.numerics.curvature import Curvature
+    from workbench.quantization.prefix import PrefixMoments
 
 
 def round_weight(

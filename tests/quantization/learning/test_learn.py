@@ -1,0 +1,242 @@
+"""Learned rounding and training on a tiny decoder: what they are for, their grids, and their bits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.models.networks import Rows, convolutions, decoder, images, recurrent, sequences, tokens
+from workbench.errors import CancelledError, DataError, MissingResultError, PlanError
+from workbench.measurement.evaluate import evaluate
+from workbench.models.execution.network import NetworkModel
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.quantized_tensor import QuantizedTensor
+from workbench.planning.plan import LEARNED, Plan
+from workbench.quantization.learning.data import Samples, Teacher
+from workbench.quantization.learning.learn import learn_rounding
+from workbench.quantization.learning.loop import LearnOptions
+from workbench.quantization.learning.loss import divergence, task_loss
+from workbench.quantization.quantize import QuantizedModel, quantize
+from workbench.quantization.train import train
+
+SCHEMES = {"value": "int3-g4-asym", "up": "fp4-e2m1-channel", "down": "int2-g4-asym-zfp16"}
+OPTIONS = LearnOptions(steps=60, batch_size=8, rate=0.03)
+
+
+@pytest.fixture
+def model() -> NetworkModel:
+    return decoder()
+
+
+def plan(algorithm: str = LEARNED, **changes: Any) -> Plan:
+    made = Plan()
+    for name, scheme in SCHEMES.items():
+        made = made.assign([name], weights=scheme, algorithm=algorithm, **changes)
+    return made
+
+
+def kl(model: NetworkModel, quantized: QuantizedModel, data: Rows) -> float:
+    return evaluate(model, quantized.bind(model), data)["kl"].value
+
+
+def same(a: Mapping[str, QuantizedTensor], b: Mapping[str, QuantizedTensor]) -> bool:
+    return a.keys() == b.keys() and all(
+        np.array_equal(a[name].arrays[key], b[name].arrays[key]) for name in a for key in a[name].arrays
+    )
+
+
+class Stop:
+    """A progress that cancels at its ``at``-th report."""
+
+    def __init__(self, at: int) -> None:
+        self.left = at
+
+    def __call__(self, fraction: float, text: str, partial: object = None) -> None:
+        assert 0.0 <= fraction <= 1.0 and text
+        self.left -= 1
+        if self.left == 0:
+            raise CancelledError("stop")
+
+
+def test_learning_for_the_output_beats_rounding_on_data_it_never_saw(model: NetworkModel) -> None:
+    seen, fresh = tokens(64, seed=1), tokens(64, seed=2)
+    before = {name: parse_scheme(s).quantize(model.weight(name), clip_search=True) for name, s in SCHEMES.items()}
+    after = learn_rounding(model, SCHEMES, seen, options=OPTIONS)
+    losses = [
+        evaluate(model, model.with_weights(weights), fresh)["kl"].value
+        for weights in (before, {name: one.values for name, one in after.items()})
+    ]
+    assert losses[1] < 0.7 * losses[0]
+
+
+def test_offsets_stay_within_half_a_step_of_the_weight(model: NetworkModel) -> None:
+    options = LearnOptions(steps=40, batch_size=8, rate=0.1, scale_rate=0.0, zero_rate=0.0)
+    rounded = learn_rounding(model, {"value": "int3-g4-asym"}, tokens(), options=options)["value"]
+    step = rounded.parameters.scale.repeat_interleave(4, dim=1)
+    codes = (rounded.values - model.weight("value")) / step
+    start = parse_scheme("int3-g4-asym").fit(model.weight("value"), clip_search=True)
+    assert torch.equal(start.scale, rounded.parameters.scale)
+    inside = (model.weight("value") / step + rounded.parameters.zero_point.repeat_interleave(4, 1)).clamp(0, 7)
+    free = (inside > 0) & (inside < 7)
+    assert float(codes[free].abs().max()) <= 1.0 + 1e-4
+    assert not torch.equal(rounded.values, parse_scheme("int3-g4-asym").round(model.weight("value"), start))
+
+
+def test_a_plan_is_quantized_to_the_same_bits_every_time_and_bound_to_what_is_stored(
+    model: NetworkModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tokens()
+    monkeypatch.setattr(LearnOptions.__init__, "__kwdefaults__", {**LearnOptions.__init__.__kwdefaults__, "steps": 20})
+    first, second = (quantize(model, plan(), data=data) for _ in range(2))
+    assert same(first.tensors, second.tensors)
+    for name, stored in first.tensors.items():
+        assert torch.equal(first.bind(model).weight(name), parse_scheme(SCHEMES[name]).decode(stored))
+    mixed = plan().assign(["up"], algorithm="rtn-clip")
+    up = quantize(model, mixed, data=data).tensors["up"]
+    expected = quantize(model, Plan().assign(["up"], weights=SCHEMES["up"])).tensors["up"]
+    assert same({"up": up}, {"up": expected})
+
+
+def test_learning_without_data_says_what_is_missing(model: NetworkModel) -> None:
+    with pytest.raises(MissingResultError, match="value and 2 more layers.*calibrate"):
+        quantize(model, plan())
+
+
+@pytest.mark.parametrize("at", [2, 37])
+def test_a_cancelled_run_goes_on_to_the_very_same_bits(model: NetworkModel, tmp_path: Path, at: int) -> None:
+    file, data = tmp_path / "run.npz", tokens()
+    whole = train(model, plan(), data, steps=60)
+    with pytest.raises(CancelledError):
+        train(model, plan(), data, steps=60, checkpoint=file, progress=Stop(at))
+    with np.load(file) as stored:
+        assert int(stored["taken"]) == at - 1
+    resumed = train(model, plan(), data, steps=60, checkpoint=file)
+    assert same(whole.tensors, resumed.tensors)
+    again = train(model, plan(), data, steps=60, checkpoint=file)  # a finished run is read back
+    assert same(whole.tensors, again.tensors)
+
+
+@pytest.mark.parametrize("at", [3, 41])
+def test_learned_rounding_goes_on_to_the_very_same_bits(model: NetworkModel, tmp_path: Path, at: int) -> None:
+    file, data = tmp_path / "run.npz", tokens()
+    whole = learn_rounding(model, SCHEMES, data, options=OPTIONS)
+    with pytest.raises(CancelledError):
+        learn_rounding(model, SCHEMES, data, options=OPTIONS, checkpoint=file, progress=Stop(at))
+    with np.load(file) as stored:
+        assert int(stored["taken"]) == at - 1
+    resumed = learn_rounding(model, SCHEMES, data, options=OPTIONS, checkpoint=file)
+    for name in SCHEMES:
+        assert torch.equal(whole[name].values, resumed[name].values)
+        assert torch.equal(whole[name].parameters.scale, resumed[name].parameters.scale)
+
+
+def test_a_plan_that_is_learned_goes_on_from_its_checkpoint(
+    model: NetworkModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LearnOptions.__init__, "__kwdefaults__", {**LearnOptions.__init__.__kwdefaults__, "steps": 20})
+    file, data = tmp_path / "run.npz", tokens()
+    whole = quantize(model, plan(), data=data)
+    with pytest.raises(CancelledError):
+        quantize(model, plan(), data=data, checkpoint=file, progress=Stop(12))
+    with np.load(file) as stored:
+        assert 0 < int(stored["taken"]) < 20
+    assert same(whole.tensors, quantize(model, plan(), data=data, checkpoint=file).tensors)
+
+
+def test_a_checkpoint_of_another_run_is_refused(model: NetworkModel, tmp_path: Path) -> None:
+    file = tmp_path / "run.npz"
+    train(model, plan(), tokens(), steps=2, checkpoint=file)
+    with pytest.raises(PlanError, match="belongs to another run"):
+        train(model, plan(), tokens(), steps=2, seed=1, checkpoint=file)
+    file.write_bytes(b"nonsense")
+    with pytest.raises(PlanError, match="cannot be read"):
+        train(model, plan(), tokens(), steps=2, checkpoint=file)
+
+
+def test_training_never_touches_the_model_and_beats_rounding(model: NetworkModel) -> None:
+    before = {name: model.weight(name).clone() for name in SCHEMES}
+    data = tokens(64)
+    trained = train(model, plan("rtn-clip"), data, steps=80, batch_size=8, learning_rate=0.05)
+    assert all(torch.equal(before[name], model.weight(name)) for name in SCHEMES)
+    assert kl(model, trained, tokens(64, seed=3)) < 0.6 * kl(
+        model, quantize(model, plan("rtn-clip")), tokens(64, seed=3)
+    )
+    assert all(not weight.requires_grad for weight in before.values())
+
+
+def test_training_passes_through_quantized_inputs() -> None:
+    model, data = convolutions(), images(32)
+    names = [layer.name for layer in model.summary.stored]
+    coarse = Plan().assign(names, weights="int3-channel", inputs="int8-token")
+    before, after = quantize(model, coarse), train(model, coarse, data, steps=40, batch_size=16, learning_rate=0.02)
+    values = [evaluate(model, q.bind(model), data)["kl"].value for q in (before, after)]
+    assert values[1] < 0.5 * values[0]
+
+
+def test_the_task_loss_lowers_the_cross_entropy_and_needs_labels() -> None:
+    model, data = convolutions(), images(32)
+    coarse = Plan().assign([layer.name for layer in model.summary.stored], weights="int4-channel")
+    trained = train(model, coarse, data, steps=40, batch_size=16, loss="task", learning_rate=0.05)
+    losses = []
+    for view in (model, trained.bind(model)):
+        batch = next(iter(data.batches(32)))
+        with torch.no_grad():
+            losses.append(float(task_loss(view.run(batch), batch, model.summary.output)))
+    assert losses[1] < losses[0]
+    with pytest.raises(DataError, match="labels"):
+        train(model, coarse, Rows(inputs=data.tensors["inputs"]), steps=1, loss="task")
+
+
+def test_outputs_that_are_no_logits_are_brought_nearer() -> None:
+    model, data = recurrent(), sequences(32)
+    coarse = Plan().assign([layer.name for layer in model.summary.stored], weights="int3-g4-asym")
+    values = [
+        evaluate(model, q.bind(model), data)["relative_error"].value
+        for q in (quantize(model, coarse), train(model, coarse, data, steps=60, learning_rate=0.05))
+    ]
+    assert values[1] < 0.7 * values[0]
+
+
+def test_a_run_that_ends_worse_than_it_began_is_undone(model: NetworkModel) -> None:
+    wild = LearnOptions(steps=2, batch_size=8, rate=50.0, scale_rate=20.0, limit=None)
+    found = learn_rounding(model, SCHEMES, tokens(), options=wild)
+    for name, scheme in SCHEMES.items():
+        assert torch.equal(found[name].values, parse_scheme(scheme).quantize(model.weight(name), clip_search=True))
+
+
+def test_a_plan_that_quantizes_nothing_cannot_be_trained(model: NetworkModel) -> None:
+    with pytest.raises(PlanError, match="nothing to train"):
+        train(model, Plan(), tokens())
+
+
+def test_divergence_is_the_mean_over_real_tokens(model: NetworkModel) -> None:
+    generator = torch.Generator().manual_seed(0)
+    teacher, student = (torch.randn(2, 3, 5, generator=generator) for _ in range(2))
+    mask = torch.tensor([[1, 1, 0], [1, 0, 0]])
+    each = torch.nn.functional.kl_div(student.log_softmax(-1), teacher.softmax(-1), reduction="none").sum(-1)
+    found = divergence(teacher, student, {"attention_mask": mask}, model.summary.output)
+    assert float(found) == pytest.approx(float((each * mask).sum() / 3), rel=1e-5)
+
+
+def test_every_epoch_takes_each_sample_once_in_an_order_of_its_own() -> None:
+    samples = Samples(tokens(12))
+    epochs = [np.concatenate([samples.drawn(3 * epoch + step, 4, seed=5) for step in range(3)]) for epoch in range(2)]
+    assert all(sorted(epoch) == list(range(12)) for epoch in epochs)
+    assert not np.array_equal(epochs[0], epochs[1])
+    assert len(samples.drawn(0, 100, seed=0)) == 12
+
+
+def test_the_teacher_answers_alike_whether_answers_are_kept_or_not(model: NetworkModel) -> None:
+    samples = Samples(tokens(6))
+    chosen = np.array([1, 4])
+    batch = samples.take(chosen)
+    kept = Teacher(model, samples)
+    first, second = kept.outputs(chosen, batch), kept.outputs(chosen, batch)
+    fresh = Teacher(model, samples, limit=0).outputs(chosen, batch)
+    assert torch.equal(first, second)
+    assert torch.allclose(first, fresh, atol=1e-6)

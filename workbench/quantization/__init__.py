@@ -1,0 +1,1 @@
+"""Quantizing a model by a plan: sequential passes, corrections, training."""

@@ -1,0 +1,172 @@
+"""Carrying out a plan's transforms, and proof that the floating-point model stayed what it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import torch
+
+from workbench.errors import CannotRunError, MissingResultError, PlanError, TransformError
+from workbench.measurement.calibrate import calibrate
+from workbench.models.data.batches import Data
+from workbench.models.model import Model
+from workbench.models.tracing import probe, trace
+from workbench.numerics.curvature import Curvature
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.granularity import PerTensor
+from workbench.numerics.ranges import Range, range_method
+from workbench.planning.plan import Assignment, Plan, resolve
+from workbench.planning.transform_names import CORRECTIONS, GROUP, planned_summary, rotation_seed
+from workbench.progress import Progress, silent
+from workbench.quantization.transforms.awq import Awq
+from workbench.quantization.transforms.changes import Changes
+from workbench.quantization.transforms.equalize import Equalize
+from workbench.quantization.transforms.fold_norms import FoldNorms
+from workbench.quantization.transforms.rewrite import Draft
+from workbench.quantization.transforms.rotation import Rotation
+from workbench.quantization.transforms.smoothquant import SmoothQuant
+from workbench.quantization.transforms.transform import Change, Setting, Transform
+from workbench.registry import Registry
+
+__all__ = ["REGISTRY", "TOLERANCE", "TRANSFORMS", "Transformed", "find_transform", "transform"]
+
+TRANSFORMS: tuple[Transform, ...] = (
+    FoldNorms(), Equalize(), Awq(), SmoothQuant(), Rotation(), Rotation(heads_only=True),
+)  # fmt: skip
+
+REGISTRY: Registry[Transform] = Registry(TRANSFORMS, GROUP, kind="transform", error=PlanError, member_type=Transform)
+
+TOLERANCE = 1e-4
+"""The largest change of an output, relative to the largest output, that passes for rounding in float32."""
+
+PROOF_SAMPLES = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Transformed:
+    """A rewritten model, still in floating point.
+
+    ``model`` is a view whose outputs are the original's but for ``deviation``: the largest difference of an output on a
+    few samples, relative to the largest output.  ``changes`` makes the view from the original, ``curvature`` and
+    ``ranges`` are the view's.  ``report`` says what was done where, ``folded`` names batch norms that change
+    nothing any more.
+    """
+
+    model: Model
+    changes: Changes
+    curvature: Mapping[str, Curvature]
+    ranges: Mapping[tuple[str, str], Range]
+    report: tuple[Change, ...]
+    deviation: float
+    notes: tuple[str, ...]
+    folded: tuple[str, ...] = ()
+
+
+def find_transform(name: str) -> Transform:
+    """Return the transform ``fold-norms``, ``equalize``, ``awq``, ``smoothquant``, ``rotation-heads``, ``rotation`` or,
+    by its seed, ``rotation-7``.
+
+    Raises PlanError naming the closest ones.
+    """
+    seed = rotation_seed(name)
+    return Rotation(seed=seed) if seed is not None else REGISTRY.get(name)
+
+
+def transform(
+    model: Model,
+    plan: Plan,
+    *,
+    curvature: Mapping[str, Curvature] | None = None,
+    ranges: Mapping[tuple[str, str], Range] | None = None,
+    data: Data | None = None,
+    batch_size: int = 8,
+    progress: Progress = silent,
+) -> Transformed:
+    """Rewrite ``model`` by ``plan.transforms`` in their order, and prove that its outputs are the same.
+
+    Corrections, which take place after rounding, are passed over.
+    ``curvature`` of a calibration for awq; ``data`` of the calibration for smoothquant and for static input schemes,
+    whose ranges are taken anew where inputs changed.  Raises CannotRunError for a weights-only model, PlanError for an
+    unknown transform, TransformError where the graph allows none or the outputs changed, MissingResultError.
+    """
+    steps = [find_transform(name) for name in plan.transforms if name not in CORRECTIONS]
+    if model.summary.cannot_run is not None:
+        raise CannotRunError(
+            f"{model.summary.name} cannot be transformed ({', '.join(plan.transforms)}): {model.summary.cannot_run}"
+        )
+    if not steps:
+        return Transformed(
+            model=model, changes=Changes(), curvature=curvature or {}, ranges=ranges or {}, report=(), deviation=0.0,
+            notes=(),
+        )  # fmt: skip
+    assignments = resolve(plan, planned_summary(model.summary, plan.transforms).layers)
+    setting = Setting(trace=trace(model, data), assignments=assignments, data=data, batch_size=batch_size)
+    draft = Draft.of(model, curvature or {})
+    report: list[Change] = []
+    notes: list[str] = []
+    for number, step in enumerate(steps):
+        progress(number / (len(steps) + 1), f"rewriting the model: {step.name}")
+        outcome = step.rewrite(draft, setting)
+        report += outcome.changes
+        notes += outcome.notes
+    progress(len(steps) / (len(steps) + 1), "comparing the rewritten model with the original")
+    view = draft.changes().apply(model)
+    deviation = compare(model, view, data, [step.name for step in steps])
+    if deviation is None:
+        notes.append("the model's outputs are NaN or infinite, so the transforms could not be checked")
+    return Transformed(
+        model=view, changes=draft.changes(), curvature=draft.curvature, report=tuple(report), notes=tuple(notes),
+        folded=tuple(sorted(draft.folded)),
+        deviation=float("nan") if deviation is None else deviation,
+        ranges=_ranges(view, assignments, draft.inputs, ranges or {}, data, batch_size),
+    )  # fmt: skip
+
+
+def compare(model: Model, view: Model, data: Data | None, names: Iterable[str]) -> float | None:
+    """Return how far the view's outputs are from the model's; None if none is finite.
+
+    Raises TransformError above TOLERANCE.
+    """
+    batch = probe(model) if data is None else next(data.batches(PROOF_SAMPLES))
+    with torch.no_grad():
+        exact, found = model.run(batch).float(), view.run(batch).float()
+    finite = exact.isfinite()
+    if not bool(finite.any()):
+        return None
+    exact, found = exact[finite], found[finite]
+    size = float(exact.abs().max().clamp_min(torch.finfo(torch.float32).tiny))
+    deviation = float((found - exact).abs().max()) / size
+    if not deviation <= TOLERANCE:
+        raise TransformError(
+            f"after {', '.join(names)} the outputs of {model.summary.name} differ by {deviation:.1e} of the largest "
+            f"output, {TOLERANCE:g} is allowed: its graph does more than could be followed; take the transform out of "
+            "the plan"
+        )
+    return deviation
+
+
+def _ranges(
+    view: Model, assignments: Mapping[str, Assignment], changed: set[str], ranges: Mapping[tuple[str, str], Range],
+    data: Data | None, batch_size: int,
+) -> dict[tuple[str, str], Range]:  # fmt: skip
+    """Return the ranges in force for the view: taken anew for static schemes of inputs that changed."""
+    static = {
+        name: scheme for name in changed
+        if (scheme := assignments[name].inputs) and isinstance(parse_scheme(scheme).granularity, PerTensor)
+    }  # fmt: skip
+    kept = {key: value for key, value in ranges.items() if key[0] not in changed or key[1] != "input"}
+    if not static:
+        return kept
+    if data is None:
+        raise MissingResultError(
+            f"the plan gives the inputs of {min(static)} the static scheme {static[min(static)]} and transforms them, "
+            "so their range has to be calibrated anew, which needs the calibration data; calibrate first, or choose a "
+            "dynamic scheme such as int8-token"
+        )
+    statistics = calibrate(view, data, batch_size=batch_size, curvature=False).statistics
+    for name, scheme in static.items():
+        if (name, "input") in statistics:
+            method = range_method(assignments[name].range_method)
+            kept[name, "input"] = method.range(statistics[name, "input"], parse_scheme(scheme))
+    return kept

@@ -1,0 +1,146 @@
+"""A rewrite of a model in the making: which of its tensors are replaced, and what becomes of the curvature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+import torch
+
+from workbench.models.execution.network import cut_ties
+from workbench.models.model import Model
+from workbench.models.summary import ModelSummary
+from workbench.numerics.curvature import Curvature
+from workbench.quantization.transforms.changes import Changes
+from workbench.quantization.transforms.folds import Fold
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Draft:
+    """The model so far rewritten; the only mutable object here, alive while a plan's transforms are carried out.
+
+    ``curvature`` is kept in step with the weights.  ``inputs`` collects the layers whose input has changed, ``folded``
+    the batch norms that change nothing any more.
+    """
+
+    model: Model
+    summary: ModelSummary
+    curvature: dict[str, Curvature]
+    weights: dict[str, torch.Tensor] = field(default_factory=dict)
+    kept: dict[str, torch.Tensor] = field(default_factory=dict)
+    untied: tuple[str, ...] = ()
+    inputs: set[str] = field(default_factory=set)
+    folded: set[str] = field(default_factory=set)
+
+    @staticmethod
+    def of(model: Model, curvature: Mapping[str, Curvature]) -> Draft:
+        """Begin with the model as it is."""
+        return Draft(model=model, summary=model.summary, curvature=dict(curvature))
+
+    def copy(self) -> Draft:
+        """Return a draft that goes its own way from here; tensors are shared, as they are never written into."""
+        return replace(
+            self, curvature=dict(self.curvature), weights=dict(self.weights), kept=dict(self.kept),
+            inputs=set(self.inputs), folded=set(self.folded),
+        )  # fmt: skip
+
+    def restore(self, earlier: Draft) -> None:
+        """Become what ``earlier``, a copy, was."""
+        for member in fields(self):
+            setattr(self, member.name, getattr(earlier, member.name))
+
+    def weight(self, layer: str) -> torch.Tensor:
+        """Return the layer's matrix as it is by now, float32; never write into it."""
+        owner = self.summary.by_name[layer].tied_to or layer
+        return self.weights[owner] if owner in self.weights else self.model.weight(layer).float()
+
+    def vector(self, name: str) -> torch.Tensor:
+        """Return a norm's weight or a bias as it is by now, float32."""
+        return self.kept[name] if name in self.kept else self.model.kept(name).float()
+
+    def untie(self, layer: str) -> None:
+        """Give a tied layer a weight of its own; nothing for one that has one."""
+        if self.summary.by_name[layer].tied_to is not None:
+            self.weights[layer] = self.weight(layer)
+            self.summary = cut_ties(self.summary, (layer,))
+            self.untied = (*self.untied, layer)
+
+    def finite(self, fold: Fold) -> str | None:
+        """Return the first of a fold's layers and vectors that holds NaN or infinity."""
+        layers = [*fold.columns, *([fold.layer] if fold.layer else [])]
+        bad = [name for name in layers if not bool(self.weight(name).isfinite().all())]
+        bad += [name for name in fold.vectors if not bool(self.vector(name).isfinite().all())]
+        return bad[0] if bad else None
+
+    def scale(self, fold: Fold, factor: torch.Tensor) -> None:
+        """Divide the producer's channels by ``factor``, float32 ``[channels]``, > 0, and multiply what takes them.
+
+        Where a norm's weight has fewer bits than float32, the factor becomes what the rounded weight can undo.
+        """
+        factor = torch.where(fold.free, factor, 1.0)
+        if fold.layer is None:
+            factor = self._scale_norm(fold, factor)
+        else:
+            self.weights[fold.layer] = self.weight(fold.layer) / factor[:, None]
+            self.scale_rows(fold.layer, factor)
+            for name in fold.vectors:
+                self.kept[name] = self.vector(name) / factor
+        for name, channels in fold.columns.items():
+            self.multiply_columns(name, spread(factor, channels))
+
+    def _scale_norm(self, fold: Fold, factor: torch.Tensor) -> torch.Tensor:
+        name, *biases = fold.vectors
+        dtypes = {tensor.name: getattr(torch, tensor.dtype) for tensor in self.summary.kept}
+        old = self.vector(name) + fold.offset
+        new = (old / factor - fold.offset).to(dtypes[name]).float()
+        ratio = old / (new + fold.offset)
+        exact = fold.free & ratio.isfinite() & (ratio > 0)
+        factor = torch.where(exact, ratio, factor)
+        self.kept[name] = torch.where(fold.free, new, self.vector(name))
+        for bias in biases:
+            self.kept[bias] = self.vector(bias) / factor
+        return factor
+
+    def multiply_columns(self, layer: str, factor: torch.Tensor) -> None:
+        """Multiply a layer's columns by ``factor``, because its inputs were divided by it.
+
+        ``factor`` is ``[columns]``, or ``[groups, columns]`` for a grouped convolution, whose rows fall into as many
+        equal runs.
+        """
+        groups = factor.reshape(-1, factor.shape[-1])
+        old = self.weight(layer)
+        self.weights[layer] = (old.reshape(len(groups), -1, old.shape[1]) * groups[:, None]).reshape(old.shape)
+        self.inputs.add(layer)
+        known = self.curvature.get(layer)
+        if known is not None:
+            inverse = torch.where(groups == 0, 0.0, 1 / groups).double().numpy()
+            full = known.full
+            if full is not None:
+                scaled = full.reshape(-1, *full.shape[-2:]) * (inverse[:, :, None] * inverse[:, None])
+                full = scaled.astype(np.float32).reshape(full.shape)
+            self.curvature[layer] = replace(known, columns=known.columns * (inverse**2).mean(axis=0), full=full)
+
+    def scale_rows(self, layer: str, factor: torch.Tensor) -> None:
+        """Note in the curvature that a layer's outputs were divided by ``factor`` ``[rows]``."""
+        old = self.curvature.get(layer)
+        if old is not None:
+            by = factor.double().numpy()
+            outputs = None if old.outputs is None else (old.outputs * by * by[:, None]).astype(np.float32)
+            self.curvature[layer] = replace(old, rows=old.rows * by**2, outputs=outputs)
+
+    def turn_outputs(self, layer: str, turn: np.ndarray) -> None:
+        """Note in the curvature that a layer's outputs were multiplied by an orthogonal ``turn^T`` ``[rows, rows]``."""
+        old = self.curvature.get(layer)
+        if old is not None:
+            outputs = None if old.outputs is None else (turn.T @ old.outputs @ turn).astype(np.float32)
+            self.curvature[layer] = replace(old, rows=(turn * turn).T @ old.rows, outputs=outputs)
+
+    def changes(self) -> Changes:
+        """Return what was replaced."""
+        return Changes(weights=dict(self.weights), kept=dict(self.kept), untied=self.untied)
+
+
+def spread(values: torch.Tensor, channels: torch.Tensor) -> torch.Tensor:
+    """Return the value of every input's channel, 1 where it has none."""
+    return torch.where(channels >= 0, values[channels.clamp_min(0)], 1.0)
