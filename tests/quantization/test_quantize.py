@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from tests.models.networks import convolutions, decoder, images, tokens
-from workbench.deployment import exporter
+from workbench.deployment.exporters import exporter
 from workbench.errors import FingerprintMismatchError, MissingResultError, NonFiniteError, UnmatchedRuleError
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.ranges import Range

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-from workbench.deployment import EXPORTERS, exporter
+from workbench.deployment import EXPORTERS
+from workbench.deployment.exporters import exporter
 from workbench.errors import (
     BudgetError,
     CancelledError,

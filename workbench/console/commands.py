@@ -144,7 +144,7 @@ def _plan_of(options: argparse.Namespace, session: Any) -> Any:
 
 def _apply(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.console import plan_reports, reports
-    from workbench.deployment import exporter
+    from workbench.deployment.exporters import exporter
     from workbench.planning.plan import Plan
     from workbench.runtime import tasks
 

@@ -6,12 +6,12 @@ One file each.  To add one, write the file and put an instance into ``EXPORTERS`
 
 from __future__ import annotations
 
-from workbench.deployment.exporter import Exporter
-from workbench.deployment.huggingface import HuggingFaceFolder
-from workbench.deployment.packed_safetensors import PackedSafetensors
-from workbench.deployment.plan_file import PlanFile
-from workbench.deployment.python_script import PythonScript
-from workbench.deployment.state_dict import StateDict
+from workbench.deployment.exporters.exporter import Exporter
+from workbench.deployment.exporters.huggingface import HuggingFaceFolder
+from workbench.deployment.exporters.packed_safetensors import PackedSafetensors
+from workbench.deployment.exporters.plan_file import PlanFile
+from workbench.deployment.exporters.python_script import PythonScript
+from workbench.deployment.exporters.state_dict import StateDict
 from workbench.errors import ExportError
 from workbench.registry import Registry
 

@@ -9,9 +9,9 @@ from PySide6.QtGui import QImage, QImageWriter, QPainter
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QGraphicsView, QWidget
 
+from workbench.atomic import replacing
 from workbench.errors import ExportError
 from workbench.gui.svg_strokes import with_plain_strokes
-from workbench.storage.atomic import replacing
 
 SCALE = 2
 """Pixels of a PNG for each pixel on the screen, so that it prints well."""

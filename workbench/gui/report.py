@@ -13,6 +13,7 @@ from typing import Any
 from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QLabel, QTableView, QWidget
 
+from workbench.atomic import replacing
 from workbench.errors import ExportError
 from workbench.gui import quantities, theme
 from workbench.gui.desk import Desk
@@ -27,7 +28,6 @@ from workbench.gui.report_layers import layer_rows
 from workbench.gui.report_page import Figure, Section, Table, page
 from workbench.gui.table_files import rows_of
 from workbench.runtime.workspace import State
-from workbench.storage.atomic import replacing
 
 LEFT_OUT = ("layers", "plan", "jobs")
 """Panels that the report has another form of, or that are about the window only."""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
 
+from workbench.atomic import replacing
 from workbench.errors import ExportError
-from workbench.storage.atomic import replacing
 
 
 def rows_of(model: QAbstractItemModel) -> list[list[str]]:

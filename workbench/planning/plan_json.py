@@ -10,10 +10,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from workbench.atomic import replacing
 from workbench.errors import PlanError, SchemeError, nearest
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import KEEP, Assignment, Plan, Rule, rule_to_dict
-from workbench.storage.atomic import replacing
 
 TYPE = "quantization-workbench/plan"
 VERSION = 1

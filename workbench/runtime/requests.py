@@ -311,7 +311,7 @@ class Export:
 
     def run(self, models: ModelCache, progress: Progress) -> tuple[str, ...]:
         """Export; raises ExportError and what opening the model raises."""
-        from workbench.deployment import exporter
+        from workbench.deployment.exporters import exporter
         from workbench.runtime import tasks
 
         model = models.get(self.session.model, self.trust) if exporter(self.kind).needs_model else None

@@ -329,7 +329,7 @@ def apply(
     progress: Progress = silent,
 ) -> tuple[Path, ...]:
     """Quantize ``model`` by ``plan`` and write it to ``out`` in the form ``kind``; returns the paths written."""
-    from workbench.deployment import exporter
+    from workbench.deployment.exporters import exporter
 
     chosen = exporter(kind)
     quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
@@ -350,7 +350,7 @@ def export(
 
     Forms that hold no weights (the plan, a replay script) do not open the model.  Raises ExportError.
     """
-    from workbench.deployment import exporter
+    from workbench.deployment.exporters import exporter
 
     plan = plan or session.plan
     chosen = exporter(kind)

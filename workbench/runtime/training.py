@@ -67,7 +67,7 @@ def train_and_export(
     **options: Any,
 ) -> tuple[Path, ...]:
     """Train as :func:`train` does, with its ``options``, and write the result; returns the paths written."""
-    from workbench.deployment import exporter
+    from workbench.deployment.exporters import exporter
 
     chosen = exporter(kind)
     if not chosen.needs_model:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import platformdirs
 
+from workbench.atomic import replacing
 from workbench.errors import SessionError
-from workbench.storage.atomic import replacing
 from workbench.storage.session import Session
 
 

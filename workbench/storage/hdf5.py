@@ -34,6 +34,7 @@ from typing import Any, TypeVar
 import h5py
 import numpy as np
 
+from workbench.atomic import replacing
 from workbench.errors import SessionError
 from workbench.measurement.evaluation import Timing
 from workbench.models.data.record import DataRecord
@@ -45,7 +46,6 @@ from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.numerics.statistics.outliers import TokenOutliers
 from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.sensitivity.table import Sensitivity
-from workbench.storage.atomic import replacing
 from workbench.storage.columns import (
     describe,
     link_name,

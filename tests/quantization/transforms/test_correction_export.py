@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from workbench.deployment import exporter
-from workbench.deployment.packed_safetensors import read_packed
+from workbench.deployment.exporters import exporter
+from workbench.deployment.exporters.packed_safetensors import read_packed
 from workbench.models.data.datasets import open_dataset
 from workbench.planning.plan import Plan
 from workbench.planning.totals import plan_totals

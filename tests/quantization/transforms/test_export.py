@@ -11,8 +11,8 @@ import torch
 
 from tests.quantization.transforms.networks import language_model, sentences
 from tests.storage.sessions import full_session
-from workbench.deployment import exporter
-from workbench.deployment.packed_safetensors import read_packed
+from workbench.deployment.exporters import exporter
+from workbench.deployment.exporters.packed_safetensors import read_packed
 from workbench.errors import ExportError
 from workbench.measurement.calibrate import calibrate
 from workbench.models.sources import open_model

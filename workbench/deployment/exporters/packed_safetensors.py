@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.atomic import replacing
 from workbench.deployment.packed_layout import decode, layout, widen
 from workbench.deployment.safetensors_file import SafetensorsFile, write_safetensors
 from workbench.deployment.tensors import (
@@ -25,7 +26,6 @@ from workbench.errors import ExportError
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan_json import plan_to_json
 from workbench.progress import Progress
-from workbench.storage.atomic import replacing
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
@@ -49,7 +49,7 @@ class PackedSafetensors:
     needs_model: bool = True
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
-        """Write, read back, compare every value; see :class:`workbench.deployment.exporter.Exporter`."""
+        """Write, read back, compare every value; see :class:`workbench.deployment.exporters.exporter.Exporter`."""
         opened = check(quantized, model)
         metadata = _metadata(quantized, opened)
         with replacing(out, ExportError, "the packed model") as temporary:

@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 
-from tests.deployment.models import plan_of, quantized, tensor_model
-from workbench.deployment import exporter
+from tests.deployment.exporters.models import plan_of, quantized, tensor_model
+from workbench.deployment.exporters import exporter
 from workbench.numerics.formats import parse_scheme
 from workbench.progress import silent
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.atomic import replacing
 from workbench.deployment.safetensors_file import SafetensorsFile, write_safetensors
 from workbench.deployment.tensors import Entry, check, decoded_entries, kept_entries, refuse_quantized_activations
 from workbench.errors import ExportError
 from workbench.progress import Progress
-from workbench.storage.atomic import replacing
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
@@ -32,7 +32,7 @@ class StateDict:
     needs_model: bool = True
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
-        """Write, read back, compare; see :class:`workbench.deployment.exporter.Exporter`."""
+        """Write, read back, compare; see :class:`workbench.deployment.exporters.exporter.Exporter`."""
         opened = check(quantized, model)
         refuse_quantized_activations(quantized, opened, "a float state dict")
         if quantized.changes.untied:

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.deployment.models import plan_of, quantized, tensor_model
-from workbench.deployment import EXPORTERS, Exporter, exporter
+from tests.deployment.exporters.models import plan_of, quantized, tensor_model
+from workbench.deployment import EXPORTERS, Exporter
+from workbench.deployment.exporters import exporter
 from workbench.errors import CancelledError, ExportError, FingerprintMismatchError
 from workbench.planning.plan import Plan
 from workbench.progress import silent

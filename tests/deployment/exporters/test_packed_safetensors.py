@@ -15,9 +15,9 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 
-from tests.deployment.models import TensorModel, plan_of, quantized, tensor_model
-from workbench.deployment import exporter
-from workbench.deployment.packed_safetensors import read_packed
+from tests.deployment.exporters.models import TensorModel, plan_of, quantized, tensor_model
+from workbench.deployment.exporters import exporter
+from workbench.deployment.exporters.packed_safetensors import read_packed
 from workbench.errors import ExportError
 from workbench.models.layer import KeptTensor
 from workbench.numerics.formats import parse_scheme
@@ -147,7 +147,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_wrong_values_do_not_pass_the_proof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from workbench.deployment import packed_safetensors
+    from workbench.deployment.exporters import packed_safetensors
 
     right = packed_safetensors.decode
     monkeypatch.setattr(packed_safetensors, "decode", lambda *given: right(*given) + np.float32(1))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.atomic import replacing_folder
 from workbench.deployment.safetensors_file import write_safetensors
 from workbench.deployment.tensors import (
     Entry,
@@ -24,7 +25,6 @@ from workbench.deployment.tensors import (
 from workbench.errors import ExportError, ModelError
 from workbench.models.layer import DTYPE_BITS
 from workbench.progress import Progress
-from workbench.storage.atomic import replacing_folder
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
@@ -46,7 +46,7 @@ class HuggingFaceFolder:
     needs_model: bool = True
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
-        """Write, load with transformers, compare; see :class:`workbench.deployment.exporter.Exporter`."""
+        """Write, load with transformers, compare; see :class:`workbench.deployment.exporters.exporter.Exporter`."""
         opened = check(quantized, model)
         source = _source_folder(opened)
         refuse_quantized_activations(quantized, opened, "a float checkpoint")

@@ -8,13 +8,13 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+from workbench.atomic import replacing
 from workbench.errors import ExportError
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.granularity import PerToken
 from workbench.planning.plan import Plan
 from workbench.planning.transform_names import CORRECTIONS
 from workbench.progress import Progress
-from workbench.storage.atomic import replacing
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
@@ -111,7 +111,7 @@ class PythonScript:
     needs_model: bool = False
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
-        """Write the script and read its rules back; see :class:`workbench.deployment.exporter.Exporter`."""
+        """Write the script and read its rules back; see :class:`workbench.deployment.exporters.exporter.Exporter`."""
         progress(0.0, f"writing {out.name}")
         text = script(quantized.plan, quantized.summary, out.name)
         with replacing(out, ExportError, "the script") as temporary:

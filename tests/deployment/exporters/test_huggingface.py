@@ -10,9 +10,9 @@ import pytest
 import torch
 import transformers
 
-from tests.deployment.models import plan_of
-from workbench.deployment import exporter
-from workbench.deployment.huggingface import MARKER
+from tests.deployment.exporters.models import plan_of
+from workbench.deployment.exporters import exporter
+from workbench.deployment.exporters.huggingface import MARKER
 from workbench.errors import ExportError
 from workbench.models.model import Model
 from workbench.models.sources import open_model
@@ -96,7 +96,7 @@ def test_an_empty_folder_is_taken(model: Model, result: QuantizedModel, tmp_path
 def test_wrong_values_do_not_pass_the_proof(
     model: Model, result: QuantizedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from workbench.deployment import huggingface
+    from workbench.deployment.exporters import huggingface
 
     def other(folder: Path) -> Model:
         first = next(iter(model.summary.stored))

@@ -12,9 +12,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from tests.deployment.models import plan_of, quantized, tensor_model
-from workbench.deployment import exporter
-from workbench.deployment.python_script import script
+from tests.deployment.exporters.models import plan_of, quantized, tensor_model
+from workbench.deployment.exporters import exporter
+from workbench.deployment.exporters.python_script import script
 from workbench.models.sources import open_model
 from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.progress import silent
