@@ -16,7 +16,7 @@ _WHERE = {
     "Model": "workbench.models.model",
     "Plan": "workbench.planning.plan",
     "Rule": "workbench.planning.plan",
-    "Session": "workbench.storage.session",
+    "Session": "workbench.session.session",
     "WorkbenchError": "workbench.errors",
     "apply": "workbench.runtime.tasks",
     "calibrate": "workbench.runtime.tasks",
@@ -67,4 +67,4 @@ if TYPE_CHECKING:
     from workbench.runtime.tasks import start as start
     from workbench.runtime.timings import time_kernels as time_kernels
     from workbench.runtime.training import train as train
-    from workbench.storage.session import Session as Session
+    from workbench.session.session import Session as Session

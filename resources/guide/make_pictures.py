@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QWidget
 
     from workbench.gui.window import Window
-    from workbench.storage.session import Session
+    from workbench.session.session import Session
 
 HERE = Path(__file__).parent / "pictures"
 SIZES = {"small": (1280, 720), "large": (1920, 1080)}
@@ -74,8 +74,8 @@ def filled(path: str) -> Scene:
     from workbench.runtime import audits, before_after, calibration_data, rooflines, tasks
     from workbench.runtime.error_budgets import error_budget
     from workbench.runtime.timings import with_timings
-    from workbench.runtime.workspace import Workspace
-    from workbench.storage.session import Session
+    from workbench.session.session import Session
+    from workbench.session.workspace import Workspace
 
     first = Session.load(path)
     model = tasks.reopen(first.model)
@@ -150,7 +150,7 @@ def shown(scene: Scene, size: tuple[int, int], dark: bool) -> Iterator[tuple[Win
     from workbench.gui.app import application
     from workbench.gui.desk import Desk, NoJobs
     from workbench.gui.window import Window
-    from workbench.runtime.workspace import Workspace
+    from workbench.session.workspace import Workspace
 
     app = application()
     colours = theme.DARK if dark else theme.LIGHT

@@ -9,7 +9,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from tests.storage.sessions import full_session
+from tests.session.sessions import full_session
 
 if __name__ == "__main__":
     session = full_session()

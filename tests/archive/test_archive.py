@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from workbench.models.layer import LayerKind
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 ARCHIVE = Path(__file__).parent
 FILES = {

@@ -32,7 +32,7 @@ from workbench.models.sources import open_model
 from workbench.planning.plan import Plan
 from workbench.quantization.quantize import QuantizedModel, quantize
 from workbench.quantization.train import train
-from workbench.runtime.calibrated_ranges import all_ranges, ranges_in_force
+from workbench.session.calibrated_ranges import all_ranges, ranges_in_force
 
 ROOT = Path(__file__).parents[2]
 CASES = Path(os.environ.get("WORKBENCH_CASES", ROOT / ".." / "shared" / "cases"))

@@ -27,9 +27,9 @@ from workbench.planning.hardware import Hardware, estimate, hardware
 from workbench.planning.plan import Plan, resolve
 from workbench.planning.search.search import Front, pareto, search
 from workbench.planning.totals import plan_totals
-from workbench.runtime.workspace import Workspace
 from workbench.sensitivity.table import Sensitivity
-from workbench.storage.session import Environment, Session
+from workbench.session.session import Environment, Session
+from workbench.session.workspace import Workspace
 
 WIDTHS = (2, 3, 4, 5, 6, 8)
 SCHEMES = tuple(f"int{bits}-g{group}{end}" for bits in WIDTHS for group in (32, 64) for end in ("", "-asym"))

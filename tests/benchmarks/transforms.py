@@ -36,7 +36,7 @@ from workbench.planning.plan import Plan
 from workbench.planning.totals import plan_totals
 from workbench.quantization.quantize import quantize
 from workbench.quantization.transforms.apply import transform
-from workbench.runtime.calibrated_ranges import all_ranges, ranges_in_force
+from workbench.session.calibrated_ranges import all_ranges, ranges_in_force
 
 CASES = Path(os.environ.get("WORKBENCH_CASES", Path(__file__).parents[3] / "shared" / "cases"))
 LLAMA = CASES / "llama-260k"

@@ -89,7 +89,7 @@ from workbench.gui.memory import resident
 from workbench.runtime.engine import Engine
 from workbench.runtime.jobs import Jobs
 from workbench.runtime.requests import OpenModel
-from workbench.runtime.workspace import Workspace
+from workbench.session.workspace import Workspace
 
 async def main():
     engine, document = Engine(), Workspace()
@@ -364,7 +364,7 @@ def in_the_window() -> list[Row]:
     from workbench.runtime.engine import Engine
     from workbench.runtime.jobs import Jobs
     from workbench.runtime.pacing import pace_this_process
-    from workbench.runtime.workspace import Workspace
+    from workbench.session.workspace import Workspace
 
     app = application()
     theme.apply(app, theme.LIGHT)

@@ -13,7 +13,7 @@ import pytest
 from workbench.cli import main
 from workbench.console import interruption
 from workbench.planning.totals import plan_totals
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 MODEL = "demo:digits-classifier"
 

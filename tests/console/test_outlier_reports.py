@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from workbench.cli import main
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 
 @pytest.fixture(scope="module")

@@ -45,8 +45,8 @@ from workbench.gui.desk import Desk  # noqa: E402
 from workbench.gui.window import Window  # noqa: E402
 from workbench.runtime.inline_engine import InlineEngine  # noqa: E402
 from workbench.runtime.jobs import Jobs  # noqa: E402
-from workbench.runtime.workspace import Workspace  # noqa: E402
-from workbench.storage.session import Session  # noqa: E402
+from workbench.session.session import Session  # noqa: E402
+from workbench.session.workspace import Workspace  # noqa: E402
 
 Button, Modifier = Qt.MouseButton, Qt.KeyboardModifier
 

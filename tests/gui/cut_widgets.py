@@ -52,7 +52,7 @@ def _opened() -> Window:
     from workbench.gui.app import application
     from workbench.gui.desk import Desk, NoJobs
     from workbench.gui.window import Window
-    from workbench.runtime.workspace import Workspace
+    from workbench.session.workspace import Workspace
 
     theme.apply(application(), theme.LIGHT)
     desk = Desk(Workspace(), NoJobs())

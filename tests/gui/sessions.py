@@ -16,7 +16,7 @@ from workbench.numerics.ranges import METHODS
 from workbench.numerics.statistics.layer_statistics import BINS, LayerStatistics, histogram_exponent
 from workbench.planning.plan import Plan
 from workbench.sensitivity.table import Sensitivity
-from workbench.storage.session import Environment, Session
+from workbench.session.session import Environment, Session
 
 PARTS = {
     "self_attn.q_proj": (256, 256), "self_attn.k_proj": (64, 256), "self_attn.v_proj": (64, 256),

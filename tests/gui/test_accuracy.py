@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.measurement.evaluation import Changed, Evaluation
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 
 def _paired() -> Session:

@@ -22,7 +22,7 @@ from workbench.runtime import tasks
 from workbench.runtime.audits import RefineTable
 from workbench.runtime.requests import Score
 from workbench.sensitivity.refine import close_cells
-from workbench.storage.session import REFINED, Session
+from workbench.session.session import REFINED, Session
 
 MODEL, SCHEMES = "demo:digits-classifier", ("int3-channel", "int4-channel", "int8-channel")
 

@@ -17,7 +17,7 @@ from tests.gui.conftest import Person
 from workbench.planning.plan import Plan
 from workbench.runtime import tasks
 from workbench.runtime.engine import Engine
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 MODEL, SCHEMES = "demo:digits-classifier", ("int3-channel", "int8-channel")
 Ask = Callable[[Person, Path], Awaitable[None]]

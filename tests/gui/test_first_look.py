@@ -17,7 +17,7 @@ from workbench.errors import NotAModelError
 from workbench.gui.actions import ACTIONS
 from workbench.runtime.first_look import STILL_LOADING, is_first_look
 from workbench.runtime.requests import OpenModel
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 PATH = "/nowhere/tiny-llama"
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.gui import sessions
-from workbench.storage.autosave import recoverable
-from workbench.storage.session import Session
+from workbench.session.autosave import recoverable
+from workbench.session.session import Session
 
 LAYER = "model.layers.0.mlp.up_proj"
 

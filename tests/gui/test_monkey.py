@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication, QComboBox, QWidget
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.panels import PANELS
-from workbench.runtime import workspace
+from workbench.session import workspace
 
 ACTIONS = 2000
 SEED = 20240229

@@ -18,7 +18,7 @@ from workbench.gui.plots.plot import Plot
 from workbench.gui.tables.layer_columns import LOSS, SCHEME
 from workbench.measurement.evaluation import Metric
 from workbench.planning.plan import KEEP
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 Q_PROJ = "model.layers.0.self_attn.q_proj"
 

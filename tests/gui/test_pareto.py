@@ -19,7 +19,7 @@ from workbench.measurement.evaluation import Timing
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import MeasuredTimes
 from workbench.planning.search.timed_front import TimedFront
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 LAYER = "model.layers.0.mlp.down_proj"
 

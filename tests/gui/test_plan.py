@@ -22,7 +22,7 @@ from workbench.gui.plan_text import error_line
 from workbench.gui.roofline import plan_time
 from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.planning.search.search import pareto
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 MLP, ALL = "model.layers.*.mlp.*", "re:model\\.layers\\..*"
 

@@ -20,7 +20,7 @@ from tests.gui.conftest import Person
 from workbench.gui import settings
 from workbench.runtime.engine import Engine
 from workbench.runtime.requests import Calibrate
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 FACTORY = """
 import torch

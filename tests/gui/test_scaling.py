@@ -18,7 +18,7 @@ from tests.gui.cut_widgets import cut
 from workbench.gui import theme
 from workbench.gui import window as window_module
 from workbench.gui.desk import Desk, NoJobs
-from workbench.runtime.workspace import Workspace
+from workbench.session.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]
 

@@ -16,7 +16,7 @@ from workbench.gui.panels.agreement import pairs
 from workbench.models.summary import OutputKind
 from workbench.planning.kv_cache import makes_keys_or_values
 from workbench.sensitivity.table import DISTANCE, Sensitivity, unit_of
-from workbench.storage.session import REFINED, Session
+from workbench.session.session import REFINED, Session
 
 SCHEMES = ("int4-token", "int6-token", "int8-token")
 

@@ -19,7 +19,7 @@ from workbench.gui.tables.layer_columns import SCHEME
 from workbench.gui.tables.row_painter import bar_heights
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits
-from workbench.runtime.workspace import Workspace
+from workbench.session.workspace import Workspace
 
 UP, SEEN = "model.layers.1.mlp.up_proj", "model.layers.0.self_attn.q_proj"
 

@@ -16,7 +16,7 @@ from workbench.deployment.targets import RUNTIMES, target
 from workbench.gui import legality
 from workbench.gui.tables.layer_columns import FLOATING, INPUTS, SCHEME
 from workbench.planning.plan import KEEP
-from workbench.runtime.workspace import State, Workspace
+from workbench.session.workspace import State, Workspace
 
 Q, K, V = (f"model.layers.0.self_attn.{part}_proj" for part in "qkv")
 UP = "model.layers.1.mlp.up_proj"

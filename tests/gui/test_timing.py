@@ -22,7 +22,7 @@ from workbench.planning.hardware import hardware, plan_estimate
 from workbench.planning.plan import resolve
 from workbench.runtime.rooflines import measure_ceilings, sweep_batches, usual_batches
 from workbench.runtime.timings import with_timings
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 
 def _timing(shape: tuple[int, int], scheme: str, batch: int, micro: float, base: float, kernel: str = "int8") -> Timing:

@@ -15,7 +15,7 @@ from tests.gui.conftest import Person
 from workbench.gui import dialogs, settings
 from workbench.gui.recovery import Recovery
 from workbench.runtime.recovery import TITLE
-from workbench.storage.autosave import recoverable, window_folders
+from workbench.session.autosave import recoverable, window_folders
 
 LAYER = "model.layers.0.mlp.up_proj"
 

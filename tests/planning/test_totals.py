@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from tests.runtime.models import SCHEMES, summary, table
+from tests.session.models import SCHEMES, summary, table
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.totals import Ledger, quantized_inputs, totals
 from workbench.sensitivity.table import Sensitivity

@@ -17,10 +17,10 @@ from workbench.planning.budgets import Budgets
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.totals import plan_totals
 from workbench.runtime import planner, session_data, tasks
-from workbench.runtime.workspace import Workspace
 from workbench.sensitivity.activations import score_cache, score_inputs
 from workbench.sensitivity.table import ACTIVATION_METRICS
-from workbench.storage.session import Session
+from workbench.session.session import Session
+from workbench.session.workspace import Workspace
 
 WEIGHTS = ("int4-g32", "int8-channel")
 INPUTS = ("int8-token", "int4-token")

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.gui import sessions
-from tests.storage.sessions import full_session
+from tests.session.sessions import full_session
 from workbench.planning.plan import Plan
 from workbench.runtime.columnar import PACKED, ColumnarPickler
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 
 def crossed(value: Any) -> Any:

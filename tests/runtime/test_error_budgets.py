@@ -13,7 +13,7 @@ from workbench.models.summary import quantizable
 from workbench.planning.plan import Plan
 from workbench.runtime import error_budgets, requests, tasks
 from workbench.runtime.model_cache import ModelCache
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 
 def test_the_error_budget_predicts_what_is_measured_and_stays_with_the_session(

@@ -11,7 +11,7 @@ from workbench.measurement.evaluation import Timing
 from workbench.planning.hardware import hardware, plan_estimate
 from workbench.planning.plan import Plan, resolve
 from workbench.runtime.estimates import chip_of, predicted
-from workbench.storage.session import Environment, Session
+from workbench.session.session import Environment, Session
 
 SUMMARY = summary_of(linear("a", 4096, 4096, dtype="bfloat16"), linear("b", 4096, 4096, dtype="bfloat16"))
 PLAN = Plan().assign(["a"], weights="int8-channel", inputs="int8-token").assign(["b"], weights="nvfp4")

@@ -20,7 +20,7 @@ from workbench.runtime.explanations import efficient_plans, explain_plan
 from workbench.runtime.planner import correction_of
 from workbench.sensitivity.audit import Audit
 from workbench.sensitivity.plan_audit import PlanAudit
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 SCHEMES = ("int4-g32", "int8-channel")
 

@@ -11,7 +11,7 @@ from workbench.runtime import first_look as module
 from workbench.runtime.first_look import STILL_LOADING, first_look, is_first_look
 from workbench.runtime.model_cache import ModelCache
 from workbench.runtime.requests import OpenModel
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 DEMO = "demo:language-model"
 

@@ -10,7 +10,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from workbench.runtime import tasks
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 BROKEN = "model.layers.1.mlp.up_proj"
 

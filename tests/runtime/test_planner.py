@@ -15,7 +15,7 @@ from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.totals import plan_totals
 from workbench.runtime import planner, tasks
 from workbench.runtime.timings import candidate_timings
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 SCHEMES = ("int3-g32-asym", "int4-g32", "int8-channel")
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.runtime.models import SCHEMES, session, table
 from tests.runtime.test_engine import engine, run
+from tests.session.models import SCHEMES, session, table
 from workbench.errors import CannotRunError, FingerprintMismatchError, SessionError, TrustRequiredError
 from workbench.measurement.evaluation import Evaluation, Timing
 from workbench.models.data.record import DataRecord
@@ -25,7 +25,7 @@ from workbench.runtime import model_cache, requests, tasks
 from workbench.runtime.inline_engine import InlineEngine
 from workbench.runtime.model_cache import ModelCache
 from workbench.runtime.timings import TimeKernels
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 BIG = Curvature(rows=np.ones(32), columns=np.ones(32), full=np.ones((32, 32), np.float32), count=1)
 RECORD = DataRecord(name="d", path="d", split="calibration", samples=1, seed=0, content_hash="sha256:d")

@@ -33,9 +33,9 @@ from workbench.numerics.ranges import REGISTRY, Range, range_method
 from workbench.planning.plan import KEEP, Plan
 from workbench.planning.totals import plan_totals
 from workbench.runtime import tasks
-from workbench.runtime.calibrated_ranges import REFERENCE_SCHEME
 from workbench.runtime.timings import time_kernels, time_shapes
-from workbench.storage.session import TAPS, Session
+from workbench.session.calibrated_ranges import REFERENCE_SCHEME
+from workbench.session.session import TAPS, Session
 
 SCHEMES = ("int3-g32-asym", "int8-channel")
 Q = "model.layers.0.self_attn.q_proj"

@@ -16,7 +16,7 @@ from workbench.models.model import Model
 from workbench.planning.plan import LEARNED, Plan
 from workbench.quantization.learning.loop import LearnOptions
 from workbench.runtime import session_data, tasks, training
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 Q, DOWN = "model.layers.0.self_attn.q_proj", "model.layers.0.mlp.down_proj"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.models.networks import convolutions, images
-from tests.runtime.models import SCHEMES, summary, table
+from tests.session.models import SCHEMES, summary, table
 from workbench.measurement.evaluate import evaluate
 from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.planning.totals import Ledger, plan_totals, totals

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from workbench.runtime.compare import SessionComparison, Side
     from workbench.sensitivity.audit import Audit
     from workbench.sensitivity.error_budget import BudgetPair
-    from workbench.storage.session import Session
+    from workbench.session.session import Session
 
 Result = dict[str, Any]
 

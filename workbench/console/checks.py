@@ -93,7 +93,7 @@ def outliers(options: argparse.Namespace, progress: Progress) -> Result:
 
 
 def _load(path: str) -> Any:
-    from workbench.storage.session import Session
+    from workbench.session.session import Session
 
     return Session.load(path)
 

@@ -39,7 +39,7 @@ def _open(options: argparse.Namespace) -> Any:
 
 
 def _load(path: str) -> Any:
-    from workbench.storage.session import Session
+    from workbench.session.session import Session
 
     return Session.load(path)
 

@@ -17,7 +17,7 @@ def explain(options: argparse.Namespace) -> Result:
     """Explain the layers of a plan: bytes saved, loss added, the price of a byte, what the next bytes buy."""
     from workbench.planning.plan import Plan
     from workbench.runtime.explanations import explain_plan
-    from workbench.storage.session import Session
+    from workbench.session.session import Session
 
     session = Session.load(options.session)
     plan = Plan.load(options.plan) if options.plan else session.plan
@@ -64,7 +64,7 @@ def explain_text(result: Result) -> str:
 def front(options: argparse.Namespace) -> Result:
     """List plans of the front, evenly along it."""
     from workbench.runtime.explanations import efficient_plans
-    from workbench.storage.session import Session
+    from workbench.session.session import Session
 
     session = Session.load(options.session)
     found = efficient_plans(session, metric=options.metric, schemes=options.schemes, target=options.target)

@@ -14,7 +14,7 @@ from workbench.progress import Progress
 from workbench.sensitivity.table import Sensitivity
 
 if TYPE_CHECKING:
-    from workbench.storage.session import Session
+    from workbench.session.session import Session
 
 
 class _Latest:

@@ -10,7 +10,7 @@ from workbench.errors import MissingResultError, PlanError
 from workbench.numerics.statistics.outliers import SIGMAS, TokenOutliers
 
 if TYPE_CHECKING:
-    from workbench.storage.session import Session
+    from workbench.session.session import Session
 
 Result = dict[str, Any]
 

@@ -15,7 +15,7 @@ from workbench.planning.totals import Totals, plan_totals, quantized_inputs, tot
 from workbench.sensitivity.table import METRICS, Sensitivity
 
 if TYPE_CHECKING:
-    from workbench.storage.session import Session
+    from workbench.session.session import Session
 
 Result = dict[str, Any]
 

@@ -16,8 +16,8 @@ def ranges(options: argparse.Namespace) -> Result:
     """List the range of every method and the one in force, after setting one by hand if asked to."""
     from workbench.numerics.ranges import REGISTRY
     from workbench.planning.plan import Assignment, Rule
-    from workbench.runtime.calibrated_ranges import ranges_of_plan, set_by_hand
-    from workbench.storage.session import Session
+    from workbench.session.calibrated_ranges import ranges_of_plan, set_by_hand
+    from workbench.session.session import Session
 
     session = Session.load(options.session)
     if options.low is not None or options.high is not None:

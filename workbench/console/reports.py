@@ -14,7 +14,7 @@ from workbench.console.terminal import readable_bytes, table
 from workbench.measurement.evaluation import Evaluation, Timing
 from workbench.models.summary import ModelSummary
 from workbench.sensitivity.table import Sensitivity
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 if TYPE_CHECKING:
     from workbench.runtime.estimates import Predicted

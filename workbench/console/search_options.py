@@ -13,7 +13,7 @@ from workbench.progress import Progress
 
 if TYPE_CHECKING:
     from workbench.planning.plan import Plan
-    from workbench.storage.session import Session
+    from workbench.session.session import Session
 
 BUDGETS = ("bits_per_weight", "size", "uniform", "microseconds", "loss")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from workbench.gui.desk import Desk, Refused, in_log
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 MOST = 64
 """Answers that are kept."""

@@ -91,7 +91,7 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
     from workbench.gui.tour import FirstRun
     from workbench.gui.window import Window, until_closed
     from workbench.runtime.jobs import Jobs
-    from workbench.runtime.workspace import Workspace
+    from workbench.session.workspace import Workspace
 
     forget_sources()
     colours = theme.choose(settings.theme())

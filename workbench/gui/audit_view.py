@@ -12,10 +12,10 @@ from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.options import short_unit
 from workbench.gui.tables.records import Field, RecordsView
-from workbench.runtime.workspace import State
 from workbench.sensitivity.audit import Audit
 from workbench.sensitivity.plan_audit import PlanAudit
 from workbench.sensitivity.table import unit_of
+from workbench.session.workspace import State
 
 WHAT_TO_DO = (
     "No audit yet: Audit measures the loss of each quantized layer alone, of all together, and of all but one. "

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QDialog
 from workbench.gui import dialogs
 from workbench.gui.desk import Desk
 from workbench.gui.forms import Form
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 if TYPE_CHECKING:
     from workbench.gui.window import Window

@@ -15,7 +15,7 @@ from workbench.gui.output_commands import OutputCommands
 from workbench.gui.work_commands import WorkCommands
 from workbench.planning.plan import KEEP
 from workbench.runtime.devices import ListDevices
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 
 class Commands(FileCommands, WorkCommands, CheckCommands, OutputCommands):

@@ -14,7 +14,7 @@ from workbench.errors import CancelledError, EngineDiedError, TrustRequiredError
 from workbench.gui.versions import crash_details
 from workbench.planning.plan import KEEP
 from workbench.runtime.jobs import Renew, unchanged
-from workbench.runtime.workspace import Edits, Workspace
+from workbench.session.workspace import Edits, Workspace
 
 if TYPE_CHECKING:
     from workbench.numerics.ranges import Range

@@ -17,7 +17,7 @@ from workbench.gui.desk import Desk
 from workbench.gui.panels import PANELS
 from workbench.gui.panels.panel import Panel
 from workbench.gui.theme import Colours
-from workbench.runtime.workspace import State
+from workbench.session.workspace import State
 
 LEFT = Qt.DockWidgetArea.LeftDockWidgetArea
 RIGHT = Qt.DockWidgetArea.RightDockWidgetArea

@@ -16,8 +16,8 @@ from workbench.planning.plan import resolve
 from workbench.planning.plan_json import TYPE, read_plan
 from workbench.runtime import requests
 from workbench.runtime.first_look import STILL_LOADING, is_first_look
-from workbench.runtime.workspace import State
-from workbench.storage.session import Session
+from workbench.session.session import Session
+from workbench.session.workspace import State
 
 if TYPE_CHECKING:
     from workbench.gui.desk import Desk

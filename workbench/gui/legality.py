@@ -14,7 +14,7 @@ from workbench.numerics.formats import activation_schemes, standard_schemes
 from workbench.planning.groups import sharing_groups
 from workbench.planning.kv_cache import cache_scheme
 from workbench.planning.plan import KEEP, Assignment
-from workbench.runtime.workspace import State
+from workbench.session.workspace import State
 
 STORED_BITS = {"float64": 64.0, "float32": 32.0}
 """Bits of the dtypes in which a layer is stored, where they are not 16."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from workbench.runtime.workspace import State
 from workbench.sensitivity.table import ACTIVATION_METRICS, DISTANCE, METRICS
-from workbench.storage.session import REFINED
+from workbench.session.session import REFINED
+from workbench.session.workspace import State
 
 METRIC_TITLES = {
     "predicted_kl": "Predicted KL",

@@ -14,9 +14,9 @@ from workbench.gui.plan_sums import latency
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.totals import Totals, layer_bits, totals
-from workbench.runtime.workspace import State
 from workbench.sensitivity.table import Sensitivity
-from workbench.storage.session import Session
+from workbench.session.session import Session
+from workbench.session.workspace import State
 
 PRESENT = "present plan"
 

@@ -10,8 +10,8 @@ from workbench.gui.changes import Assignments, changed_layers
 from workbench.models.layer import Layer
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits
-from workbench.runtime.workspace import State
 from workbench.sensitivity.table import Sensitivity
+from workbench.session.workspace import State
 
 Cost = tuple[int, int, float]
 """Weights, bits and loss of one layer."""

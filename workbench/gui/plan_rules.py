@@ -16,7 +16,7 @@ from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.models.layer import Layer
 from workbench.planning.plan import KEEP, Assignment, Plan, Rule, is_glob
-from workbench.runtime.workspace import State
+from workbench.session.workspace import State
 
 NAMED, LISTED = 12, 40
 """How many names of layers a line and a tooltip hold."""

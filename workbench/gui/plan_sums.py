@@ -7,8 +7,8 @@ from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.options import metric_title, short_unit, shown_unit
 from workbench.gui.roofline import plan_time
 from workbench.planning.plan import Assignment
-from workbench.runtime.workspace import State
-from workbench.storage.session import Session
+from workbench.session.session import Session
+from workbench.session.workspace import State
 
 TOLD = (
     "Bytes of the whole model; bits per weight, scales included; the loss of all layers by the metric that is chosen, "

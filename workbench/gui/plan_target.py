@@ -11,8 +11,8 @@ from workbench.gui import quantities
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.legality import Violation, repairs, violations
-from workbench.runtime.workspace import State
-from workbench.storage.session import Session
+from workbench.session.session import Session
+from workbench.session.workspace import State
 
 ANY = "anything"
 LISTED = 12

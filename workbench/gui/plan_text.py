@@ -14,7 +14,7 @@ from workbench.errors import WorkbenchError
 from workbench.gui.desk import Desk
 from workbench.planning.plan import Plan, resolve
 from workbench.planning.plan_json import plan_from_json, plan_to_json
-from workbench.runtime.workspace import State
+from workbench.session.workspace import State
 
 PAUSE_MS = 250
 """How long after the last key the text is checked."""

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QListWidget, QListWidgetItem,
 
 from workbench.gui.desk import Desk
 from workbench.planning.transform_names import CORRECTIONS, KNOWN, rotation_seed
-from workbench.runtime.workspace import State
+from workbench.session.workspace import State
 
 TITLES = {
     "fold-norms": ("Fold norms", "Norms and batch norms go into the layers behind them; needs no data"),

@@ -19,7 +19,7 @@ from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP
 from workbench.runtime.before_after import InputWeights, WeighInput
 from workbench.sensitivity.table import unit_of
-from workbench.storage.session import TAPS, Session
+from workbench.session.session import TAPS, Session
 
 DEFAULT_SCHEME = "int8-tensor"
 """The scheme that a range is judged by while the plan keeps the tensor in floating point."""

@@ -17,8 +17,7 @@ from workbench.gui import dialogs
 from workbench.runtime import requests
 from workbench.runtime.first_look import is_first_look
 from workbench.runtime.recovery import KeepRecovery
-from workbench.runtime.workspace import State
-from workbench.storage.autosave import (
+from workbench.session.autosave import (
     Recoverable,
     discard_recovery,
     recoverable,
@@ -27,7 +26,8 @@ from workbench.storage.autosave import (
     window_folders,
     write_recovery,
 )
-from workbench.storage.session import Session
+from workbench.session.session import Session
+from workbench.session.workspace import State
 
 if TYPE_CHECKING:
     from workbench.gui.window import Window

@@ -27,7 +27,7 @@ from workbench.gui.plots.plot import Plot
 from workbench.gui.report_layers import layer_rows
 from workbench.gui.report_page import Figure, Section, Table, page
 from workbench.gui.table_files import rows_of
-from workbench.runtime.workspace import State
+from workbench.session.workspace import State
 
 LEFT_OUT = ("layers", "plan", "jobs")
 """Panels that the report has another form of, or that are about the window only."""
@@ -174,8 +174,8 @@ def write_from_file(session: Path, out: Path) -> Path:
     from workbench.gui.app import application
     from workbench.gui.desk import NoJobs
     from workbench.gui.screenshot import worst_layer
-    from workbench.runtime.workspace import Workspace
-    from workbench.storage.session import Session
+    from workbench.session.session import Session
+    from workbench.session.workspace import Workspace
 
     theme.apply(application(), theme.LIGHT)
     desk = Desk(Workspace(), NoJobs())

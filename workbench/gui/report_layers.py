@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.gui import quantities
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits
-from workbench.runtime.workspace import State
+from workbench.session.workspace import State
 
 HEADINGS = ["Layer", "Kind", "Shape", "Weights", "Inputs", "Algorithm", "Bits", "Size", "Loss", "Locked"]
 

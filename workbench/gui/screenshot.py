@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 SIZE = (1600, 1000)
 SETTLING = 5
@@ -27,7 +27,7 @@ def screenshot(
     from workbench.gui.app import application
     from workbench.gui.desk import Desk, NoJobs
     from workbench.gui.window import Window
-    from workbench.runtime.workspace import Workspace
+    from workbench.session.workspace import Workspace
 
     path = None if isinstance(session, Session) else Path(session)
     document = session if isinstance(session, Session) else Session.load(session)

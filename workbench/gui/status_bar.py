@@ -13,7 +13,7 @@ from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.options import metric_title, short_unit, shown_unit
 from workbench.planning.kv_cache import cached_layers
 from workbench.planning.totals import quantized_inputs
-from workbench.runtime.workspace import State
+from workbench.session.workspace import State
 
 READY = "Ready"
 

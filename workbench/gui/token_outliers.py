@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from workbench.gui import quantities
 from workbench.gui.tables.records import Field
 from workbench.numerics.statistics.outliers import SIGMAS, TokenOutliers
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 MOST = 200
 """Tensors that are listed, one token each."""

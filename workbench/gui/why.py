@@ -7,7 +7,7 @@ from workbench.gui import quantities
 from workbench.gui.options import short_unit
 from workbench.planning.explain import explain, next_purchase
 from workbench.planning.search.search import Front
-from workbench.runtime.workspace import State
+from workbench.session.workspace import State
 
 
 def why(front: Front | None, state: State) -> str:

@@ -28,9 +28,9 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.start_page import StartPage
 from workbench.gui.status_bar import StatusBar
 from workbench.runtime import recovery
-from workbench.runtime.workspace import State
 from workbench.sensitivity.table import Sensitivity
-from workbench.storage.session import Session
+from workbench.session.session import Session
+from workbench.session.workspace import State
 
 POLL_MS = 33
 SIZE = QSize(1440, 900)

@@ -12,7 +12,7 @@ from workbench.runtime import requests
 from workbench.runtime.timings import TimeKernels
 from workbench.runtime.train_job import TrainModel
 from workbench.sensitivity.table import ACTIVATION_METRICS
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 
 class WorkCommands(CommandGroup):

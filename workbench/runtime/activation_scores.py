@@ -12,9 +12,9 @@ from workbench.models.data.record import DataRecord
 from workbench.numerics.formats import parse_scheme
 from workbench.progress import Progress, silent
 from workbench.runtime import session_data
-from workbench.runtime.calibrated_ranges import ranges_in_force
 from workbench.sensitivity.table import Sensitivity
-from workbench.storage.session import Session
+from workbench.session.calibrated_ranges import ranges_in_force
+from workbench.session.session import Session
 
 if TYPE_CHECKING:
     from workbench.models.model import Model

@@ -19,7 +19,7 @@ from workbench.runtime.slimming import moments, moments_of_plan, without_results
 from workbench.sensitivity.audit import Audit
 from workbench.sensitivity.directions import interaction_of
 from workbench.sensitivity.plan_audit import PlanAudit
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 if TYPE_CHECKING:
     from workbench.models.model import Model

@@ -12,9 +12,9 @@ from workbench.numerics.formats import parse_scheme
 from workbench.numerics.statistics.layer_statistics import LayerStatistics, observe
 from workbench.planning.plan import KEEP, LEARNED, Plan, Rule, resolve
 from workbench.progress import Progress, part_of, silent
-from workbench.runtime.calibrated_ranges import ranges_of_plan
 from workbench.runtime.slimming import moments_of_plan, without_results
-from workbench.storage.session import Session
+from workbench.session.calibrated_ranges import ranges_of_plan
+from workbench.session.session import Session
 
 if TYPE_CHECKING:
     import torch

@@ -10,7 +10,7 @@ from workbench.measurement.data_quality import CalibrationQuality
 from workbench.models.data.files import CALIBRATION, EVALUATION
 from workbench.progress import Progress
 from workbench.runtime.slimming import without_results
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 if TYPE_CHECKING:
     from workbench.models.data.samples import Sample

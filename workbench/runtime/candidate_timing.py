@@ -9,7 +9,7 @@ from workbench.measurement.evaluation import Timing
 from workbench.progress import Progress
 from workbench.runtime.slimming import without_results
 from workbench.runtime.timings import candidate_timings, with_timings
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 if TYPE_CHECKING:
     from workbench.runtime.model_cache import ModelCache

@@ -11,7 +11,7 @@ from workbench.errors import PlanError
 from workbench.progress import Progress, silent
 from workbench.runtime.before_after import plan_for, rounded_weight
 from workbench.runtime.slimming import moments_of_plan, without_results
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 if TYPE_CHECKING:
     from workbench.models.model import Model

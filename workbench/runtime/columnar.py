@@ -22,7 +22,7 @@ import numpy as np
 from workbench.models.summary import ModelSummary
 from workbench.planning.plan import Assignment, Plan
 from workbench.runtime.pacing import rest
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 SMALL = 4 * 1024
 """Bytes up to which the arrays of a column are joined into one; larger ones travel as they are, uncopied."""

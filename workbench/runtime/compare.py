@@ -10,7 +10,7 @@ from workbench.measurement.evaluation import Evaluation, Metric
 from workbench.planning.plan import KEEP, Assignment, resolve
 from workbench.planning.totals import Totals, layer_bits, plan_totals
 from workbench.sensitivity.table import Sensitivity
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 TABLES = ("predicted_kl", "measured_kl", "output_error", "weight_error")
 

@@ -10,7 +10,7 @@ from workbench.planning.plan import Plan, resolve
 from workbench.progress import Progress, part_of, silent
 from workbench.runtime.slimming import moments_of_plan, without_results
 from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget, NoiseGains
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 if TYPE_CHECKING:
     from workbench.models.model import Model

@@ -11,7 +11,7 @@ from workbench.measurement.evaluation import Timing
 from workbench.models.layer import Layer, LayerKind
 from workbench.planning.hardware import Device, Estimate, Hardware, PlanEstimate, estimate, plan_estimate, profiles
 from workbench.planning.plan import resolve
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

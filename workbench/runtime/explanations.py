@@ -11,7 +11,7 @@ from workbench.planning.plan import Assignment, Plan, Rule, resolve
 from workbench.planning.search.search import Front, pareto
 from workbench.planning.totals import Totals, plan_totals
 from workbench.runtime.planner import constraints_of
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

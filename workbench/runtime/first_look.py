@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.errors import WorkbenchError
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 STILL_LOADING = "The network is still being loaded; its weights are shown already"
 """Why a first look's model cannot be run (yet)."""

@@ -20,7 +20,7 @@ from workbench.planning.strategies import Optimal, strategy
 from workbench.progress import Progress, silent
 from workbench.runtime.timings import candidate_timings
 from workbench.sensitivity.table import Sensitivity
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 NONE = "none"
 """Instead of a scheme of activations or of the cache: as computed."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from workbench.progress import Progress
 from workbench.runtime.model_cache import ModelCache
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 TITLE = "Keep a recovery copy"
 
@@ -34,6 +34,6 @@ class KeepRecovery:
         """Write it, atomically; raises SessionError."""
         from pathlib import Path
 
-        from workbench.storage.autosave import write_recovery
+        from workbench.session.autosave import write_recovery
 
         return str(write_recovery(self.session, None if self.path is None else Path(self.path), Path(self.folder)))

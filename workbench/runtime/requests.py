@@ -20,7 +20,7 @@ from workbench.progress import Progress
 from workbench.runtime.model_cache import ModelCache
 from workbench.runtime.slimming import moments, moments_of_plan, without_results
 from workbench.sensitivity.table import ACTIVATION_METRICS, METRICS, Sensitivity
-from workbench.storage.session import REFINED, Session
+from workbench.session.session import REFINED, Session
 
 
 class Request(Protocol):

@@ -13,7 +13,7 @@ from workbench.measurement.evaluation import Timing
 from workbench.progress import Progress, part_of, silent
 from workbench.runtime.slimming import without_results
 from workbench.runtime.timings import time_kernels, with_timings
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 if TYPE_CHECKING:
     from workbench_kernels.gpu_thread import Device, Report

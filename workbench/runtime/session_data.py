@@ -11,7 +11,7 @@ from workbench.errors import DataError, MissingResultError, NotAModelError
 from workbench.models.data.files import ALL, BUNDLED, CALIBRATION, EVALUATION, locate
 from workbench.models.data.record import DataRecord
 from workbench.numerics.statistics.outliers import TokenOutliers
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 if TYPE_CHECKING:
     from workbench.models.data.datasets import Dataset

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.numerics.curvature import Curvature
-from workbench.runtime.calibrated_ranges import statistics_for_plan
-from workbench.storage.session import Session
+from workbench.session.calibrated_ranges import statistics_for_plan
+from workbench.session.session import Session
 
 WEIGHTS_ONLY = frozenset({"rtn", "rtn-clip"})
 """Rounding algorithms that look at the weights only; any other is given the second moments of the inputs."""

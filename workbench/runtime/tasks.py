@@ -21,10 +21,10 @@ from workbench.planning.totals import plan_totals
 from workbench.progress import Progress, part_of, silent
 from workbench.runtime import session_data
 from workbench.runtime.activation_scores import activation_table
-from workbench.runtime.calibrated_ranges import all_ranges, ranges_in_force, ranges_of_plan
-from workbench.runtime.environment import environment
 from workbench.sensitivity.table import ACTIVATION_METRICS, METRICS, Sensitivity
-from workbench.storage.session import Session
+from workbench.session.calibrated_ranges import all_ranges, ranges_in_force, ranges_of_plan
+from workbench.session.environment import environment
+from workbench.session.session import Session
 
 if TYPE_CHECKING:
     from workbench.models.data.datasets import Dataset

@@ -13,7 +13,7 @@ from workbench.planning.plan import Assignment, Plan, resolve
 from workbench.progress import Progress, silent
 from workbench.runtime.model_cache import ModelCache
 from workbench.runtime.slimming import without_results
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 
 def time_kernels(

@@ -9,7 +9,7 @@ from typing import Literal
 from workbench.progress import Progress
 from workbench.runtime.model_cache import ModelCache
 from workbench.runtime.slimming import without_results
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,8 +9,8 @@ from workbench.errors import CannotRunError, ExportError
 from workbench.planning.plan import Plan
 from workbench.progress import Progress, part_of, silent
 from workbench.runtime import session_data, tasks
-from workbench.runtime.calibrated_ranges import ranges_of_plan
-from workbench.storage.session import Session
+from workbench.session.calibrated_ranges import ranges_of_plan
+from workbench.session.session import Session
 
 if TYPE_CHECKING:
     from workbench.models.model import Model

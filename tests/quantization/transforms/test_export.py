@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.quantization.transforms.networks import language_model, sentences
-from tests.storage.sessions import full_session
+from tests.session.sessions import full_session
 from workbench.deployment.exporters import exporter
 from workbench.deployment.exporters.packed_safetensors import read_packed
 from workbench.errors import ExportError
@@ -25,7 +25,7 @@ from workbench.progress import silent
 from workbench.quantization.quantize import quantize
 from workbench.quantization.transforms.folds import find_folds
 from workbench.quantization.transforms.rewrite import Draft
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 
 @pytest.fixture(scope="module", params=["float32", "bfloat16"])

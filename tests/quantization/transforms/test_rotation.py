@@ -20,7 +20,7 @@ from workbench.models.summary import quantizable
 from workbench.planning.plan import Plan
 from workbench.quantization.quantize import quantize
 from workbench.quantization.transforms.apply import Transformed, transform
-from workbench.runtime.calibrated_ranges import all_ranges, ranges_in_force
+from workbench.session.calibrated_ranges import all_ranges, ranges_in_force
 
 DEMO = Path(__file__).parents[3] / "resources" / "demo"
 

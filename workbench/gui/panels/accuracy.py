@@ -17,7 +17,7 @@ from workbench.gui.plots.comparison import Bar, Comparison
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
 from workbench.measurement.evaluation import Evaluation, Metric
-from workbench.runtime.workspace import State
+from workbench.session.workspace import State
 
 MAX_PLOTS, MAX_BARS = 4, 5
 NOTHING = (

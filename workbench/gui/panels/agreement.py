@@ -15,9 +15,9 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.agreement import Agreement, rank_agreement
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
-from workbench.runtime.workspace import State
 from workbench.sensitivity.table import ACTIVATION_METRICS, METRICS, Sensitivity
-from workbench.storage.session import Session
+from workbench.session.session import Session
+from workbench.session.workspace import State
 
 FIELDS = (
     Field(title="Scheme", text=lambda row: row[0]),

@@ -19,8 +19,8 @@ from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
 from workbench.measurement.data_quality import CalibrationQuality
 from workbench.runtime.calibration_data import BrowseSamples, JudgeCalibration
-from workbench.runtime.workspace import State
-from workbench.storage.session import Session
+from workbench.session.session import Session
+from workbench.session.workspace import State
 
 FIELDS = (
     Field(title="Layer", text=lambda row: row[0][0]),

@@ -21,8 +21,8 @@ from workbench.gui.theme import Colours
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP, Assignment
 from workbench.runtime.channel_errors import ChannelErrors, FindChannelErrors
-from workbench.runtime.workspace import State
-from workbench.storage.session import TAPS
+from workbench.session.session import TAPS
+from workbench.session.workspace import State
 
 FIELDS = (
     Field(title="Channel", text=lambda one: f"{one.number:,}", numeric=True, key=lambda one: one.number),

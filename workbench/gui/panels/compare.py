@@ -18,8 +18,8 @@ from workbench.measurement.evaluation import Metric
 from workbench.planning.plan import KEEP
 from workbench.runtime.compare import Side, compare_sessions
 from workbench.runtime.requests import OpenSession
-from workbench.runtime.workspace import State
-from workbench.storage.session import Session
+from workbench.session.session import Session
+from workbench.session.workspace import State
 
 SESSIONS = "Sessions (*.qwb)"
 

@@ -12,8 +12,8 @@ from workbench.gui.plots.depth import Depth
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
 from workbench.runtime.error_budgets import MeasureErrorBudget
-from workbench.runtime.workspace import State
 from workbench.sensitivity.error_budget import BudgetPair
+from workbench.session.workspace import State
 
 FIELDS = (
     Field(title="Layer", text=lambda row: row[0]),

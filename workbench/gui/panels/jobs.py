@@ -30,7 +30,7 @@ from workbench.gui.memory import resident
 from workbench.gui.panels.panel import Panel
 from workbench.gui.tables.records import Field, Index, RecordsView
 from workbench.gui.theme import Colours
-from workbench.runtime.workspace import State
+from workbench.session.workspace import State
 
 PROGRESS = 2
 

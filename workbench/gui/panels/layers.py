@@ -25,7 +25,7 @@ from workbench.gui.tables.row_painter import LayersView
 from workbench.gui.theme import Colours
 from workbench.models.layer import Layer
 from workbench.planning.kv_cache import makes_keys_or_values
-from workbench.runtime.workspace import State
+from workbench.session.workspace import State
 
 EXPAND_LIMIT = 400
 """Models with more rows open with their blocks closed, but for the first."""

@@ -9,7 +9,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
 
 from workbench.gui.theme import Colours
-from workbench.runtime.workspace import State
+from workbench.session.workspace import State
 
 if TYPE_CHECKING:
     from workbench.gui.desk import Desk

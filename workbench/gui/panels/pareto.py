@@ -27,9 +27,9 @@ from workbench.planning.search.search import Front, pareto
 from workbench.planning.search.timed_front import TimedFront, timed_front
 from workbench.planning.totals import quantized_inputs, totals
 from workbench.runtime.candidate_timing import TimeCandidates
-from workbench.runtime.workspace import State
 from workbench.sensitivity.table import Sensitivity, is_divergence
-from workbench.storage.session import Session
+from workbench.session.session import Session
+from workbench.session.workspace import State
 
 AnyFront = Front | TimedFront
 

@@ -35,7 +35,7 @@ from workbench.gui.theme import Colours
 from workbench.numerics.ranges import REGISTRY as RANGES
 from workbench.planning.plan import KEEP
 from workbench.runtime import requests
-from workbench.runtime.workspace import State
+from workbench.session.workspace import State
 
 MIXED = "(several)"
 FLOATING = "floating point"

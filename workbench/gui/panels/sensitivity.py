@@ -21,9 +21,9 @@ from workbench.gui.plots.heatmap import Heatmap
 from workbench.gui.theme import Colours
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.totals import layer_bits
-from workbench.runtime.workspace import State
 from workbench.sensitivity.table import ACTIVATION_METRICS, Sensitivity
-from workbench.storage.session import REFINED, Session
+from workbench.session.session import REFINED, Session
+from workbench.session.workspace import State
 
 BY_DEPTH, BY_LOSS = "By depth", "By loss"
 

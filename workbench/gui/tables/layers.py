@@ -39,7 +39,7 @@ from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.kv_cache import makes_keys_or_values
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits
-from workbench.runtime.workspace import State
+from workbench.session.workspace import State
 
 Index = QModelIndex | QPersistentModelIndex
 

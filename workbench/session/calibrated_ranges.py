@@ -19,7 +19,7 @@ from workbench.planning.plan import Plan, resolve
 from workbench.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from workbench.storage.session import Session
+    from workbench.session.session import Session
 
 REFERENCE_SCHEME = "int8-tensor-asym"
 """Methods that depend on the number of levels are run for this scheme; for a layer with another static input scheme

@@ -116,13 +116,13 @@ class Session:
 
     def save(self, path: str | Path) -> None:
         """Write the session to an HDF5 file (``.qwb``), atomically: the old file stays whole if anything fails."""
-        from workbench.storage.hdf5 import write_session
+        from workbench.session.file.hdf5 import write_session
 
         write_session(self, Path(path))
 
     @staticmethod
     def load(path: str | Path) -> Session:
         """Read a session; raises SessionError for a file that is no session, is damaged or is of a later version."""
-        from workbench.storage.hdf5 import read_session
+        from workbench.session.file.hdf5 import read_session
 
         return read_session(Path(path))

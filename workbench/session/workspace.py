@@ -16,7 +16,7 @@ from workbench.models.layer import Layer
 from workbench.numerics.ranges import Range
 from workbench.planning.plan import Assignment, Plan, changed_names, resolve, resolve_some
 from workbench.planning.totals import Ledger, Totals, plan_totals
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 MAX_UNDO = 500
 

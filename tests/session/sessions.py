@@ -20,7 +20,7 @@ from workbench.sensitivity.audit import Audit
 from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget, NoiseGains
 from workbench.sensitivity.plan_audit import PlanAudit
 from workbench.sensitivity.table import Sensitivity
-from workbench.storage.session import TAPS, Environment, Session
+from workbench.session.session import TAPS, Environment, Session
 
 ODD_NAMES = ("модель/слой.0", "a\0b", "100 % ␀ 層", "..", "re:.*[x]", "\udcff broken", "a b\tc\n")
 

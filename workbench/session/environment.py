@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 
-from workbench.storage.session import Environment
+from workbench.session.session import Environment
 
 
 def environment() -> Environment:

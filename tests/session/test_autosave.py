@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.storage.sessions import full_session, identical
+from tests.session.sessions import full_session, identical
 from workbench.errors import SessionError
-from workbench.storage import autosave
-from workbench.storage.session import Session
+from workbench.session import autosave
+from workbench.session.session import Session
 
 
 @pytest.fixture(autouse=True)

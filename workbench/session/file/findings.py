@@ -1,4 +1,4 @@
-"""Evaluations, the error budget and the audit in a session file (see :mod:`workbench.storage.hdf5`)."""
+"""Evaluations, the error budget and the audit in a session file (see :mod:`workbench.session.file.hdf5`)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from workbench.sensitivity.audit import Audit
 from workbench.sensitivity.directions import Directions
 from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget, NoiseGains
 from workbench.sensitivity.plan_audit import PlanAudit
-from workbench.storage.columns import Group, describe, member, read_array, read_text, write_array, write_text
-from workbench.storage.records import build, read_record, read_rows, read_table, write_record, write_table
+from workbench.session.file.columns import Group, describe, member, read_array, read_text, write_array, write_text
+from workbench.session.file.records import build, read_record, read_rows, read_table, write_record, write_table
 
 _UNITS = {"bits_per_weight": "bit", "nbytes": "byte", "predicted_kl": "nat"}
 _LOSSES = ("predicted", "alone", "joined")

@@ -46,7 +46,7 @@ from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.numerics.statistics.outliers import TokenOutliers
 from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.sensitivity.table import Sensitivity
-from workbench.storage.columns import (
+from workbench.session.file.columns import (
     describe,
     link_name,
     member,
@@ -56,7 +56,7 @@ from workbench.storage.columns import (
     write_array,
     write_text,
 )
-from workbench.storage.findings import (
+from workbench.session.file.findings import (
     read_audit,
     read_directions,
     read_error_budget,
@@ -66,8 +66,8 @@ from workbench.storage.findings import (
     write_error_budget,
     write_evaluations,
 )
-from workbench.storage.records import build, read_record, read_table, write_record, write_table
-from workbench.storage.session import SCHEMA_VERSION, Environment, Session
+from workbench.session.file.records import build, read_record, read_table, write_record, write_table
+from workbench.session.session import SCHEMA_VERSION, Environment, Session
 
 T = TypeVar("T")
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.runtime.models import SCHEMES, session, summary, table
+from tests.session.models import SCHEMES, session, summary, table
 from workbench.errors import WorkbenchError
 from workbench.numerics.ranges import Range
 from workbench.planning.plan import KEEP, Plan, Rule, resolve
 from workbench.planning.totals import plan_totals
-from workbench.runtime.workspace import MAX_UNDO, Edits, State, Workspace
-from workbench.storage.session import Session
+from workbench.session.session import Session
+from workbench.session.workspace import MAX_UNDO, Edits, State, Workspace
 
 LAYERS = [layer.name for layer in summary().layers]
 Change = Callable[[Session], Session]

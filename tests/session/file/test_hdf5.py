@@ -18,11 +18,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.storage.sessions import ODD_NAMES, environment, full_session, identical, large_session, layer, summary
+from tests.session.sessions import ODD_NAMES, environment, full_session, identical, large_session, layer, summary
 from workbench.errors import SessionError
 from workbench.numerics.ranges import Range
 from workbench.planning.plan import Plan
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 
 def minimal() -> Session:
@@ -322,7 +322,7 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 TINY = """
 import sys, ctypes, os
 from pathlib import Path
-from tests.storage.sessions import full_session
+from tests.session.sessions import full_session
 from workbench.errors import SessionError
 libc = ctypes.CDLL(None, use_errno=True)
 folder = sys.argv[1].encode()

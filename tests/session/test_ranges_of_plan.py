@@ -15,9 +15,9 @@ from workbench.numerics.formats import parse_scheme
 from workbench.numerics.ranges import range_method
 from workbench.planning.plan import Plan, resolve
 from workbench.runtime import tasks
-from workbench.runtime.calibrated_ranges import ranges_of_plan, set_by_hand, statistics_for_plan
 from workbench.runtime.requests import Evaluate
-from workbench.storage.session import Session
+from workbench.session.calibrated_ranges import ranges_of_plan, set_by_hand, statistics_for_plan
+from workbench.session.session import Session
 
 SCHEME = "int4-tensor-asym"
 

@@ -8,7 +8,7 @@ from workbench.models.layer import KeptTensor, Layer, LayerKind
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.planning.plan import Plan
 from workbench.sensitivity.table import Sensitivity
-from workbench.storage.session import Environment, Session
+from workbench.session.session import Environment, Session
 
 SCHEMES = ("int2-g32-asym", "int4-g32-asym", "int8-channel")
 

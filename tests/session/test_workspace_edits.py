@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.planning.synthetic import SCHEMES, decoder, linear, summary_of, table_of
-from tests.runtime.models import session as small_session
+from tests.session.models import session as small_session
 from workbench.models.layer import LayerKind
 from workbench.models.summary import ModelSummary
 from workbench.planning.plan import KEEP, Plan, Rule, changed_names, resolve
 from workbench.planning.totals import Ledger, totals
-from workbench.runtime.workspace import Workspace
 from workbench.sensitivity.table import Sensitivity
+from workbench.session.workspace import Workspace
 
 
 def tied_model() -> ModelSummary:

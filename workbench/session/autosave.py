@@ -17,7 +17,7 @@ import platformdirs
 
 from workbench.atomic import replacing
 from workbench.errors import SessionError
-from workbench.storage.session import Session
+from workbench.session.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

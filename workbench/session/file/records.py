@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from workbench.errors import SessionError
-from workbench.storage.columns import (
+from workbench.session.file.columns import (
     Group,
     describe,
     escape,

@@ -10,7 +10,7 @@ import pytest
 
 from workbench.errors import SessionError
 from workbench.sensitivity.directions import Directions
-from workbench.storage.findings import read_directions, write_directions
+from workbench.session.file.findings import read_directions, write_directions
 
 
 @pytest.fixture
