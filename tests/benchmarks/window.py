@@ -86,8 +86,8 @@ app.run("demo:language-model")
 HEADLESS = """
 import asyncio, os
 from workbench.gui.memory import resident
-from workbench.runtime.engine import Engine
-from workbench.runtime.jobs import Jobs
+from workbench.engine.engine import Engine
+from workbench.engine.jobs import Jobs
 from workbench.runtime.requests import OpenModel
 from workbench.session.workspace import Workspace
 
@@ -357,13 +357,13 @@ def in_the_window() -> list[Row]:
     from PySide6.QtCore import QSettings
     from qasync import QEventLoop
 
+    from workbench.engine.engine import Engine
+    from workbench.engine.jobs import Jobs
+    from workbench.engine.pacing import pace_this_process
     from workbench.gui import theme
     from workbench.gui.app import SWITCH_SECONDS, application, warm_up
     from workbench.gui.desk import Desk
     from workbench.gui.window import Window
-    from workbench.runtime.engine import Engine
-    from workbench.runtime.jobs import Jobs
-    from workbench.runtime.pacing import pace_this_process
     from workbench.session.workspace import Workspace
 
     app = application()

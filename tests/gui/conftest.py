@@ -39,12 +39,12 @@ from PySide6.QtTest import QTest  # noqa: E402
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QComboBox, QTabWidget, QWidget  # noqa: E402
 from qasync import QEventLoop  # noqa: E402
 
+from workbench.engine.inline_engine import InlineEngine  # noqa: E402
+from workbench.engine.jobs import Jobs  # noqa: E402
 from workbench.gui import app as application_module  # noqa: E402
 from workbench.gui import theme  # noqa: E402
 from workbench.gui.desk import Desk  # noqa: E402
 from workbench.gui.window import Window  # noqa: E402
-from workbench.runtime.inline_engine import InlineEngine  # noqa: E402
-from workbench.runtime.jobs import Jobs  # noqa: E402
 from workbench.session.session import Session  # noqa: E402
 from workbench.session.workspace import Workspace  # noqa: E402
 

@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QListView
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.engine.engine import Engine
 from workbench.gui.plots.coverage import covered
 from workbench.models.data.samples import Sample
 from workbench.runtime.calibration_data import SamplePage
-from workbench.runtime.engine import Engine
 from workbench.runtime.requests import Calibrate
 
 DIGITS = "demo:digits-classifier"

@@ -14,9 +14,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit
 
 from tests.gui.conftest import Person
+from workbench.engine.engine import Engine
 from workbench.planning.plan import Plan
 from workbench.runtime import tasks
-from workbench.runtime.engine import Engine
 from workbench.session.session import Session
 
 MODEL, SCHEMES = "demo:digits-classifier", ("int3-channel", "int8-channel")

@@ -10,8 +10,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QWidget
 
 from tests.gui.conftest import Person
+from workbench.engine.engine import Engine
 from workbench.gui.panels import PANELS
-from workbench.runtime.engine import Engine
 
 NONE, CONTROL, SHIFT, ALT = (
     Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier,

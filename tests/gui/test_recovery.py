@@ -17,8 +17,8 @@ from PySide6.QtWidgets import QWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.engine.engine import Engine
 from workbench.gui import settings
-from workbench.runtime.engine import Engine
 from workbench.runtime.requests import Calibrate
 from workbench.session.session import Session
 

@@ -12,8 +12,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
 from tests.gui.conftest import Person
+from workbench.engine.engine import Engine
 from workbench.runtime import requests
-from workbench.runtime.engine import Engine
 
 MODEL = "demo:digits-classifier"
 

@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit
 
 from tests.gui.conftest import Person
-from workbench.runtime.engine import Engine
+from workbench.engine.engine import Engine
 
 SAMPLES = "6"
 

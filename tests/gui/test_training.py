@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDoubleSpinBox, QLineEdit, QSpinBox
 
 from tests.gui.conftest import Person
-from workbench.runtime.engine import Engine
+from workbench.engine.engine import Engine
 
 STEPS = 120
 

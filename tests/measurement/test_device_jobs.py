@@ -16,12 +16,12 @@ from workbench_kernels.occupancy import Occupancy
 from tests.kernels.shim.emulator import Emulator, missing
 from tests.planning.synthetic import linear, summary_of
 from workbench.console import reports
+from workbench.engine.failure import Failure
 from workbench.errors import BackendUnavailableError, CancelledError, DeviceError, DeviceLostError
 from workbench.measurement.device_jobs import on_gpu
 from workbench.measurement.timing import time_layers
 from workbench.planning.plan import Assignment
 from workbench.progress import silent
-from workbench.runtime.failure import Failure
 from workbench.runtime.rooflines import measure_ceilings, usual_batches
 
 

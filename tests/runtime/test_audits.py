@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from workbench.engine.model_cache import ModelCache
 from workbench.errors import MissingResultError
 from workbench.planning.plan import Plan
 from workbench.progress import silent
 from workbench.runtime import audits, tasks
-from workbench.runtime.model_cache import ModelCache
 from workbench.runtime.requests import merge
 
 

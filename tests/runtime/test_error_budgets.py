@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from workbench.engine.model_cache import ModelCache
 from workbench.errors import MissingResultError
 from workbench.models.summary import quantizable
 from workbench.planning.plan import Plan
 from workbench.runtime import error_budgets, requests, tasks
-from workbench.runtime.model_cache import ModelCache
 from workbench.session.session import Session
 
 

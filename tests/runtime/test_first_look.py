@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from workbench.engine.model_cache import ModelCache
 from workbench.runtime import first_look as module
 from workbench.runtime.first_look import STILL_LOADING, first_look, is_first_look
-from workbench.runtime.model_cache import ModelCache
 from workbench.runtime.requests import OpenModel
 from workbench.session.session import Session
 

@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.runtime.test_engine import engine, run
+from tests.engine.test_engine import engine, run
 from tests.session.models import SCHEMES, session, table
+from workbench.engine import model_cache
+from workbench.engine.inline_engine import InlineEngine
+from workbench.engine.model_cache import ModelCache
 from workbench.errors import CannotRunError, FingerprintMismatchError, SessionError, TrustRequiredError
 from workbench.measurement.evaluation import Evaluation, Timing
 from workbench.models.data.record import DataRecord
@@ -21,9 +24,7 @@ from workbench.numerics.curvature import Curvature
 from workbench.numerics.ranges import Range
 from workbench.planning.plan import Plan
 from workbench.progress import silent
-from workbench.runtime import model_cache, requests, tasks
-from workbench.runtime.inline_engine import InlineEngine
-from workbench.runtime.model_cache import ModelCache
+from workbench.runtime import requests, tasks
 from workbench.runtime.timings import TimeKernels
 from workbench.session.session import Session
 

@@ -21,9 +21,9 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 from qasync import QEventLoop
 
+from workbench.engine.engine import Engine
+from workbench.engine.pacing import pace_this_process
 from workbench.gui import settings, theme
-from workbench.runtime.engine import Engine
-from workbench.runtime.pacing import pace_this_process
 
 if TYPE_CHECKING:
     from workbench.gui.desk import Desk
@@ -85,12 +85,12 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
     pace_this_process()
     engine = Engine()
     await engine.start()
+    from workbench.engine.jobs import Jobs
     from workbench.gui.desk import Desk
     from workbench.gui.lost_display import when_display_is_lost
     from workbench.gui.recovery import Recovery
     from workbench.gui.tour import FirstRun
     from workbench.gui.window import Window, until_closed
-    from workbench.runtime.jobs import Jobs
     from workbench.session.workspace import Workspace
 
     forget_sources()

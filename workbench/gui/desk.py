@@ -10,10 +10,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from workbench.engine.jobs import Renew, unchanged
 from workbench.errors import CancelledError, EngineDiedError, TrustRequiredError, WorkbenchError
 from workbench.gui.versions import crash_details
 from workbench.planning.plan import KEEP
-from workbench.runtime.jobs import Renew, unchanged
 from workbench.session.workspace import Edits, Workspace
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def in_log(error: WorkbenchError) -> bool:
 
 
 class JobsFace(Protocol):
-    """The part of :class:`workbench.runtime.jobs.Jobs` that the window uses."""
+    """The part of :class:`workbench.engine.jobs.Jobs` that the window uses."""
 
     @property
     def views(self) -> tuple[Any, ...]: ...

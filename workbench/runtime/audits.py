@@ -22,8 +22,8 @@ from workbench.sensitivity.plan_audit import PlanAudit
 from workbench.session.session import Session
 
 if TYPE_CHECKING:
+    from workbench.engine.model_cache import ModelCache
     from workbench.models.model import Model
-    from workbench.runtime.model_cache import ModelCache
     from workbench.sensitivity.table import Sensitivity
 
 

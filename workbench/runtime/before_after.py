@@ -19,8 +19,8 @@ from workbench.session.session import Session
 if TYPE_CHECKING:
     import torch
 
+    from workbench.engine.model_cache import ModelCache
     from workbench.models.model import Model
-    from workbench.runtime.model_cache import ModelCache
 
 SAMPLES = 16
 """Samples on which the input is observed after a transform."""

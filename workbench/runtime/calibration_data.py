@@ -13,9 +13,9 @@ from workbench.runtime.slimming import without_results
 from workbench.session.session import Session
 
 if TYPE_CHECKING:
+    from workbench.engine.model_cache import ModelCache
     from workbench.models.data.samples import Sample
     from workbench.models.model import Model
-    from workbench.runtime.model_cache import ModelCache
 
 PAGE = 48
 """Samples of one page."""

@@ -12,7 +12,7 @@ from workbench.runtime.timings import candidate_timings, with_timings
 from workbench.session.session import Session
 
 if TYPE_CHECKING:
-    from workbench.runtime.model_cache import ModelCache
+    from workbench.engine.model_cache import ModelCache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -14,8 +14,8 @@ from workbench.runtime.slimming import moments_of_plan, without_results
 from workbench.session.session import Session
 
 if TYPE_CHECKING:
+    from workbench.engine.model_cache import ModelCache
     from workbench.models.model import Model
-    from workbench.runtime.model_cache import ModelCache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

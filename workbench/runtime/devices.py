@@ -7,8 +7,8 @@ import platform
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.engine.model_cache import ModelCache
 from workbench.progress import Progress
-from workbench.runtime.model_cache import ModelCache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,8 @@ from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget, NoiseGai
 from workbench.session.session import Session
 
 if TYPE_CHECKING:
+    from workbench.engine.model_cache import ModelCache
     from workbench.models.model import Model
-    from workbench.runtime.model_cache import ModelCache
 
 
 def error_budget(

@@ -11,7 +11,7 @@ from workbench.measurement.paired import Difference, between
 from workbench.progress import Progress
 
 if TYPE_CHECKING:
-    from workbench.runtime.model_cache import ModelCache
+    from workbench.engine.model_cache import ModelCache
 
 
 def paired_differences(first: Evaluation, second: Evaluation) -> tuple[Difference, ...]:

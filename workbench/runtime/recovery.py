@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from workbench.engine.model_cache import ModelCache
 from workbench.progress import Progress
-from workbench.runtime.model_cache import ModelCache
 from workbench.session.session import Session
 
 TITLE = "Keep a recovery copy"

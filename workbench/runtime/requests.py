@@ -14,10 +14,10 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from workbench.engine.model_cache import ModelCache
 from workbench.measurement.evaluation import Evaluation
 from workbench.planning.plan import Plan
 from workbench.progress import Progress
-from workbench.runtime.model_cache import ModelCache
 from workbench.runtime.slimming import moments, moments_of_plan, without_results
 from workbench.sensitivity.table import ACTIVATION_METRICS, METRICS, Sensitivity
 from workbench.session.session import REFINED, Session

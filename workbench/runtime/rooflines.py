@@ -18,7 +18,7 @@ from workbench.session.session import Session
 if TYPE_CHECKING:
     from workbench_kernels.gpu_thread import Device, Report
 
-    from workbench.runtime.model_cache import ModelCache
+    from workbench.engine.model_cache import ModelCache
 
 LATENCY, THROUGHPUT = (1, 4, 16), (128, 1024, 4096)
 """Rows of inputs: a few tokens at a time, and prompts or many users at once."""

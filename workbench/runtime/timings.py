@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from workbench.engine.model_cache import ModelCache
 from workbench.measurement.evaluation import Timing
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.numerics.formats import parse_scheme, standard_schemes
 from workbench.planning.plan import Assignment, Plan, resolve
 from workbench.progress import Progress, silent
-from workbench.runtime.model_cache import ModelCache
 from workbench.runtime.slimming import without_results
 from workbench.session.session import Session
 

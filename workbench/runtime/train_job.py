@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal
 
+from workbench.engine.model_cache import ModelCache
 from workbench.progress import Progress
-from workbench.runtime.model_cache import ModelCache
 from workbench.runtime.slimming import without_results
 from workbench.session.session import Session
 

@@ -18,7 +18,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.runtime.fakes import AskProcess, Fake, Loaded
+from tests.engine.fakes import AskProcess, Fake, Loaded
+from workbench.engine import engine as engine_module
+from workbench.engine import engine_process
+from workbench.engine.engine import Engine, InlineEngine
+from workbench.engine.transport import PREFIX, Envelope, shared_root
 from workbench.errors import (
     CancelledError,
     DataError,
@@ -29,10 +33,6 @@ from workbench.errors import (
     TrustRequiredError,
     WorkbenchError,
 )
-from workbench.runtime import engine as engine_module
-from workbench.runtime import engine_process
-from workbench.runtime.engine import Engine, InlineEngine
-from workbench.runtime.transport import PREFIX, Envelope, shared_root
 
 
 @contextlib.asynccontextmanager
@@ -352,7 +352,7 @@ def test_one_job_at_a_time() -> None:
 
 OWNER = """
 import asyncio, sys
-from workbench.runtime.engine import Engine
+from workbench.engine.engine import Engine
 
 async def main():
     engine = Engine()

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from tests.gui import sessions
 from tests.session.sessions import full_session
+from workbench.engine.columnar import PACKED, ColumnarPickler
 from workbench.planning.plan import Plan
-from workbench.runtime.columnar import PACKED, ColumnarPickler
 from workbench.session.session import Session
 
 

@@ -20,12 +20,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from workbench.engine.failure import Failure
+from workbench.engine.transport import Channel, Envelope
 from workbench.errors import CancelledError
-from workbench.runtime.failure import Failure
-from workbench.runtime.transport import Channel, Envelope
 
 if TYPE_CHECKING:
-    from workbench.runtime.model_cache import ModelCache
+    from workbench.engine.model_cache import ModelCache
 
 RUN, CANCEL, CLOSE = "run", "cancel", "close"
 READY, BROKEN, PROGRESS, PARTIAL, DONE, FAILED = "ready", "broken", "progress", "partial", "done", "failed"
@@ -114,7 +114,7 @@ class Worker:
             except BaseException as error:
                 self._channel.send(BROKEN, 0, Failure.of(error, "starting the engine"))
                 _leave(1)
-            from workbench.runtime.model_cache import ModelCache
+            from workbench.engine.model_cache import ModelCache
 
             models = ModelCache()
             threading.Thread(target=self._reporter.live, name="reporter", daemon=True).start()

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from workbench.engine.pacing import rest
 from workbench.models.summary import ModelSummary
 from workbench.planning.plan import Assignment, Plan
-from workbench.runtime.pacing import rest
 from workbench.session.session import Session
 
 SMALL = 4 * 1024

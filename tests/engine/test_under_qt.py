@@ -12,10 +12,10 @@ import numpy as np
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 import qasync
-from tests.runtime.fakes import Fake
+from tests.engine.fakes import Fake
 from workbench.errors import CancelledError, EngineDiedError
-from workbench.runtime.engine import Engine
-from workbench.runtime.jobs import Jobs
+from workbench.engine.engine import Engine
+from workbench.engine.jobs import Jobs
 
 async def main():
     gaps, last = [], time.monotonic()

@@ -14,12 +14,12 @@ import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from workbench.engine import engine_process as wire
+from workbench.engine.failure import Failure
+from workbench.engine.inline_engine import InlineEngine
+from workbench.engine.process import EngineProcess
+from workbench.engine.transport import Envelope
 from workbench.errors import CancelledError, DeviceLostError, EngineDiedError, WorkbenchError
-from workbench.runtime import engine_process as wire
-from workbench.runtime.failure import Failure
-from workbench.runtime.inline_engine import InlineEngine
-from workbench.runtime.process import EngineProcess
-from workbench.runtime.transport import Envelope
 
 if TYPE_CHECKING:
     from workbench.runtime.requests import Request

@@ -27,8 +27,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from workbench.runtime.columnar import ColumnarPickler
-from workbench.runtime.pacing import rest
+from workbench.engine.columnar import ColumnarPickler
+from workbench.engine.pacing import rest
 
 SHARE_FROM = 64 * 1024
 """Bytes of large buffers from which on a message uses shared memory."""

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from workbench.errors import CancelledError, WorkbenchError
 
 if TYPE_CHECKING:
-    from workbench.runtime.engine import OnProgress
+    from workbench.engine.engine import OnProgress
     from workbench.runtime.requests import Request
 
 MAX_VIEWS = 200

@@ -24,8 +24,8 @@ WINDOW = """
 import asyncio, sys
 from workbench.runtime import requests
 from workbench.runtime.timings import TimeKernels
-from workbench.runtime.engine import Engine
-from workbench.runtime.jobs import Jobs
+from workbench.engine.engine import Engine
+from workbench.engine.jobs import Jobs
 
 async def main(model, data):
     engine = Engine()

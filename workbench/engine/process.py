@@ -17,8 +17,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from workbench.runtime import engine_process
-from workbench.runtime.transport import Channel, Envelope, SharedFolder
+from workbench.engine import engine_process
+from workbench.engine.transport import Channel, Envelope, SharedFolder
 
 Message = tuple[str, int, Any]
 

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from workbench.engine.failure import Failure
 from workbench.errors import CancelledError
-from workbench.runtime.failure import Failure
 
 if TYPE_CHECKING:
-    from workbench.runtime.engine import EngineListener, OnProgress
-    from workbench.runtime.model_cache import ModelCache
+    from workbench.engine.engine import EngineListener, OnProgress
+    from workbench.engine.model_cache import ModelCache
     from workbench.runtime.requests import Request
 
 
@@ -51,7 +51,7 @@ class InlineEngine:
         await self.start()
 
     async def run(self, job: int, request: Request, on_progress: OnProgress | None = None) -> Any:
-        """Run ``request`` on the worker thread; raises what :meth:`workbench.runtime.engine.Engine.run` raises."""
+        """Run ``request`` on the worker thread; raises what :meth:`workbench.engine.engine.Engine.run` raises."""
         await self.start()
         assert self._pool is not None
         flag = self._flags[job] = threading.Event()
@@ -80,7 +80,7 @@ class InlineEngine:
             pool.shutdown()
 
     def _work(self, request: Request, flag: threading.Event, on_progress: OnProgress | None) -> Any:
-        from workbench.runtime.model_cache import ModelCache
+        from workbench.engine.model_cache import ModelCache
 
         def progress(fraction: float, text: str, partial: Any = None) -> None:
             if flag.is_set():

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from tests.runtime.fakes import Fake
-from tests.runtime.test_engine import run, until
+from tests.engine.fakes import Fake
+from tests.engine.test_engine import run, until
+from workbench.engine.engine import Engine, InlineEngine
+from workbench.engine.jobs import MAX_VIEWS, Job, Jobs, JobStatus, JobView
 from workbench.errors import CancelledError, DataError, EngineDiedError, WorkbenchError
-from workbench.runtime.engine import Engine, InlineEngine
-from workbench.runtime.jobs import MAX_VIEWS, Job, Jobs, JobStatus, JobView
 
 
 @asynccontextmanager

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from workbench.runtime import transport
-from workbench.runtime.transport import LARGE, LOCK, PREFIX, SHARE_FROM, Channel, SharedFolder, remove_orphans
+from workbench.engine import transport
+from workbench.engine.transport import LARGE, LOCK, PREFIX, SHARE_FROM, Channel, SharedFolder, remove_orphans
 
 
 @pytest.fixture

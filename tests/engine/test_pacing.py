@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from workbench.runtime import pacing
+from workbench.engine import pacing
 
 
 @pytest.fixture
