@@ -15,7 +15,7 @@ HEAVY = ("PySide6", "torch", "cupy", "transformers", "onnx", "h5py")
 FREE_OF_TORCH = (
     "workbench", "workbench.numerics.formats", "workbench.numerics.statistics.layer_statistics", "workbench.numerics.ranges",
     "workbench.planning.plan", "workbench.planning.search.search", "workbench.planning.totals", "workbench.session.session",
-    "workbench.session.workspace", "workbench.engine.jobs", "workbench.engine.engine", "workbench.runtime.requests",
+    "workbench.session.workspace", "workbench.engine.jobs", "workbench.engine.engine", "workbench.steps.requests",
     "workbench.deployment", "workbench.cli",
 )  # fmt: skip
 

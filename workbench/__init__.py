@@ -18,18 +18,18 @@ _WHERE = {
     "Rule": "workbench.planning.plan",
     "Session": "workbench.session.session",
     "WorkbenchError": "workbench.errors",
-    "apply": "workbench.runtime.tasks",
-    "calibrate": "workbench.runtime.tasks",
-    "evaluate": "workbench.runtime.tasks",
-    "export": "workbench.runtime.tasks",
-    "open": "workbench.runtime.tasks",
+    "apply": "workbench.steps.tasks",
+    "calibrate": "workbench.steps.tasks",
+    "evaluate": "workbench.steps.tasks",
+    "export": "workbench.steps.tasks",
+    "open": "workbench.steps.tasks",
     "parse_scheme": "workbench.numerics.formats",
-    "quantize": "workbench.runtime.tasks",
-    "search": "workbench.runtime.tasks",
-    "sensitivity": "workbench.runtime.tasks",
-    "start": "workbench.runtime.tasks",
-    "time_kernels": "workbench.runtime.timings",
-    "train": "workbench.runtime.training",
+    "quantize": "workbench.steps.tasks",
+    "search": "workbench.steps.tasks",
+    "sensitivity": "workbench.steps.tasks",
+    "start": "workbench.steps.tasks",
+    "time_kernels": "workbench.steps.timings",
+    "train": "workbench.steps.training",
 }
 
 __all__ = [*sorted(_WHERE), "__version__"]
@@ -54,17 +54,17 @@ if TYPE_CHECKING:
     from workbench.planning.plan import Assignment as Assignment
     from workbench.planning.plan import Plan as Plan
     from workbench.planning.plan import Rule as Rule
-    from workbench.runtime.tasks import (
+    from workbench.session.session import Session as Session
+    from workbench.steps.tasks import (
         apply as apply,
     )
-    from workbench.runtime.tasks import calibrate as calibrate
-    from workbench.runtime.tasks import evaluate as evaluate
-    from workbench.runtime.tasks import export as export
-    from workbench.runtime.tasks import open as open
-    from workbench.runtime.tasks import quantize as quantize
-    from workbench.runtime.tasks import search as search
-    from workbench.runtime.tasks import sensitivity as sensitivity
-    from workbench.runtime.tasks import start as start
-    from workbench.runtime.timings import time_kernels as time_kernels
-    from workbench.runtime.training import train as train
-    from workbench.session.session import Session as Session
+    from workbench.steps.tasks import calibrate as calibrate
+    from workbench.steps.tasks import evaluate as evaluate
+    from workbench.steps.tasks import export as export
+    from workbench.steps.tasks import open as open
+    from workbench.steps.tasks import quantize as quantize
+    from workbench.steps.tasks import search as search
+    from workbench.steps.tasks import sensitivity as sensitivity
+    from workbench.steps.tasks import start as start
+    from workbench.steps.timings import time_kernels as time_kernels
+    from workbench.steps.training import train as train

@@ -71,11 +71,11 @@ def filled(path: str) -> Scene:
     """Compute what the demo leaves out: other plans, a measured table, an error budget, a sweep, a judgement."""
     from workbench.gui.desk import Desk, NoJobs
     from workbench.gui.screenshot import worst_layer
-    from workbench.runtime import audits, before_after, calibration_data, rooflines, tasks
-    from workbench.runtime.error_budgets import error_budget
-    from workbench.runtime.timings import with_timings
     from workbench.session.session import Session
     from workbench.session.workspace import Workspace
+    from workbench.steps import audits, before_after, calibration_data, rooflines, tasks
+    from workbench.steps.error_budgets import error_budget
+    from workbench.steps.timings import with_timings
 
     first = Session.load(path)
     model = tasks.reopen(first.model)

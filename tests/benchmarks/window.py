@@ -55,7 +55,7 @@ from PySide6.QtCore import QSettings, QTimer
 QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, sys.argv[1])
 from workbench.gui import app, window
 from workbench.gui.memory import resident
-from workbench.runtime.first_look import is_first_look
+from workbench.steps.first_look import is_first_look
 import os
 qapp = app.application()
 told, seen = [], []
@@ -88,7 +88,7 @@ import asyncio, os
 from workbench.gui.memory import resident
 from workbench.engine.engine import Engine
 from workbench.engine.jobs import Jobs
-from workbench.runtime.requests import OpenModel
+from workbench.steps.requests import OpenModel
 from workbench.session.workspace import Workspace
 
 async def main():
@@ -194,7 +194,7 @@ class Heart:
 
 async def event_loop(window: Any, engine: Any, folder: Path) -> list[Row]:
     """Return the delays while the jobs of the bundled language model run, and a session of 10,000 layers is saved."""
-    from workbench.runtime import requests
+    from workbench.steps import requests
 
     desk, heart = window.desk, Heart()
     await asyncio.sleep(1.0)
@@ -229,7 +229,7 @@ async def event_loop(window: Any, engine: Any, folder: Path) -> list[Row]:
 
 async def killed(window: Any, engine: Any, heart: Heart) -> list[Row]:
     """Return how the window takes the end of its engine in the middle of a job."""
-    from workbench.runtime import requests
+    from workbench.steps import requests
 
     desk, spoken = window.desk, list[float]()
     restarted = asyncio.Event()

@@ -211,7 +211,7 @@ def test_timings_of_several_batch_sizes_stay_in_the_session(first: Path, capsys:
 
 def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bare = tmp_path / "bare.qwb"
-    from workbench.runtime import tasks
+    from workbench.steps import tasks
 
     tasks.start(tasks.open(MODEL)).save(bare)
     assert "calibrate" in fails(capsys, "quality", str(bare))

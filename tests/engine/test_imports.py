@@ -23,7 +23,7 @@ def test_the_windows_side_imports_nothing_heavy(module: str) -> None:
 WINDOW = """
 import asyncio, sys
 from workbench.runtime import requests
-from workbench.runtime.timings import TimeKernels
+from workbench.steps.timings import TimeKernels
 from workbench.engine.engine import Engine
 from workbench.engine.jobs import Jobs
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QComboBox
 from tests.gui.conftest import Person
 from workbench.models.summary import quantizable
 from workbench.planning.totals import input_losses
-from workbench.runtime.requests import Calibrate, Score
+from workbench.steps.requests import Calibrate, Score
 
 DATA = "demo:digits-classifier"
 

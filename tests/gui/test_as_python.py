@@ -15,18 +15,18 @@ import pytest
 import workbench.runtime
 from tests.gui import sessions
 from workbench.gui.as_python import as_python
-from workbench.runtime import requests, training
-from workbench.runtime.audits import AuditPlan, RefineTable
-from workbench.runtime.before_after import ShowAfter, WeighInput
-from workbench.runtime.calibration_data import BrowseSamples, JudgeCalibration
-from workbench.runtime.candidate_timing import TimeCandidates
-from workbench.runtime.channel_errors import FindChannelErrors
-from workbench.runtime.devices import ListDevices
-from workbench.runtime.error_budgets import MeasureErrorBudget
-from workbench.runtime.paired_differences import ComparePlans
-from workbench.runtime.rooflines import SweepBatches
-from workbench.runtime.timings import TimeKernels
-from workbench.runtime.train_job import TrainModel
+from workbench.steps import requests, training
+from workbench.steps.audits import AuditPlan, RefineTable
+from workbench.steps.before_after import ShowAfter, WeighInput
+from workbench.steps.calibration_data import BrowseSamples, JudgeCalibration
+from workbench.steps.candidate_timing import TimeCandidates
+from workbench.steps.channel_errors import FindChannelErrors
+from workbench.steps.devices import ListDevices
+from workbench.steps.error_budgets import MeasureErrorBudget
+from workbench.steps.paired_differences import ComparePlans
+from workbench.steps.rooflines import SweepBatches
+from workbench.steps.timings import TimeKernels
+from workbench.steps.train_job import TrainModel
 
 SESSION = sessions.full(1)
 LAYER = SESSION.model.layers[1].name

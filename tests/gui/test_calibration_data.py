@@ -13,8 +13,8 @@ from tests.gui.conftest import Person
 from workbench.engine.engine import Engine
 from workbench.gui.plots.coverage import covered
 from workbench.models.data.samples import Sample
-from workbench.runtime.calibration_data import SamplePage
-from workbench.runtime.requests import Calibrate
+from workbench.steps.calibration_data import SamplePage
+from workbench.steps.requests import Calibrate
 
 DIGITS = "demo:digits-classifier"
 

@@ -18,11 +18,11 @@ from workbench.planning.constraints import Constraints
 from workbench.planning.plan import Plan
 from workbench.planning.search.search import pareto
 from workbench.planning.totals import plan_totals
-from workbench.runtime import tasks
-from workbench.runtime.audits import RefineTable
-from workbench.runtime.requests import Score
 from workbench.sensitivity.refine import close_cells
 from workbench.session.session import REFINED, Session
+from workbench.steps import tasks
+from workbench.steps.audits import RefineTable
+from workbench.steps.requests import Score
 
 MODEL, SCHEMES = "demo:digits-classifier", ("int3-channel", "int4-channel", "int8-channel")
 

@@ -18,9 +18,9 @@ from workbench.gui.panels.distributions import CACHE, MANY, OVERLAY
 from workbench.gui.range_line import range_of
 from workbench.models.layer import LayerKind
 from workbench.planning.plan import KEEP
-from workbench.runtime import tasks
-from workbench.runtime.activation_scores import activation_table
-from workbench.runtime.requests import Calibrate
+from workbench.steps import tasks
+from workbench.steps.activation_scores import activation_table
+from workbench.steps.requests import Calibrate
 
 Q_PROJ = "model.layers.0.self_attn.q_proj"
 

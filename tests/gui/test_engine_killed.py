@@ -16,8 +16,8 @@ from PySide6.QtWidgets import QLineEdit
 from tests.gui.conftest import Person
 from workbench.engine.engine import Engine
 from workbench.planning.plan import Plan
-from workbench.runtime import tasks
 from workbench.session.session import Session
+from workbench.steps import tasks
 
 MODEL, SCHEMES = "demo:digits-classifier", ("int3-channel", "int8-channel")
 Ask = Callable[[Person, Path], Awaitable[None]]

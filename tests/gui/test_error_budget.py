@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tests.gui.conftest import Person
-from workbench.runtime.requests import Calibrate
+from workbench.steps.requests import Calibrate
 
 MODEL = "demo:digits-classifier"
 

@@ -15,9 +15,9 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.errors import NotAModelError
 from workbench.gui.actions import ACTIONS
-from workbench.runtime.first_look import STILL_LOADING, is_first_look
-from workbench.runtime.requests import OpenModel
 from workbench.session.session import Session
+from workbench.steps.first_look import STILL_LOADING, is_first_look
+from workbench.steps.requests import OpenModel
 
 PATH = "/nowhere/tiny-llama"
 

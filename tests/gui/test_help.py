@@ -15,7 +15,7 @@ from workbench.errors import MissingResultError
 from workbench.gui import settings
 from workbench.gui.tour import STEPS, FirstRun
 from workbench.gui.versions import versions
-from workbench.runtime.devices import ListDevices
+from workbench.steps.devices import ListDevices
 
 
 def test_the_guide_opens_with_f1_and_finds_words(live: Callable[..., None]) -> None:

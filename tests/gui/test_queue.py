@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLineEdit
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.numerics.ranges import Range
-from workbench.runtime.requests import Evaluate
+from workbench.steps.requests import Evaluate
 
 MODEL = "demo:digits-classifier"
 

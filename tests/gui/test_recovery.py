@@ -19,8 +19,8 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.engine.engine import Engine
 from workbench.gui import settings
-from workbench.runtime.requests import Calibrate
 from workbench.session.session import Session
+from workbench.steps.requests import Calibrate
 
 FACTORY = """
 import torch

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication
 
 from tests.gui.conftest import Person
 from workbench.engine.engine import Engine
-from workbench.runtime import requests
+from workbench.steps import requests
 
 MODEL = "demo:digits-classifier"
 

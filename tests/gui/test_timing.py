@@ -20,9 +20,9 @@ from workbench.gui.roofs import estimates, sweep_lines
 from workbench.measurement.evaluation import Timing
 from workbench.planning.hardware import hardware, plan_estimate
 from workbench.planning.plan import resolve
-from workbench.runtime.rooflines import measure_ceilings, sweep_batches, usual_batches
-from workbench.runtime.timings import with_timings
 from workbench.session.session import Session
+from workbench.steps.rooflines import measure_ceilings, sweep_batches, usual_batches
+from workbench.steps.timings import with_timings
 
 
 def _timing(shape: tuple[int, int], scheme: str, batch: int, micro: float, base: float, kernel: str = "int8") -> Timing:

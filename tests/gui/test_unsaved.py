@@ -14,8 +14,8 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui import dialogs, settings
 from workbench.gui.recovery import Recovery
-from workbench.runtime.recovery import TITLE
 from workbench.session.autosave import recoverable, window_folders
+from workbench.steps.recovery import TITLE
 
 LAYER = "model.layers.0.mlp.up_proj"
 

@@ -22,7 +22,7 @@ from workbench.measurement.device_jobs import on_gpu
 from workbench.measurement.timing import time_layers
 from workbench.planning.plan import Assignment
 from workbench.progress import silent
-from workbench.runtime.rooflines import measure_ceilings, usual_batches
+from workbench.steps.rooflines import measure_ceilings, usual_batches
 
 
 class Device:

@@ -11,7 +11,7 @@ import pytest
 from workbench.models.data.datasets import open_dataset
 from workbench.planning.plan import Plan
 from workbench.quantization.transforms.apply import transform
-from workbench.runtime import tasks
+from workbench.steps import tasks
 
 ROOT = Path(__file__).parents[2]
 RESNET = Path(os.environ.get("WORKBENCH_CASES", ROOT / ".." / "shared" / "cases")) / "resnet20-cifar10"

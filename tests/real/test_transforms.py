@@ -13,7 +13,7 @@ from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
 from workbench.planning.plan import Plan
 from workbench.quantization.transforms.apply import transform
-from workbench.runtime import tasks
+from workbench.steps import tasks
 
 ROOT = Path(__file__).parents[2]
 LLAMA = Path(os.environ.get("WORKBENCH_CASES", ROOT / ".." / "shared" / "cases")) / "llama-260k"

@@ -14,10 +14,10 @@ from workbench.models.model import Model
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.ranges import range_method
 from workbench.planning.plan import Plan, resolve
-from workbench.runtime import tasks
-from workbench.runtime.requests import Evaluate
 from workbench.session.calibrated_ranges import ranges_of_plan, set_by_hand, statistics_for_plan
 from workbench.session.session import Session
+from workbench.steps import tasks
+from workbench.steps.requests import Evaluate
 
 SCHEME = "int4-tensor-asym"
 

@@ -16,7 +16,7 @@ Result = dict[str, Any]
 
 def audit(options: argparse.Namespace, progress: Progress) -> Result:
     """Measure a plan's layers one by one, all together and all but one, and keep it in the session."""
-    from workbench.runtime.audits import audit_plan, of_plan
+    from workbench.steps.audits import audit_plan, of_plan
 
     session = _load(options.session)
     plan = _plan_of(options, session)
@@ -32,7 +32,7 @@ def audit(options: argparse.Namespace, progress: Progress) -> Result:
 
 def quality(options: argparse.Namespace, progress: Progress) -> Result:
     """Judge the calibration data."""
-    from workbench.runtime.audits import calibration_quality
+    from workbench.steps.audits import calibration_quality
 
     found = calibration_quality(
         _load(options.session), samples=options.samples, batch_size=options.batch_size, trust=options.trust,
@@ -43,7 +43,7 @@ def quality(options: argparse.Namespace, progress: Progress) -> Result:
 
 def refine(options: argparse.Namespace, progress: Progress) -> Result:
     """Measure the close cells; what an interrupted run has measured stays in the session."""
-    from workbench.runtime.audits import close_decisions, refine_table
+    from workbench.steps.audits import close_decisions, refine_table
 
     session = _load(options.session)
     if "predicted_kl" not in session.sensitivities:
@@ -64,7 +64,7 @@ def refine(options: argparse.Namespace, progress: Progress) -> Result:
 
 def error_budget(options: argparse.Namespace, progress: Progress) -> Result:
     """Measure signal to noise along the depth and keep it in the session."""
-    from workbench.runtime.error_budgets import error_budget as measure
+    from workbench.steps.error_budgets import error_budget as measure
 
     session = _load(options.session)
     notes: list[str] = []

@@ -33,7 +33,7 @@ class Command:
 
 
 def _open(options: argparse.Namespace) -> Any:
-    from workbench.runtime import tasks
+    from workbench.steps import tasks
 
     return tasks.open(options.model, factory=options.factory, weights=options.weights, trust=options.trust)
 
@@ -67,7 +67,7 @@ def _inspect(options: argparse.Namespace, progress: Progress) -> Result:
 
 def _calibrate(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.console import reports
-    from workbench.runtime import tasks
+    from workbench.steps import tasks
 
     session = tasks.calibrate(
         _open(options), options.data, samples=options.samples, batch_size=options.batch_size, seed=options.seed,
@@ -80,7 +80,7 @@ def _calibrate(options: argparse.Namespace, progress: Progress) -> Result:
 def _sensitivity(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.console import reports
     from workbench.console.interruption import keeping
-    from workbench.runtime import tasks
+    from workbench.steps import tasks
 
     session = _load(options.session)
     with keeping(session, options.metric, options.out or options.session, progress) as watched:
@@ -98,7 +98,7 @@ def _plan(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.models.summary import quantizable
     from workbench.planning.plan import Plan, with_cache
     from workbench.planning.transform_names import check_names
-    from workbench.runtime import tasks
+    from workbench.steps import tasks
 
     search_options.check(options)
     session = _load(options.session)
@@ -121,8 +121,8 @@ def _plan(options: argparse.Namespace, progress: Progress) -> Result:
 
 def _evaluate(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.console import evaluations
-    from workbench.runtime import tasks
-    from workbench.runtime.requests import with_evaluation
+    from workbench.steps import tasks
+    from workbench.steps.requests import with_evaluation
 
     session = _load(options.session)
     plan = _plan_of(options, session)
@@ -146,7 +146,7 @@ def _apply(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.console import plan_reports, reports
     from workbench.deployment.exporters import exporter
     from workbench.planning.plan import Plan
-    from workbench.runtime import tasks
+    from workbench.steps import tasks
 
     model, plan = _open(options), Plan.load(options.plan)
     session = _load(options.session) if options.session else None
@@ -157,7 +157,7 @@ def _apply(options: argparse.Namespace, progress: Progress) -> Result:
 
 def _train(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.console import plan_reports, reports
-    from workbench.runtime import training
+    from workbench.steps import training
 
     session = _load(options.session)
     plan = _plan_of(options, session)
@@ -171,7 +171,7 @@ def _train(options: argparse.Namespace, progress: Progress) -> Result:
 
 def _export(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.console import plan_reports, reports
-    from workbench.runtime import tasks
+    from workbench.steps import tasks
 
     session = _load(options.session)
     plan = _plan_of(options, session)
@@ -188,8 +188,8 @@ def _report(options: argparse.Namespace, progress: Progress) -> Result:
 
 def _bench(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.console import reports
-    from workbench.runtime import timings as runtime
     from workbench.runtime.estimates import predicted
+    from workbench.steps import timings as runtime
 
     timings: list[Any] = []
     session = _load(options.session) if options.session else None

@@ -26,8 +26,8 @@ EVALUATION_SAMPLES = 64
 
 def run(out: Path, progress: Progress) -> dict[str, Any]:
     """Open, calibrate, score, plan, evaluate, time, save, export, picture; returns the summary object."""
-    from workbench.runtime import tasks
-    from workbench.runtime.timings import time_kernels
+    from workbench.steps import tasks
+    from workbench.steps.timings import time_kernels
 
     out.mkdir(parents=True, exist_ok=True)
     model = tasks.open(MODEL)

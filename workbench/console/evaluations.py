@@ -9,7 +9,7 @@ from workbench.console import reports
 from workbench.console.terminal import readable_bytes, table
 from workbench.measurement.evaluation import Evaluation
 from workbench.measurement.paired import Difference, against_baseline
-from workbench.runtime.paired_differences import paired_differences
+from workbench.steps.paired_differences import paired_differences
 
 Result = dict[str, Any]
 

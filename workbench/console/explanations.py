@@ -16,8 +16,8 @@ Result = dict[str, Any]
 def explain(options: argparse.Namespace) -> Result:
     """Explain the layers of a plan: bytes saved, loss added, the price of a byte, what the next bytes buy."""
     from workbench.planning.plan import Plan
-    from workbench.runtime.explanations import explain_plan
     from workbench.session.session import Session
+    from workbench.steps.explanations import explain_plan
 
     session = Session.load(options.session)
     plan = Plan.load(options.plan) if options.plan else session.plan
@@ -63,8 +63,8 @@ def explain_text(result: Result) -> str:
 
 def front(options: argparse.Namespace) -> Result:
     """List plans of the front, evenly along it."""
-    from workbench.runtime.explanations import efficient_plans
     from workbench.session.session import Session
+    from workbench.steps.explanations import efficient_plans
 
     session = Session.load(options.session)
     found = efficient_plans(session, metric=options.metric, schemes=options.schemes, target=options.target)

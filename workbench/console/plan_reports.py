@@ -51,7 +51,7 @@ def _corrected(
     session: Session, assignments: Mapping[str, Assignment], scores: Sensitivity | None, sums: Totals
 ) -> Result | None:
     """Return the predicted loss with that of the weights multiplied by the audit's correction, and where it is from."""
-    from workbench.runtime.planner import correction_of
+    from workbench.steps.planner import correction_of
 
     factor = correction_of(session, scores.metric if scores else "no table")
     weights = totals(session.model, assignments, scores).predicted

@@ -65,7 +65,7 @@ def add_search_options(entry: argparse.ArgumentParser) -> None:
 def find(session: Session, options: argparse.Namespace, progress: Progress) -> Plan:
     """Search as the options say; a usage error without any budget."""
     from workbench.planning.budgets import Budgets
-    from workbench.runtime.planner import find_plan
+    from workbench.steps.planner import find_plan
 
     check(options)
     budgets = Budgets(

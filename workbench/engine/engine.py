@@ -22,7 +22,7 @@ from workbench.engine.transport import Envelope
 from workbench.errors import CancelledError, DeviceLostError, EngineDiedError, WorkbenchError
 
 if TYPE_CHECKING:
-    from workbench.runtime.requests import Request
+    from workbench.steps.requests import Request
 
 __all__ = ["Engine", "EngineListener", "InlineEngine", "OnProgress"]
 

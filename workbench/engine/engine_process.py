@@ -67,7 +67,7 @@ def warm() -> str:
     """Load what every job needs and set the number of compute threads; returns what a person may read."""
     import torch
 
-    import workbench.runtime.tasks  # noqa: F401  (the first job shall not wait for imports)
+    import workbench.steps.tasks  # noqa: F401  (the first job shall not wait for imports)
 
     threads = max(1, cores() - 1)
     torch.set_num_threads(threads)

@@ -15,7 +15,7 @@ from workbench.errors import CancelledError
 if TYPE_CHECKING:
     from workbench.engine.engine import EngineListener, OnProgress
     from workbench.engine.model_cache import ModelCache
-    from workbench.runtime.requests import Request
+    from workbench.steps.requests import Request
 
 
 class InlineEngine:

@@ -23,7 +23,7 @@ from workbench.errors import CancelledError, WorkbenchError
 
 if TYPE_CHECKING:
     from workbench.engine.engine import OnProgress
-    from workbench.runtime.requests import Request
+    from workbench.steps.requests import Request
 
 MAX_VIEWS = 200
 

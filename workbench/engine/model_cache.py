@@ -41,7 +41,7 @@ class ModelCache:
         Raises FingerprintMismatchError if the file holds another model now, TrustRequiredError if opening it runs the
         user's own Python file and ``trust`` does not allow that, and what opening raises.
         """
-        from workbench.runtime.tasks import reopen
+        from workbench.steps.tasks import reopen
 
         kept = self._open.get(summary.source)
         if kept is not None and kept[0] == stamp(summary.source):

@@ -8,8 +8,8 @@ from typing import Any
 
 from workbench.gui import check_commands
 from workbench.gui.commands import Commands
-from workbench.runtime.first_look import STILL_LOADING, is_first_look
 from workbench.session.workspace import State
+from workbench.steps.first_look import STILL_LOADING, is_first_look
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,7 +62,7 @@ class Answers(Generic[Answer]):
             self._held = {}
 
     async def _asking(self, layer: str) -> None:
-        from workbench.runtime.requests import slim
+        from workbench.steps.requests import slim
 
         session = self._desk.workspace.state.session
         try:

@@ -61,7 +61,7 @@ def _on_session(module: str, name: str, *given: str, first: str = "", of_layer: 
 
 def _page(request: Any) -> str:
     return (
-        "from workbench.runtime import tasks\nfrom workbench.runtime.calibration_data import sample_page\n\n"
+        "from workbench.runtime import tasks\nfrom workbench.steps.calibration_data import sample_page\n\n"
         f"{_session(request)}page = sample_page(session, {request.split!r}, {request.start!r}, {request.count!r}, "
         "model=tasks.reopen(session.model))"
     )
@@ -70,7 +70,7 @@ def _page(request: Any) -> str:
 def _comparison(request: Any) -> str:
     first, second = ((run.plan_hash, run.data_hash) for run in (request.first, request.second))
     return (
-        f"from workbench.runtime.paired_differences import paired_differences\n\n{_session(request)}"
+        f"from workbench.steps.paired_differences import paired_differences\n\n{_session(request)}"
         "runs = {(run.plan_hash, run.data_hash): run for run in session.evaluations}\n"
         f"differences = paired_differences(runs[{first!r}], runs[{second!r}])"
     )
@@ -90,7 +90,7 @@ _WRITERS: dict[str, Writer] = {
     "SweepBatches": _on_session("rooflines", "sweep_batches", "repeats", first="batches"),
     "BrowseSamples": _page,
     "ComparePlans": _comparison,
-    "ListDevices": lambda r: "from workbench.runtime.devices import devices\n\nprint(*devices(), sep='\\n')",
+    "ListDevices": lambda r: "from workbench.steps.devices import devices\n\nprint(*devices(), sep='\\n')",
     "OpenModel": lambda r: f"model = wb.open({r.path!r}{_given(r, 'factory', 'weights', 'trust')})",
     "OpenSession": lambda r: f"session = wb.Session.load({r.path!r})",
     "SaveSession": lambda r: f"session.save({r.path!r})",
@@ -111,7 +111,7 @@ _WRITERS: dict[str, Writer] = {
         f"plan = planner.find_plan(session, budgets, metric={r.metric!r}, target={r.target!r})"
     ),
     "TrainModel": lambda r: (
-        f"from workbench.runtime.training import train_and_export\n\n{_session(r)}"
+        f"from workbench.steps.training import train_and_export\n\n{_session(r)}"
         f"train_and_export(session, {r.kind!r}, {r.out!r}, checkpoint={r.checkpoint!r}"
         f"{_given(r, 'steps', 'learning_rate', 'batch_size', 'loss', 'samples', 'seed')}"
         + (f", data={r.data!r})" if r.data else ")")

@@ -7,8 +7,8 @@ from dataclasses import replace
 from workbench.gui import options
 from workbench.gui.command_group import CommandGroup, fields_of
 from workbench.gui.work_commands import data_of
-from workbench.runtime.audits import AuditPlan, RefineTable
 from workbench.session.workspace import State
+from workbench.steps.audits import AuditPlan, RefineTable
 
 PREDICTED, MEASURED = "predicted_kl", "measured_kl"
 

@@ -14,8 +14,8 @@ from workbench.gui.help import About, Guide
 from workbench.gui.output_commands import OutputCommands
 from workbench.gui.work_commands import WorkCommands
 from workbench.planning.plan import KEEP
-from workbench.runtime.devices import ListDevices
 from workbench.session.session import Session
+from workbench.steps.devices import ListDevices
 
 
 class Commands(FileCommands, WorkCommands, CheckCommands, OutputCommands):

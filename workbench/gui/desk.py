@@ -221,7 +221,7 @@ class Desk:
 
     def _renewed(self, request: Any) -> Any:
         """Return a request of the open session with the results that are there by now, and no more than it needs."""
-        from workbench.runtime.requests import slim
+        from workbench.steps.requests import slim
 
         now, session = self.workspace.state.session, request.session
         if now is not None and now is not session and now.model.fingerprint == session.model.fingerprint:
@@ -243,7 +243,7 @@ class Desk:
 
     def _take_up(self, request: Any, answer: Any, edit: str) -> bool:
         """Merge an answer into the session; False where another model, or none, is open by now."""
-        from workbench.runtime.requests import merge
+        from workbench.steps.requests import merge
 
         now = self.workspace.state.session
         if now is None or now.model.fingerprint != request.session.model.fingerprint:

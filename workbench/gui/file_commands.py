@@ -14,10 +14,10 @@ from workbench.gui.command_group import CommandGroup
 from workbench.models.layer import LayerKind
 from workbench.planning.plan import resolve
 from workbench.planning.plan_json import TYPE, read_plan
-from workbench.runtime import requests
-from workbench.runtime.first_look import STILL_LOADING, is_first_look
 from workbench.session.session import Session
 from workbench.session.workspace import State
+from workbench.steps import requests
+from workbench.steps.first_look import STILL_LOADING, is_first_look
 
 if TYPE_CHECKING:
     from workbench.gui.desk import Desk

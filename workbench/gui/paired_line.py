@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSize
 from workbench.gui.desk import Desk
 from workbench.measurement.evaluation import Evaluation
 from workbench.measurement.paired import Difference
-from workbench.runtime.paired_differences import ComparePlans
+from workbench.steps.paired_differences import ComparePlans
 
 
 class PairedLine(QWidget):

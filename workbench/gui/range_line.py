@@ -17,9 +17,9 @@ from workbench.numerics.range_error import RangeQuality, histogram_error, histog
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP
-from workbench.runtime.before_after import InputWeights, WeighInput
 from workbench.sensitivity.table import unit_of
 from workbench.session.session import TAPS, Session
+from workbench.steps.before_after import InputWeights, WeighInput
 
 DEFAULT_SCHEME = "int8-tensor"
 """The scheme that a range is judged by while the plan keeps the tensor in floating point."""

@@ -14,9 +14,6 @@ from PySide6.QtCore import QLockFile, QTimer
 
 from workbench.errors import WorkbenchError
 from workbench.gui import dialogs
-from workbench.runtime import requests
-from workbench.runtime.first_look import is_first_look
-from workbench.runtime.recovery import KeepRecovery
 from workbench.session.autosave import (
     Recoverable,
     discard_recovery,
@@ -28,6 +25,9 @@ from workbench.session.autosave import (
 )
 from workbench.session.session import Session
 from workbench.session.workspace import State
+from workbench.steps import requests
+from workbench.steps.first_look import is_first_look
+from workbench.steps.recovery import KeepRecovery
 
 if TYPE_CHECKING:
     from workbench.gui.window import Window

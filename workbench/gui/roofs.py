@@ -14,7 +14,7 @@ from workbench.gui.roofline import points
 from workbench.gui.theme import Colours
 from workbench.measurement.evaluation import Timing
 from workbench.planning.hardware import profiles
-from workbench.runtime.rooflines import Ceilings
+from workbench.steps.rooflines import Ceilings
 
 PEAK = "fp32"
 ALL = "all timed kernels together"

@@ -27,10 +27,10 @@ from workbench.gui.palette import Palette
 from workbench.gui.panels.panel import Panel
 from workbench.gui.start_page import StartPage
 from workbench.gui.status_bar import StatusBar
-from workbench.runtime import recovery
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import State
+from workbench.steps import recovery
 
 POLL_MS = 33
 SIZE = QSize(1440, 900)

@@ -8,11 +8,11 @@ from pathlib import Path
 from workbench.gui import options, schemes
 from workbench.gui.command_group import CommandGroup, fields_of
 from workbench.numerics.formats import activation_schemes, standard_schemes
-from workbench.runtime import requests
-from workbench.runtime.timings import TimeKernels
-from workbench.runtime.train_job import TrainModel
 from workbench.sensitivity.table import ACTIVATION_METRICS
 from workbench.session.session import Session
+from workbench.steps import requests
+from workbench.steps.timings import TimeKernels
+from workbench.steps.train_job import TrainModel
 
 
 class WorkCommands(CommandGroup):

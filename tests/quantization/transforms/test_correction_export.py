@@ -13,7 +13,7 @@ from workbench.models.data.datasets import open_dataset
 from workbench.planning.plan import Plan
 from workbench.planning.totals import plan_totals
 from workbench.progress import silent
-from workbench.runtime import tasks
+from workbench.steps import tasks
 
 DIGITS = "demo:digits-classifier"
 

@@ -18,9 +18,9 @@ from workbench.gui.sample_list import SampleList
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
 from workbench.measurement.data_quality import CalibrationQuality
-from workbench.runtime.calibration_data import BrowseSamples, JudgeCalibration
 from workbench.session.session import Session
 from workbench.session.workspace import State
+from workbench.steps.calibration_data import BrowseSamples, JudgeCalibration
 
 FIELDS = (
     Field(title="Layer", text=lambda row: row[0][0]),

@@ -20,9 +20,9 @@ from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP, Assignment
-from workbench.runtime.channel_errors import ChannelErrors, FindChannelErrors
 from workbench.session.session import TAPS
 from workbench.session.workspace import State
+from workbench.steps.channel_errors import ChannelErrors, FindChannelErrors
 
 FIELDS = (
     Field(title="Channel", text=lambda one: f"{one.number:,}", numeric=True, key=lambda one: one.number),

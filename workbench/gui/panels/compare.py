@@ -17,9 +17,9 @@ from workbench.gui.theme import Colours
 from workbench.measurement.evaluation import Metric
 from workbench.planning.plan import KEEP
 from workbench.runtime.compare import Side, compare_sessions
-from workbench.runtime.requests import OpenSession
 from workbench.session.session import Session
 from workbench.session.workspace import State
+from workbench.steps.requests import OpenSession
 
 SESSIONS = "Sessions (*.qwb)"
 

@@ -33,9 +33,9 @@ from workbench.numerics.formats import parse_scheme
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.kv_cache import makes_keys_or_values
 from workbench.planning.plan import KEEP
-from workbench.runtime.before_after import BeforeAfter, ShowAfter
 from workbench.session.session import TAPS, Session
 from workbench.session.workspace import State
+from workbench.steps.before_after import BeforeAfter, ShowAfter
 
 PLANNED = "as planned"
 FORMATS = (PLANNED, "int3-tensor", "int4-tensor", "fp4-e2m1-channel", "nf4-b64", "fp6-e2m3-channel", "int8-tensor")

@@ -11,9 +11,9 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.depth import Depth
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
-from workbench.runtime.error_budgets import MeasureErrorBudget
 from workbench.sensitivity.error_budget import BudgetPair
 from workbench.session.workspace import State
+from workbench.steps.error_budgets import MeasureErrorBudget
 
 FIELDS = (
     Field(title="Layer", text=lambda row: row[0]),

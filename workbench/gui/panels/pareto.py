@@ -26,10 +26,10 @@ from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.search.search import Front, pareto
 from workbench.planning.search.timed_front import TimedFront, timed_front
 from workbench.planning.totals import quantized_inputs, totals
-from workbench.runtime.candidate_timing import TimeCandidates
 from workbench.sensitivity.table import Sensitivity, is_divergence
 from workbench.session.session import Session
 from workbench.session.workspace import State
+from workbench.steps.candidate_timing import TimeCandidates
 
 AnyFront = Front | TimedFront
 

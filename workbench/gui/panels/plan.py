@@ -34,8 +34,8 @@ from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
 from workbench.numerics.ranges import REGISTRY as RANGES
 from workbench.planning.plan import KEEP
-from workbench.runtime import requests
 from workbench.session.workspace import State
+from workbench.steps import requests
 
 MIXED = "(several)"
 FLOATING = "floating point"

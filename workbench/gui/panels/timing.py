@@ -31,9 +31,9 @@ from workbench.measurement.profiling import ncu_command
 from workbench.planning.hardware import Device, PlanEstimate, plan_estimate
 from workbench.planning.plan import KEEP
 from workbench.runtime.estimates import chip_of
-from workbench.runtime.rooflines import SweepBatches
 from workbench.session.session import Session
 from workbench.session.workspace import State
+from workbench.steps.rooflines import SweepBatches
 
 NO_CUDA = "No CUDA device is present: every time here is from the CPU, and says nothing about a GPU."
 

@@ -13,7 +13,7 @@ from workbench.gui import quantities
 from workbench.gui.plots.plot import LegendMark, Plot, faded, log_ticks, pen
 from workbench.gui.roofline import Point
 from workbench.gui.theme import Colours
-from workbench.runtime.rooflines import Ceilings
+from workbench.steps.rooflines import Ceilings
 
 
 class RooflinePlot(Plot):

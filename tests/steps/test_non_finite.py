@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
 
-from workbench.runtime import tasks
 from workbench.session.session import Session
+from workbench.steps import tasks
 
 BROKEN = "model.layers.1.mlp.up_proj"
 

@@ -1,6 +1,6 @@
 """The planner's steps as pure functions: searches with targets, times and strategies.
 
-Thin glue like :mod:`workbench.runtime.tasks`: each opens what it needs and calls the layer below.
+Thin glue like :mod:`workbench.steps.tasks`: each opens what it needs and calls the layer below.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from workbench.planning.constraints import Constraints
 from workbench.planning.plan import KEEP, Assignment, Plan, Rule, resolve, with_cache
 from workbench.planning.strategies import Optimal, strategy
 from workbench.progress import Progress, silent
-from workbench.runtime.timings import candidate_timings
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
+from workbench.steps.timings import candidate_timings
 
 NONE = "none"
 """Instead of a scheme of activations or of the cache: as computed."""

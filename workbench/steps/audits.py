@@ -13,13 +13,13 @@ from workbench.planning.kv_cache import cached_layers
 from workbench.planning.plan import Plan, resolve
 from workbench.planning.totals import quantized_inputs
 from workbench.progress import Progress, part_of, silent
-from workbench.runtime import session_data, tasks
-from workbench.runtime.requests import knows_as_much
-from workbench.runtime.slimming import moments, moments_of_plan, without_results
 from workbench.sensitivity.audit import Audit
 from workbench.sensitivity.directions import interaction_of
 from workbench.sensitivity.plan_audit import PlanAudit
 from workbench.session.session import Session
+from workbench.steps import session_data, tasks
+from workbench.steps.requests import knows_as_much
+from workbench.steps.slimming import moments, moments_of_plan, without_results
 
 if TYPE_CHECKING:
     from workbench.engine.model_cache import ModelCache

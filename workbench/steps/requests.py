@@ -18,9 +18,9 @@ from workbench.engine.model_cache import ModelCache
 from workbench.measurement.evaluation import Evaluation
 from workbench.planning.plan import Plan
 from workbench.progress import Progress
-from workbench.runtime.slimming import moments, moments_of_plan, without_results
 from workbench.sensitivity.table import ACTIVATION_METRICS, METRICS, Sensitivity
 from workbench.session.session import REFINED, Session
+from workbench.steps.slimming import moments, moments_of_plan, without_results
 
 
 class Request(Protocol):
@@ -53,7 +53,7 @@ METRIC_TITLES = {
 class OpenModel:
     """Open a model and read its weights; the response is a Session with an empty plan and the weights' statistics.
 
-    The partial result, where there is one, is a first look (see :mod:`workbench.runtime.first_look`).
+    The partial result, where there is one, is a first look (see :mod:`workbench.steps.first_look`).
     """
 
     path: str
@@ -67,8 +67,8 @@ class OpenModel:
 
     def run(self, models: ModelCache, progress: Progress) -> Session:
         """Open it; raises ModelError and its kin, TrustRequiredError for a Python file that was not trusted yet."""
-        from workbench.runtime import tasks
-        from workbench.runtime.first_look import first_look
+        from workbench.steps import tasks
+        from workbench.steps.first_look import first_look
 
         progress(0.0, "Reading the model")
         look = first_look(self.path)
@@ -137,7 +137,7 @@ class Calibrate:
 
     def run(self, models: ModelCache, progress: Progress) -> Session:
         """Calibrate; raises DataError, CannotRunError and what opening the model raises."""
-        from workbench.runtime import tasks
+        from workbench.steps import tasks
 
         model = models.get(self.session.model, self.trust)
         return tasks.calibrate(
@@ -189,7 +189,7 @@ class Score:
 
     def run(self, models: ModelCache, progress: Progress) -> Sensitivity:
         """Score; raises MissingResultError, CannotRunError and what opening the model raises."""
-        from workbench.runtime import tasks
+        from workbench.steps import tasks
 
         return tasks.sensitivity(
             self.session, self.metric, model=models.get(self.session.model, self.trust), schemes=self.schemes or None,
@@ -235,7 +235,7 @@ class SearchPlan:
     def run(self, models: ModelCache, progress: Progress) -> Plan:
         """Search; raises MissingResultError without a table and BudgetError where nothing meets the budget."""
         from workbench.planning.budgets import Budgets
-        from workbench.runtime import planner, tasks
+        from workbench.steps import planner, tasks
 
         if self.target is None:
             return tasks.search(
@@ -277,7 +277,7 @@ class Evaluate:
 
     def run(self, models: ModelCache, progress: Progress) -> Evaluation:
         """Evaluate; raises CannotRunError, DataError, PlanError and what opening the model raises."""
-        from workbench.runtime import tasks
+        from workbench.steps import tasks
 
         return tasks.evaluate(
             self.session, model=models.get(self.session.model, self.trust), data=self.data, samples=self.samples,
@@ -312,7 +312,7 @@ class Export:
     def run(self, models: ModelCache, progress: Progress) -> tuple[str, ...]:
         """Export; raises ExportError and what opening the model raises."""
         from workbench.deployment.exporters import exporter
-        from workbench.runtime import tasks
+        from workbench.steps import tasks
 
         model = models.get(self.session.model, self.trust) if exporter(self.kind).needs_model else None
         paths = tasks.export(self.session, self.kind, self.out, model=model, trust=self.trust, progress=progress)

@@ -13,9 +13,9 @@ from workbench.models.summary import quantizable
 from workbench.planning.budgets import Budgets, MeasuredTimes, plan_microseconds
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.totals import plan_totals
-from workbench.runtime import planner, tasks
-from workbench.runtime.timings import candidate_timings
 from workbench.session.session import Session
+from workbench.steps import planner, tasks
+from workbench.steps.timings import candidate_timings
 
 SCHEMES = ("int3-g32-asym", "int4-g32", "int8-channel")
 

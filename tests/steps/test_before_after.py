@@ -13,10 +13,10 @@ from workbench.numerics.formats import parse_scheme
 from workbench.numerics.range_error import histogram_loss
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.layer_statistics import observe
-from workbench.runtime import tasks
-from workbench.runtime.activation_scores import activation_table
-from workbench.runtime.before_after import before_after, weigh_input
-from workbench.runtime.channel_errors import channel_errors
+from workbench.steps import tasks
+from workbench.steps.activation_scores import activation_table
+from workbench.steps.before_after import before_after, weigh_input
+from workbench.steps.channel_errors import channel_errors
 
 DIGITS = "demo:digits-classifier"
 

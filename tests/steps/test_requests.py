@@ -24,9 +24,9 @@ from workbench.numerics.curvature import Curvature
 from workbench.numerics.ranges import Range
 from workbench.planning.plan import Plan
 from workbench.progress import silent
-from workbench.runtime import requests, tasks
-from workbench.runtime.timings import TimeKernels
 from workbench.session.session import Session
+from workbench.steps import requests, tasks
+from workbench.steps.timings import TimeKernels
 
 BIG = Curvature(rows=np.ones(32), columns=np.ones(32), full=np.ones((32, 32), np.float32), count=1)
 RECORD = DataRecord(name="d", path="d", split="calibration", samples=1, seed=0, content_hash="sha256:d")

@@ -30,7 +30,7 @@ def first_look(path: str) -> Session | None:
     from workbench.models.sources.source import display_name
     from workbench.models.sources.stored import SafetensorsStore
     from workbench.models.summary import ModelSource
-    from workbench.runtime import tasks
+    from workbench.steps import tasks
 
     try:
         found, bundled = resolve(path)

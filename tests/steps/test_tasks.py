@@ -32,10 +32,10 @@ from workbench.numerics.formats import parse_scheme
 from workbench.numerics.ranges import REGISTRY, Range, range_method
 from workbench.planning.plan import KEEP, Plan
 from workbench.planning.totals import plan_totals
-from workbench.runtime import tasks
-from workbench.runtime.timings import time_kernels, time_shapes
 from workbench.session.calibrated_ranges import REFERENCE_SCHEME
 from workbench.session.session import TAPS, Session
+from workbench.steps import tasks
+from workbench.steps.timings import time_kernels, time_shapes
 
 SCHEMES = ("int3-g32-asym", "int8-channel")
 Q = "model.layers.0.self_attn.q_proj"

@@ -11,9 +11,9 @@ from workbench.errors import DeviceError, PlanError
 from workbench.measurement.device_jobs import on_gpu
 from workbench.measurement.evaluation import Timing
 from workbench.progress import Progress, part_of, silent
-from workbench.runtime.slimming import without_results
-from workbench.runtime.timings import time_kernels, with_timings
 from workbench.session.session import Session
+from workbench.steps.slimming import without_results
+from workbench.steps.timings import time_kernels, with_timings
 
 if TYPE_CHECKING:
     from workbench_kernels.gpu_thread import Device, Report

@@ -1,4 +1,4 @@
-"""Quantization-aware training as a step of the job: thin glue like :mod:`workbench.runtime.tasks`."""
+"""Quantization-aware training as a step of the job: thin glue like :mod:`workbench.steps.tasks`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from workbench.errors import CannotRunError, ExportError
 from workbench.planning.plan import Plan
 from workbench.progress import Progress, part_of, silent
-from workbench.runtime import session_data, tasks
 from workbench.session.calibrated_ranges import ranges_of_plan
 from workbench.session.session import Session
+from workbench.steps import session_data, tasks
 
 if TYPE_CHECKING:
     from workbench.models.model import Model

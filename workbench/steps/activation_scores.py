@@ -11,10 +11,10 @@ import numpy as np
 from workbench.models.data.record import DataRecord
 from workbench.numerics.formats import parse_scheme
 from workbench.progress import Progress, silent
-from workbench.runtime import session_data
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.calibrated_ranges import ranges_in_force
 from workbench.session.session import Session
+from workbench.steps import session_data
 
 if TYPE_CHECKING:
     from workbench.models.model import Model

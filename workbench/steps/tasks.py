@@ -19,12 +19,12 @@ from workbench.numerics.formats import parse_scheme, standard_schemes
 from workbench.planning.plan import KEEP, LEARNED, Plan, resolve
 from workbench.planning.totals import plan_totals
 from workbench.progress import Progress, part_of, silent
-from workbench.runtime import session_data
-from workbench.runtime.activation_scores import activation_table
 from workbench.sensitivity.table import ACTIVATION_METRICS, METRICS, Sensitivity
 from workbench.session.calibrated_ranges import all_ranges, ranges_in_force, ranges_of_plan
 from workbench.session.environment import environment
 from workbench.session.session import Session
+from workbench.steps import session_data
+from workbench.steps.activation_scores import activation_table
 
 if TYPE_CHECKING:
     from workbench.models.data.datasets import Dataset
@@ -203,10 +203,10 @@ def search(
 
     Budgets, one at least: ``bits_per_weight``, ``size`` (bytes of the whole model), ``microseconds`` of all timed
     layers at ``batch`` rows, ``loss`` in the table's unit.  ``metric`` names the table (default: the best there is).
-    The rest is as in :func:`workbench.runtime.planner.find_plan`.  Raises MissingResultError, BudgetError, PlanError.
+    The rest is as in :func:`workbench.steps.planner.find_plan`.  Raises MissingResultError, BudgetError, PlanError.
     """
     from workbench.planning.budgets import Budgets
-    from workbench.runtime.planner import find_plan
+    from workbench.steps.planner import find_plan
 
     budgets = Budgets(nbytes=size, bits_per_weight=bits_per_weight, microseconds=microseconds, loss=loss)
     return find_plan(

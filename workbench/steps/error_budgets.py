@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from workbench.errors import MissingResultError
 from workbench.planning.plan import Plan, resolve
 from workbench.progress import Progress, part_of, silent
-from workbench.runtime.slimming import moments_of_plan, without_results
 from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget, NoiseGains
 from workbench.session.session import Session
+from workbench.steps.slimming import moments_of_plan, without_results
 
 if TYPE_CHECKING:
     from workbench.engine.model_cache import ModelCache
@@ -38,8 +38,8 @@ def error_budget(
     and for each batch that was left out because the model gives NaN or infinity on it.  Raises CannotRunError,
     MissingResultError without calibration.
     """
-    from workbench.runtime import session_data, tasks
     from workbench.sensitivity import error_budget as budget
+    from workbench.steps import session_data, tasks
 
     plan = plan or session.plan
     if session.calibration is None:

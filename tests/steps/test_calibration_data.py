@@ -10,8 +10,8 @@ from workbench.errors import MissingResultError
 from workbench.models.data.files import EVALUATION
 from workbench.models.data.text import encode
 from workbench.models.sources.catalog import bundled_folder
-from workbench.runtime import session_data, tasks
-from workbench.runtime.calibration_data import sample_page
+from workbench.steps import session_data, tasks
+from workbench.steps.calibration_data import sample_page
 
 DEMO = "demo:language-model"
 

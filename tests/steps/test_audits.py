@@ -11,8 +11,8 @@ from workbench.engine.model_cache import ModelCache
 from workbench.errors import MissingResultError
 from workbench.planning.plan import Plan
 from workbench.progress import silent
-from workbench.runtime import audits, tasks
-from workbench.runtime.requests import merge
+from workbench.steps import audits, tasks
+from workbench.steps.requests import merge
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from workbench.errors import MissingResultError
 from workbench.measurement.data_quality import CalibrationQuality
 from workbench.models.data.files import CALIBRATION, EVALUATION
 from workbench.progress import Progress
-from workbench.runtime.slimming import without_results
 from workbench.session.session import Session
+from workbench.steps.slimming import without_results
 
 if TYPE_CHECKING:
     from workbench.engine.model_cache import ModelCache
@@ -43,7 +43,7 @@ def sample_page(
     """
     from workbench.models.data.inputs import InputSpec
     from workbench.models.data.samples import read_samples
-    from workbench.runtime import session_data
+    from workbench.steps import session_data
 
     record = session.calibration if split == CALIBRATION else session.evaluation
     if record is None:
@@ -99,7 +99,7 @@ class JudgeCalibration:
 
     def run(self, models: ModelCache, progress: Progress) -> CalibrationQuality:
         """Judge; raises MissingResultError before a calibration, CannotRunError, DataError."""
-        from workbench.runtime.audits import calibration_quality
+        from workbench.steps.audits import calibration_quality
 
         return calibration_quality(
             self.session, model=models.get(self.session.model, self.trust), samples=self.samples,

@@ -12,8 +12,8 @@ from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.numerics.formats import parse_scheme, standard_schemes
 from workbench.planning.plan import Assignment, Plan, resolve
 from workbench.progress import Progress, silent
-from workbench.runtime.slimming import without_results
 from workbench.session.session import Session
+from workbench.steps.slimming import without_results
 
 
 def time_kernels(

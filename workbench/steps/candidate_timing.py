@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from workbench.measurement.evaluation import Timing
 from workbench.progress import Progress
-from workbench.runtime.slimming import without_results
-from workbench.runtime.timings import candidate_timings, with_timings
 from workbench.session.session import Session
+from workbench.steps.slimming import without_results
+from workbench.steps.timings import candidate_timings, with_timings
 
 if TYPE_CHECKING:
     from workbench.engine.model_cache import ModelCache

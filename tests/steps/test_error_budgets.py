@@ -12,8 +12,8 @@ from workbench.engine.model_cache import ModelCache
 from workbench.errors import MissingResultError
 from workbench.models.summary import quantizable
 from workbench.planning.plan import Plan
-from workbench.runtime import error_budgets, requests, tasks
 from workbench.session.session import Session
+from workbench.steps import error_budgets, requests, tasks
 
 
 def test_the_error_budget_predicts_what_is_measured_and_stays_with_the_session(

@@ -12,9 +12,9 @@ from workbench.numerics.formats import parse_scheme
 from workbench.numerics.statistics.layer_statistics import LayerStatistics, observe
 from workbench.planning.plan import KEEP, LEARNED, Plan, Rule, resolve
 from workbench.progress import Progress, part_of, silent
-from workbench.runtime.slimming import moments_of_plan, without_results
 from workbench.session.calibrated_ranges import ranges_of_plan
 from workbench.session.session import Session
+from workbench.steps.slimming import moments_of_plan, without_results
 
 if TYPE_CHECKING:
     import torch
@@ -86,7 +86,7 @@ def _transformed(
 ) -> tuple[Model, LayerStatistics | None]:
     from workbench.measurement.calibrate import calibrate
     from workbench.quantization.transforms.apply import transform
-    from workbench.runtime import session_data
+    from workbench.steps import session_data
 
     if session.calibration is None:
         raise MissingResultError("the plan's transforms need calibration data; calibrate first")
@@ -105,7 +105,7 @@ def rounded_weight(
 ) -> torch.Tensor | None:
     """Return the weight of ``owner`` as the plan stores it, decoded (outputs x inputs); None if it is kept."""
     from workbench.numerics.rounding.round_weight import needs_sequence
-    from workbench.runtime import tasks
+    from workbench.steps import tasks
 
     given = resolve(session.plan, session.model.layers)[owner]
     if given.weights == KEEP:
@@ -161,8 +161,8 @@ def weigh_input(
 
     ``samples`` of the calibration's data are run at most.  Raises MissingResultError before a calibration, DataError.
     """
-    from workbench.runtime import session_data
     from workbench.sensitivity.input_weights import input_weights
+    from workbench.steps import session_data
 
     seen = session.statistics.get((layer, "input"))
     if session.calibration is None or seen is None or not seen.count:

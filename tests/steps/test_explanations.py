@@ -15,12 +15,12 @@ from workbench.errors import MissingResultError, PlanError
 from workbench.models.model import Model
 from workbench.planning.plan import KEEP, Plan
 from workbench.planning.totals import plan_totals
-from workbench.runtime import tasks
-from workbench.runtime.explanations import efficient_plans, explain_plan
-from workbench.runtime.planner import correction_of
 from workbench.sensitivity.audit import Audit
 from workbench.sensitivity.plan_audit import PlanAudit
 from workbench.session.session import Session
+from workbench.steps import tasks
+from workbench.steps.explanations import efficient_plans, explain_plan
+from workbench.steps.planner import correction_of
 
 SCHEMES = ("int4-g32", "int8-channel")
 

@@ -16,11 +16,11 @@ from workbench.models.summary import quantizable
 from workbench.planning.budgets import Budgets
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.totals import plan_totals
-from workbench.runtime import planner, session_data, tasks
 from workbench.sensitivity.activations import score_cache, score_inputs
 from workbench.sensitivity.table import ACTIVATION_METRICS
 from workbench.session.session import Session
 from workbench.session.workspace import Workspace
+from workbench.steps import planner, session_data, tasks
 
 WEIGHTS = ("int4-g32", "int8-channel")
 INPUTS = ("int8-token", "int4-token")

@@ -8,8 +8,8 @@ from typing import Literal
 
 from workbench.engine.model_cache import ModelCache
 from workbench.progress import Progress
-from workbench.runtime.slimming import without_results
 from workbench.session.session import Session
+from workbench.steps.slimming import without_results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,7 +47,7 @@ class TrainModel:
 
     def run(self, models: ModelCache, progress: Progress) -> tuple[str, ...]:
         """Train and export; raises what both raise, MissingResultError where there are no data."""
-        from workbench.runtime.training import train_and_export
+        from workbench.steps.training import train_and_export
 
         paths = train_and_export(
             self.session, self.kind, self.out, model=models.get(self.session.model, self.trust), trust=self.trust,

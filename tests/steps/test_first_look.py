@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from workbench.engine.model_cache import ModelCache
-from workbench.runtime import first_look as module
-from workbench.runtime.first_look import STILL_LOADING, first_look, is_first_look
-from workbench.runtime.requests import OpenModel
 from workbench.session.session import Session
+from workbench.steps import first_look as module
+from workbench.steps.first_look import STILL_LOADING, first_look, is_first_look
+from workbench.steps.requests import OpenModel
 
 DEMO = "demo:language-model"
 

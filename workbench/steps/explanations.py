@@ -10,8 +10,8 @@ from workbench.planning.explain import Explanation, Purchase, explain, next_purc
 from workbench.planning.plan import Assignment, Plan, Rule, resolve
 from workbench.planning.search.search import Front, pareto
 from workbench.planning.totals import Totals, plan_totals
-from workbench.runtime.planner import constraints_of
 from workbench.session.session import Session
+from workbench.steps.planner import constraints_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,8 @@ from workbench.measurement.evaluate import evaluate
 from workbench.models.model import Model
 from workbench.planning.plan import LEARNED, Plan
 from workbench.quantization.learning.loop import LearnOptions
-from workbench.runtime import session_data, tasks, training
 from workbench.session.session import Session
+from workbench.steps import session_data, tasks, training
 
 Q, DOWN = "model.layers.0.self_attn.q_proj", "model.layers.0.mlp.down_proj"
 
