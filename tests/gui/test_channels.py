@@ -16,8 +16,8 @@ from scipy import stats
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
-from workbench.gui.channels import by_channel, outliers, pooled
 from workbench.gui.plots.agreement import rank_agreement
+from workbench.insight.channels import by_channel, outliers, pooled
 from workbench.models.layer import LayerKind
 
 LAYER = "model.layers.0.mlp.up_proj"

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QStyle, QStyleOptionSlider
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
-from workbench.gui.roofline import plan_time
+from workbench.insight.roofline import plan_time
 from workbench.measurement.evaluation import Timing
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import MeasuredTimes

@@ -11,12 +11,12 @@ from PySide6.QtCore import Qt
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.gui import schemes
-from workbench.gui.changes import changed_layers
 from workbench.gui.panels.sensitivity import by_family
-from workbench.gui.plan_parts import Parts
 from workbench.gui.tables.layer_columns import SCHEME
 from workbench.gui.tables.row_painter import bar_heights
+from workbench.insight import schemes
+from workbench.insight.changes import changed_layers
+from workbench.insight.plan_parts import Parts
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits
 from workbench.session.workspace import Workspace

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QComboBox
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.deployment.targets import RUNTIMES, target
-from workbench.gui import legality
 from workbench.gui.tables.layer_columns import FLOATING, INPUTS, SCHEME
+from workbench.insight import legality
 from workbench.planning.plan import KEEP
 from workbench.session.workspace import State, Workspace
 

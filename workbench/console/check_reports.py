@@ -10,8 +10,8 @@ from workbench.console.reports import figure, number
 from workbench.console.terminal import table
 
 if TYPE_CHECKING:
+    from workbench.insight.compare import SessionComparison, Side
     from workbench.measurement.data_quality import CalibrationQuality
-    from workbench.runtime.compare import SessionComparison, Side
     from workbench.sensitivity.audit import Audit
     from workbench.sensitivity.error_budget import BudgetPair
     from workbench.session.session import Session

@@ -79,7 +79,7 @@ def error_budget(options: argparse.Namespace, progress: Progress) -> Result:
 
 def compare(options: argparse.Namespace, progress: Progress) -> Result:
     """Compare two sessions layer by layer."""
-    from workbench.runtime.compare import compare_sessions
+    from workbench.insight.compare import compare_sessions
 
     found = compare_sessions(_load(options.session), _load(options.other))
     return check_reports.compare(found, everything=options.all)

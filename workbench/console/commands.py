@@ -188,7 +188,7 @@ def _report(options: argparse.Namespace, progress: Progress) -> Result:
 
 def _bench(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.console import reports
-    from workbench.runtime.estimates import predicted
+    from workbench.insight.estimates import predicted
     from workbench.steps import timings as runtime
 
     timings: list[Any] = []

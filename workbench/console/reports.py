@@ -17,7 +17,7 @@ from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 
 if TYPE_CHECKING:
-    from workbench.runtime.estimates import Predicted
+    from workbench.insight.estimates import Predicted
 
 Result = dict[str, Any]
 

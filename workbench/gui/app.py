@@ -167,7 +167,7 @@ def warm_up() -> None:
     import numpy.ma  # noqa: F401
 
     from workbench.deployment import REGISTRY as EXPORTERS
-    from workbench.gui import schemes
+    from workbench.insight import schemes
     from workbench.numerics.ranges import REGISTRY as RANGES
     from workbench.numerics.rounding import REGISTRY as ALGORITHMS
 

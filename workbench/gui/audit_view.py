@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from workbench.gui import quantities
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.options import short_unit
 from workbench.gui.tables.records import Field, RecordsView
+from workbench.insight import quantities
 from workbench.sensitivity.audit import Audit
 from workbench.sensitivity.plan_audit import PlanAudit
 from workbench.sensitivity.table import unit_of

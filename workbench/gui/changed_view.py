@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
-from workbench.gui import quantities
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.tables.records import Field, RecordsView
+from workbench.insight import quantities
 from workbench.measurement.evaluation import Changed, Evaluation
 
 TAIL = 70

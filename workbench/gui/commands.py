@@ -7,12 +7,13 @@ from dataclasses import replace
 from PySide6.QtCore import Qt
 from shiboken6 import isValid
 
-from workbench.gui import legality, plan_target, schemes
+from workbench.gui import plan_target
 from workbench.gui.check_commands import CheckCommands
 from workbench.gui.file_commands import FileCommands
 from workbench.gui.help import About, Guide
 from workbench.gui.output_commands import OutputCommands
 from workbench.gui.work_commands import WorkCommands
+from workbench.insight import legality, schemes
 from workbench.planning.plan import KEEP
 from workbench.session.session import Session
 from workbench.steps.devices import ListDevices

@@ -251,7 +251,7 @@ def _first(session: Session) -> tuple[str, ...]:
 
 
 def _facts(session: Session) -> str:
-    from workbench.gui import quantities
+    from workbench.insight import quantities
 
     model = session.model
     reason = f"; {model.cannot_run}" if model.cannot_run else ""

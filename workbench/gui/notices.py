@@ -6,8 +6,8 @@ from typing import Any
 
 from PySide6.QtWidgets import QApplication, QWidget
 
-from workbench.gui import quantities
 from workbench.gui.desk import Desk
+from workbench.insight import quantities
 
 LONG_SECONDS = 10.0
 

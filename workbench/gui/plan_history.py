@@ -8,10 +8,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from workbench.errors import WorkbenchError
-from workbench.gui import quantities
 from workbench.gui.desk import Desk
 from workbench.gui.plan_sums import latency
 from workbench.gui.tables.records import Field, RecordsView
+from workbench.insight import quantities
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.totals import Totals, layer_bits, totals
 from workbench.sensitivity.table import Sensitivity

@@ -10,10 +10,10 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
-from workbench.gui import legality, quantities
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.tables.records import Field, RecordsView
+from workbench.insight import legality, quantities
 from workbench.models.layer import Layer
 from workbench.planning.plan import KEEP, Assignment, Plan, Rule, is_glob
 from workbench.session.workspace import State

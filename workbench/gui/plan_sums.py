@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from workbench.gui import quantities
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.options import metric_title, short_unit, shown_unit
-from workbench.gui.roofline import plan_time
+from workbench.insight import quantities
+from workbench.insight.roofline import plan_time
 from workbench.planning.plan import Assignment
 from workbench.session.session import Session
 from workbench.session.workspace import State

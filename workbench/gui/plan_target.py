@@ -7,10 +7,10 @@ from dataclasses import replace
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QWidget
 
 from workbench.deployment.targets import RUNTIMES, target, target_names
-from workbench.gui import quantities
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
-from workbench.gui.legality import Violation, repairs, violations
+from workbench.insight import quantities
+from workbench.insight.legality import Violation, repairs, violations
 from workbench.session.session import Session
 from workbench.session.workspace import State
 

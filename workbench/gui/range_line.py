@@ -6,12 +6,12 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QWidget
 
 from workbench.errors import WorkbenchError
-from workbench.gui import quantities
 from workbench.gui.answers import Answers
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.options import short_unit
 from workbench.gui.plots.histogram import METHOD_LABELS
+from workbench.insight import quantities
 from workbench.numerics.formats import parse_scheme, takes_range
 from workbench.numerics.range_error import RangeQuality, histogram_error, histogram_loss, range_in_force
 from workbench.numerics.ranges import Range

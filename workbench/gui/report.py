@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QLabel, QTableView, QWidget
 
 from workbench.atomic import replacing
 from workbench.errors import ExportError
-from workbench.gui import quantities, theme
+from workbench.gui import theme
 from workbench.gui.desk import Desk
 from workbench.gui.options import metric_title, shown_unit
 from workbench.gui.panels import PANELS
@@ -27,6 +27,7 @@ from workbench.gui.plots.plot import Plot
 from workbench.gui.report_layers import layer_rows
 from workbench.gui.report_page import Figure, Section, Table, page
 from workbench.gui.table_files import rows_of
+from workbench.insight import quantities
 from workbench.session.workspace import State
 
 LEFT_OUT = ("layers", "plan", "jobs")

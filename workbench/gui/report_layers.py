@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.gui import quantities
+from workbench.insight import quantities
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits
 from workbench.session.workspace import State

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, 
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.plots.batch_sweep import BatchSweep, Line
 from workbench.gui.plots.roofline import RooflinePlot
-from workbench.gui.roofline import points
 from workbench.gui.theme import Colours
+from workbench.insight.roofline import points
 from workbench.measurement.evaluation import Timing
 from workbench.planning.hardware import profiles
 from workbench.steps.rooflines import Ceilings

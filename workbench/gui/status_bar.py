@@ -7,10 +7,10 @@ from typing import Any
 
 from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QStatusBar, QWidget
 
-from workbench.gui import quantities
 from workbench.gui.desk import Message
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.options import metric_title, short_unit, shown_unit
+from workbench.insight import quantities
 from workbench.planning.kv_cache import cached_layers
 from workbench.planning.totals import quantized_inputs
 from workbench.session.workspace import State

@@ -5,8 +5,8 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 
-from workbench.gui import quantities
 from workbench.gui.tables.records import Field
+from workbench.insight import quantities
 from workbench.numerics.statistics.outliers import SIGMAS, TokenOutliers
 from workbench.session.session import Session
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from workbench.gui import quantities, schemes
 from workbench.gui.tables.records import Field
+from workbench.insight import quantities, schemes
 from workbench.models.summary import ModelSummary
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.totals import layer_bits

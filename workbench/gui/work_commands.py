@@ -5,8 +5,9 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-from workbench.gui import options, schemes
+from workbench.gui import options
 from workbench.gui.command_group import CommandGroup, fields_of
+from workbench.insight import schemes
 from workbench.numerics.formats import activation_schemes, standard_schemes
 from workbench.sensitivity.table import ACTIVATION_METRICS
 from workbench.session.session import Session

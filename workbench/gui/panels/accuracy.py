@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
-from workbench.gui import quantities
 from workbench.gui.audit_view import AuditView
 from workbench.gui.changed_view import ChangedView
 from workbench.gui.desk import Desk
@@ -16,6 +15,7 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.comparison import Bar, Comparison
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
+from workbench.insight import quantities
 from workbench.measurement.evaluation import Evaluation, Metric
 from workbench.session.workspace import State
 

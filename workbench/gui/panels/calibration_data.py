@@ -9,7 +9,7 @@ import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QTabWidget, QVBoxLayout, QWidget
 
-from workbench.gui import quantities, token_outliers
+from workbench.gui import token_outliers
 from workbench.gui.desk import Desk
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.coverage import CoveragePlot
@@ -17,6 +17,7 @@ from workbench.gui.plots.saturation import SaturationPlot
 from workbench.gui.sample_list import SampleList
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
+from workbench.insight import quantities
 from workbench.measurement.data_quality import CalibrationQuality
 from workbench.session.session import Session
 from workbench.session.workspace import State

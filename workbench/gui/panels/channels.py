@@ -8,9 +8,7 @@ import numpy as np
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QSplitter
 
-from workbench.gui import quantities
 from workbench.gui.answers import Answers
-from workbench.gui.channels import FACTOR, brushed, by_channel, outliers
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.panels.panel import Panel
@@ -18,6 +16,8 @@ from workbench.gui.plots.channel_bars import ChannelBars
 from workbench.gui.range_line import statistics_of
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
+from workbench.insight import quantities
+from workbench.insight.channels import FACTOR, brushed, by_channel, outliers
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP, Assignment
 from workbench.session.session import TAPS

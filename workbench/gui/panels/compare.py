@@ -8,15 +8,16 @@ from typing import Any
 
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QPushButton, QTabWidget, QWidget
 
-from workbench.gui import dialogs, quantities
+from workbench.gui import dialogs
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.panels.panel import Panel
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
+from workbench.insight import quantities
+from workbench.insight.compare import Side, compare_sessions
 from workbench.measurement.evaluation import Metric
 from workbench.planning.plan import KEEP
-from workbench.runtime.compare import Side, compare_sessions
 from workbench.session.session import Session
 from workbench.session.workspace import State
 from workbench.steps.requests import OpenSession

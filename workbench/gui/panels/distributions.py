@@ -18,7 +18,6 @@ from PySide6.QtWidgets import (
 )
 
 from workbench.errors import WorkbenchError
-from workbench.gui import quantities
 from workbench.gui.answers import Answers
 from workbench.gui.desk import Desk, in_dialog
 from workbench.gui.fitted_label import FittedLabel
@@ -29,6 +28,7 @@ from workbench.gui.plots.multiples import Multiples
 from workbench.gui.range_line import RangeLine, range_of, statistics_of
 from workbench.gui.tables.layer_rows import short_name
 from workbench.gui.theme import Colours
+from workbench.insight import quantities
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.kv_cache import makes_keys_or_values

@@ -23,13 +23,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from workbench.gui import quantities
 from workbench.gui.as_python import as_python
 from workbench.gui.desk import Desk, Message, said
 from workbench.gui.memory import resident
 from workbench.gui.panels.panel import Panel
 from workbench.gui.tables.records import Field, Index, RecordsView
 from workbench.gui.theme import Colours
+from workbench.insight import quantities
 from workbench.session.workspace import State
 
 PROGRESS = 2

@@ -9,15 +9,15 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSlider
 
 from workbench.errors import WorkbenchError
-from workbench.gui import quantities
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.options import short_unit
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.front import FrontPlot, Measured, Picture
-from workbench.gui.roofline import plan_time
 from workbench.gui.theme import Colours
 from workbench.gui.why import why
+from workbench.insight import quantities
+from workbench.insight.roofline import plan_time
 from workbench.models.summary import quantizable
 from workbench.planning.budgets import MeasuredTimes
 from workbench.planning.constraints import Constraints

@@ -17,13 +17,11 @@ from PySide6.QtWidgets import (
 )
 
 from workbench.errors import BudgetError, WorkbenchError
-from workbench.gui import legality, quantities
 from workbench.gui.budget_box import BudgetBox
 from workbench.gui.desk import Desk, said
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plan_history import PlanHistory
-from workbench.gui.plan_parts import Parts
 from workbench.gui.plan_rules import PlanRules
 from workbench.gui.plan_sums import PlanSums
 from workbench.gui.plan_target import PlanTarget
@@ -32,6 +30,8 @@ from workbench.gui.plan_transforms import PlanTransforms
 from workbench.gui.plots.histogram import METHOD_LABELS
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
+from workbench.insight import legality, quantities
+from workbench.insight.plan_parts import Parts
 from workbench.numerics.ranges import REGISTRY as RANGES
 from workbench.planning.plan import KEEP
 from workbench.session.workspace import State

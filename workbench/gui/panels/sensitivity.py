@@ -9,8 +9,7 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QStackedWidget, QWidget
 
-from workbench.gui import check_commands, quantities, schemes
-from workbench.gui.changes import Assignments, changed_layers
+from workbench.gui import check_commands
 from workbench.gui.desk import Desk
 from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.options import METRIC_TITLES, UNITS, metric_title, short_unit
@@ -19,6 +18,8 @@ from workbench.gui.plots.cells import Cells, colour_scale
 from workbench.gui.plots.colour_bar import ColourBar
 from workbench.gui.plots.heatmap import Heatmap
 from workbench.gui.theme import Colours
+from workbench.insight import quantities, schemes
+from workbench.insight.changes import Assignments, changed_layers
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.totals import layer_bits
 from workbench.sensitivity.table import ACTIVATION_METRICS, Sensitivity

@@ -17,20 +17,21 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from workbench.gui import quantities, transitions
+from workbench.gui import transitions
 from workbench.gui.desk import Desk
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.kernel_times import KernelTimes
-from workbench.gui.roofline import PlanTime, plan_time
 from workbench.gui.roofs import RoofView, SweepView
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.gui.theme import Colours
 from workbench.gui.transition_matrix import TransitionMatrix
+from workbench.insight import quantities
+from workbench.insight.estimates import chip_of
+from workbench.insight.roofline import PlanTime, plan_time
 from workbench.measurement.evaluation import Timing
 from workbench.measurement.profiling import ncu_command
 from workbench.planning.hardware import Device, PlanEstimate, plan_estimate
 from workbench.planning.plan import KEEP
-from workbench.runtime.estimates import chip_of
 from workbench.session.session import Session
 from workbench.session.workspace import State
 from workbench.steps.rooflines import SweepBatches

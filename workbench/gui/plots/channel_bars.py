@@ -9,9 +9,9 @@ import pyqtgraph as pg
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 
-from workbench.gui.channels import Channel, pooled
 from workbench.gui.plots.plot import Plot, faded, pen
 from workbench.gui.theme import Colours
+from workbench.insight.channels import Channel, pooled
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
 MAX_BARS = 1200

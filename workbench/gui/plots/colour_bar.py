@@ -9,9 +9,9 @@ from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QImage, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from workbench.gui import quantities
 from workbench.gui.plots.cells import lookup
 from workbench.gui.theme import Colours
+from workbench.insight import quantities
 
 BAR = 14
 

@@ -12,9 +12,9 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 
-from workbench.gui import quantities
 from workbench.gui.plots.plot import LegendMark, Plot, faded, pen
 from workbench.gui.theme import Colours
+from workbench.insight import quantities
 
 DECADES = 9
 """Losses this many decades below the largest are drawn at the bottom."""

@@ -21,10 +21,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea
 
-from workbench.gui import quantities
 from workbench.gui.plots.cells import Cells, headings, levels, lookup
 from workbench.gui.plots.heatmap_headings import HeadedRow, paint_heads, paint_names
 from workbench.gui.theme import Colours
+from workbench.insight import quantities
 
 MIN_ROW, MAX_ROW, TEXT_ROW = 3, 40, 14
 """Row heights in pixels: the zoom's limits, and the least at which texts are painted."""

@@ -9,10 +9,10 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
 
-from workbench.gui import quantities
 from workbench.gui.plots.plot import LegendMark, Plot, faded, log_ticks, pen
-from workbench.gui.roofline import Point
 from workbench.gui.theme import Colours
+from workbench.insight import quantities
+from workbench.insight.roofline import Point
 from workbench.steps.rooflines import Ceilings
 
 

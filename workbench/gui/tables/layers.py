@@ -9,8 +9,6 @@ from typing import Any
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QColor, QFont
 
-from workbench.gui import quantities
-from workbench.gui.legality import Judge
 from workbench.gui.tables.layer_columns import (
     ALGORITHM,
     BITS,
@@ -33,6 +31,8 @@ from workbench.gui.tables.layer_columns import (
 from workbench.gui.tables.layer_filter import Filter, FilterError, parse
 from workbench.gui.tables.layer_rows import KEPT_TITLE, ROOT, Row, Rows, flat, tree
 from workbench.gui.theme import Colours
+from workbench.insight import quantities
+from workbench.insight.legality import Judge
 from workbench.measurement.evaluation import Timing
 from workbench.models.layer import Layer
 from workbench.numerics.statistics.layer_statistics import LayerStatistics

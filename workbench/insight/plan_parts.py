@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from workbench.gui import schemes
-from workbench.gui.changes import Assignments, changed_layers
+from workbench.insight import schemes
+from workbench.insight.changes import Assignments, changed_layers
 from workbench.models.layer import Layer
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits

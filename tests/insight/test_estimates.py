@@ -7,10 +7,10 @@ import pytest
 
 from tests.planning.synthetic import linear, summary_of
 from workbench.errors import PlanError
+from workbench.insight.estimates import chip_of, predicted
 from workbench.measurement.evaluation import Timing
 from workbench.planning.hardware import hardware, plan_estimate
 from workbench.planning.plan import Plan, resolve
-from workbench.runtime.estimates import chip_of, predicted
 from workbench.session.session import Environment, Session
 
 SUMMARY = summary_of(linear("a", 4096, 4096, dtype="bfloat16"), linear("b", 4096, 4096, dtype="bfloat16"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from workbench.deployment.targets import Target, target
 from workbench.errors import PlanError
-from workbench.gui import schemes
+from workbench.insight import schemes
 from workbench.models.layer import Layer
 from workbench.numerics.formats import activation_schemes, standard_schemes
 from workbench.planning.groups import sharing_groups

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.gui import sessions
+from workbench.insight.compare import compare_sessions
 from workbench.planning.totals import plan_totals
-from workbench.runtime.compare import compare_sessions
 
 
 def test_a_session_does_not_differ_from_itself():
