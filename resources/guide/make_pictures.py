@@ -146,9 +146,9 @@ def _tabs(tabs: Any, *names: str) -> dict[str, Callable[[], object]]:
 @contextmanager
 def shown(scene: Scene, size: tuple[int, int], dark: bool) -> Iterator[tuple[Window, Callable[[], None]]]:
     """Show the scene in a window; yields it and what lets it draw."""
-    from workbench.gui import theme
     from workbench.gui.app import application
     from workbench.gui.desk import Desk, NoJobs
+    from workbench.gui.shell import theme
     from workbench.gui.window import Window
     from workbench.session.workspace import Workspace
 

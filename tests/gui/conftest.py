@@ -42,8 +42,8 @@ from qasync import QEventLoop  # noqa: E402
 from workbench.engine.inline_engine import InlineEngine  # noqa: E402
 from workbench.engine.jobs import Jobs  # noqa: E402
 from workbench.gui import app as application_module  # noqa: E402
-from workbench.gui import theme  # noqa: E402
 from workbench.gui.desk import Desk  # noqa: E402
+from workbench.gui.shell import theme  # noqa: E402
 from workbench.gui.window import Window  # noqa: E402
 from workbench.session.session import Session  # noqa: E402
 from workbench.session.workspace import Workspace  # noqa: E402

@@ -48,9 +48,9 @@ def _opened() -> Window:
     folder = tempfile.mkdtemp(prefix="workbench-settings-")
     QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, folder)
     from tests.gui import sessions
-    from workbench.gui import theme
     from workbench.gui.app import application
     from workbench.gui.desk import Desk, NoJobs
+    from workbench.gui.shell import theme
     from workbench.gui.window import Window
     from workbench.session.workspace import Workspace
 
@@ -93,9 +93,9 @@ def _in_panels(window: Window) -> list[str]:
 
 
 def _in_forms(window: Window) -> list[str]:
-    from workbench.gui import options
-    from workbench.gui.dialogs import FormDialog
-    from workbench.gui.forms import Form
+    from workbench.gui.shell import options
+    from workbench.gui.shell.dialogs import FormDialog
+    from workbench.gui.shell.forms import Form
 
     found = []
     for given in (options.CalibrateOptions(), options.EvaluateOptions(), options.ScoreOptions(),

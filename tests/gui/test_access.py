@@ -25,12 +25,12 @@ from PySide6.QtWidgets import (
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.gui import theme
-from workbench.gui.dialogs import FormDialog
-from workbench.gui.forms import Form
-from workbench.gui.options import CalibrateOptions, EvaluateOptions, ExportOptions, ScoreOptions, TimeOptions
 from workbench.gui.panels import PANELS
 from workbench.gui.plots.plot import Plot
+from workbench.gui.shell import theme
+from workbench.gui.shell.dialogs import FormDialog
+from workbench.gui.shell.forms import Form
+from workbench.gui.shell.options import CalibrateOptions, EvaluateOptions, ExportOptions, ScoreOptions, TimeOptions
 from workbench.gui.tables.records import RecordsView
 
 PLAIN = {

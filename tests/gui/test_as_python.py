@@ -14,7 +14,7 @@ import pytest
 
 import workbench.runtime
 from tests.gui import sessions
-from workbench.gui.as_python import as_python
+from workbench.gui.shell.as_python import as_python
 from workbench.steps import requests, training
 from workbench.steps.audits import AuditPlan, RefineTable
 from workbench.steps.before_after import ShowAfter, WeighInput

@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from tests.gui.conftest import Person
-from workbench.gui import settings, theme
+from workbench.gui.shell import settings, theme
 
 
 def test_colours_are_switched_and_given_back_to_the_desktop(

@@ -14,8 +14,8 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
 from workbench.errors import WorkbenchError
-from workbench.gui.panels.distributions import CACHE, MANY, OVERLAY
-from workbench.gui.range_line import range_of
+from workbench.gui.panels.distributions.panel import CACHE, MANY, OVERLAY
+from workbench.gui.panels.distributions.range_line import range_of
 from workbench.models.layer import LayerKind
 from workbench.planning.plan import KEEP
 from workbench.steps import tasks

@@ -14,7 +14,7 @@ from PySide6.QtCore import Qt
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.errors import NotAModelError
-from workbench.gui.actions import ACTIONS
+from workbench.gui.shell.actions import ACTIONS
 from workbench.session.session import Session
 from workbench.steps.first_look import STILL_LOADING, is_first_look
 from workbench.steps.requests import OpenModel

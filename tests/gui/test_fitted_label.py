@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QApplication
 
-from workbench.gui.fitted_label import FittedLabel
+from workbench.gui.shell.fitted_label import FittedLabel
 
 WHOLE, SHORT = "clips 0.00 % · error 0.103 · SQNR 18.7 dB as int8-tensor", "clips 0.00 %"
 

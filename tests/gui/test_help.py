@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QApplication
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.errors import MissingResultError
-from workbench.gui import settings
-from workbench.gui.tour import STEPS, FirstRun
+from workbench.gui.shell import settings
+from workbench.gui.shell.tour import STEPS, FirstRun
 from workbench.gui.versions import versions
 from workbench.steps.devices import ListDevices
 

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QComboBox, QMenu
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.gui import settings
+from workbench.gui.shell import settings
 from workbench.gui.tables.layer_columns import CACHE, MEASURED, TIME
 from workbench.gui.tables.layer_filter import Filter, FilterError, parse
 

@@ -21,8 +21,8 @@ from PySide6.QtWidgets import QComboBox, QLineEdit
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.errors import ExportError
-from workbench.gui.pictures import save_picture
-from workbench.gui.report_page import Section, Table, page
+from workbench.gui.report.page import Section, Table, page
+from workbench.gui.report.pictures import save_picture
 from workbench.sensitivity.audit import Audit
 from workbench.sensitivity.plan_audit import PlanAudit
 

@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QApplication
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.gui.actions import ACTIONS
 from workbench.gui.memory import resident
-from workbench.gui.palette import score
 from workbench.gui.panels import PANELS
+from workbench.gui.shell.actions import ACTIONS
+from workbench.gui.shell.palette import score
 
 
 def test_words_find_their_commands() -> None:

@@ -267,7 +267,7 @@ def test_a_point_of_the_front_becomes_the_plan(live: Callable[..., None]) -> Non
 
 
 def test_everything_to_act_on_has_a_name_and_a_key(live: Callable[..., None]) -> None:
-    from workbench.gui.actions import ACTIONS
+    from workbench.gui.shell.actions import ACTIONS
 
     keys = [action.shortcut for action in ACTIONS]
     assert all(keys) and len(set(keys)) == len(keys)

@@ -15,9 +15,9 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.gui.plan_history import PRESENT, differences, held_plan
-from workbench.gui.plan_rules import rule_rows
-from workbench.gui.plan_text import error_line
+from workbench.gui.panels.plan.history import PRESENT, differences, held_plan
+from workbench.gui.panels.plan.rules import rule_rows
+from workbench.gui.panels.plan.text import error_line
 from workbench.insight import quantities
 from workbench.insight.roofline import plan_time
 from workbench.planning.plan import Assignment, Plan, Rule

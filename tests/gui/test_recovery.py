@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QWidget
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.engine.engine import Engine
-from workbench.gui import settings
+from workbench.gui.shell import settings
 from workbench.session.session import Session
 from workbench.steps.requests import Calibrate
 

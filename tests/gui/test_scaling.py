@@ -15,9 +15,9 @@ from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.cut_widgets import cut
-from workbench.gui import theme
 from workbench.gui import window as window_module
 from workbench.gui.desk import Desk, NoJobs
+from workbench.gui.shell import theme
 from workbench.session.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]

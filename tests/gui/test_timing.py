@@ -14,8 +14,8 @@ from workbench_kernels.cuda_linear import OPS as CUDA_LINEAR
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.gui.panels.timing import estimate_in_words
-from workbench.gui.roofs import estimates, sweep_lines
+from workbench.gui.panels.timing.panel import estimate_in_words
+from workbench.gui.panels.timing.roofs import estimates, sweep_lines
 from workbench.insight.roofline import plan_time, points, word
 from workbench.measurement.evaluation import Timing
 from workbench.planning.hardware import hardware, plan_estimate

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QLineEdit
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.gui import dialogs, settings
 from workbench.gui.recovery import Recovery
+from workbench.gui.shell import dialogs, settings
 from workbench.session.autosave import recoverable, window_folders
 from workbench.steps.recovery import TITLE
 

@@ -181,7 +181,7 @@ def _export(options: argparse.Namespace, progress: Progress) -> Result:
 
 def _report(options: argparse.Namespace, progress: Progress) -> Result:
     from workbench.console import reports
-    from workbench.gui.report import write_from_file
+    from workbench.gui.report.report import write_from_file
 
     return reports.written((write_from_file(Path(options.session), Path(options.out)),))
 

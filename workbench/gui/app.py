@@ -23,7 +23,7 @@ from qasync import QEventLoop
 
 from workbench.engine.engine import Engine
 from workbench.engine.pacing import pace_this_process
-from workbench.gui import settings, theme
+from workbench.gui.shell import settings, theme
 
 if TYPE_CHECKING:
     from workbench.gui.desk import Desk
@@ -89,7 +89,7 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
     from workbench.gui.desk import Desk
     from workbench.gui.lost_display import when_display_is_lost
     from workbench.gui.recovery import Recovery
-    from workbench.gui.tour import FirstRun
+    from workbench.gui.shell.tour import FirstRun
     from workbench.gui.window import Window, until_closed
     from workbench.session.workspace import Workspace
 

@@ -12,11 +12,11 @@ from typing import Any
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
-from workbench.gui import settings
 from workbench.gui.desk import Desk
 from workbench.gui.panels import PANELS
 from workbench.gui.panels.panel import Panel
-from workbench.gui.theme import Colours
+from workbench.gui.shell import settings
+from workbench.gui.shell.theme import Colours
 from workbench.session.workspace import State
 
 LEFT = Qt.DockWidgetArea.LeftDockWidgetArea

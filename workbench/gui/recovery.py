@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QLockFile, QTimer
 
 from workbench.errors import WorkbenchError
-from workbench.gui import dialogs
+from workbench.gui.shell import dialogs
 from workbench.session.autosave import (
     Recoverable,
     discard_recovery,

@@ -23,9 +23,9 @@ def screenshot(
     """
     if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    from workbench.gui import theme
     from workbench.gui.app import application
     from workbench.gui.desk import Desk, NoJobs
+    from workbench.gui.shell import theme
     from workbench.gui.window import Window
     from workbench.session.workspace import Workspace
 

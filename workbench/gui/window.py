@@ -16,17 +16,17 @@ from PySide6.QtWidgets import (
     QStackedWidget,
 )
 
-from workbench.gui import dialogs, icons, settings, theme
-from workbench.gui.actions import Action, Situation
-from workbench.gui.commands import Commands
+from workbench.gui.commands.commands import Commands
 from workbench.gui.desk import Desk, Message
 from workbench.gui.docks import Docks
-from workbench.gui.menus import Menus, plain
-from workbench.gui.notices import Notices
-from workbench.gui.palette import Palette
 from workbench.gui.panels.panel import Panel
-from workbench.gui.start_page import StartPage
-from workbench.gui.status_bar import StatusBar
+from workbench.gui.shell import dialogs, icons, settings, theme
+from workbench.gui.shell.actions import Action, Situation
+from workbench.gui.shell.menus import Menus, plain
+from workbench.gui.shell.notices import Notices
+from workbench.gui.shell.palette import Palette
+from workbench.gui.shell.start_page import StartPage
+from workbench.gui.shell.status_bar import StatusBar
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import State
@@ -232,7 +232,7 @@ class Window(QMainWindow):
 
     def show_tour(self) -> None:
         """Take the tour of the panels."""
-        from workbench.gui.tour import Tour
+        from workbench.gui.shell.tour import Tour
 
         Tour(self).show()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from workbench.gui.desk import Desk
     from workbench.gui.panels.panel import Panel
-    from workbench.gui.theme import Colours
+    from workbench.gui.shell.theme import Colours
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ import numpy as np
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel
 
 from workbench.gui.desk import Desk
-from workbench.gui.fitted_label import FittedLabel
-from workbench.gui.options import metric_title
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.agreement import Agreement, rank_agreement
+from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.gui.shell.options import metric_title
+from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.records import Field, RecordsView
-from workbench.gui.theme import Colours
 from workbench.insight import quantities, schemes
 from workbench.sensitivity.table import ACTIVATION_METRICS, METRICS, Sensitivity
 from workbench.session.session import Session

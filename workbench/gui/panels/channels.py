@@ -10,12 +10,12 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QSplitter
 
 from workbench.gui.answers import Answers
 from workbench.gui.desk import Desk
-from workbench.gui.fitted_label import FittedLabel
+from workbench.gui.panels.distributions.range_line import statistics_of
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.channel_bars import ChannelBars
-from workbench.gui.range_line import statistics_of
+from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.records import Field, RecordsView
-from workbench.gui.theme import Colours
 from workbench.insight import quantities
 from workbench.insight.channels import FACTOR, brushed, by_channel, outliers
 from workbench.numerics.statistics.layer_statistics import LayerStatistics

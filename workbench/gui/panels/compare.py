@@ -8,12 +8,12 @@ from typing import Any
 
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QPushButton, QTabWidget, QWidget
 
-from workbench.gui import dialogs
 from workbench.gui.desk import Desk
-from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.panels.panel import Panel
+from workbench.gui.shell import dialogs
+from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.records import Field, RecordsView
-from workbench.gui.theme import Colours
 from workbench.insight import quantities
 from workbench.insight.compare import Side, compare_sessions
 from workbench.measurement.evaluation import Metric

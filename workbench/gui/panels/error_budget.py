@@ -5,11 +5,11 @@ from __future__ import annotations
 from PySide6.QtWidgets import QHBoxLayout, QPushButton
 
 from workbench.gui.desk import Desk
-from workbench.gui.fitted_label import FittedLabel
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.depth import Depth
+from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.records import Field, RecordsView
-from workbench.gui.theme import Colours
 from workbench.insight import quantities
 from workbench.sensitivity.error_budget import BudgetPair
 from workbench.session.workspace import State

@@ -23,12 +23,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from workbench.gui.as_python import as_python
 from workbench.gui.desk import Desk, Message, said
 from workbench.gui.memory import resident
 from workbench.gui.panels.panel import Panel
+from workbench.gui.shell.as_python import as_python
+from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.records import Field, Index, RecordsView
-from workbench.gui.theme import Colours
 from workbench.insight import quantities
 from workbench.session.workspace import State
 

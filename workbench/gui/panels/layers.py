@@ -14,15 +14,15 @@ from PySide6.QtWidgets import (
     QMenu,
 )
 
-from workbench.gui import settings
 from workbench.gui.desk import Desk
 from workbench.gui.panels.panel import Panel
+from workbench.gui.shell import settings
+from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.delegates import Index, RowDelegate, SchemeDelegate
 from workbench.gui.tables.layer_columns import CACHE, COLUMNS, FIELDS, FLOATING, HISTOGRAM, INPUTS, NAME, SCHEME
 from workbench.gui.tables.layer_filter import HINT
 from workbench.gui.tables.layers import LayersModel
 from workbench.gui.tables.row_painter import LayersView
-from workbench.gui.theme import Colours
 from workbench.insight import legality, quantities, schemes
 from workbench.models.layer import Layer
 from workbench.planning.kv_cache import makes_keys_or_values

@@ -8,7 +8,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
 
-from workbench.gui.theme import Colours
+from workbench.gui.shell.theme import Colours
 from workbench.session.workspace import State
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSlid
 
 from workbench.errors import WorkbenchError
 from workbench.gui.desk import Desk
-from workbench.gui.fitted_label import FittedLabel
-from workbench.gui.options import short_unit
 from workbench.gui.panels.panel import Panel
+from workbench.gui.panels.plan.why import why
 from workbench.gui.plots.front import FrontPlot, Measured, Picture
-from workbench.gui.theme import Colours
-from workbench.gui.why import why
+from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.gui.shell.options import short_unit
+from workbench.gui.shell.theme import Colours
 from workbench.insight import quantities
 from workbench.insight.roofline import plan_time
 from workbench.models.summary import quantizable

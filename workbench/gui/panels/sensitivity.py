@@ -9,15 +9,15 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QStackedWidget, QWidget
 
-from workbench.gui import check_commands
+from workbench.gui.commands import checks as check_commands
 from workbench.gui.desk import Desk
-from workbench.gui.fitted_label import FittedLabel
-from workbench.gui.options import METRIC_TITLES, UNITS, metric_title, short_unit
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.cells import Cells, colour_scale
 from workbench.gui.plots.colour_bar import ColourBar
 from workbench.gui.plots.heatmap import Heatmap
-from workbench.gui.theme import Colours
+from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.gui.shell.options import METRIC_TITLES, UNITS, metric_title, short_unit
+from workbench.gui.shell.theme import Colours
 from workbench.insight import quantities, schemes
 from workbench.insight.changes import Assignments, changed_layers
 from workbench.planning.plan import KEEP, Assignment

@@ -10,7 +10,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt, Signal
 
 from workbench.gui.plots.plot import AXES, Plot, faded, log_ticks, pen
-from workbench.gui.theme import Colours
+from workbench.gui.shell.theme import Colours
 
 MOST_TOLD = 20_000
 """Points up to which each has a tip: looking for the one under the mouse takes time."""

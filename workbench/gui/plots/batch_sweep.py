@@ -9,7 +9,7 @@ import numpy as np
 import pyqtgraph as pg
 
 from workbench.gui.plots.plot import LegendMark, Plot, faded, log_ticks, pen
-from workbench.gui.theme import Colours
+from workbench.gui.shell.theme import Colours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

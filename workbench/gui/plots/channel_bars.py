@@ -10,7 +10,7 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 
 from workbench.gui.plots.plot import Plot, faded, pen
-from workbench.gui.theme import Colours
+from workbench.gui.shell.theme import Colours
 from workbench.insight.channels import Channel, pooled
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 

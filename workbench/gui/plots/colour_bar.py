@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QImage, QPainter, QPaintE
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from workbench.gui.plots.cells import lookup
-from workbench.gui.theme import Colours
+from workbench.gui.shell.theme import Colours
 from workbench.insight import quantities
 
 BAR = 14

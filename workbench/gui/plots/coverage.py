@@ -7,7 +7,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt
 
 from workbench.gui.plots.plot import Plot, faded, pen
-from workbench.gui.theme import Colours
+from workbench.gui.shell.theme import Colours
 from workbench.measurement.data_quality import CalibrationQuality
 
 WIDTH = 0.38

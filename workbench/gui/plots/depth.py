@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 
 from workbench.gui.plots.comparison import finite
 from workbench.gui.plots.plot import Plot, faded, pen
-from workbench.gui.theme import Colours
+from workbench.gui.shell.theme import Colours
 
 
 class Depth(Plot):

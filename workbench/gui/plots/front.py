@@ -13,7 +13,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 
 from workbench.gui.plots.plot import LegendMark, Plot, faded, pen
-from workbench.gui.theme import Colours
+from workbench.gui.shell.theme import Colours
 from workbench.insight import quantities
 
 DECADES = 9

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QAbstractScrollArea
 
 from workbench.gui.plots.cells import Cells, headings, levels, lookup
 from workbench.gui.plots.heatmap_headings import HeadedRow, paint_heads, paint_names
-from workbench.gui.theme import Colours
+from workbench.gui.shell.theme import Colours
 from workbench.insight import quantities
 
 MIN_ROW, MAX_ROW, TEXT_ROW = 3, 40, 14

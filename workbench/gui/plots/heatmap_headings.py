@@ -9,7 +9,7 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 
 from workbench.gui.plots.cells import Cells
-from workbench.gui.theme import Colours
+from workbench.gui.shell.theme import Colours
 
 LOCK_WIDTH = 12
 

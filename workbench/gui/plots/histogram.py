@@ -12,7 +12,7 @@ from PySide6.QtGui import QFontMetrics, QResizeEvent
 
 from workbench.gui.plots.plot import Plot, faded, pen
 from workbench.gui.plots.range_marks import LABEL_MARGIN, LABEL_PIXELS, Mark, RangeMarks
-from workbench.gui.theme import Colours
+from workbench.gui.shell.theme import Colours
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 

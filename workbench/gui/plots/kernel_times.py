@@ -9,7 +9,7 @@ import pyqtgraph as pg
 from PySide6.QtGui import QResizeEvent
 
 from workbench.gui.plots.plot import Plot, faded, pen
-from workbench.gui.theme import Colours
+from workbench.gui.shell.theme import Colours
 from workbench.measurement.evaluation import Timing
 
 HALF = 0.36

@@ -10,7 +10,7 @@ from PySide6.QtCore import QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPolygonF, QWheelEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from workbench.gui.theme import Colours
+from workbench.gui.shell.theme import Colours
 from workbench.insight import quantities
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 

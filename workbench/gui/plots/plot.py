@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPen
 from PySide6.QtWidgets import QApplication
 
-from workbench.gui.theme import Colours
+from workbench.gui.shell.theme import Colours
 
 AXIS_HEIGHT = 40
 LABEL_OVERHANG = 6

@@ -11,7 +11,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPainterPath
 from PySide6.QtWidgets import QStyleOptionGraphicsItem, QWidget
 
 from workbench.gui.plots.plot import faded, pen
-from workbench.gui.theme import Colours
+from workbench.gui.shell.theme import Colours
 
 LABEL_PIXELS = 15
 """Height of a label; the labels stand above the curve."""

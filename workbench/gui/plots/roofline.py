@@ -10,7 +10,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt
 
 from workbench.gui.plots.plot import LegendMark, Plot, faded, log_ticks, pen
-from workbench.gui.theme import Colours
+from workbench.gui.shell.theme import Colours
 from workbench.insight import quantities
 from workbench.insight.roofline import Point
 from workbench.steps.rooflines import Ceilings

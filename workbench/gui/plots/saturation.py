@@ -7,7 +7,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt
 
 from workbench.gui.plots.plot import LegendMark, Plot, faded, pen
-from workbench.gui.theme import Colours
+from workbench.gui.shell.theme import Colours
 from workbench.measurement.data_quality import SETTLED, Saturation
 
 LINES = (("worst", 100.0), ("95 % of tensors", 95.0), ("median", 50.0))

@@ -9,6 +9,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QColor, QFont
 
+from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.layer_columns import (
     ALGORITHM,
     BITS,
@@ -30,7 +31,6 @@ from workbench.gui.tables.layer_columns import (
 )
 from workbench.gui.tables.layer_filter import Filter, FilterError, parse
 from workbench.gui.tables.layer_rows import KEPT_TITLE, ROOT, Row, Rows, flat, tree
-from workbench.gui.theme import Colours
 from workbench.insight import quantities
 from workbench.insight.legality import Judge
 from workbench.measurement.evaluation import Timing

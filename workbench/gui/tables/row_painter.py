@@ -11,9 +11,9 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QStyleOptionViewItem, QTreeView
 
+from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.layer_columns import COLUMNS, HISTOGRAM, NAME
 from workbench.gui.tables.layers import LayersModel
-from workbench.gui.theme import Colours
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
 Index = QModelIndex | QPersistentModelIndex

@@ -1,0 +1,1 @@
+"""The Accuracy panel and its parts."""

@@ -1,0 +1,199 @@
+"""Every evaluation against the floating-point baseline: a plot for each metric, and the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QTabWidget, QVBoxLayout, QWidget
+
+from workbench.gui.desk import Desk
+from workbench.gui.panels.accuracy.audit_view import AuditView
+from workbench.gui.panels.accuracy.changed_view import ChangedView
+from workbench.gui.panels.accuracy.paired_line import PairedLine
+from workbench.gui.panels.panel import Panel
+from workbench.gui.plots.comparison import Bar, Comparison
+from workbench.gui.shell.theme import Colours
+from workbench.gui.tables.records import Field, RecordsView
+from workbench.insight import quantities
+from workbench.measurement.evaluation import Evaluation, Metric
+from workbench.session.workspace import State
+
+MAX_PLOTS, MAX_BARS = 4, 5
+NOTHING = (
+    "Evaluate a plan (F8) to see it beside the floating-point model.\n\nAudit a plan (Ctrl+Shift+F8) to see whether "
+    "the losses of its layers add up."
+)
+TITLES = {
+    "kl": "KL to floating point", "top1_agreement": "Top-1 agreement", "perplexity": "Perplexity",
+    "accuracy": "Top-1 accuracy", "loss": "Loss",
+    "cosine": "Cosine similarity", "relative_error": "Relative error",
+    "half_squared_distance": "Half squared distance",
+}  # fmt: skip
+MEANINGS = {
+    "kl": "Kullback-Leibler divergence of the quantized model's answers from the floating-point model's, in nats per "
+          "token or sample; 0 is equal, lower is better",
+    "top1_agreement": "Share of tokens or samples for which both models hold the same answer most likely, in %; higher "
+                      "is better",
+    "perplexity": "Exponential of the mean loss per token: among how many equally likely tokens the model wavers; no "
+                  "unit, lower is better",
+    "accuracy": "Share of samples whose label the model holds most likely, in %; higher is better",
+    "loss": "Mean cross-entropy of the labels, in nats per token or sample; lower is better",
+    "relative_error": "Squared distance of both models' outputs over the squared size of the floating-point model's; "
+                      "no unit, lower is better",
+    "half_squared_distance": "Half the squared distance of both models' outputs, which is what the predicted loss "
+                             "stands for where they are no logits; 0 is equal, lower is better",
+    "cosine": "Cosine of the angle between both models' outputs; 1 is equal, higher is better",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One metric of one evaluation; ``predicted`` beside the one that it stands for."""
+
+    run: Evaluation
+    metric: Metric
+    predicted: float | None
+
+
+FIELDS = (
+    Field(title="Plan", text=lambda row: row.run.plan_name),
+    Field(title="Metric", text=lambda row: title_of(row.metric.name), told=lambda row: explained(row.metric.name),
+          tip="↑ higher is better, ↓ lower is better"),
+    Field(title="FP", text=lambda row: quantities.number(row.metric.baseline, 4), numeric=True,
+          key=lambda row: row.metric.baseline, tip="The floating-point model on the same data"),
+    Field(title="Quantized", text=lambda row: quantities.number(row.metric.value, 4), numeric=True,
+          key=lambda row: row.metric.value, tip="The model as the plan quantizes it, on the same data"),
+    Field(title="95 % interval", numeric=True, tip="Bootstrap over samples",
+          text=lambda row: f"{quantities.number(row.metric.low, 4)} to {quantities.number(row.metric.high, 4)}"),
+    Field(title="Predicted", text=lambda row: "" if row.predicted is None else quantities.number(row.predicted),
+          numeric=True, key=lambda row: row.predicted or 0.0,
+          tip="Predicted loss of the plan: KL in nats, or half the squared distance where outputs are no logits"),
+    Field(title="Unit", text=lambda row: f"{row.metric.unit} {'↑' if row.metric.higher_is_better else '↓'}",
+          tip="↑ higher is better, ↓ lower is better"),
+    Field(title="Bits/weight", text=lambda row: f"{row.run.bits_per_weight:.3f}", numeric=True,
+          key=lambda row: row.run.bits_per_weight,
+          tip="Bits per weight over the quantizable layers, scales and zero points included; lower is smaller"),
+    Field(title="Size", text=lambda row: quantities.data_size(row.run.nbytes), numeric=True,
+          key=lambda row: row.run.nbytes, tip="Bytes of the whole model under the plan"),
+    Field(title="Samples", text=lambda row: f"{row.metric.samples:,}", numeric=True,
+          key=lambda row: row.metric.samples, tip="How many samples of the data were used"),
+    Field(title="Data", text=lambda row: row.run.data_name, tip="The held-out data that both models ran on"),
+)  # fmt: skip
+
+
+class AccuracyPanel(Panel):
+    """Metrics (small multiples, the table, two plans side by side), and the tokens or samples that changed most."""
+
+    def __init__(self, desk: Desk, colours: Colours) -> None:
+        super().__init__(desk, colours)
+        self.plots: list[Comparison] = []
+        self._row = QWidget()
+        self._plots = QHBoxLayout(self._row)
+        self._plots.setContentsMargins(0, 0, 0, 0)
+        self.table = RecordsView("Evaluations", FIELDS)
+        splitter = QSplitter(Qt.Orientation.Vertical)
+        splitter.addWidget(self._row)
+        splitter.addWidget(self.table)
+        self._row.setMinimumHeight(96)
+        splitter.setSizes([300, 200])
+        splitter.setChildrenCollapsible(False)
+        self.pair = PairedLine(desk)
+        figures = QWidget()
+        column = QVBoxLayout(figures)
+        column.setContentsMargins(0, 4, 0, 0)
+        column.addWidget(splitter, 1)
+        column.addWidget(self.pair)
+        self.changed = ChangedView()
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.setAccessibleName("Views of the accuracy")
+        self.tabs.addTab(figures, "Metrics")
+        self.tabs.addTab(self.changed, "What changed")
+        self.audit = AuditView(desk)
+        self.tabs.addTab(self.audit, "Audit")
+        self.column().addWidget(self.tabs)
+        self.tabs.currentChanged.connect(lambda _: self._choose_focus())
+        self.setFocusProxy(self.table)
+
+    def redraw(self, old: State, new: State) -> None:
+        """Show the evaluations."""
+        runs = new.session.evaluations if new.session else ()
+        self.audit.show_state(new)
+        self._cover(new)
+        if old.session is not None and new.session is not None and old.session.evaluations is runs:
+            return
+        rows = [
+            Row(run=run, metric=metric, predicted=run.predicted_kl if metric is run.divergence else None)
+            for run in reversed(runs)
+            for metric in run.metrics.values()
+        ]
+        self.table.show_records(rows)
+        self.pair.show_runs(runs)
+        self.changed.show_runs(runs)
+        self._show_plots(runs)
+        if runs and self.tabs.currentWidget() is self.audit:
+            self.tabs.setCurrentIndex(0)
+
+    def show_audit(self) -> None:
+        """Bring the audit to the front, and give it the keyboard."""
+        self.take(self.desk.workspace.state)
+        self.tabs.setCurrentWidget(self.audit)
+        self._choose_focus()
+        self.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def _choose_focus(self) -> None:
+        """Let the keyboard go to the table in front; to the button where there is no audit yet."""
+        audit = self.audit.table if self.audit.told is not None else self.audit.button
+        self.setFocusProxy((self.table, self.changed.table, audit)[self.tabs.currentIndex()])
+
+    def _cover(self, state: State) -> None:
+        """Say what to do where there is nothing; without an evaluation its two tabs wait for one."""
+        runs = state.session.evaluations if state.session else ()
+        self.say_empty("" if runs or self.audit.told else NOTHING)
+        for place in (0, 1):
+            self.tabs.setTabEnabled(place, bool(runs))
+            self.tabs.setTabToolTip(place, "" if runs else "Evaluate a plan first (F8)")
+
+    def recolour(self, colours: Colours) -> None:
+        """Redraw in other colours."""
+        super().recolour(colours)
+        for plot in self.plots:
+            plot.recolour(colours)
+
+    def _show_plots(self, runs: tuple[Evaluation, ...]) -> None:
+        names = list(dict.fromkeys(name for run in runs for name in run.metrics))[:MAX_PLOTS]
+        while len(self.plots) < len(names):
+            plot = Comparison(title_of(names[len(self.plots)]), self.colours)
+            self.plots.append(plot)
+            self._plots.addWidget(plot)
+        for place, plot in enumerate(self.plots):
+            plot.setVisible(place < len(names))
+            if place < len(names):
+                self._show_plot(plot, names[place], [run for run in runs if names[place] in run.metrics][-MAX_BARS:])
+
+    def _show_plot(self, plot: Comparison, name: str, runs: list[Evaluation]) -> None:
+        bars = [
+            Bar(
+                name=f"{run.bits_per_weight:.2f}", value=run.metrics[name].value, low=run.metrics[name].low,
+                high=run.metrics[name].high,
+                predicted=run.predicted_kl if run.metrics[name] is run.divergence else None,
+            )
+            for run in runs
+        ]  # fmt: skip
+        metric = runs[-1].metrics[name]
+        plot.setToolTip(explained(name))
+        plot.show_bars(title_of(name), metric.unit, metric.baseline, bars)
+        plot.label(
+            "bottom", "bits per weight" + (" (◆ predicted)" if any(bar.predicted is not None for bar in bars) else "")
+        )
+
+
+def explained(name: str) -> str:
+    """Return what a metric means, with its unit; its name where a person has made it up."""
+    return MEANINGS.get(name, title_of(name))
+
+
+def title_of(name: str) -> str:
+    """Return what a metric is called."""
+    return TITLES.get(name, name.replace("_", " ").capitalize())

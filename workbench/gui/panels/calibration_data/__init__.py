@@ -1,0 +1,1 @@
+"""The Calibration data panel and its parts."""

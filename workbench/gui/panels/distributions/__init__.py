@@ -1,0 +1,1 @@
+"""The Distributions panel and its parts."""

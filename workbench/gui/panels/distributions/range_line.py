@@ -1,0 +1,284 @@
+"""One line about the range of a layer's weights, inputs or outputs: method, exact ends, what it clips and costs."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QWidget
+
+from workbench.errors import WorkbenchError
+from workbench.gui.answers import Answers
+from workbench.gui.desk import Desk
+from workbench.gui.plots.histogram import METHOD_LABELS
+from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.gui.shell.options import short_unit
+from workbench.insight import quantities
+from workbench.numerics.formats import parse_scheme, takes_range
+from workbench.numerics.range_error import RangeQuality, histogram_error, histogram_loss, range_in_force
+from workbench.numerics.ranges import Range
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
+from workbench.planning.plan import KEEP
+from workbench.sensitivity.table import unit_of
+from workbench.session.session import TAPS, Session
+from workbench.steps.before_after import InputWeights, WeighInput
+
+DEFAULT_SCHEME = "int8-tensor"
+"""The scheme that a range is judged by while the plan keeps the tensor in floating point."""
+
+LOOKS = {
+    "weight": "for judging only: a scheme scales the weights by group",
+    "output": "for judging only: a plan stores weights and inputs",
+    "input": "for judging only: the plan scales this input anew for every token",
+    "": "for judging only: the plan leaves this input in floating point",
+}
+"""What a range means that no plan uses: of weights, outputs, inputs scaled as they come, and (empty) other inputs."""
+
+FIGURES = (
+    "Share of the {tap}s outside the range; root mean square of the rounding error, in the tensor's own unit; ratio of "
+    "signal to quantization noise in decibels, higher is better"
+)
+"""What the figures of a range mean."""
+
+
+class RangeLine(QWidget):
+    """Edits the active range of ``(layer, tap)``; every edit is one undoable step."""
+
+    tap_chosen = Signal(str)
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self._desk = desk
+        self.layer, self.tap = "", "input"
+        self._weights: Answers[InputWeights] = Answers(
+            desk, lambda session, layer: WeighInput(session=session, layer=layer),
+            lambda session: (session.model, session.calibration), self._weights_known,
+        )  # fmt: skip
+        self._shown: tuple[float, float] | None = None
+        self.taps = QComboBox()
+        self.taps.setAccessibleName("Tensor whose range is shown")
+        self.taps.setToolTip("Whose range the numbers are: dragging a line in a plot chooses it too")
+        for tap in TAPS:
+            self.taps.addItem(f"{tap.capitalize()} range", tap)
+        self.taps.setCurrentIndex(self.taps.findData(self.tap))
+        self.taps.activated.connect(lambda _: self.show_tap(self.taps.currentData()))
+        self.method = QComboBox()
+        self.method.setAccessibleName("Range method")
+        self.method.setToolTip("Which calibrated range is in force")
+        self.method.setMinimumWidth(104)
+        self.method.activated.connect(self._method_chosen)
+        self.low, self.high = self._bound("Lowest value that is represented"), self._bound("Highest value")
+        self.figures = FittedLabel()
+        self.figures.setAccessibleName("Quality of the range")
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        for widget in (self.taps, self.method, self.low, QLabel("to"), self.high):
+            line.addWidget(widget)
+        line.addWidget(self.figures, 1)
+
+    # ---------------------------------------------------------------- what is shown
+
+    def show_layer(self, layer: str) -> None:
+        """Show another layer's range, or the same one's anew."""
+        self.layer = layer
+        self._show()
+
+    def show_tap(self, tap: str) -> None:
+        """Show the range of another tensor of the layer."""
+        if tap != self.tap:
+            self.tap = tap
+            self.taps.setCurrentIndex(self.taps.findData(tap))
+            self._show()
+            self.tap_chosen.emit(tap)
+
+    def follow(self, tap: str, low: float, high: float) -> None:
+        """Show the numbers of a range that is being dragged."""
+        self.show_tap(tap)
+        self._weigh()
+        self._show_numbers(min(low, 0.0), max(high, 0.0))
+
+    def take(self, tap: str, low: float, high: float) -> None:
+        """Put a range that was dragged in force."""
+        self.show_tap(tap)
+        self._take(min(low, 0.0), max(high, 0.0))
+
+    def _show(self) -> None:
+        session = self._session
+        if session is None or not self.layer:
+            return
+        active = range_of(session, self.layer, self.tap)
+        methods = sorted(key[2] for key in session.ranges if key[:2] == (self.layer, self.tap))
+        self.method.clear()
+        for method in methods:
+            self.method.addItem(METHOD_LABELS.get(method, method), method)
+        if active is not None and active.method not in methods:
+            self.method.addItem(METHOD_LABELS.get(active.method, active.method), active.method)
+        for widget in (self.method, self.low, self.high):
+            widget.setEnabled(active is not None)
+        if active is None:
+            self.low.clear()
+            self.high.clear()
+            self.figures.setText(self._absent(session))
+            return
+        self.method.setCurrentIndex(self.method.findData(active.method))
+        self._show_numbers(active.low, active.high)
+
+    def _absent(self, session: Session) -> str:
+        if session.calibration is not None or self.tap == "weight":
+            return f"No {self.tap} of this layer was observed"
+        return "Calibrate (F5) to see inputs, outputs and ranges"
+
+    def _show_numbers(self, low: float, high: float) -> None:
+        self.low.setText(f"{low:.5g}")
+        self.high.setText(f"{high:.5g}")
+        self._shown = low, high
+        quality = self._quality(low, high)
+        if quality is None:
+            self.figures.setText("")
+            return
+        look = f" · {self._look()}" if self._look() else ""
+        words = (
+            f"clips {quantities.share(quality.clipped)} · error {quantities.number(quality.mean_squared_error**0.5)} · "
+            f"SQNR {quantities.number(quality.sqnr_db)} dB{self._loss(low, high)}"
+        )
+        scheme = f"as {self._scheme()}{self._mirrored(low, high)}"
+        self.figures.say(f"{words} {scheme}{look}", f"{words} {scheme}", f"{words} as {self._scheme()}", words)
+        self.figures.setToolTip(f"{FIGURES.format(tap=self.tap)}{self._how_weighed()}{look}")
+
+    def _look(self) -> str:
+        """Say that the plan does not use the range; empty where it does."""
+        if self.tap != "input":
+            return LOOKS[self.tap]
+        held = self._desk.workspace.state.assignments.get(self.layer)
+        if held is None or not held.inputs:
+            return LOOKS[""]
+        return "" if takes_range(parse_scheme(held.inputs)) else LOOKS["input"]
+
+    def _loss(self, low: float, high: float) -> str:
+        """Return the predicted loss of rounding the layer's input so, as words; empty where it is not known."""
+        if self.tap != "input":
+            return ""
+        found, statistics = self._weights.of(self.layer), self._statistics()
+        if found is None or statistics is None:
+            return " · loss …" if self._weights.awaits(self.layer) else ""
+        loss = histogram_loss(statistics, found.weights, parse_scheme(self._scheme()), low, high)
+        return f" · loss {quantities.number(loss)} {self._unit(short=True)}"
+
+    def _how_weighed(self) -> str:
+        found = self._weights.of(self.layer) if self.tap == "input" else None
+        if found is None:
+            return ""
+        return (
+            f"; predicted loss of rounding this input alone, {self._unit()} per token or sample, lower is better: the "
+            "squared error at every value, weighed with the gradients there in "
+            f"{quantities.plural(found.samples, 'sample')}"
+        )
+
+    def _unit(self, short: bool = False) -> str:
+        session = self._session
+        unit = "" if session is None else unit_of("predicted_kl_inputs", session.model.output)
+        return short_unit(unit) if short else unit
+
+    def _mirrored(self, low: float, high: float) -> str:
+        """Say what a symmetric scheme makes of the range, where that is another one."""
+        inner, outer = range_in_force(parse_scheme(self._scheme()), low, high)
+        same = (f"{low:.4g}", f"{high:.4g}") == (f"{inner:.4g}", f"{outer:.4g}")
+        return "" if same else f", symmetric: ±{quantities.number(outer)}"
+
+    def _weights_known(self) -> None:
+        if self._shown is not None and self.tap == "input" and self.low.isEnabled():
+            self._show_numbers(*self._shown)
+
+    # ---------------------------------------------------------------- what is known
+
+    @property
+    def _session(self) -> Session | None:
+        return self._desk.workspace.state.session
+
+    def _scheme(self) -> str:
+        held = self._desk.workspace.state.assignments.get(self.layer)
+        if self.tap == "weight":
+            return held.weights if held and held.weights != KEEP else DEFAULT_SCHEME
+        wanted = held.inputs if held and held.inputs and self.tap == "input" else DEFAULT_SCHEME
+        return wanted.replace("-token", "-tensor")
+
+    def _statistics(self) -> LayerStatistics | None:
+        session = self._session
+        return statistics_of(session, self.layer, self.tap) if session else None
+
+    def _quality(self, low: float, high: float) -> RangeQuality | None:
+        statistics = self._statistics()
+        if statistics is None:
+            return None
+        try:
+            return histogram_error(statistics, parse_scheme(self._scheme()), low, high)
+        except WorkbenchError:
+            return None
+
+    # ---------------------------------------------------------------- what a person does
+
+    def _bound(self, name: str) -> QLineEdit:
+        edit = QLineEdit()
+        edit.setFixedWidth(84)
+        edit.setAccessibleName(name)
+        edit.setToolTip(f"{name}; drag the lines in the plot, or type a number and press Enter")
+        edit.setAlignment(Qt.AlignmentFlag.AlignRight)
+        edit.editingFinished.connect(self._typed)
+        return edit
+
+    def _typed(self) -> None:
+        session = self._session
+        active = range_of(session, self.layer, self.tap) if session else None
+        if active is None:
+            return
+        try:
+            low, high = float(self.low.text()), float(self.high.text())
+        except ValueError:
+            self._refuse("type a number", active)
+            return
+        if (f"{low:.5g}", f"{high:.5g}") == (f"{active.low:.5g}", f"{active.high:.5g}"):
+            return
+        if not low <= 0.0 <= high or low == high or not abs(low) + abs(high) < 1e30:
+            self._refuse("the range must hold zero and not be empty", active)
+            return
+        self._take(low, high)
+
+    def _refuse(self, why: str, active: Range) -> None:
+        self._show_numbers(active.low, active.high)
+        self.figures.setText(f"Not taken: {why}")
+
+    def _method_chosen(self) -> None:
+        session = self._session
+        found = session.ranges.get((self.layer, self.tap, self.method.currentData())) if session else None
+        if found is not None:
+            self._desk.set_range(self.layer, self.tap, found)
+
+    def _weigh(self) -> None:
+        """Find out what an error in the input costs, as soon as a person changes its range."""
+        session = self._session
+        if self.tap == "input" and session and session.calibration and not session.model.cannot_run:
+            self._weights.ask(self.layer)
+
+    def _take(self, low: float, high: float) -> None:
+        self._weigh()
+        quality = self._quality(low, high)
+        new = Range(low=low, high=high, method="manual", clipped=quality.clipped if quality else 0.0)
+        self._desk.set_range(self.layer, self.tap, new)
+
+
+def statistics_of(session: Session, layer: str, tap: str) -> LayerStatistics | None:
+    """Return what was seen of a tensor; a tied weight's statistics are its owner's."""
+    found = session.statistics.get((layer, tap))
+    if found is None and tap == "weight" and layer in session.model.by_name:
+        found = session.statistics.get((session.model.by_name[layer].tied_to or layer, tap))
+    return found
+
+
+def range_of(session: Session, layer: str, tap: str) -> Range | None:
+    """Return the range in force; where no plan needs one, all that was seen, which clips nothing."""
+    active = session.active_ranges.get((layer, tap))
+    if tap == "input" and (active is None or active.method != "manual"):
+        active = session.ranges.get((layer, tap, session.plan.of(layer).range_method), active)
+    statistics = statistics_of(session, layer, tap)
+    if active is not None or tap == "input" or statistics is None or not statistics.count:
+        return active
+    low, high = min(statistics.minimum, 0.0), max(statistics.maximum, 0.0)
+    return Range(low=low, high=high, method="min-max", clipped=0.0) if low < high else None

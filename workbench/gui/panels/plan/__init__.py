@@ -1,0 +1,1 @@
+"""The Plan panel and its parts."""

@@ -1,0 +1,280 @@
+"""The plan: what the selected layers get, what the whole is made of, and the search within a budget."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from workbench.errors import BudgetError, WorkbenchError
+from workbench.gui.desk import Desk, said
+from workbench.gui.panels.panel import Panel
+from workbench.gui.panels.plan.budget_box import BudgetBox
+from workbench.gui.panels.plan.history import PlanHistory
+from workbench.gui.panels.plan.rules import PlanRules
+from workbench.gui.panels.plan.sums import PlanSums
+from workbench.gui.panels.plan.target import PlanTarget
+from workbench.gui.panels.plan.text import PlanText
+from workbench.gui.panels.plan.transforms import PlanTransforms
+from workbench.gui.plots.histogram import METHOD_LABELS
+from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.gui.shell.theme import Colours
+from workbench.gui.tables.records import Field, RecordsView
+from workbench.insight import legality, quantities
+from workbench.insight.plan_parts import Parts
+from workbench.numerics.ranges import REGISTRY as RANGES
+from workbench.planning.plan import KEEP
+from workbench.session.workspace import State
+from workbench.steps import requests
+
+MIXED = "(several)"
+FLOATING = "floating point"
+BITS, BYTES = "bits per weight", "MB in all"
+
+
+PARTS = (
+    Field(title="Scheme", text=lambda part: part.scheme, tip="How weights are stored"),
+    Field(title="Layers", text=lambda part: f"{part.layers:,}", numeric=True, key=lambda part: part.layers),
+    Field(title="Size", text=lambda part: quantities.data_size(part.bits / 8), numeric=True,
+          key=lambda part: part.bits),
+    Field(title="Loss", text=lambda part: quantities.number(part.loss), numeric=True, key=lambda part: part.loss or 0.0,
+          tip="Sum of the layers' scores; lower is better"),
+    Field(title="Count", text=lambda part: quantities.count(part.weights), numeric=True, key=lambda part: part.weights,
+          tip="Number of weights"),
+)  # fmt: skip
+
+
+class PlanPanel(Panel):
+    """Combos that assign at once, a table of what the plan is made of, and the search."""
+
+    smallest = QSize(430, 260)
+
+    def __init__(self, desk: Desk, colours: Colours) -> None:
+        super().__init__(desk, colours)
+        first = self._layers_page()
+        self.rules, self.text, self.history = PlanRules(desk), PlanText(desk), PlanHistory(desk)
+        self.transforms = PlanTransforms(desk)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.setAccessibleName("Views of the plan")
+        for title, page in (
+            ("Layers", first), ("Rules", self.rules), ("Transforms", self.transforms), ("Text", self.text),
+            ("Plans", self.history),
+        ):  # fmt: skip
+            self.tabs.addTab(page, title)
+        self.tabs.currentChanged.connect(lambda _: self._show_page())
+        self.column().addWidget(self.tabs)
+        self.setFocusProxy(self.weights)
+
+    def _layers_page(self) -> QWidget:
+        """Return the page of what the selected layers get, what that makes, and the search."""
+        self.whom = FittedLabel()
+        self.whom.setProperty("role", "heading")
+        self._sums = Parts()
+        self.parts = RecordsView("What the plan is made of", PARTS)
+        middle = QHBoxLayout()
+        middle.addLayout(self._form(), 3)
+        middle.addWidget(self.parts, 7)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 4, 0, 0)
+        column.addWidget(self.whom)
+        column.addLayout(middle, 1)
+        self.sums = PlanSums()
+        column.addWidget(self.sums)
+        self.target = PlanTarget(self.desk)
+        column.addWidget(self.target)
+        column.addLayout(self._search_line())
+        self.refused = QLabel()
+        self.refused.setAccessibleName("Why there is no plan within the budget")
+        self.refused.setProperty("role", "error")
+        self.refused.setWordWrap(True)
+        self.refused.hide()
+        column.addWidget(self.refused)
+        return page
+
+    def _form(self) -> QGridLayout:
+        self.weights = self._combo("Scheme of the weights", "weights")
+        self.inputs = self._combo("Scheme of the inputs", "inputs")
+        self.algorithm = self._combo("Rounding algorithm", "algorithm")
+        self.ranges = self._combo("Range method for static inputs", "range_method")
+        self.lock = QCheckBox("Loc&ked")
+        self.lock.setToolTip("A search leaves locked layers as they are")
+        self.lock.clicked.connect(lambda locked: self.desk.lock(self.desk.workspace.state.selection, locked))
+        form = QGridLayout()
+        form.setHorizontalSpacing(6)
+        form.setVerticalSpacing(3)
+        for row, (text, widget) in enumerate(
+            (
+                ("&Weights", self.weights),
+                ("&Inputs", self.inputs),
+                ("Al&gorithm", self.algorithm),
+                ("Ra&nge", self.ranges),
+            )
+        ):
+            label = QLabel(text)
+            label.setBuddy(widget)
+            form.addWidget(label, row, 0)
+            form.addWidget(widget, row, 1)
+        form.addWidget(self.lock, 4, 1)
+        form.setRowStretch(5, 1)
+        form.setColumnStretch(1, 1)
+        return form
+
+    def redraw(self, old: State, new: State) -> None:
+        """Show the selection's assignment and the plan's parts."""
+        session = new.session
+        self.say_empty("" if session else "Open a model to plan its layers.")
+        if session is None:
+            self.text.take(new)
+            return
+        self._show_page()
+        count = len(new.selection)
+        what = new.selection[0] if count == 1 else f"{count:,} layers" if count else "No layer selected"
+        self.whom.setText(what)
+        held = [new.assignments[name] for name in new.selection if name in new.assignments]
+        self._fill(self.weights, legality.weight_choices(new, new.selection), {one.weights for one in held})
+        inputs = tuple(name or FLOATING for name in legality.input_choices(new, new.selection))
+        self._fill(self.inputs, inputs, {one.inputs or FLOATING for one in held})
+        self._fill(self.algorithm, _algorithms(), {one.algorithm for one in held})
+        self._fill(self.ranges, tuple(RANGES.names()), {one.range_method for one in held})
+        self.target.take(new)
+        self.sums.take(new)
+        self.lock.setEnabled(bool(count))
+        self.lock.setChecked(bool(count) and set(new.selection) <= session.locked)
+        if old.assignments is not new.assignments or old.session is None or old.totals is not new.totals:
+            self.parts.show_records(self._sums.of(new))
+        reason = None if session.table(new.metric) is not None else "Compute the sensitivity first (F6)"
+        self.search_button.setEnabled(reason is None)
+        self.search_button.setToolTip(reason or "Find the plan of the least predicted loss within the budget (F7)")
+
+    def search(self) -> None:
+        """Search a plan within the budget; the first time after nonsense was typed, only say so."""
+        state = self.desk.workspace.state
+        if state.session is None:
+            return
+        value = self.budget.taken()
+        wrong, self.budget.nonsense = self.budget.nonsense, ""
+        self._say_refused(wrong)
+        if wrong:
+            return
+        by_bits = self.unit.currentText() == BITS
+        request = requests.SearchPlan(
+            session=state.session, metric=state.metric,
+            bits_per_weight=value if by_bits else None, nbytes=None if by_bits else round(value * 1e6),
+            target=state.target or None,
+        )  # fmt: skip
+        self.desk.submit(request, f"Search within {value:g} {'bits per weight' if by_bits else 'MB'}", self._refuses)
+
+    def _refuses(self, error: WorkbenchError) -> bool:
+        """Say beside the budget that it is too small; leave other errors to the dialog."""
+        if isinstance(error, BudgetError):
+            self._say_refused(said(str(error)))
+        return isinstance(error, BudgetError)
+
+    def _typed(self) -> None:
+        if self.budget.nonsense:
+            self._say_refused(self.budget.nonsense)
+
+    def _say_refused(self, why: str) -> None:
+        self.refused.setText(f"{why[:1].upper()}{why[1:]}")
+        self.refused.setVisible(bool(why))
+
+    def wanted_bits(self) -> float:
+        """Return the size that the budget asks for in bits per weight; the plan's own where it is given in bytes."""
+        totals = self.desk.workspace.state.totals
+        if self.unit.currentText() == BITS or totals is None:
+            return self.budget.taken()
+        return totals.bits_per_weight
+
+    # ---------------------------------------------------------------- inside
+
+    def _show_page(self) -> None:
+        """Give the page in front the newest state."""
+        page = self.tabs.currentWidget()
+        if isinstance(page, PlanRules | PlanTransforms | PlanText | PlanHistory):
+            page.take(self.desk.workspace.state)
+
+    def _combo(self, name: str, field: str) -> QComboBox:
+        combo = QComboBox()
+        combo.setAccessibleName(name)
+        combo.setToolTip(f"{name} of the selected layers")
+        combo.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        combo.setMaxVisibleItems(24)
+        combo.setMinimumWidth(combo.fontMetrics().horizontalAdvance("int4-g32-asym") + 34)
+        combo.activated.connect(lambda _: self._chosen(combo, field))
+        return combo
+
+    def _chosen(self, combo: QComboBox, field: str) -> None:
+        value = combo.currentData()
+        if value != MIXED:
+            self.desk.assign(self.desk.workspace.state.selection, **{field: None if value == FLOATING else value})
+
+    def _fill(self, combo: QComboBox, offered: tuple[str, ...], held: set[str]) -> None:
+        names = [*offered, *sorted(held - set(offered))]
+        if len(held) > 1:
+            names = [MIXED, *names]
+        if [combo.itemData(row) for row in range(combo.count())] != names:
+            combo.clear()
+            for name in names:
+                combo.addItem(_label(name), name)
+        present = MIXED if len(held) > 1 else next(iter(held), "")
+        combo.setCurrentIndex(combo.findData(present))
+        combo.setEnabled(bool(held))
+
+    def _search_line(self) -> QHBoxLayout:
+        line = QHBoxLayout()
+        self.search_button = QPushButton("&Search")
+        self.budget = BudgetBox()
+        self.budget.setRange(0.01, 1e6)
+        self.budget.setDecimals(3)
+        self.budget.setSingleStep(0.25)
+        self.budget.setValue(4.5)
+        self.budget.setAccessibleName("Budget")
+        self.budget.valueChanged.connect(lambda _: self._say_refused(""))
+        self.budget.lineEdit().textEdited.connect(lambda _: self._say_refused(""))
+        self.budget.editingFinished.connect(self._typed)
+        self.budget.entered.connect(lambda: self.search_button.click())
+        self.unit = QComboBox()
+        self.unit.addItems([BITS, BYTES])
+        self.unit.setAccessibleName("Unit of the budget")
+        self.unit.activated.connect(self._unit_changed)
+        self.search_button.setProperty("role", "primary")
+        self.search_button.clicked.connect(self.search)
+        label = QLabel("&Budget")
+        label.setBuddy(self.budget)
+        for widget in (label, self.budget, self.unit, self.search_button):
+            line.addWidget(widget)
+        line.addStretch(1)
+        return line
+
+    def _unit_changed(self) -> None:
+        totals = self.desk.workspace.state.totals
+        if totals is not None:
+            by_bits = self.unit.currentText() == BITS
+            self.budget.setValue(totals.bits_per_weight if by_bits else totals.nbytes / 1e6)
+
+
+def _algorithms() -> tuple[str, ...]:
+    from workbench.numerics import rounding as algorithms
+
+    registry = getattr(algorithms, "REGISTRY", None)
+    return tuple(registry.names()) if registry is not None else ("rtn", "rtn-clip")
+
+
+def _label(name: str) -> str:
+    if name in (MIXED, FLOATING):
+        return name
+    if name == KEEP:
+        return "keep in FP"
+    return METHOD_LABELS.get(name, name)

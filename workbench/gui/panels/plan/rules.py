@@ -1,0 +1,288 @@
+"""The plan's ordered rules: what each matches and decides, a line that adds one, buttons that move or remove it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from workbench.gui.desk import Desk
+from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.gui.tables.records import Field, RecordsView
+from workbench.insight import legality, quantities
+from workbench.models.layer import Layer
+from workbench.planning.plan import KEEP, Assignment, Plan, Rule, is_glob
+from workbench.session.workspace import State
+
+NAMED, LISTED = 12, 40
+"""How many names of layers a line and a tooltip hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleRow:
+    """A rule, its place, the layers that it matches, and how many of them no earlier rule took."""
+
+    place: int
+    rule: Rule
+    matched: tuple[str, ...]
+    decided: int
+
+
+def rule_rows(plan: Plan, layers: Sequence[Layer]) -> tuple[RuleRow, ...]:
+    """Return every rule with what it matches; a broken expression matches nothing."""
+    names = [layer.name for layer in layers]
+    known, taken = set(names), set[str]()
+    rows = []
+    for place, rule in enumerate(plan.rules):
+        matched = _matched(rule, names, known)
+        new = [name for name in matched if name not in taken]
+        taken.update(new)
+        rows.append(RuleRow(place=place, rule=rule, matched=matched, decided=len(new)))
+    return tuple(rows)
+
+
+def _matched(rule: Rule, names: Sequence[str], known: set[str]) -> tuple[str, ...]:
+    if not is_glob(rule.pattern):
+        return (rule.pattern,) if rule.pattern in known else ()
+    try:
+        return tuple(name for name in names if rule.matches(name))
+    except ValueError:  # re.error is one
+        return ()
+
+
+def told_matches(pattern: str, layers: Sequence[Layer]) -> tuple[tuple[str, ...], str]:
+    """Return the layers that a pattern matches, and that in words: how many and which, or what is wrong with it."""
+    names = [layer.name for layer in layers]
+    if pattern.startswith("re:"):
+        try:
+            re.compile(pattern[3:])
+        except re.error as error:
+            return (), f"No valid regular expression: {error}"
+    matched = _matched(Rule(pattern=pattern, assignment=Assignment()), names, set(names))
+    if not matched:
+        return (), "Matches no layer"
+    return matched, f"Matches {quantities.plural(len(matched), 'layer')}: {_named(matched)}"
+
+
+def _named(matched: Sequence[str]) -> str:
+    """Return the names of layers in a line, only the first of many."""
+    more = f", … ({len(matched) - NAMED:,} more)" if len(matched) > NAMED else ""
+    return ", ".join(matched[:NAMED]) + more
+
+
+def _says(row: RuleRow) -> str:
+    held = row.rule.assignment
+    beside = [f"inputs {held.inputs}" if held.inputs else "", f"cache {held.cache}" if held.cache else ""]
+    more = [held.weights, *beside, held.algorithm if held.weights != KEEP else ""]
+    return ", ".join(part for part in more if part)
+
+
+FIELDS = (
+    Field(title="#", text=lambda row: f"{row.place + 1}", numeric=True, key=lambda row: row.place,
+          tip="Rules are tried in this order; the first that matches a layer decides"),
+    Field(title="Pattern", text=lambda row: row.rule.pattern),
+    Field(title="Gives", text=_says),
+    Field(title="Decides", text=lambda row: f"{row.decided:,} of {len(row.matched):,}" if row.matched else "⚠ nothing",
+          numeric=True, key=lambda row: row.decided, tip="Layers that no earlier rule took, of those it matches"),
+    Field(title="Layers", text=lambda row: _named(row.matched), told=lambda row: "\n".join(row.matched[:LISTED]),
+          tip="The layers that the rule matches"),
+)  # fmt: skip
+
+
+class RulesView(RecordsView):
+    """Rows can be dragged to another place; ``dragged(from, to)`` tells, and nothing moves by itself.
+
+    The drag is followed by hand: Qt's own runs a nested event loop, in which the rest of the window would stand still.
+    """
+
+    dragged = Signal(int, int)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, FIELDS)
+        self._from = self._to = -1
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Note which row a drag would take."""
+        super().mousePressEvent(event)
+        left = event.button() is Qt.MouseButton.LeftButton
+        self._from, self._to = (self.rowAt(event.position().toPoint().y()) if left else -1), -1
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Show where the row would go."""
+        if self._from < 0 or not event.buttons() & Qt.MouseButton.LeftButton:
+            return
+        at = self._gap(event.position().toPoint().y())
+        if at != self._to:
+            self._to = at
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+            self.viewport().update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Tell about a drag that leads elsewhere."""
+        super().mouseReleaseEvent(event)
+        start, gap = self._from, self._to
+        self._from = self._to = -1
+        self.unsetCursor()
+        self.viewport().update()
+        if start >= 0 and gap >= 0 and gap not in (start, start + 1):
+            self.dragged.emit(start, gap - (gap > start))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint the rows, and a line where a dragged one would go."""
+        super().paintEvent(event)
+        if self._to >= 0 and self._to not in (self._from, self._from + 1):
+            last = self.records.rowCount() - 1
+            y = self.rowViewportPosition(self._to) if self._to <= last else self._below(last)
+            with QPainter(self.viewport()) as painter:
+                painter.fillRect(0, y - 1, self.viewport().width(), 2, self.palette().accent())
+
+    def _gap(self, y: int) -> int:
+        """Return the number of the gap between rows that is nearest to ``y``: 0 above the first."""
+        row = self.rowAt(y)
+        if row < 0:
+            return 0 if y < 0 else self.records.rowCount()
+        return row + (y - self.rowViewportPosition(row) > self.rowHeight(row) // 2)
+
+    def _below(self, row: int) -> int:
+        return self.rowViewportPosition(row) + self.rowHeight(row)
+
+
+class PlanRules(QWidget):
+    """Every button and every drag is one undoable step."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self._desk = desk
+        self._of: tuple[object, object] = (None, None)
+        self.table = RulesView("Rules of the plan")
+        self.table.setToolTip("Drag a rule to try it earlier or later")
+        self.table.setSortingEnabled(False)
+        self.table.horizontalHeader().setStretchLastSection(True)
+        self.table.dragged.connect(self._put)
+        self.error = QLabel()
+        self.error.setProperty("role", "error")
+        self.error.setWordWrap(True)
+        self.up = self._button("Move &Up", "Try the rule earlier", lambda: self._move(-1))
+        self.down = self._button("Move &Down", "Try the rule later", lambda: self._move(1))
+        self.remove = self._button("Rem&ove", "Remove the rule", self._remove)
+        self.pick = self._button("Select &Layers", "Select the layers that the rule matches", self._select)
+        buttons = QHBoxLayout()
+        for button in (self.up, self.down, self.remove, self.pick):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 4, 0, 0)
+        layout.addWidget(self.error)
+        layout.addLayout(self._adding_line())
+        layout.addWidget(self.matching)
+        layout.addWidget(self.table, 1)
+        layout.addLayout(buttons)
+        self.setFocusProxy(self.table)
+
+    def take(self, state: State) -> None:
+        """Show the rules of the state's plan."""
+        session = state.session
+        self.error.setText(state.plan_error)
+        self.error.setVisible(bool(state.plan_error))
+        if session is None:
+            return
+        schemes = legality.weight_choices(state)
+        if tuple(self.scheme.itemText(place) for place in range(self.scheme.count())) != schemes:
+            chosen = self.scheme.currentText()
+            self.scheme.clear()
+            self.scheme.addItems(schemes)
+            self.scheme.setCurrentIndex(max(self.scheme.findText(chosen), 0))
+        if self._of == (session.plan, session.model):
+            return
+        self._of = (session.plan, session.model)
+        self.table.show_records(rule_rows(session.plan, session.model.layers))
+        self._fit_columns()
+        self._typed()
+
+    def _fit_columns(self) -> None:
+        """Give the names of layers what the others leave."""
+        header = self.table.horizontalHeader()
+        for column in range(len(FIELDS) - 1):
+            self.table.resizeColumnToContents(column)
+        header.resizeSection(1, min(header.sectionSize(1), max(140, self.table.width() // 3)))
+
+    def _adding_line(self) -> QHBoxLayout:
+        line = QHBoxLayout()
+        self.pattern = QLineEdit(placeholderText="New rule for: a name, model.layers.*.mlp.*, or re: and an expression")
+        self.pattern.setAccessibleName("Pattern of a new rule")
+        self.pattern.setToolTip("A layer's exact name; a pattern with *, ? and [ ]; or re: and a regular expression")
+        self.pattern.textChanged.connect(lambda _: self._typed())
+        self.pattern.returnPressed.connect(self._add)
+        self.scheme = QComboBox()
+        self.scheme.setAccessibleName("Scheme of a new rule")
+        self.scheme.setToolTip("What the new rule gives the weights of the layers that it matches")
+        self.add = self._button("&Add", "Add the rule before all others: the first that matches decides", self._add)
+        self.matching = FittedLabel()
+        self.matching.setAccessibleName("What the pattern matches")
+        self.matching.hide()
+        line.addWidget(self.pattern, 1)
+        line.addWidget(self.scheme)
+        line.addWidget(self.add)
+        return line
+
+    def _typed(self) -> None:
+        """Say what the typed pattern matches."""
+        session, pattern = self._desk.workspace.state.session, self.pattern.text().strip()
+        matched, words = told_matches(pattern, session.model.layers) if session and pattern else ((), "")
+        self.matching.setVisible(bool(pattern))
+        self.matching.setText(words)
+        self.matching.setProperty("role", "muted" if matched else "error")
+        self.matching.style().polish(self.matching)
+        self.add.setEnabled(bool(matched))
+
+    def _add(self) -> None:
+        """Put the typed rule before all others, as one step; a pattern that matches nothing stays in its field."""
+        session, pattern = self._desk.workspace.state.session, self.pattern.text().strip()
+        if session is None or not pattern or not told_matches(pattern, session.model.layers)[0]:
+            return
+        rule = Rule(pattern=pattern, assignment=Assignment(weights=self.scheme.currentText()))
+        rest = tuple(held for held in session.plan.rules if held.pattern != pattern)
+        self._desk.take_plan(f"Add the rule {pattern}", replace(session.plan, rules=(rule, *rest)))
+        self.pattern.clear()
+
+    def _button(self, text: str, tip: str, clicked: object) -> QPushButton:
+        button = QPushButton(text)
+        button.setToolTip(tip)
+        button.clicked.connect(lambda: clicked())  # type: ignore[operator]
+        return button
+
+    def _chosen(self) -> RuleRow | None:
+        rows = self.table.selectionModel().selectedRows()
+        found = [self.table.records.record(row.row()) for row in rows]
+        return found[0] if found else None
+
+    def _move(self, step: int) -> None:
+        row = self._chosen()
+        if row is not None:
+            self._put(row.place, row.place + step)
+
+    def _put(self, start: int, to: int) -> None:
+        """Move a rule to another place, as one step."""
+        session = self._desk.workspace.state.session
+        if session is None or start == to or not 0 <= to < len(session.plan.rules):
+            return
+        rules = list(session.plan.rules)
+        rules.insert(to, rules.pop(start))
+        self._desk.take_plan(f"Move the rule {rules[to].pattern}", replace(session.plan, rules=tuple(rules)))
+        self.take(self._desk.workspace.state)
+        self.table.selectRow(to)
+
+    def _remove(self) -> None:
+        row, session = self._chosen(), self._desk.workspace.state.session
+        if row is not None and session is not None:
+            rules = session.plan.rules[: row.place] + session.plan.rules[row.place + 1 :]
+            self._desk.take_plan(f"Remove the rule {row.rule.pattern}", replace(session.plan, rules=rules))
+
+    def _select(self) -> None:
+        row = self._chosen()
+        if row is not None and row.matched:
+            self._desk.workspace.select(row.matched)

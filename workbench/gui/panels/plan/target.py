@@ -1,0 +1,114 @@
+"""What the plan shall run on: the choice of a target, what it cannot run, and one click that mends it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QWidget
+
+from workbench.deployment.targets import RUNTIMES, target, target_names
+from workbench.gui.desk import Desk
+from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.insight import quantities
+from workbench.insight.legality import Violation, repairs, violations
+from workbench.session.session import Session
+from workbench.session.workspace import State
+
+ANY = "anything"
+LISTED = 12
+"""How many violations the tooltip spells out."""
+
+
+class PlanTarget(QWidget):
+    """A line: the target, the number of violations, ``Select`` and ``Repair``; a repair is one undoable step."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self._desk = desk
+        self._of: tuple[object, ...] = ()
+        self._found: tuple[Violation, ...] = ()
+        self.box = QComboBox()
+        self.box.setAccessibleName("Target of the plan")
+        self.box.setToolTip("What the plan shall run on: only the schemes that it runs are offered")
+        self.box.addItem(ANY, "")
+        for name in target_names():
+            self.box.addItem(target(name).title, name)
+        self.box.insertSeparator(1 + len(RUNTIMES))
+        self.box.setMinimumContentsLength(12)
+        self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.box.activated.connect(lambda _: desk.workspace.show_target(self.box.currentData() or ""))
+        self.told = FittedLabel()
+        self.told.setAccessibleName("What the target cannot run")
+        self.select_button = QPushButton("Se&lect")
+        self.select_button.setToolTip("Select the layers that the target cannot run")
+        self.select_button.clicked.connect(self.select)
+        self.repair_button = QPushButton("Re&pair")
+        self.repair_button.setToolTip("Give each of them the nearest scheme that the target runs")
+        self.repair_button.clicked.connect(self.repair)
+        label, line = QLabel("&Target"), QHBoxLayout(self)
+        label.setBuddy(self.box)
+        line.setContentsMargins(0, 0, 0, 0)
+        for widget in (label, self.box):
+            line.addWidget(widget)
+        line.addWidget(self.told, 1)
+        line.addWidget(self.select_button)
+        line.addWidget(self.repair_button)
+
+    def take(self, state: State) -> None:
+        """Show what the state's target says of its plan."""
+        of = (state.assignments, state.target, state.session.model if state.session else None)
+        if len(self._of) == 3 and all(a is b for a, b in zip(of, self._of, strict=True)):
+            return
+        self._of = of
+        self.box.setCurrentIndex(max(self.box.findData(state.target), 0))
+        self._found = violations(state)
+        layers = len({name for one in self._found for name in one.layers})
+        short = _sentence(state.target, layers)
+        self.told.say(*(f"{short}: {_told(one)}" for one in self._found[:1]), short)
+        self.told.setToolTip("\n".join(_told(one) for one in self._found[:LISTED]))
+        self.told.setProperty("role", "error" if layers else "muted")
+        self.told.style().polish(self.told)
+        for button in (self.select_button, self.repair_button):
+            button.setVisible(bool(layers))
+
+    def select(self) -> None:
+        """Select the violating layers."""
+        self._desk.workspace.select(name for one in self._found for name in one.layers)
+
+    def repair(self) -> None:
+        """Give every violating layer the nearest scheme that the target runs, as one step."""
+        repair(self._desk)
+
+
+def repair(desk: Desk) -> None:
+    """Mend what the target cannot run of the plan, as one undoable step; say what could not be mended."""
+    state = desk.workspace.state
+    found = repairs(state)
+    groups: dict[tuple[str, str | None], list[str]] = {}
+    for name, pair in found.items():
+        groups.setdefault(pair, []).append(name)
+
+    def change(session: Session) -> Session:
+        plan = session.plan
+        for (weights, inputs), names in groups.items():
+            plan = plan.assign(names, weights=weights, inputs=inputs)
+        return replace(session, plan=plan)
+
+    if found:
+        desk.workspace.edit(f"Repair {quantities.plural(len(found), 'layer')} for {target(state.target).title}", change)
+    left = violations(desk.workspace.state)
+    if left:
+        desk.say("Not everything could be repaired", _told(left[0]), "warning")
+    elif found:
+        desk.say(f"Repaired {quantities.plural(len(found), 'layer')}", f"for {target(state.target).title}")
+
+
+def _sentence(name: str, layers: int) -> str:
+    if not name:
+        return "no limits"
+    return f"{quantities.plural(layers, 'layer')} refused" if layers else "runs the whole plan"
+
+
+def _told(one: Violation) -> str:
+    whom = one.layers[0] if len(one.layers) == 1 else f"{one.layers[0]} and {len(one.layers) - 1} more"
+    return f"{whom}: {one.reason}"

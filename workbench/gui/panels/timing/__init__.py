@@ -1,0 +1,1 @@
+"""The Timing panel and its parts."""

@@ -1,0 +1,272 @@
+"""Kernel times of the plan's schemes beside floating point: by layer, by batch size, under the machine's roof."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSplitter,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from workbench.gui.desk import Desk
+from workbench.gui.panels.panel import Panel
+from workbench.gui.panels.timing import transitions
+from workbench.gui.panels.timing.roofs import RoofView, SweepView
+from workbench.gui.panels.timing.transition_matrix import TransitionMatrix
+from workbench.gui.plots.kernel_times import KernelTimes
+from workbench.gui.shell.theme import Colours
+from workbench.gui.tables.records import Field, RecordsView
+from workbench.insight import quantities
+from workbench.insight.estimates import chip_of
+from workbench.insight.roofline import PlanTime, plan_time
+from workbench.measurement.evaluation import Timing
+from workbench.measurement.profiling import ncu_command
+from workbench.planning.hardware import Device, PlanEstimate, plan_estimate
+from workbench.planning.plan import KEEP
+from workbench.session.session import Session
+from workbench.session.workspace import State
+from workbench.steps.rooflines import SweepBatches
+
+NO_CUDA = "No CUDA device is present: every time here is from the CPU, and says nothing about a GPU."
+
+
+def _speedup(timing: Timing) -> float:
+    return timing.baseline_median / timing.median if timing.median else float("nan")
+
+
+def _rate(value: float, unit: str) -> str:
+    return "–" if math.isnan(value) else f"{quantities.number(value)} {unit}"
+
+
+def _known(value: float) -> float:
+    """Return what sorts: an unknown rate before all others."""
+    return -1.0 if math.isnan(value) else value
+
+
+FIELDS = (
+    Field(title="Layer", text=lambda one: one.layer),
+    Field(title="Shape", text=lambda one: quantities.shape(one.shape), key=lambda one: one.shape[0] * one.shape[1],
+          tip="Outputs × inputs of the layer's matrix"),
+    Field(title="Batch", text=lambda one: f"{one.batch:,}", numeric=True, key=lambda one: one.batch,
+          tip="Rows of inputs that one launch multiplies"),
+    Field(title="Scheme", text=lambda one: one.scheme, tip="How the weights are stored"),
+    Field(title="FP", text=lambda one: quantities.microseconds(one.baseline_median), numeric=True,
+          key=lambda one: one.baseline_median, tip="Median of the floating-point kernel, in µs"),
+    Field(title="Quantized", text=lambda one: quantities.microseconds(one.median), numeric=True,
+          key=lambda one: one.median, tip="Median of the kernel that serves the scheme, in µs"),
+    Field(title="Speed", text=lambda one: f"{quantities.number(_speedup(one))}×", numeric=True, key=_speedup,
+          tip="Floating-point time over quantized time; above 1 is faster"),
+    Field(title="Kernel", text=lambda one: one.kernel, tip="The kernel that serves the scheme"),
+    Field(title="FP kernel", text=lambda one: one.baseline_kernel, tip="The floating-point kernel beside it"),
+    Field(title="Reads", text=lambda one: _rate(one.gigabytes_per_second, "GB/s"), numeric=True,
+          key=lambda one: _known(one.gigabytes_per_second),
+          tip="Bytes that a launch must read over the median time; counted for CUDA kernels only"),
+    Field(title="Operations", text=lambda one: _rate(one.teraoperations_per_second, "Tops"), numeric=True,
+          key=lambda one: _known(one.teraoperations_per_second),
+          tip="Multiplications and additions of the product over the median time, 1e12 a second"),
+    Field(title="Occupancy", text=lambda one: one.occupancy or f"– ({one.no_occupancy})",
+          tip="How much of a multiprocessor each kernel can fill by its registers, shared memory and block, and what "
+          "limits it"),
+    Field(title="Ran on", text=lambda one: one.device, tip="The device that was timed, and its threads"),
+    Field(title="Note", text=lambda one: one.note),
+)  # fmt: skip
+
+
+class TimingPanel(Panel):
+    """A tab each for the kernels (with the device line), the batch sizes, the roofline and the precisions."""
+
+    def __init__(self, desk: Desk, colours: Colours) -> None:
+        super().__init__(desk, colours)
+        self.device = QLabel()
+        self._devices = ""
+        self.device.setProperty("role", "muted")
+        self.device.setWordWrap(True)
+        self.plot = KernelTimes(colours)
+        self.table = RecordsView("Kernel times", FIELDS)
+        splitter = QSplitter(Qt.Orientation.Horizontal)
+        splitter.addWidget(self.plot)
+        splitter.addWidget(self.table)
+        splitter.setStretchFactor(0, 1)
+        splitter.setStretchFactor(1, 1)
+        splitter.setSizes([400, 400])
+        times = QWidget()
+        column = QVBoxLayout(times)
+        column.setContentsMargins(0, 4, 0, 0)
+        column.addLayout(self._top_line())
+        column.addWidget(splitter, 1)
+        self.matrix, self.moves = TransitionMatrix(), RecordsView("Precision transitions", transitions.FIELDS)
+        precision = QWidget()
+        both = QVBoxLayout(precision)
+        both.setContentsMargins(0, 4, 0, 0)
+        both.addWidget(self.matrix)
+        both.addWidget(self.moves, 1)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.setAccessibleName("Views of the plan's cost")
+        self.sweep = SweepView(colours, self.start_sweep)
+        self.roof = RoofView(colours, self.start_sweep)
+        for title, widget, tip in (
+            ("Kernels", times, "Every timed kernel beside floating point"),
+            ("Batch sizes", self.sweep, "How the times grow with the batch"),
+            ("Roofline", self.roof, "How close the kernels come to what memory and arithmetic allow"),
+            ("Precision", precision, "How many layers and bytes go from what to what"),
+        ):
+            self.tabs.setTabToolTip(self.tabs.addTab(widget, title), tip)
+        self.column().addWidget(self.tabs)
+        self._splitter = splitter
+        self.setFocusProxy(self.table)
+
+    def redraw(self, old: State, new: State) -> None:
+        """Show the timings."""
+        if new.session is None:
+            self.say_empty("Time the plan's kernels (F9) to compare them with floating point.\n\n" + _no_cuda(new))
+            return
+        self.say_empty("")
+        if old.session is None or old.assignments is not new.assignments:
+            moves = transitions.transitions(new.session.model, new.assignments)
+            self.matrix.show_transitions(moves)
+            self.moves.show_records(moves)
+        other = old.session is None or old.session.timings is not new.session.timings
+        if other:
+            self._offer_batches(new.session.timings)
+            self.sweep.show_timings(new.session.timings)
+            self.roof.show_timings(new.session.timings)
+            self._show_timings(new)
+        elif old.assignments is not new.assignments or old.target != new.target:
+            self._show_devices()
+
+    def _show_timings(self, state: State) -> None:
+        assert state.session is not None
+        timings = tuple(one for one in state.session.timings if one.batch == self.batch.currentData())
+        self._splitter.setVisible(bool(timings))
+        self.table.show_records(timings)
+        self.ncu.setVisible(any(one.on_cuda for one in timings))
+        self.plot.show_timings(timings)
+        devices = ", ".join(sorted({one.device for one in timings}))
+        self._devices = f"Measured on {devices}. {_no_cuda(state, timings)}".strip() if timings else ""
+        self._show_devices()
+
+    def _show_devices(self) -> None:
+        state, expected = self.desk.workspace.state, self._expected()
+        if not self._devices:
+            ask = "Time the plan's kernels (F9) to compare them with floating point."
+            self.device.setText(" ".join(filter(None, (ask, expected, _no_cuda(state)))))
+            return
+        keys = ((self.colours.baseline, "floating point"), (self.colours.quantized, "quantized"))
+        marks = " &nbsp; ".join(f'<span style="color:{colour}">■</span> {name}' for colour, name in keys)
+        total = ""
+        if state.session is not None:
+            found = plan_time(
+                state.session.model, state.assignments, state.session.timings, self.batch.currentData()
+            )  # fmt: skip
+            total = f"<b>{in_words(found)}</b> " if found else ""
+        self.device.setText(f"{total}{expected} {marks} (median; line: 10 % to 90 %). {self._devices}")
+
+    def _expected(self) -> str:
+        """Return what the data sheet of the plan's target lets expect; an empty string where it names no hardware."""
+        state, chip = self.desk.workspace.state, chip_of(self.desk.workspace.state.target)
+        if state.session is None or chip is None:
+            return ""
+        batch = self.batch.currentData() or 1
+        found = plan_estimate(state.session.model, state.assignments, chip, batch=batch)
+        return estimate_in_words(found, chip.devices[0], batch)
+
+    def _top_line(self) -> QHBoxLayout:
+        self.batch = QComboBox()
+        self.batch.setAccessibleName("Batch size that is shown")
+        self.batch.setToolTip("Rows of inputs at which the kernels were timed")
+        self.batch.activated.connect(lambda _: self._show_timings(self.desk.workspace.state))
+        line = QHBoxLayout()
+        line.addWidget(self.device, 1)
+        line.addWidget(self.batch, 0, Qt.AlignmentFlag.AlignTop)
+        self.ncu = QPushButton("Copy ncu Command")
+        self.ncu.setToolTip("Copies the commands that profile the selected CUDA kernels (all, if none is selected)")
+        self.ncu.clicked.connect(self.copy_ncu)
+        self.ncu.hide()
+        line.addWidget(self.ncu, 0, Qt.AlignmentFlag.AlignTop)
+        return line
+
+    def copy_ncu(self) -> None:
+        """Copy the command that profiles each selected kernel with Nsight Compute, and show it in the log."""
+        model = self.table.records
+        rows = sorted({index.row() for index in self.table.selectedIndexes()}) or range(model.rowCount())
+        found = dict.fromkeys(filter(None, (ncu_command(model.record(row)) for row in rows)))
+        if not found:
+            self.desk.say("Copy ncu command: not now", "The selected kernels ran on the CPU", "warning")
+            return
+        QApplication.clipboard().setText("\n".join(found))
+        self.desk.say("Copied: how to profile with Nsight Compute", "; ".join(found))
+
+    def _offer_batches(self, timings: tuple[Timing, ...]) -> None:
+        """Offer the batch sizes that were timed; the chosen one stays, the smallest is chosen first."""
+        chosen = self.batch.currentData()
+        self.batch.clear()
+        for batch in sorted({one.batch for one in timings}):
+            self.batch.addItem(f"batch {batch}", batch)
+        self.batch.setCurrentIndex(max(self.batch.findData(chosen), 0) if timings else -1)
+        self.batch.setVisible(self.batch.count() > 1)
+
+    def start_sweep(self) -> None:
+        """Time the plan's kernels at several batch sizes, with the machine's ceilings."""
+        state = self.desk.workspace.state
+        if state.session is None:
+            return
+        if all(held.weights == KEEP for held in state.assignments.values()):
+            self.desk.say("Sweep batch sizes: not now", "Give layers a scheme first", "warning")
+            return
+        self.desk.start(self._sweeping(state.session))
+
+    async def _sweeping(self, session: Session) -> None:
+        found = await self.desk.work(SweepBatches(session=session))
+        if found is not None:
+            self.roof.show_measured(found.ceilings)
+
+    def borrow(self, live: Panel) -> None:
+        """Draw the live panel's ceilings."""
+        if isinstance(live, TimingPanel):
+            self.roof.show_measured(live.roof.measured)
+
+    def recolour(self, colours: Colours) -> None:
+        """Redraw in other colours."""
+        super().recolour(colours)
+        for plot in (self.plot, self.sweep.plot, self.roof.plot):
+            plot.recolour(colours)
+        if self.desk.workspace.state.session is not None:
+            self._show_devices()
+
+
+def in_words(found: PlanTime) -> str:
+    """Return what a plan's timed layers take together, beside floating point."""
+    ratio = found.baseline / found.microseconds if found.microseconds else float("nan")
+    missing = f", {quantities.plural(found.missing, 'layer')} not timed" if found.missing else ""
+    return (
+        f"This plan at batch {found.batch}: {quantities.microseconds(found.microseconds)} against "
+        f"{quantities.microseconds(found.baseline)} in floating point, {quantities.number(ratio)}× "
+        f"({quantities.plural(found.layers, 'layer')} one after another{missing})."
+    )
+
+
+def estimate_in_words(found: PlanEstimate, device: Device, batch: int) -> str:
+    """Return a plan's roofline on a device that is not here, told as an estimate."""
+    refused = quantities.plural(len(found.refused), "layer")
+    rest = f" ({refused} that it cannot run counted as stored)" if found.refused else ""
+    return (
+        f"Estimate for {device.name} at batch {batch}, by its data sheet and not measured: "
+        f"{quantities.microseconds(found.microseconds)} against {quantities.microseconds(found.stored)} as stored, "
+        f"{quantities.number(found.speedup)}×{rest}."
+    )
+
+
+def _no_cuda(state: State, timings: tuple[Timing, ...] = ()) -> str:
+    """Return the sentence that says there is no CUDA device, or nothing."""
+    devices = [one.device for one in timings] or ([state.session.environment.device] if state.session else [])
+    return "" if any("cuda" in device.lower() or "nvidia" in device.lower() for device in devices) else NO_CUDA

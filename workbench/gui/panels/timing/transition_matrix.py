@@ -1,0 +1,58 @@
+"""The precision-transition matrix: what the model stores down, what the plan makes of it across."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QAbstractItemView, QTableWidget, QTableWidgetItem
+
+from workbench.gui.panels.timing.transitions import Transition
+from workbench.insight import quantities
+
+MOST_ROWS = 4
+"""So many stored types are seen at once; more scroll."""
+
+
+class TransitionMatrix(QTableWidget):
+    """A cell for each pair: how many layers, and how many bytes they took and take."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Precision-transition matrix")
+        self.setToolTip("Down: how the model stores weights. Across: how the plan stores them. Layers and bytes")
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setTabKeyNavigation(False)
+
+    def show_transitions(self, moves: Sequence[Transition]) -> None:
+        """Show every pair that occurs; others stay empty."""
+        befores = list(dict.fromkeys(move.before for move in moves))
+        afters = list(dict.fromkeys(_after(move) for move in moves))
+        self.clear()
+        self.setRowCount(len(befores))
+        self.setColumnCount(len(afters))
+        self.setVerticalHeaderLabels(befores)
+        self.setHorizontalHeaderLabels(afters)
+        for move in moves:
+            before, after = (quantities.data_size(size) for size in move.nbytes)
+            bytes_said = before if before == after else f"{before} → {after}"
+            item = QTableWidgetItem(f"{quantities.plural(move.layers, 'layer')}\n{bytes_said}")
+            item.setTextAlignment(Qt.AlignmentFlag.AlignCenter)
+            item.setToolTip(f"From {move.before} to {move.after}: {bytes_said}")
+            self.setItem(befores.index(move.before), afters.index(_after(move)), item)
+        self.resizeColumnsToContents()
+        self._fit(len(befores))
+
+    def _fit(self, rows: int) -> None:
+        """Take the height of the rows, and no more."""
+        height = 2 * QFontMetrics(self.font()).lineSpacing() + 8
+        for row in range(rows):
+            self.setRowHeight(row, height)
+        inside = self.horizontalHeader().sizeHint().height() + min(max(rows, 1), MOST_ROWS) * height
+        self.setFixedHeight(inside + 2 * self.frameWidth() + self.horizontalScrollBar().sizeHint().height())
+
+
+def _after(move: Transition) -> str:
+    return "kept" if move.before == move.after else move.after

@@ -1,0 +1,1 @@
+"""The printable report and the pictures in it."""

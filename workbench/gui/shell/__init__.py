@@ -1,0 +1,1 @@
+"""What surrounds the panels: actions, menus, dialogs, forms, settings, theme, status bar, help."""

@@ -1,0 +1,119 @@
+"""Menus, toolbar and shortcuts, made from ACTIONS and PANELS, and when each of them can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar
+
+from workbench.gui.panels import PANELS
+from workbench.gui.shell import icons, settings
+from workbench.gui.shell.actions import ACTIONS, MENUS, Action, Situation
+from workbench.gui.shell.theme import Colours
+
+
+class Menus:
+    """``actions`` by their id, ``panel_actions`` in the order of PANELS.
+
+    ``do(action)`` carries one out, ``show_panel(id)`` goes to a panel, ``open_path(path)`` opens a recent file.
+    """
+
+    def __init__(
+        self,
+        window: QMainWindow,
+        colours: Colours,
+        do: Callable[[Action], None],
+        show_panel: Callable[[str], None],
+        open_path: Callable[[str], None],
+    ) -> None:
+        self._window, self._do, self._open_path = window, do, open_path
+        self.actions: dict[str, QAction] = {}
+        self.menus = {title: window.menuBar().addMenu(title) for title in MENUS}
+        self._bar = QToolBar("Actions")
+        self._bar.setObjectName("toolbar")
+        self._bar.setIconSize(QSize(18, 18))
+        self._bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self._bar.setMovable(False)
+        for spec in ACTIONS:
+            self._add(spec)
+        self.recolour(colours)
+        window.addToolBar(self._bar)
+        self.recent_menu = QMenu("Open &Recent", window)
+        self.recent_menu.aboutToShow.connect(self._fill_recent)
+        self.menus["&File"].insertMenu(self.actions["save"], self.recent_menu)
+        self.panel_actions = self._panels(show_panel)
+
+    def recolour(self, colours: Colours) -> None:
+        """Draw the icons in other colours."""
+        for spec in ACTIONS:
+            if spec.icon:
+                self.actions[spec.id].setIcon(icons.icon(spec.icon, colours))
+
+    def enable(self, now: Situation) -> None:
+        """Grey what cannot be done, and say why in its tooltip; name the steps of undo and redo."""
+        for spec in ACTIONS:
+            action, reason = self.actions[spec.id], spec.enabled_when(now)
+            action.setEnabled(reason is None)
+            tip = spec.tip or plain(spec.text)
+            keys = f" ({spec.shortcut})" if spec.shortcut else ""
+            action.setToolTip(f"{tip}{keys}" if reason is None else f"{tip}\nNot now: {reason}")
+        for name in ("undo", "redo"):
+            step = getattr(now.state, f"{name}_name")
+            self.actions[name].setText(f"&{name.capitalize()} {step}".strip())
+            self.actions[name].setIconText(name.capitalize())
+
+    def titled(self) -> list[tuple[str, QAction]]:
+        """Return everything that can be done with a title to search in: the menus' actions, then the panels."""
+        found = [(f"{plain(spec.menu)}: {plain(spec.text)}", self.actions[spec.id]) for spec in ACTIONS
+                 if spec.id != "palette"]  # fmt: skip
+        return [*found, *((f"Go to {action.text()}", action) for action in self.panel_actions)]
+
+    def _add(self, spec: Action) -> None:
+        action = QAction(spec.text, self._window)
+        action.setObjectName(spec.id)
+        action.setShortcuts([QKeySequence(keys) for keys in (spec.shortcut, spec.also) if keys])
+        action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+        action.triggered.connect(lambda _=False: self._do(spec))
+        self._window.addAction(action)
+        self.actions[spec.id] = action
+        if spec.separated:
+            self.menus[spec.menu].addSeparator()
+        self.menus[spec.menu].addAction(action)
+        if spec.icon:
+            action.setIconText(plain(spec.text).replace("Open Model File", "Open"))
+            self._bar.addAction(action)
+            if spec.id in ("export", "redo"):
+                self._bar.addSeparator()
+
+    def _panels(self, show_panel: Callable[[str], None]) -> list[QAction]:
+        menu, found = self.menus["&View"], []
+        menu.addSeparator()
+        for number, spec in enumerate(PANELS, 1):
+            action = QAction(spec.title, self._window)
+            action.setShortcut(QKeySequence(f"Alt+{number % 10}" if number < 11 else f"Alt+Shift+{number % 10}"))
+            action.setToolTip(f"Go to the panel {spec.title}")
+            action.triggered.connect(lambda _=False, panel=spec.id: show_panel(panel))
+            menu.addAction(action)
+            self._window.addAction(action)
+            found.append(action)
+        return found
+
+    def _fill_recent(self) -> None:
+        self.recent_menu.clear()
+        for path in settings.recent():
+            action = self.recent_menu.addAction(Path(path).name, partial(self._open_path, path))
+            action.setToolTip(path)
+        if self.recent_menu.isEmpty():
+            self.recent_menu.addAction("Nothing yet").setEnabled(False)
+            return
+        self.recent_menu.addSeparator()
+        self.recent_menu.addAction("&Clear", settings.forget_recent)
+
+
+def plain(text: str) -> str:
+    """Return an action's text without its mnemonic and dots."""
+    return text.replace("&", "").rstrip("…")

@@ -1,0 +1,171 @@
+"""A tour of the demo on the first run: a few words beside each panel; skipped with Esc, and never shown again."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer
+from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from workbench.gui.shell import dialogs, settings
+from workbench.gui.window import Window
+from workbench.session.workspace import State
+from workbench.steps.first_look import is_first_look
+
+WIDTH = 380
+SETTLE_SECONDS = 0.05
+GAP = 12
+"""Pixels between the panel and the words about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A panel's id, and what is said about it."""
+
+    panel: str
+    title: str
+    text: str
+
+
+STEPS = (
+    Step("layers", "The layers",
+         "Every block and layer with its scheme, the histogram of its weights, its size and its loss. Select some, "
+         "then press F2 or use the panel below to give them another number format."),
+    Step("distributions", "What the numbers look like",
+         "Weights, inputs and outputs of the selected layer. Calibrate (F5) to see inputs; then drag the shaded range "
+         "and watch how much is clipped."),
+    Step("sensitivity", "What each format would cost",
+         "After Sensitivity (F6): layers down, schemes across, the colour is the loss. A click gives the layer that "
+         "scheme, a drag paints, a right click locks."),
+    Step("plan", "The plan",
+         "What the whole costs: size, bits, loss. Search (F7) finds the best plan within a budget; a target keeps it "
+         "to what your runtime can run. Every edit can be undone."),
+    Step("pareto", "Size against loss",
+         "All best plans at once. Move the slider, or click a point to take its plan."),
+    Step("accuracy", "Is it good enough?",
+         "Evaluate (F8) measures the plan against the floating-point model, with intervals. Save with Ctrl+S, export "
+         "with Ctrl+Shift+E; Ctrl+K finds every command, F1 the guide."),
+)  # fmt: skip
+
+
+class Tour(QDialog):
+    """Non-modal words beside one panel at a time, and a frame around the panel."""
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)
+        self.setObjectName("tour")
+        self.setWindowTitle("A short tour")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setModal(False)
+        self.setFixedWidth(WIDTH)
+        self._window, self.at = window, 0
+        self._watched: QWidget | None = None
+        self._mark = QFrame(window)
+        self._mark.setObjectName("tour-mark")
+        self._mark.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._title, self._text, self._count = QLabel(), QLabel(), QLabel()
+        self._title.setProperty("role", "heading")
+        self._count.setProperty("role", "muted")
+        self._text.setWordWrap(True)
+        self.back, self.skip, self.next = QPushButton("&Back"), QPushButton("&Skip the Tour"), QPushButton("&Next")
+        self.next.setProperty("role", "primary")
+        self.next.setDefault(True)
+        self.back.clicked.connect(lambda: self._go(-1))
+        self.skip.clicked.connect(self.reject)
+        self.next.clicked.connect(lambda: self._go(1))
+        buttons, layout = QHBoxLayout(), QVBoxLayout(self)
+        buttons.addWidget(self._count)
+        buttons.addStretch(1)
+        for button in (self.skip, self.back, self.next):
+            buttons.addWidget(button)
+        for widget in (self._title, self._text):
+            layout.addWidget(widget)
+        layout.addLayout(buttons)
+        self.finished.connect(lambda _: self._end())
+        dialogs.framed(self)
+        self._show()
+
+    def _go(self, step: int) -> None:
+        self.at += step
+        if self.at == len(STEPS):
+            self.accept()
+        else:
+            self._show()
+
+    def _show(self) -> None:
+        step = STEPS[self.at]
+        self._window.show_panel(step.panel)
+        self._title.setText(step.title)
+        self._text.setText(step.text)
+        self._count.setText(f"{self.at + 1} of {len(STEPS)}")
+        self.back.setEnabled(self.at > 0)
+        self.next.setText("&Done" if self.at == len(STEPS) - 1 else "&Next")
+        self._watch(self._window.panels[step.panel])
+        self._place()
+        self.next.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _watch(self, panel: QWidget | None) -> None:
+        """Follow a panel to where the layout puts it, which is later where it was just made."""
+        if self._watched is not None:
+            self._watched.removeEventFilter(self)
+        self._watched = panel
+        if panel is not None:
+            panel.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Move along with the panel."""
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Move):
+            QTimer.singleShot(0, self, self._place)
+        return False
+
+    def _place(self) -> None:
+        """Put words and frame where the panel is."""
+        self.adjustSize()
+        step = STEPS[min(self.at, len(STEPS) - 1)]
+        area = _area(self._window.panels[step.panel], self._window)
+        self._mark.setGeometry(area)
+        self._mark.show()
+        self._mark.raise_()
+        spot = beside(area, self.width(), self.height(), self._window.rect())
+        self.move(self._window.mapToGlobal(spot))
+
+    def _end(self) -> None:
+        settings.end_tour()
+        self._watch(None)
+        self._mark.hide()
+        self._mark.deleteLater()
+
+
+class FirstRun:
+    """Starts the tour when the demo is opened for the first time in the person's life with this application."""
+
+    def __init__(self, window: Window) -> None:
+        self._window = window
+        self.end = window.desk.workspace.subscribe(self._changed)
+
+    def _changed(self, old: State, new: State) -> None:
+        opened = new.session is not None and (old.session is None or old.session.model is not new.session.model)
+        if not opened or new.session is None or is_first_look(new.session):
+            return
+        if new.session.model.source.path.startswith("demo:") and not settings.tour_ended():
+            self._window.desk.start(self._begin())
+
+    async def _begin(self) -> None:
+        while not self._window.is_drawn:
+            await asyncio.sleep(SETTLE_SECONDS)
+        Tour(self._window).show()
+
+
+def beside(area: QRect, width: int, height: int, room: QRect) -> QPoint:
+    """Return where words of that size stand: right of the panel, else left of it, else inside its lower edge."""
+    top = min(max(area.top() + GAP, room.top()), max(room.bottom() - height, room.top()))
+    if area.right() + GAP + width <= room.right():
+        return QPoint(area.right() + GAP, top)
+    if area.left() - GAP - width >= room.left():
+        return QPoint(area.left() - GAP - width, top)
+    return QPoint(max(area.center().x() - width // 2, room.left()), area.bottom() - GAP - height)
+
+
+def _area(panel: QWidget, window: QWidget) -> QRect:
+    return QRect(panel.mapTo(window, QPoint(0, 0)), panel.size())
