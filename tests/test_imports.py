@@ -13,10 +13,10 @@ ROOT = Path(__file__).parent.parent
 HEAVY = ("PySide6", "torch", "cupy", "transformers", "onnx", "h5py")
 
 FREE_OF_TORCH = (
-    "workbench", "workbench.numerics.formats", "workbench.numerics.statistics.layer_statistics", "workbench.numerics.ranges",
-    "workbench.planning.plan", "workbench.planning.search.search", "workbench.planning.totals", "workbench.session.session",
-    "workbench.session.workspace", "workbench.engine.jobs", "workbench.engine.engine", "workbench.steps.requests",
-    "workbench.deployment", "workbench.cli",
+    "workbench", "workbench.numerics.formats", "workbench.numerics.statistics.layer_statistics",
+    "workbench.numerics.ranges", "workbench.planning.plan", "workbench.planning.search.search",
+    "workbench.planning.totals", "workbench.session.session", "workbench.session.workspace", "workbench.engine.jobs",
+    "workbench.engine.engine", "workbench.steps.requests", "workbench.deployment.exporters", "workbench.cli",
 )  # fmt: skip
 
 
@@ -38,7 +38,8 @@ def test_the_window_loads_neither_torch_nor_h5py() -> None:
 
 
 LAYERS = (
-    ("gui", "console"), ("runtime",), ("storage", "deployment"), ("planning",), ("models",), ("numerics",),
+    ("gui",), ("console",), ("steps",), ("engine",), ("insight",), ("session",), ("deployment",), ("quantization",),
+    ("planning",), ("sensitivity",), ("measurement",), ("models",), ("numerics",),
 )  # fmt: skip
 RANK = {folder: rank for rank, folders in enumerate(LAYERS) for folder in folders}
 
@@ -89,7 +90,7 @@ def test_qt_is_imported_in_the_window_only_and_h5py_in_one_file() -> None:
         roots = {name.split(".")[0] for name in imports(path)}
         if not place.startswith("workbench/gui/") and roots & {"PySide6", "pyqtgraph", "qasync", "shiboken6"}:
             wrong.append(place)
-        if not place.startswith("workbench/storage/hdf5") and "h5py" in roots:
+        if not place.startswith("workbench/session/file/") and "h5py" in roots:
             wrong.append(place)
     assert not wrong
 

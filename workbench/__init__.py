@@ -25,8 +25,8 @@ _WHERE = {
     "open": "workbench.steps.tasks",
     "parse_scheme": "workbench.numerics.formats",
     "quantize": "workbench.steps.tasks",
+    "score": "workbench.steps.tasks",
     "search": "workbench.steps.tasks",
-    "sensitivity": "workbench.steps.tasks",
     "start": "workbench.steps.tasks",
     "time_kernels": "workbench.steps.timings",
     "train": "workbench.steps.training",
@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from workbench.steps.tasks import export as export
     from workbench.steps.tasks import open as open
     from workbench.steps.tasks import quantize as quantize
+    from workbench.steps.tasks import score as score
     from workbench.steps.tasks import search as search
-    from workbench.steps.tasks import sensitivity as sensitivity
     from workbench.steps.tasks import start as start
     from workbench.steps.timings import time_kernels as time_kernels
     from workbench.steps.training import train as train

@@ -9,20 +9,23 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.parametrize("module", ["jobs", "engine", "requests", "workspace", "model_cache", "transport"])
+@pytest.mark.parametrize(
+    "module",
+    ["engine.jobs", "engine.engine", "steps.requests", "session.workspace", "engine.model_cache", "engine.transport"],
+)
 def test_the_windows_side_imports_nothing_heavy(module: str) -> None:
     code = (
-        f"import sys, workbench.runtime.{module}; "
+        f"import sys, workbench.{module}; "
         "heavy = {'torch', 'h5py', 'transformers', 'PySide6', 'scipy', 'cupy'} & set(sys.modules); "
         "sys.exit(', '.join(sorted(heavy)) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"workbench.runtime.{module} imports {done.stderr}"
+    assert done.returncode == 0, f"workbench.{module} imports {done.stderr}"
 
 
 WINDOW = """
 import asyncio, sys
-from workbench.runtime import requests
+from workbench.steps import requests
 from workbench.steps.timings import TimeKernels
 from workbench.engine.engine import Engine
 from workbench.engine.jobs import Jobs

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-import workbench.runtime
+import workbench.steps
 from tests.gui import sessions
 from workbench.gui.shell.as_python import as_python
 from workbench.steps import requests, training
@@ -59,8 +59,8 @@ NEVER_SHOWN = {"KeepRecovery"}
 def all_requests() -> set[str]:
     """Return the names of all requests there are: frozen dataclasses with a title that run on open models."""
     found = set()
-    for module in pkgutil.iter_modules(workbench.runtime.__path__):
-        for name, one in vars(importlib.import_module(f"workbench.runtime.{module.name}")).items():
+    for module in pkgutil.iter_modules(workbench.steps.__path__):
+        for name, one in vars(importlib.import_module(f"workbench.steps.{module.name}")).items():
             if isinstance(one, type) and dataclasses.is_dataclass(one) and {"title", "run"} <= set(dir(one)):
                 found.add(name)
     return found

@@ -32,7 +32,7 @@ def scored() -> Session:
     """A calibrated and scored classifier with a plan; made once, because nothing can change it."""
     model = tasks.open(MODEL)
     session = tasks.calibrate(model, samples=64, batch_size=16)
-    session = tasks.sensitivity(session, model=model, schemes=SCHEMES, batch_size=16)
+    session = tasks.score(session, model=model, schemes=SCHEMES, batch_size=16)
     return replace(session, plan=Plan.uniform(session.model.layers, "int3-channel"))
 
 
@@ -134,7 +134,7 @@ async def _search_by_refined(person: Person) -> None:
 def test_a_cancelled_score_keeps_its_cells_and_goes_on_to_the_same_bits(live: Callable[..., None]) -> None:
     session = replace(scored(), sensitivities={})
     model = tasks.open(MODEL)
-    whole = tasks.sensitivity(session, "measured_kl", model=model, schemes=SCHEMES, batch_size=1, samples=24)
+    whole = tasks.score(session, "measured_kl", model=model, schemes=SCHEMES, batch_size=1, samples=24)
     expected = whole.sensitivities["measured_kl"].score
 
     async def story(person: Person) -> None:

@@ -27,7 +27,7 @@ Ask = Callable[[Person, Path], Awaitable[None]]
 def scored() -> Session:
     """A calibrated and scored classifier with a plan."""
     model = tasks.open(MODEL)
-    session = tasks.sensitivity(tasks.calibrate(model, samples=32), model=model, schemes=SCHEMES)
+    session = tasks.score(tasks.calibrate(model, samples=32), model=model, schemes=SCHEMES)
     return replace(session, plan=Plan.uniform(session.model.layers, "int3-channel"))
 
 

@@ -90,7 +90,7 @@ def test_the_command_line_lists_sets_and_plans(
     session: Session, model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, name = tmp_path / "s.qwb", layer_of(session)
-    tasks.sensitivity(session, model=model, schemes=("int8-channel",)).save(path)
+    tasks.score(session, model=model, schemes=("int8-channel",)).save(path)
     assert main(["ranges", str(path), "--layer", name, "--json"]) == 0
     (listed,) = json.loads(capsys.readouterr().out)["layers"]
     assert [one["method"] for one in listed["ranges"]] == ["min-max", "moving-average", "percentile", "entropy", "mse"]

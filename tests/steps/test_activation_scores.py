@@ -38,13 +38,13 @@ def calibrated(model: Model, tokens: Path) -> Session:
 
 @pytest.fixture(scope="module")
 def scored(model: Model, calibrated: Session) -> Session:
-    session = tasks.sensitivity(calibrated, model=model, schemes=WEIGHTS)
-    return tasks.sensitivity(session, "predicted_kl_inputs", model=model, schemes=INPUTS, batch_size=4)
+    session = tasks.score(calibrated, model=model, schemes=WEIGHTS)
+    return tasks.score(session, "predicted_kl_inputs", model=model, schemes=INPUTS, batch_size=4)
 
 
 @pytest.mark.parametrize("metric", ACTIVATION_METRICS)
 def test_the_tables_are_those_of_the_functions(model: Model, calibrated: Session, metric: str) -> None:
-    found = tasks.sensitivity(calibrated, metric, model=model, schemes=["int4-token"], samples=4, batch_size=2, seed=1)
+    found = tasks.score(calibrated, metric, model=model, schemes=["int4-token"], samples=4, batch_size=2, seed=1)
     table = found.sensitivities[metric]
     assert calibrated.calibration is not None
     data = session_data.recorded(model, calibrated.calibration, samples=4)
@@ -61,20 +61,20 @@ def test_the_tables_are_those_of_the_functions(model: Model, calibrated: Session
 
 def test_columns_are_kept_beside_new_ones_on_the_same_data_only(model: Model, scored: Session) -> None:
     before = scored.sensitivities["predicted_kl_inputs"]
-    again = tasks.sensitivity(
+    again = tasks.score(
         scored, "predicted_kl_inputs", model=model, schemes=["fp8-e4m3-token", "int4-token"], batch_size=4
     ).sensitivities["predicted_kl_inputs"]
     assert again.schemes == ("int8-token", "fp8-e4m3-token", "int4-token")
     np.testing.assert_array_equal(again.score[:, 0], before.score[:, before.column["int8-token"]])
     np.testing.assert_allclose(again.score[:, 2], before.score[:, before.column["int4-token"]], rtol=1e-5)
-    other = tasks.sensitivity(scored, "predicted_kl_inputs", model=model, schemes=["int4-token"], seed=1, batch_size=4)
+    other = tasks.score(scored, "predicted_kl_inputs", model=model, schemes=["int4-token"], seed=1, batch_size=4)
     assert other.sensitivities["predicted_kl_inputs"].schemes == ("int4-token",)
 
 
 def test_static_schemes_are_scored_with_the_range_in_force(model: Model, calibrated: Session) -> None:
     wide = {key: replace(one, low=-1e3, high=1e3, method="manual") for key, one in calibrated.active_ranges.items()}
     narrow, coarse = (
-        tasks.sensitivity(session, "predicted_kl_inputs", model=model, schemes=["int8-tensor"], samples=4)
+        tasks.score(session, "predicted_kl_inputs", model=model, schemes=["int8-tensor"], samples=4)
         .sensitivities["predicted_kl_inputs"].score
         for session in (calibrated, replace(calibrated, active_ranges=wide))
     )  # fmt: skip
@@ -179,7 +179,7 @@ def test_the_search_chooses_among_several_activation_schemes(model: Model, score
         planner.find_plan(scored, Budgets(bits_per_weight=12.0), inputs=["int8-token", "int8-tensor"])
     free = planner.find_plan(scored, Budgets(bits_per_weight=7.0), inputs=INPUTS)
     assert {given.inputs for given in resolve(free, scored.model.layers).values()} == {None}
-    wider = tasks.sensitivity(scored, "predicted_kl_inputs", model=model, schemes=["int8-tensor"], batch_size=4)
+    wider = tasks.score(scored, "predicted_kl_inputs", model=model, schemes=["int8-tensor"], batch_size=4)
     both = ["INT8-tensor", "int4-token"]
     bound = planner.find_plan(wider, Budgets(bits_per_weight=12.0), target="edge-tpu", inputs=both)
     given = resolve(bound, scored.model.layers).values()
@@ -198,11 +198,11 @@ def test_losses_of_other_units_are_not_added(scored: Session) -> None:
 
 def test_what_is_missing_is_said(model: Model, calibrated: Session) -> None:
     with pytest.raises(MissingResultError, match="calibrate first"):
-        tasks.sensitivity(tasks.start(model), "predicted_kl_inputs", model=model)
+        tasks.score(tasks.start(model), "predicted_kl_inputs", model=model)
     with pytest.raises(PlanError, match="gptq rounds weights"):
-        tasks.sensitivity(calibrated, "predicted_kl_inputs", model=model, algorithm="gptq")
+        tasks.score(calibrated, "predicted_kl_inputs", model=model, algorithm="gptq")
     with pytest.raises(PlanError, match="predicted_kl_inputs"):
-        tasks.sensitivity(calibrated, "kl_inputs", model=model)
+        tasks.score(calibrated, "kl_inputs", model=model)
 
 
 def test_the_command_line_scores_activations_and_plans_with_them(

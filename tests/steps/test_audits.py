@@ -19,7 +19,7 @@ from workbench.steps.requests import merge
 def judged():
     model = tasks.open("demo:digits-classifier")
     session = tasks.calibrate(model, samples=64, batch_size=16)
-    return model, tasks.sensitivity(session, model=model, schemes=("int3-channel", "int8-channel"), batch_size=16)
+    return model, tasks.score(session, model=model, schemes=("int3-channel", "int8-channel"), batch_size=16)
 
 
 def test_an_audit_stands_beside_the_prediction(judged) -> None:

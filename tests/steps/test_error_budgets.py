@@ -21,7 +21,7 @@ def test_the_error_budget_predicts_what_is_measured_and_stays_with_the_session(
 ) -> None:
     model = tasks.open(llama)
     session = tasks.calibrate(model, tokens, batch_size=4)
-    session = tasks.sensitivity(session, "weight_error", model=model, schemes=["int8-channel"])
+    session = tasks.score(session, "weight_error", model=model, schemes=["int8-channel"])
     plan = Plan.uniform(quantizable(session.model.layers), "int8-channel")
     session = replace(session, plan=plan)
     models = ModelCache()

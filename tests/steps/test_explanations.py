@@ -28,7 +28,7 @@ SCHEMES = ("int4-g32", "int8-channel")
 @pytest.fixture(scope="module")
 def scored(llama: Path, tokens: Path) -> Session:
     model: Model = tasks.open(llama)
-    session = tasks.sensitivity(tasks.calibrate(model, tokens, batch_size=4), model=model, schemes=SCHEMES)
+    session = tasks.score(tasks.calibrate(model, tokens, batch_size=4), model=model, schemes=SCHEMES)
     return replace(session, plan=tasks.search(session, bits_per_weight=7.0))
 
 

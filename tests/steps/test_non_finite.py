@@ -33,7 +33,7 @@ def test_the_layer_is_named_and_the_weights_are_seen(session: Session) -> None:
 
 
 def test_the_rest_is_scored_planned_and_exported(session: Session, tmp_path: Path) -> None:
-    scored = tasks.sensitivity(session, "weight_error", schemes=("int4-g32-asym",))
+    scored = tasks.score(session, "weight_error", schemes=("int4-g32-asym",))
     table = scored.sensitivities["weight_error"]
     assert np.isnan(table.of(BROKEN, "int4-g32-asym"))
     others = [name for name in table.layers if name != BROKEN]

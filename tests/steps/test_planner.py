@@ -28,8 +28,8 @@ def model(llama: Path) -> Model:
 @pytest.fixture(scope="module")
 def scored(model: Model, tokens: Path) -> Session:
     session = tasks.calibrate(model, tokens, batch_size=4)
-    session = tasks.sensitivity(session, "weight_error", model=model, schemes=SCHEMES)
-    return tasks.sensitivity(session, model=model, schemes=SCHEMES)
+    session = tasks.score(session, "weight_error", model=model, schemes=SCHEMES)
+    return tasks.score(session, model=model, schemes=SCHEMES)
 
 
 def test_locks_and_targets_hold(scored: Session) -> None:

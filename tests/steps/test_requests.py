@@ -184,7 +184,7 @@ def test_the_whole_job_through_the_engine_process(llama: Path, tokens: Path, tmp
     run(main)
     (now,) = results
     model = tasks.open(llama)
-    inline = tasks.sensitivity(tasks.calibrate(model, tokens, batch_size=4), model=model, schemes=SCHEMES)
+    inline = tasks.score(tasks.calibrate(model, tokens, batch_size=4), model=model, schemes=SCHEMES)
     np.testing.assert_allclose(
         now.sensitivities["predicted_kl"].score, inline.sensitivities["predicted_kl"].score, rtol=1e-4
     )

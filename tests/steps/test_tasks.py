@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from workbench.deployment import EXPORTERS
-from workbench.deployment.exporters import exporter
+from workbench.deployment.exporters import EXPORTERS, exporter
 from workbench.errors import (
     BudgetError,
     CancelledError,
@@ -53,7 +52,7 @@ def calibrated(model: Model, tokens: Path) -> Session:
 
 @pytest.fixture(scope="module")
 def scored(model: Model, calibrated: Session) -> Session:
-    return tasks.sensitivity(calibrated, model=model, schemes=SCHEMES)
+    return tasks.score(calibrated, model=model, schemes=SCHEMES)
 
 
 class Recorder:
@@ -152,7 +151,7 @@ def test_calibrating_a_session_of_another_model_is_refused(model: Model, calibra
 @pytest.mark.parametrize("metric", ["predicted_kl", "measured_kl", "output_error", "weight_error"])
 def test_every_metric_scores_every_cell(model: Model, calibrated: Session, metric: str) -> None:
     progress = Recorder()
-    session = tasks.sensitivity(calibrated, metric, model=model, schemes=SCHEMES, batch_size=4, progress=progress)
+    session = tasks.score(calibrated, metric, model=model, schemes=SCHEMES, batch_size=4, progress=progress)
     table = session.sensitivities[metric]
     assert table.metric == metric and table.schemes == SCHEMES
     assert np.isfinite(table.score).all() and (table.score >= 0).all()
@@ -166,31 +165,31 @@ def test_every_metric_scores_every_cell(model: Model, calibrated: Session, metri
 
 def test_a_table_is_extended_and_not_computed_again(model: Model, scored: Session) -> None:
     before = scored.sensitivities["predicted_kl"]
-    after = tasks.sensitivity(scored, model=model, schemes=["int5-g32-asym"]).sensitivities["predicted_kl"]
+    after = tasks.score(scored, model=model, schemes=["int5-g32-asym"]).sensitivities["predicted_kl"]
     assert after.schemes == (*SCHEMES, "int5-g32-asym")
     np.testing.assert_array_equal(after.score[:, :2], before.score)
-    anew = tasks.sensitivity(scored, model=model, schemes=["int5-g32-asym"], seed=1).sensitivities["predicted_kl"]
+    anew = tasks.score(scored, model=model, schemes=["int5-g32-asym"], seed=1).sensitivities["predicted_kl"]
     assert anew.schemes == ("int5-g32-asym",)
 
 
 def test_scoring_with_the_default_schemes_without_data_on_weights_only(bare: Path) -> None:
     weights_only = tasks.open(bare)
-    session = tasks.sensitivity(tasks.start(weights_only), "weight_error", model=weights_only)
+    session = tasks.score(tasks.start(weights_only), "weight_error", model=weights_only)
     assert len(session.sensitivities["weight_error"].schemes) >= 10
     for metric in ("predicted_kl", "measured_kl", "output_error"):
         with pytest.raises(CannotRunError, match="weight_error"):
-            tasks.sensitivity(session, metric, model=weights_only)
+            tasks.score(session, metric, model=weights_only)
     with pytest.raises(CannotRunError):
         tasks.evaluate(session)
 
 
 def test_scoring_says_what_is_missing_or_wrong(model: Model, calibrated: Session) -> None:
     with pytest.raises(MissingResultError, match="calibrate first"):
-        tasks.sensitivity(tasks.start(model), model=model)
+        tasks.score(tasks.start(model), model=model)
     with pytest.raises(PlanError, match="predicted_kl"):
-        tasks.sensitivity(calibrated, "kl", model=model)
+        tasks.score(calibrated, "kl", model=model)
     with pytest.raises(SchemeError):
-        tasks.sensitivity(calibrated, model=model, schemes=["int4-gg"])
+        tasks.score(calibrated, model=model, schemes=["int4-gg"])
 
 
 def test_changed_or_missing_data_is_noticed(model: Model, tokens: Path, tmp_path: Path) -> None:
@@ -201,12 +200,12 @@ def test_changed_or_missing_data_is_noticed(model: Model, tokens: Path, tmp_path
     changed[:, 0] = (changed[:, 0] + 1) % 96
     np.save(copy, changed)
     with pytest.raises(DataError, match="has changed"):
-        tasks.sensitivity(session, model=model, schemes=SCHEMES)
+        tasks.score(session, model=model, schemes=SCHEMES)
     with pytest.raises(DataError, match="has changed"):
         tasks.evaluate(session, model=model)
     copy.unlink()
     with pytest.raises(DataError, match="cannot be opened again"):
-        tasks.sensitivity(session, model=model, schemes=SCHEMES)
+        tasks.score(session, model=model, schemes=SCHEMES)
 
 
 def test_search_stays_within_bits_and_bytes(scored: Session) -> None:
@@ -330,7 +329,7 @@ def test_cancelling_any_step_lets_the_cancel_pass(model: Model, calibrated: Sess
         with pytest.raises(CancelledError):
             tasks.calibrate(model, tokens, batch_size=4, progress=Recorder(at))
         with pytest.raises(CancelledError):
-            tasks.sensitivity(calibrated, "measured_kl", model=model, schemes=SCHEMES, progress=Recorder(at))
+            tasks.score(calibrated, "measured_kl", model=model, schemes=SCHEMES, progress=Recorder(at))
     plan = Plan.uniform(quantizable(calibrated.model.layers), "int8-channel")
     with pytest.raises(CancelledError):
         tasks.evaluate(calibrated, plan, model=model, progress=Recorder(2))
@@ -389,7 +388,7 @@ def test_the_bundled_classifier_brings_its_own_data() -> None:
     classifier = tasks.open("demo:digits-classifier")
     session = tasks.calibrate(classifier, samples=32)
     assert session.calibration is not None and session.calibration.path == "demo:digits-classifier"
-    session = tasks.sensitivity(session, model=classifier, schemes=("int3-g32-asym", "int8-channel"))
+    session = tasks.score(session, model=classifier, schemes=("int3-g32-asym", "int8-channel"))
     plan = tasks.search(session, bits_per_weight=6.0)
     found = tasks.evaluate(session, plan, model=classifier, samples=64)
     assert {"kl", "accuracy", "top1_agreement"} <= set(found.metrics)

@@ -1,1 +1,1 @@
-"""The command line behind ``workbench.cli``: the table of commands, their results as objects and as text."""
+"""The command line: one file for each command that is more than a step, and what all commands print."""

@@ -259,7 +259,7 @@ def train(entry: argparse.ArgumentParser) -> None:
 
 
 def _target(entry: argparse.ArgumentParser) -> None:
-    from workbench.deployment import EXPORTERS
+    from workbench.deployment.exporters import EXPORTERS
 
     kinds = "; ".join(f"{target.name}: {target.description}" for target in EXPORTERS)
     entry.add_argument("--to", metavar="KIND", required=True, help=kinds)

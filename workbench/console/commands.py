@@ -84,7 +84,7 @@ def _sensitivity(options: argparse.Namespace, progress: Progress) -> Result:
 
     session = _load(options.session)
     with keeping(session, options.metric, options.out or options.session, progress) as watched:
-        session = tasks.sensitivity(
+        session = tasks.score(
             session, options.metric, schemes=options.schemes, samples=options.samples,
             batch_size=options.batch_size, seed=options.seed, algorithm=options.algorithm, trust=options.trust,
             progress=watched,

@@ -32,7 +32,7 @@ def run(out: Path, progress: Progress) -> dict[str, Any]:
     out.mkdir(parents=True, exist_ok=True)
     model = tasks.open(MODEL)
     session = tasks.calibrate(model, MODEL, progress=_part(progress, 0.0, 0.2))
-    session = tasks.sensitivity(session, "predicted_kl", model=model, progress=_part(progress, 0.2, 0.35))
+    session = tasks.score(session, "predicted_kl", model=model, progress=_part(progress, 0.2, 0.35))
     plan = tasks.search(session, bits_per_weight=BITS_PER_WEIGHT)
     session = replace(session, plan=plan)
     evaluation = tasks.evaluate(

@@ -33,8 +33,9 @@ READY, BROKEN, PROGRESS, PARTIAL, DONE, FAILED = "ready", "broken", "progress", 
 NICENESS = 10
 LOADED_WHEN_IDLE = (
     "workbench.models.sources.catalog", "workbench.models.data.datasets", "workbench.measurement.calibrate",
-    "workbench.session.file.hdf5", "workbench.sensitivity.score", "workbench.quantization.quantize", "workbench.deployment",
-    "workbench.models.sources.lean_transformers", "transformers.models.auto.modeling_auto", "scipy.optimize",
+    "workbench.session.file.hdf5", "workbench.sensitivity.score", "workbench.quantization.quantize",
+    "workbench.deployment.exporters", "workbench.models.sources.lean_transformers",
+    "transformers.models.auto.modeling_auto", "scipy.optimize",
 )  # fmt: skip
 """What most jobs need and takes seconds to import: done one by one while there is nothing to do."""
 

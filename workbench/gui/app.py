@@ -166,7 +166,7 @@ def warm_up() -> None:
     """Load, on a thread of its own, what would otherwise be loaded in the middle of a click or of a job's end."""
     import numpy.ma  # noqa: F401
 
-    from workbench.deployment import REGISTRY as EXPORTERS
+    from workbench.deployment.exporters import REGISTRY as EXPORTERS
     from workbench.insight import schemes
     from workbench.numerics.ranges import REGISTRY as RANGES
     from workbench.numerics.rounding import REGISTRY as ALGORITHMS

@@ -1,11 +1,9 @@
-"""The families of schemes, their order by size, and the menu of them."""
+"""The families of schemes and their order by size."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import lru_cache, partial
-
-from PySide6.QtWidgets import QMenu
+from collections.abc import Iterable
+from functools import lru_cache
 
 from workbench.numerics.formats import REGISTRY, parse_scheme
 from workbench.planning.plan import KEEP
@@ -50,24 +48,3 @@ def neighbour(scheme: str, choices: Iterable[str], direction: int) -> str | None
     ordered = sorted(set(choices) | {scheme}, key=lambda name: (reference_bits(name), name))
     position = ordered.index(scheme) + direction
     return ordered[position] if 0 <= position < len(ordered) else None
-
-
-def fill_menu(
-    menu: QMenu, chosen: Callable[[str], None], current: str | None = None, allowed: Iterable[str] | None = None
-) -> None:
-    """Add ``keep`` and a submenu for each family; ``chosen`` is called with the scheme's name.
-
-    With ``allowed`` every other scheme is greyed.
-    """
-    legal = None if allowed is None else set(allowed)
-    keep = menu.addAction("&Keep in floating point", lambda: chosen(KEEP))
-    keep.setCheckable(True)
-    keep.setChecked(current == KEEP)
-    keep.setEnabled(legal is None or KEEP in legal)
-    for title, names in families():
-        submenu = menu.addMenu(f"&{title}")
-        for name in names:
-            action = submenu.addAction(f"{name}\t{reference_bits(name):.2f} bits", partial(chosen, name))
-            action.setCheckable(True)
-            action.setChecked(name == current)
-            action.setEnabled(legal is None or name in legal)

@@ -1,0 +1,1 @@
+"""Opened models: their layers, their networks, how their operations are traced."""

@@ -1,0 +1,1 @@
+"""Plans and what they cost: rules, totals, constraints, targets.  No torch."""

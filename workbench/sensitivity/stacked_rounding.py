@@ -32,7 +32,8 @@ def rounded_layers(
 ) -> Iterator[tuple[str, dict[str, torch.Tensor]]]:
     """Yield each layer of ``wanted`` once, with its weight rounded to each of its schemes: float32 matrices.
 
-    Layers of one width come together.  Raises what :func:`workbench.numerics.rounding.round_weight.round_weight` raises.
+    Layers of one width come together.  Raises what
+    :func:`workbench.numerics.rounding.round_weight.round_weight` raises.
     """
     for names in _stacks(model, wanted, algorithm):
         weights = {name: model.weight(name).float() for name in names}

@@ -191,7 +191,7 @@ class Score:
         """Score; raises MissingResultError, CannotRunError and what opening the model raises."""
         from workbench.steps import tasks
 
-        return tasks.sensitivity(
+        return tasks.score(
             self.session, self.metric, model=models.get(self.session.model, self.trust), schemes=self.schemes or None,
             samples=self.samples, batch_size=self.batch_size, seed=self.seed, algorithm=self.algorithm,
             trust=self.trust, progress=progress,

@@ -118,7 +118,7 @@ def calibrate(
     )
 
 
-def sensitivity(
+def score(
     session: Session,
     metric: str = "predicted_kl",
     *,
@@ -138,7 +138,7 @@ def sensitivity(
     extended.  Metrics that run the model use the calibration's data, which must be unchanged (DataError).  Raises
     MissingResultError naming the missing step, CannotRunError for what a weights-only model cannot do.
     """
-    from workbench.sensitivity.score import score
+    from workbench.sensitivity.score import score as score_cells
 
     notes: list[str] = []
     if metric in ACTIVATION_METRICS:
@@ -162,7 +162,7 @@ def sensitivity(
     earlier = session.sensitivities.get(metric)
     if earlier is not None and _extends(earlier, algorithm, seed, dataset):
         names = (*earlier.schemes, *(name for name in names if name not in earlier.column))
-    table = score(
+    table = score_cells(
         model, metric, names, curvature=session.curvature, dataset=dataset, batch_size=batch_size, seed=seed,
         algorithm=algorithm, previous=earlier, notes=notes, progress=progress,
     )  # fmt: skip
@@ -233,7 +233,7 @@ def complete_table(
     missing = sorted(used - set(table.schemes))
     if not missing:
         return session
-    return sensitivity(
+    return score(
         session, table.metric, model=model, schemes=(*table.schemes, *missing), samples=table.samples or None,
         seed=table.seed, algorithm=table.algorithm, trust=trust, progress=progress,
     )  # fmt: skip

@@ -35,7 +35,8 @@ def train(
 ) -> QuantizedModel:
     """Train new weights on the grids of ``plan`` (default: the session's) from the floating-point model.
 
-    ``data`` defaults to the calibration's.  See :func:`workbench.quantization.train.train`; the model's own weights stay.
+    ``data`` defaults to the calibration's.  See :func:`workbench.quantization.train.train`; the model's own
+    weights stay.
     Raises MissingResultError without data, DataError, CannotRunError, PlanError and its kin.
     """
     from workbench.quantization.train import train as learn

@@ -46,7 +46,7 @@ class HuggingFaceFolder:
     needs_model: bool = True
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
-        """Write, load with transformers, compare; see :class:`workbench.deployment.exporters.exporter.Exporter`."""
+        """Write, load with transformers, compare; see :class:`workbench.deployment.exporters.contract.Exporter`."""
         opened = check(quantized, model)
         source = _source_folder(opened)
         refuse_quantized_activations(quantized, opened, "a float checkpoint")

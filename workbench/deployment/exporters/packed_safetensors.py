@@ -49,7 +49,7 @@ class PackedSafetensors:
     needs_model: bool = True
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
-        """Write, read back, compare every value; see :class:`workbench.deployment.exporters.exporter.Exporter`."""
+        """Write, read back, compare every value; see :class:`workbench.deployment.exporters.contract.Exporter`."""
         opened = check(quantized, model)
         metadata = _metadata(quantized, opened)
         with replacing(out, ExportError, "the packed model") as temporary:

@@ -24,7 +24,7 @@ class PlanFile:
     needs_model: bool = False
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
-        """Write the plan and read it back; see :class:`workbench.deployment.exporters.exporter.Exporter`."""
+        """Write the plan and read it back; see :class:`workbench.deployment.exporters.contract.Exporter`."""
         from workbench.planning.plan_json import read_plan, write_plan
 
         progress(0.0, f"writing {out.name}")

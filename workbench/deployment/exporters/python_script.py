@@ -111,7 +111,7 @@ class PythonScript:
     needs_model: bool = False
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
-        """Write the script and read its rules back; see :class:`workbench.deployment.exporters.exporter.Exporter`."""
+        """Write the script and read its rules back; see :class:`workbench.deployment.exporters.contract.Exporter`."""
         progress(0.0, f"writing {out.name}")
         text = script(quantized.plan, quantized.summary, out.name)
         with replacing(out, ExportError, "the script") as temporary:

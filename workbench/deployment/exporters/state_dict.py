@@ -32,7 +32,7 @@ class StateDict:
     needs_model: bool = True
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
-        """Write, read back, compare; see :class:`workbench.deployment.exporters.exporter.Exporter`."""
+        """Write, read back, compare; see :class:`workbench.deployment.exporters.contract.Exporter`."""
         opened = check(quantized, model)
         refuse_quantized_activations(quantized, opened, "a float state dict")
         if quantized.changes.untied:

@@ -17,13 +17,14 @@ from PySide6.QtWidgets import (
 from workbench.gui.desk import Desk
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import settings
+from workbench.gui.shell.scheme_menu import fill_menu
 from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.delegates import Index, RowDelegate, SchemeDelegate
 from workbench.gui.tables.layer_columns import CACHE, COLUMNS, FIELDS, FLOATING, HISTOGRAM, INPUTS, NAME, SCHEME
 from workbench.gui.tables.layer_filter import HINT
 from workbench.gui.tables.layers import LayersModel
 from workbench.gui.tables.row_painter import LayersView
-from workbench.insight import legality, quantities, schemes
+from workbench.insight import legality, quantities
 from workbench.models.layer import Layer
 from workbench.planning.kv_cache import makes_keys_or_values
 from workbench.session.workspace import State
@@ -271,7 +272,7 @@ class LayersPanel(Panel):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addSection(names[0] if len(names) == 1 else quantities.plural(len(names), "layer"))
-        schemes.fill_menu(
+        fill_menu(
             menu, lambda scheme: self.desk.assign(names, weights=scheme), held.pop() if len(held) == 1 else None,
             legality.weight_choices(state, names) if state.target else None,
         )  # fmt: skip

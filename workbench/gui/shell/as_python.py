@@ -40,7 +40,7 @@ def _source(request: Any) -> str:
 
 
 def _on_session(module: str, name: str, *given: str, first: str = "", of_layer: bool = False) -> Writer:
-    """Return what writes a call of a function of ``workbench.runtime`` on the saved session.
+    """Return what writes a call of a function of ``workbench.steps`` on the saved session.
 
     ``first`` names the request's field that is the second positional argument; ``of_layer``: that is its layer, and the
     function wants the opened model.
@@ -50,9 +50,9 @@ def _on_session(module: str, name: str, *given: str, first: str = "", of_layer: 
         field = "layer" if of_layer else first
         arguments = f"session, {getattr(request, field)!r}" if field else "session"
         model = ", model=tasks.reopen(session.model)" if of_layer else ""
-        tasks = "from workbench.runtime import tasks\n" if of_layer else ""
+        tasks = "from workbench.steps import tasks\n" if of_layer else ""
         return (
-            f"{tasks}from workbench.runtime.{module} import {name}\n\n{_session(request)}"
+            f"{tasks}from workbench.steps.{module} import {name}\n\n{_session(request)}"
             f"result = {name}({arguments}{model}{_given(request, *given)})"
         )
 
@@ -61,7 +61,7 @@ def _on_session(module: str, name: str, *given: str, first: str = "", of_layer: 
 
 def _page(request: Any) -> str:
     return (
-        "from workbench.runtime import tasks\nfrom workbench.steps.calibration_data import sample_page\n\n"
+        "from workbench.steps import tasks\nfrom workbench.steps.calibration_data import sample_page\n\n"
         f"{_session(request)}page = sample_page(session, {request.split!r}, {request.start!r}, {request.count!r}, "
         "model=tasks.reopen(session.model))"
     )
@@ -99,14 +99,14 @@ _WRITERS: dict[str, Writer] = {
         f"session = wb.calibrate(model, {r.data!r}{_given(r, 'samples', 'batch_size', 'seed')})"
     ),
     "Score": lambda r: (
-        f"{_session(r)}session = wb.sensitivity(session, {r.metric!r}"
+        f"{_session(r)}session = wb.score(session, {r.metric!r}"
         f"{_given(r, 'schemes', 'samples', 'batch_size', 'seed', 'algorithm')})"
     ),
     "SearchPlan": lambda r: (
         f"{_session(r)}plan = wb.search(session, metric={r.metric!r}"
         f"{_given(r, 'bits_per_weight', nbytes='size')})"
         if r.target is None else
-        f"from workbench.planning.budgets import Budgets\nfrom workbench.runtime import planner\n\n{_session(r)}"
+        f"from workbench.planning.budgets import Budgets\nfrom workbench.steps import planner\n\n{_session(r)}"
         f"budgets = Budgets(bits_per_weight={r.bits_per_weight!r}, nbytes={r.nbytes!r})\n"
         f"plan = planner.find_plan(session, budgets, metric={r.metric!r}, target={r.target!r})"
     ),

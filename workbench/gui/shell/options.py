@@ -221,13 +221,13 @@ TRAIN_TEXT = (
 
 def weight_exporters() -> tuple[tuple[str, str], ...]:
     """Return ``(kind, label)`` of every exporter that writes weights."""
-    from workbench.deployment import REGISTRY
+    from workbench.deployment.exporters import REGISTRY
 
     return tuple((member.name, getattr(member, "title", member.name)) for member in REGISTRY if member.needs_model)
 
 
 def exporters() -> tuple[tuple[str, str], ...]:
     """Return ``(kind, label)`` of every exporter."""
-    from workbench.deployment import REGISTRY
+    from workbench.deployment.exporters import REGISTRY
 
     return tuple((member.name, getattr(member, "title", member.name)) for member in REGISTRY)

@@ -6,8 +6,8 @@ Here the objective is the mean squared error of the layer's output,
 
     tr(D A D^T),    D = rounded - weight,  A = E[x x^T] of the inputs,
 
-which needs no run of the model.  Where there is a model and data to run it on, :mod:`workbench.quantization.learning.learn` takes
-the model's own output as the objective, for all layers at once; a plan with the algorithm ``learned`` gets that.
+which needs no run of the model.  Where there is a model and data to run it on, :mod:`workbench.quantization.learning`
+takes the model's own output as the objective, for all layers at once; a plan with the algorithm ``learned`` gets that.
 """
 
 from __future__ import annotations

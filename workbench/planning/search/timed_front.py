@@ -1,4 +1,4 @@
-"""The Pareto front of time against predicted loss: the walk of :mod:`workbench.planning.search.search`, over microseconds."""
+"""The Pareto front of time against predicted loss: the walk of ``search.py``, over microseconds."""
 
 from __future__ import annotations
 

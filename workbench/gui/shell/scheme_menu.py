@@ -1,0 +1,32 @@
+"""The menu of schemes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from PySide6.QtWidgets import QMenu
+
+from workbench.insight.schemes import families, reference_bits
+from workbench.planning.plan import KEEP
+
+
+def fill_menu(
+    menu: QMenu, chosen: Callable[[str], None], current: str | None = None, allowed: Iterable[str] | None = None
+) -> None:
+    """Add ``keep`` and a submenu for each family; ``chosen`` is called with the scheme's name.
+
+    With ``allowed`` every other scheme is greyed.
+    """
+    legal = None if allowed is None else set(allowed)
+    keep = menu.addAction("&Keep in floating point", lambda: chosen(KEEP))
+    keep.setCheckable(True)
+    keep.setChecked(current == KEEP)
+    keep.setEnabled(legal is None or KEEP in legal)
+    for title, names in families():
+        submenu = menu.addMenu(f"&{title}")
+        for name in names:
+            action = submenu.addAction(f"{name}\t{reference_bits(name):.2f} bits", partial(chosen, name))
+            action.setCheckable(True)
+            action.setChecked(name == current)
+            action.setEnabled(legal is None or name in legal)

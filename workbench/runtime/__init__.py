@@ -1,1 +1,0 @@
-"""Background work, free of Qt: requests, jobs, the engine process, the tasks behind them, the one mutable document."""
