@@ -1,34 +1,28 @@
-"""Targets: only what they run is offered, what they cannot run is told, and one click mends it as one step."""
+"""Targets: only what they run is offered, what they cannot run is told, and one click repairs it as one step."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.deployment.targets import RUNTIMES, target
+from workbench.deployment.targets import target
 from workbench.gui.tables.layer_columns import FLOATING, INPUTS, SCHEME
-from workbench.insight import legality
-from workbench.planning.plan import KEEP
-from workbench.session.workspace import State, Workspace
+from workbench.session.session import Session
 
 Q, K, V = (f"model.layers.0.self_attn.{part}_proj" for part in "qkv")
 UP = "model.layers.1.mlp.up_proj"
 
 
-def _state(name: str) -> State:
-    workspace = Workspace()
+def _session() -> Session:
     session = sessions.opened(sessions.summary(2))
     plan = session.plan.assign([Q], weights="nf4-b64").assign([K, V], weights="int4-g128")
-    workspace.open(replace(session, plan=plan.assign([UP], weights="int3-g32-asym", inputs="int8-token")), None)
-    workspace.show_target(name)
-    return workspace.state
+    return replace(session, plan=plan.assign([UP], weights="int3-g32-asym", inputs="int8-token"))
 
 
 async def _choose_target(person: Person, name: str = "vllm") -> None:
@@ -36,51 +30,11 @@ async def _choose_target(person: Person, name: str = "vllm") -> None:
     await person.choose(box, box.findData(name))
 
 
-def test_no_target_finds_nothing_and_offers_everything() -> None:
-    state = _state("")
-    assert legality.violations(state) == () and legality.repairs(state) == {}
-    assert "nf4-b64" in legality.weight_choices(state, [Q])
-
-
-@pytest.mark.parametrize("name", [runtime.name for runtime in RUNTIMES])
-def test_a_repaired_plan_breaks_nothing(name: str) -> None:
-    state = _state(name)
-    broken = {layer for one in legality.violations(state) for layer in one.layers}
-    assert {Q, UP} <= broken
-    workspace = Workspace()
-    assert state.session is not None
-    plan = state.session.plan
-    for layer, (weights, inputs) in legality.repairs(state).items():
-        plan = plan.assign([layer], weights=weights, inputs=inputs)
-    workspace.open(replace(state.session, plan=plan), None)
-    workspace.show_target(name)
-    assert legality.violations(workspace.state) == ()
-
-
-def test_the_nearest_scheme_has_the_nearest_bits() -> None:
-    state = _state("gguf")
-    found = legality.repairs(state)
-    assert found[UP][0] == "q3_k" and found[UP][1] is None
-    assert found[Q][0] in ("q4_0", "q4_k", "iq4_nl", "mxfp4-gguf")
-
-
-def test_choices_are_those_of_the_target() -> None:
-    state = _state("vllm")
-    names = legality.weight_choices(state, [UP])
-    facts = state.session.model.by_name[UP] if state.session else None
-    assert facts is not None and KEEP in names and "int4-g128" in names and "int3-g32-asym" not in names
-    assert legality.input_choices(state, [K]) == (None,)
-    chosen = target("vllm")
-    for name in names:
-        given = (None, *(one for one in legality.input_choices(replace(state, target="")) if one))
-        assert any(chosen.legal(facts, name, inputs) is None for inputs in given), name
-
-
 def test_a_person_chooses_a_target_and_repairs(live: Callable[..., None]) -> None:
-    state = _state("")
+    session = _session()
 
     async def story(person: Person) -> None:
-        await person.open(state.session)
+        await person.open(session)
         line = person.window.panels["plan"].target
         assert line.told.text() == "no limits" and not line.repair_button.isVisible()
         await _choose_target(person)
@@ -123,7 +77,7 @@ def test_inputs_are_edited_in_the_tree_with_what_the_target_allows(live: Callabl
 
 def test_rows_are_marked_where_the_target_cannot_run_them(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
-        await person.open(_state("").session)
+        await person.open(_session())
         model = person.window.panels["layers"].model
 
         def cells() -> dict[str, str]:

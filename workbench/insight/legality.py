@@ -1,189 +1,238 @@
-"""What a person can choose from, what the chosen target cannot run of the plan, and how to mend it.  No widgets."""
+"""What a target cannot run of a plan, the nearest plan that it runs, and the schemes that there are to choose from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from workbench.deployment.targets import Target, target
+from workbench.deployment.targets import Target
+from workbench.deployment.targets import target as target_of
 from workbench.errors import PlanError
 from workbench.insight import schemes
 from workbench.models.layer import Layer
 from workbench.numerics.formats import activation_schemes, standard_schemes
 from workbench.planning.groups import sharing_groups
 from workbench.planning.kv_cache import cache_scheme
-from workbench.planning.plan import KEEP, Assignment
-from workbench.session.workspace import State
+from workbench.planning.plan import KEEP, Assignment, Plan, resolve
+from workbench.session.session import Session
 
 STORED_BITS = {"float64": 64.0, "float32": 32.0}
 """Bits of the dtypes in which a layer is stored, where they are not 16."""
 
-LOADED = ("int4-g32", "int4-g64", "int4-g128", "int4-channel", "int8-g64", "int8-g128", "int8-channel", "int8-tensor")
-"""What runtimes load most, besides the families' examples."""
+COMMON = ("int4-g32", "int4-g64", "int4-g128", "int4-channel", "int8-g64", "int8-g128", "int8-channel", "int8-tensor")
+"""What most runtimes load, in addition to the families' examples."""
 
 Pair = tuple[str, str | None]
 """A weight scheme and an input scheme."""
 
+Assignments = Mapping[str, Assignment]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Violation:
+class Refusal:
     """Layers that the target cannot run as the plan says, and why: one layer, or several that it joins."""
 
     layers: tuple[str, ...]
     reason: str
 
-
-def violations(state: State) -> tuple[Violation, ...]:
-    """Return what the state's target cannot run, in model order; nothing where no target is chosen."""
-    if state.session is None or not state.target or not state.assignments:
-        return ()
-    chosen, held = target(state.target), state.assignments
-    found = []
-    for members in sharing_groups(state.session.model.layers, chosen.bonds(state.session.model.layers)):
-        for layer in members:
-            reason = chosen.legal(layer, held[layer.name].weights, held[layer.name].inputs)
-            if reason:
-                found.append(Violation(layers=(layer.name,), reason=reason))
-        given = {_pair(held[layer.name]) for layer in members}
-        if len(given) > 1 and not all(layer.tied_to or len(members) == 1 for layer in members[1:]):
-            names = tuple(layer.name for layer in members)
-            found.append(Violation(layers=names, reason="they run as one matrix and must share one scheme"))
-    return tuple(found)
+    @property
+    def sentence(self) -> str:
+        """The layers and the reason in one line."""
+        more = f" and {len(self.layers) - 1} more" if len(self.layers) > 1 else ""
+        return f"{self.layers[0]}{more}: {self.reason}"
 
 
-class Judge:
-    """Says of single layers why the target cannot run them; looked up once for each plan and target."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A layer's weight and input scheme before and after a repair."""
 
-    def __init__(self) -> None:
-        self._of = State()
-        self._reasons: dict[str, str] = {}
-
-    def reason(self, state: State, layer: str) -> str:
-        """Return the target and what is wrong with the layer, as a sentence; empty where nothing is."""
-        if not state.target:
-            return ""
-        if state.target != self._of.target or state.assignments is not self._of.assignments:
-            self._of, self._reasons = state, {}
-            for one in violations(state):
-                for name in one.layers:
-                    text = f"{target(state.target).title} cannot run it so: {one.reason}"
-                    self._reasons[name] = f"{self._reasons[name]}; {one.reason}" if name in self._reasons else text
-        return self._reasons.get(layer, "")
+    layer: str
+    before: Pair
+    after: Pair
 
 
-def repairs(state: State) -> dict[str, Pair]:
-    """Return the schemes that the violating layers need: the nearest ones in bits that the target runs.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repaired:
+    """A plan that the target runs, what it changes, and the refusals for which no scheme was found."""
 
-    Layers that must share get one pair together.  Layers that nothing fits are left out.
+    plan: Plan
+    changes: tuple[Change, ...] = ()
+    left: tuple[Refusal, ...] = field(default=())
+
+
+def refusals(
+    plan: Plan, layers: Sequence[Layer], target: str, assignments: Assignments | None = None
+) -> tuple[Refusal, ...]:
+    """Return what the target cannot run of a plan, in model order; nothing where ``target`` is empty.
+
+    ``assignments``: the plan resolved, where the caller has it.  Raises PlanError for an unknown target or a plan that
+    does not fit the layers.
     """
-    broken = {name for one in violations(state) for name in one.layers}
-    if not broken or state.session is None:
-        return {}
-    chosen, held = target(state.target), state.assignments
-    found: dict[str, Pair] = {}
-    for members in sharing_groups(state.session.model.layers, chosen.bonds(state.session.model.layers)):
-        if not any(layer.name in broken for layer in members):
+    assignments = resolve(plan, layers) if assignments is None else assignments
+    if not target or not assignments:
+        return ()
+    accepted = target_of(target)
+    refused = []
+    for members in sharing_groups(layers, accepted.bonds(tuple(layers))):
+        for layer in members:
+            reason = accepted.legal(layer, *_pair(assignments[layer.name]))
+            if reason:
+                refused.append(Refusal(layers=(layer.name,), reason=reason))
+        pairs = {_pair(assignments[layer.name]) for layer in members}
+        if len(pairs) > 1 and not all(layer.tied_to for layer in members[1:]):
+            names = tuple(layer.name for layer in members)
+            refused.append(Refusal(layers=names, reason="they run as one matrix and must share one scheme"))
+    return tuple(refused)
+
+
+def reasons_by_layer(refused: Iterable[Refusal], target: str) -> dict[str, str]:
+    """Return for every refused layer a sentence that names the target and all that is wrong with the layer."""
+    reasons: dict[str, list[str]] = {}
+    for refusal in refused:
+        for name in refusal.layers:
+            reasons.setdefault(name, []).append(refusal.reason)
+    return {name: f"{target_of(target).title} cannot run it so: {'; '.join(texts)}" for name, texts in reasons.items()}
+
+
+def repair(plan: Plan, layers: Sequence[Layer], target: str, assignments: Assignments | None = None) -> Repaired:
+    """Return the plan with the schemes that the refused layers need: the nearest ones in bits that the target runs.
+
+    Layers that must share get one pair of schemes together.  Raises PlanError as :func:`refusals` does.
+    """
+    assignments = resolve(plan, layers) if assignments is None else assignments
+    refused = refusals(plan, layers, target, assignments)
+    if not refused:
+        return Repaired(plan=plan)
+    pairs = _repaired_pairs(layers, assignments, {name for refusal in refused for name in refusal.layers}, target)
+    names_by_pair: dict[Pair, list[str]] = {}
+    for name, pair in pairs.items():
+        names_by_pair.setdefault(pair, []).append(name)
+    for (weights, inputs), names in names_by_pair.items():
+        plan = plan.assign(names, weights=weights, inputs=inputs)
+    changes = tuple(Change(layer=name, before=_pair(assignments[name]), after=pair) for name, pair in pairs.items())
+    return Repaired(plan=plan, changes=changes, left=refusals(plan, layers, target))
+
+
+def _repaired_pairs(
+    layers: Sequence[Layer], assignments: Assignments, refused: set[str], target: str
+) -> dict[str, Pair]:
+    """Return the pair of schemes of every layer that has to change; layers that nothing fits are left out."""
+    accepted = target_of(target)
+    repaired: dict[str, Pair] = {}
+    for members in sharing_groups(layers, accepted.bonds(tuple(layers))):
+        if not any(layer.name in refused for layer in members):
             continue
-        wanted = max((_pair(held[layer.name]) for layer in members), key=lambda pair: _bits(members[0], pair[0]))
-        best = nearest_legal(members, wanted, chosen)
-        if best is not None:
-            found.update((layer.name, best) for layer in members if _pair(held[layer.name]) != best)
-    return found
+        pairs = [_pair(assignments[layer.name]) for layer in members]
+        nearest = nearest_legal(members, max(pairs, key=lambda pair: _bits(members[0], pair[0])), accepted)
+        if nearest is not None:
+            repaired.update(
+                (layer.name, nearest) for layer, pair in zip(members, pairs, strict=True) if pair != nearest
+            )
+    return repaired
 
 
-def nearest_legal(members: Sequence[Layer], wanted: Pair, chosen: Target) -> Pair | None:
-    """Return the legal pair for all ``members`` that is nearest to ``wanted``, None where there is none.
+def nearest_legal(members: Sequence[Layer], pair: Pair, target: Target) -> Pair | None:
+    """Return the legal pair for all ``members`` that is nearest to ``pair``, None where there is none.
 
     Near is: few bits of weights away (above 16 bits all count as 16), the same input scheme, the same family.
     """
-    bits = _bits(members[0], wanted[0])
-    legal = [pair for pair in _candidates(wanted) if all(chosen.legal(layer, *pair) is None for layer in members)]
+    bits = _bits(members[0], pair[0])
+    legal = [other for other in _pairs(pair) if all(target.legal(layer, *other) is None for layer in members)]
     return min(
         legal,
-        key=lambda pair: (
-            round(abs(_bits(members[0], pair[0]) - bits), 3),
-            pair[1] != wanted[1],
-            (pair[1] is None) != (wanted[1] is None),
-            _family(pair[0]) != _family(wanted[0]),
-            pair,
+        key=lambda other: (
+            round(abs(_bits(members[0], other[0]) - bits), 3),
+            other[1] != pair[1],
+            (other[1] is None) != (pair[1] is None),
+            _family(other[0]) != _family(pair[0]),
+            other,
         ),
         default=None,
     )
 
 
-def weight_choices(state: State, layers: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return ``keep``, then the schemes of the shown table (or the standard ones), then what else the plan uses.
+def weight_choices(
+    session: Session | None, assignments: Assignments, *, target: str = "", metric: str = "predicted_kl",
+    layers: Iterable[str] = (),
+) -> tuple[str, ...]:  # fmt: skip
+    """Return ``keep``, then the schemes of the metric's table (or the standard ones), then what else the plan uses.
 
     With a target: of every family, what it can run for all ``layers``, whatever their inputs are.
     """
-    table = state.session.table(state.metric) if state.session else None
+    table = session.table(metric) if session else None
     names = list(table.schemes) if table is not None else [scheme.name for scheme in standard_schemes()]
-    names += sorted({held.weights for held in state.assignments.values()} - {*names, KEEP})
-    facts = _facts(state, layers)
-    if not state.target or not facts:
+    names += sorted({assignment.weights for assignment in assignments.values()} - {*names, KEEP})
+    kinds = _distinct(session, assignments, layers)
+    if not target or not kinds:
         return (KEEP, *names)
-    chosen, inputs = target(state.target), (None, *_inputs())
-    every = dict.fromkeys((KEEP, *names, *LOADED, *(name for _, held in schemes.families() for name in held)))
+    accepted, inputs = target_of(target), (None, *_input_schemes())
+    every = dict.fromkeys((KEEP, *names, *COMMON, *_examples()))
     return tuple(
         name for name in every
-        if all(any(chosen.legal(layer, name, given) is None for given in inputs) for layer in facts)
+        if all(any(accepted.legal(layer, name, scheme) is None for scheme in inputs) for layer in kinds)
     )  # fmt: skip
 
 
-def input_choices(state: State, layers: Iterable[str] = ()) -> tuple[str | None, ...]:
+def input_choices(
+    session: Session | None, assignments: Assignments, *, target: str = "", layers: Iterable[str] = ()
+) -> tuple[str | None, ...]:
     """Return the schemes for a layer's inputs, None first (floating point).
 
     With a target: what it runs for all ``layers`` with the weights they have.
     """
-    names, facts, held = (None, *_inputs()), _facts(state, layers), state.assignments
-    if not state.target or not facts:
+    names, kinds = (None, *_input_schemes()), _distinct(session, assignments, layers)
+    if not target or not kinds:
         return names
-    chosen = target(state.target)
+    accepted = target_of(target)
     return tuple(
-        name for name in names if all(chosen.legal(layer, held[layer.name].weights, name) is None for layer in facts)
-    )
+        name for name in names
+        if all(accepted.legal(layer, assignments[layer.name].weights, name) is None for layer in kinds)
+    )  # fmt: skip
 
 
 def cache_choices() -> tuple[str, ...]:
-    """Return the schemes in which a key-value cache can be stored, token by token."""
-    found = []
-    for name in _inputs():
+    """Return the schemes in which a KV cache can be stored, token by token."""
+    choices = []
+    for name in _input_schemes():
         with suppress(PlanError):
-            found.append(cache_scheme(name).name)
-    return tuple(found)
+            choices.append(cache_scheme(name).name)
+    return tuple(choices)
 
 
-def _facts(state: State, layers: Iterable[str]) -> list[Layer]:
+def _distinct(session: Session | None, assignments: Assignments, layers: Iterable[str]) -> list[Layer]:
     """Return one layer of each kind, shape and assignment among ``layers``: the target sees no more of them."""
-    if state.session is None or not state.assignments:
+    if session is None or not assignments:
         return []
-    by_name = state.session.model.by_name
-    found: dict[tuple[object, ...], Layer] = {}
+    kinds: dict[tuple[object, ...], Layer] = {}
     for name in layers:
-        layer = by_name[name]
-        found.setdefault((layer.kind, layer.matrix, layer.dtype, state.assignments[name].weights), layer)
-    return list(found.values())
+        layer = session.model.by_name[name]
+        kinds.setdefault((layer.kind, layer.matrix, layer.dtype, assignments[name].weights), layer)
+    return list(kinds.values())
 
 
-def _candidates(wanted: Pair) -> Iterator[Pair]:
-    names = dict.fromkeys((wanted[0], KEEP, *LOADED, *(name for _, held in schemes.families() for name in held)))
-    inputs = dict.fromkeys((wanted[1], None, *_inputs()))
-    for name in names:
-        for given in inputs if name != KEEP else (None,):
-            yield name, given
+def _pairs(pair: Pair) -> Iterator[Pair]:
+    """Yield ``pair`` and all others that are tried in its place."""
+    inputs = dict.fromkeys((pair[1], None, *_input_schemes()))
+    for name in dict.fromkeys((pair[0], KEEP, *COMMON, *_examples())):
+        for scheme in inputs if name != KEEP else (None,):
+            yield name, scheme
 
 
-def _inputs() -> tuple[str, ...]:
+def _examples() -> Iterator[str]:
+    return (name for _, names in schemes.families() for name in names)
+
+
+def _input_schemes() -> tuple[str, ...]:
     return tuple(scheme.name for scheme in activation_schemes())
 
 
-def _pair(held: Assignment) -> Pair:
-    return held.weights, held.inputs
+def _pair(assignment: Assignment) -> Pair:
+    return assignment.weights, assignment.inputs
 
 
 def _family(name: str) -> str:
-    return name if name == KEEP else next((title for title, held in schemes.families() if name in held), "")
+    return name if name == KEEP else next((title for title, names in schemes.families() if name in names), "")
 
 
 def _bits(layer: Layer, name: str) -> float:

@@ -78,7 +78,7 @@ class Commands(FileCommands, WorkCommands, CheckCommands, OutputCommands):
 
     def _step(self, direction: int) -> None:
         state = self.desk.workspace.state
-        choices = legality.weight_choices(state)
+        choices = legality.weight_choices(state.session, state.assignments, metric=state.metric)
         changes: dict[str, list[str]] = {}
         for name in state.selection:
             new = schemes.neighbour(state.assignments[name].weights, choices, direction)

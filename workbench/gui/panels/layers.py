@@ -248,14 +248,21 @@ class LayersPanel(Panel):
         selection = self.desk.workspace.state.selection
         return selection if layer in selection else (layer,)
 
+    def _choices(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        state = self.desk.workspace.state
+        return legality.weight_choices(
+            state.session, state.assignments, target=state.target, metric=state.metric, layers=names
+        )
+
     def _weight_choices(self, index: Index) -> tuple[str, ...]:
         layer = self.model.row_at(index).layer
-        return legality.weight_choices(self.desk.workspace.state, self._edited(layer.name) if layer else ())
+        return self._choices(self._edited(layer.name) if layer else ())
 
     def _input_choices(self, index: Index) -> tuple[str, ...]:
         layer = self.model.row_at(index).layer
-        found = legality.input_choices(self.desk.workspace.state, self._edited(layer.name) if layer else ())
-        return tuple(name or FLOATING for name in found)
+        state, names = self.desk.workspace.state, self._edited(layer.name) if layer else ()
+        schemes = legality.input_choices(state.session, state.assignments, target=state.target, layers=names)
+        return tuple(name or FLOATING for name in schemes)
 
     def _cache_choices(self, index: Index) -> tuple[str, ...]:
         return (FLOATING, *legality.cache_choices())
@@ -274,7 +281,7 @@ class LayersPanel(Panel):
         menu.addSection(names[0] if len(names) == 1 else quantities.plural(len(names), "layer"))
         fill_menu(
             menu, lambda scheme: self.desk.assign(names, weights=scheme), held.pop() if len(held) == 1 else None,
-            legality.weight_choices(state, names) if state.target else None,
+            self._choices(names) if state.target else None,
         )  # fmt: skip
         menu.addSeparator()
         locked = state.session is not None and set(names) <= state.session.locked

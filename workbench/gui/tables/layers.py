@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
@@ -32,12 +32,13 @@ from workbench.gui.tables.layer_columns import (
 from workbench.gui.tables.layer_filter import Filter, FilterError, parse
 from workbench.gui.tables.layer_rows import KEPT_TITLE, ROOT, Row, Rows, flat, tree
 from workbench.insight import quantities
-from workbench.insight.legality import Judge
+from workbench.insight.latest import Latest
+from workbench.insight.legality import reasons_by_layer, refusals
 from workbench.measurement.evaluation import Timing
 from workbench.models.layer import Layer
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.kv_cache import makes_keys_or_values
-from workbench.planning.plan import KEEP
+from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.planning.totals import layer_bits
 from workbench.session.workspace import State
 
@@ -56,7 +57,7 @@ class LayersModel(QAbstractItemModel):
         self._state = State()
         self._rows = Rows()
         self._filter = Filter()
-        self._judge = Judge()
+        self._refused = Latest(_refused)
         self._order: tuple[int, Qt.SortOrder] | None = None
         self._timed: tuple[Timing, ...] = ()
         self._times: dict[tuple[tuple[int, int], str], float] = {}
@@ -129,6 +130,14 @@ class LayersModel(QAbstractItemModel):
         assignment = self._state.assignments.get(layer.name)
         return assignment.weights if assignment else KEEP
 
+    def _reason(self, layer: Layer) -> str:
+        """Return why the target cannot run the layer, empty where it can."""
+        session, target = self._state.session, self._state.target
+        if session is None or not target:
+            return ""
+        refused = self._refused(session.plan, session.model.layers, target, self._state.assignments)
+        return refused.get(layer.name, "")
+
     def _bits(self, layer: Layer) -> int:
         return layer_bits(layer, self._scheme(layer))
 
@@ -171,7 +180,7 @@ class LayersModel(QAbstractItemModel):
             return self._label(row)
         if row.layer is not None:
             text = self._layer_text(row.layer, column)
-            return f"⚠ {text}" if column == SCHEME and self._judge.reason(self._state, row.layer.name) else text
+            return f"⚠ {text}" if column == SCHEME and self._reason(row.layer) else text
         if row.kept is not None:
             return self._kept_text(row, column)
         if column == WEIGHTS:
@@ -245,7 +254,7 @@ class LayersModel(QAbstractItemModel):
             lines.append(f"tied to {layer.tied_to}: one tensor, stored once")
         if layer.shares_with:
             lines.append(f"must share its scheme with {', '.join(layer.shares_with)}")
-        wrong = self._judge.reason(self._state, layer.name)
+        wrong = self._reason(layer)
         if wrong:
             lines.append(wrong)
         if self._state.session and layer.name in self._state.session.model.non_finite:
@@ -362,7 +371,7 @@ class LayersModel(QAbstractItemModel):
             return self._muted if row.kept is not None else None
         if column == SCHEME:
             usual = self._muted if self._scheme(row.layer) == KEEP else self._accent
-            return self._error if self._judge.reason(self._state, row.layer.name) else usual
+            return self._error if self._reason(row.layer) else usual
         return self._muted if column in (SHAPE, WEIGHTS, KIND, INPUTS, ALGORITHM, CACHE) else None
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
@@ -384,3 +393,9 @@ class LayersModel(QAbstractItemModel):
                 texts = (layer.name if column == NAME else self._layer_text(layer, column) for column in chosen)
                 lines.append("\t".join(texts))
         return "\n".join(lines)
+
+
+def _refused(
+    plan: Plan, layers: tuple[Layer, ...], target: str, assignments: Mapping[str, Assignment]
+) -> dict[str, str]:
+    return reasons_by_layer(refusals(plan, layers, target, assignments), target)

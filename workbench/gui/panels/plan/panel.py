@@ -143,9 +143,12 @@ class PlanPanel(Panel):
         what = new.selection[0] if count == 1 else f"{count:,} layers" if count else "No layer selected"
         self.whom.setText(what)
         held = [new.assignments[name] for name in new.selection if name in new.assignments]
-        self._fill(self.weights, legality.weight_choices(new, new.selection), {one.weights for one in held})
-        inputs = tuple(name or FLOATING for name in legality.input_choices(new, new.selection))
-        self._fill(self.inputs, inputs, {one.inputs or FLOATING for one in held})
+        schemes = legality.weight_choices(
+            session, new.assignments, target=new.target, metric=new.metric, layers=new.selection
+        )
+        self._fill(self.weights, schemes, {one.weights for one in held})
+        inputs = legality.input_choices(session, new.assignments, target=new.target, layers=new.selection)
+        self._fill(self.inputs, tuple(name or FLOATING for name in inputs), {one.inputs or FLOATING for one in held})
         self._fill(self.algorithm, _algorithms(), {one.algorithm for one in held})
         self._fill(self.ranges, tuple(RANGES.names()), {one.range_method for one in held})
         self.target.take(new)

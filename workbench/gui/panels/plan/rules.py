@@ -190,7 +190,7 @@ class PlanRules(QWidget):
         self.error.setVisible(bool(state.plan_error))
         if session is None:
             return
-        schemes = legality.weight_choices(state)
+        schemes = legality.weight_choices(session, state.assignments, metric=state.metric)
         if tuple(self.scheme.itemText(place) for place in range(self.scheme.count())) != schemes:
             chosen = self.scheme.currentText()
             self.scheme.clear()

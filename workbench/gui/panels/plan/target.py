@@ -10,8 +10,8 @@ from workbench.deployment.targets import RUNTIMES, target, target_names
 from workbench.gui.desk import Desk
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.insight import quantities
-from workbench.insight.legality import Violation, repairs, violations
-from workbench.session.session import Session
+from workbench.insight.legality import Refusal, refusals
+from workbench.insight.legality import repair as repaired
 from workbench.session.workspace import State
 
 ANY = "anything"
@@ -26,7 +26,7 @@ class PlanTarget(QWidget):
         super().__init__()
         self._desk = desk
         self._of: tuple[object, ...] = ()
-        self._found: tuple[Violation, ...] = ()
+        self._found: tuple[Refusal, ...] = ()
         self.box = QComboBox()
         self.box.setAccessibleName("Target of the plan")
         self.box.setToolTip("What the plan shall run on: only the schemes that it runs are offered")
@@ -61,11 +61,11 @@ class PlanTarget(QWidget):
             return
         self._of = of
         self.box.setCurrentIndex(max(self.box.findData(state.target), 0))
-        self._found = violations(state)
+        self._found = _refusals(state)
         layers = len({name for one in self._found for name in one.layers})
         short = _sentence(state.target, layers)
-        self.told.say(*(f"{short}: {_told(one)}" for one in self._found[:1]), short)
-        self.told.setToolTip("\n".join(_told(one) for one in self._found[:LISTED]))
+        self.told.say(*(f"{short}: {one.sentence}" for one in self._found[:1]), short)
+        self.told.setToolTip("\n".join(one.sentence for one in self._found[:LISTED]))
         self.told.setProperty("role", "error" if layers else "muted")
         self.told.style().polish(self.told)
         for button in (self.select_button, self.repair_button):
@@ -81,34 +81,27 @@ class PlanTarget(QWidget):
 
 
 def repair(desk: Desk) -> None:
-    """Mend what the target cannot run of the plan, as one undoable step; say what could not be mended."""
+    """Repair what the target cannot run of the plan, as one undoable step; say what could not be repaired."""
     state = desk.workspace.state
-    found = repairs(state)
-    groups: dict[tuple[str, str | None], list[str]] = {}
-    for name, pair in found.items():
-        groups.setdefault(pair, []).append(name)
+    if state.session is None or not state.target or not state.assignments:
+        return
+    result = repaired(state.session.plan, state.session.model.layers, state.target, state.assignments)
+    title, count = target(state.target).title, quantities.plural(len(result.changes), "layer")
+    if result.changes:
+        desk.workspace.edit(f"Repair {count} for {title}", lambda session: replace(session, plan=result.plan))
+    if result.left:
+        desk.say("Not everything could be repaired", result.left[0].sentence, "warning")
+    elif result.changes:
+        desk.say(f"Repaired {count}", f"for {title}")
 
-    def change(session: Session) -> Session:
-        plan = session.plan
-        for (weights, inputs), names in groups.items():
-            plan = plan.assign(names, weights=weights, inputs=inputs)
-        return replace(session, plan=plan)
 
-    if found:
-        desk.workspace.edit(f"Repair {quantities.plural(len(found), 'layer')} for {target(state.target).title}", change)
-    left = violations(desk.workspace.state)
-    if left:
-        desk.say("Not everything could be repaired", _told(left[0]), "warning")
-    elif found:
-        desk.say(f"Repaired {quantities.plural(len(found), 'layer')}", f"for {target(state.target).title}")
+def _refusals(state: State) -> tuple[Refusal, ...]:
+    if state.session is None:
+        return ()
+    return refusals(state.session.plan, state.session.model.layers, state.target, state.assignments)
 
 
 def _sentence(name: str, layers: int) -> str:
     if not name:
         return "no limits"
     return f"{quantities.plural(layers, 'layer')} refused" if layers else "runs the whole plan"
-
-
-def _told(one: Violation) -> str:
-    whom = one.layers[0] if len(one.layers) == 1 else f"{one.layers[0]} and {len(one.layers) - 1} more"
-    return f"{whom}: {one.reason}"

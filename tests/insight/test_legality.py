@@ -1,0 +1,85 @@
+"""What targets refuse, what repairs a plan, and which schemes can be chosen for a target."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.gui import sessions
+from workbench.deployment.targets import RUNTIMES, target
+from workbench.errors import PlanError
+from workbench.insight import legality
+from workbench.insight.latest import Latest
+from workbench.planning.plan import KEEP, Plan, resolve
+
+Q, K, V = (f"model.layers.0.self_attn.{part}_proj" for part in "qkv")
+UP = "model.layers.1.mlp.up_proj"
+SESSION = sessions.opened(sessions.summary(2))
+LAYERS = SESSION.model.layers
+PLAN = (
+    SESSION.plan.assign([Q], weights="nf4-b64").assign([K, V], weights="int4-g128")
+    .assign([UP], weights="int3-g32-asym", inputs="int8-token")
+)  # fmt: skip
+ASSIGNMENTS = resolve(PLAN, LAYERS)
+
+
+def test_no_target_refuses_nothing_and_offers_everything() -> None:
+    assert legality.refusals(PLAN, LAYERS, "") == ()
+    assert legality.repair(PLAN, LAYERS, "").plan is PLAN
+    assert "nf4-b64" in legality.weight_choices(SESSION, ASSIGNMENTS, layers=[Q])
+
+
+def test_an_unknown_target_is_named() -> None:
+    with pytest.raises(PlanError, match="vlm"):
+        legality.refusals(PLAN, LAYERS, "vlm")
+
+
+@pytest.mark.parametrize("name", [runtime.name for runtime in RUNTIMES])
+def test_a_repaired_plan_breaks_nothing(name: str) -> None:
+    refused = legality.refusals(PLAN, LAYERS, name)
+    assert {Q, UP} <= {layer for refusal in refused for layer in refusal.layers}
+    assert {Q, UP} <= legality.reasons_by_layer(refused, name).keys()
+    repaired = legality.repair(PLAN, LAYERS, name, ASSIGNMENTS)
+    assert repaired.left == () == legality.refusals(repaired.plan, LAYERS, name)
+    after = resolve(repaired.plan, LAYERS)
+    changed = {change.layer: change for change in repaired.changes}
+    for layer in after:
+        pairs = [(given[layer].weights, given[layer].inputs) for given in (ASSIGNMENTS, after)]
+        assert (layer in changed) == (pairs[0] != pairs[1])
+        if layer in changed:
+            assert [changed[layer].before, changed[layer].after] == pairs
+
+
+def test_a_plan_that_the_target_runs_is_not_touched() -> None:
+    plan = Plan().assign([Q, K, V], weights="int4-g128")
+    assert legality.refusals(plan, LAYERS, "vllm") == ()
+    repaired = legality.repair(plan, LAYERS, "vllm")
+    assert repaired.plan is plan and repaired.changes == ()
+
+
+def test_the_nearest_scheme_has_the_nearest_bits() -> None:
+    after = {change.layer: change.after for change in legality.repair(PLAN, LAYERS, "gguf").changes}
+    assert after[UP] == ("q3_k", None)
+    assert after[Q][0] in ("q4_0", "q4_k", "iq4_nl", "mxfp4-gguf")
+
+
+def test_choices_are_those_of_the_target() -> None:
+    names = legality.weight_choices(SESSION, ASSIGNMENTS, target="vllm", layers=[UP])
+    layer = SESSION.model.by_name[UP]
+    assert KEEP in names and "int4-g128" in names and "int3-g32-asym" not in names
+    assert legality.input_choices(SESSION, ASSIGNMENTS, target="vllm", layers=[K]) == (None,)
+    inputs = legality.input_choices(SESSION, ASSIGNMENTS)
+    for name in names:
+        assert any(target("vllm").legal(layer, name, scheme) is None for scheme in inputs), name
+
+
+def test_the_latest_result_is_kept_for_the_same_objects_only() -> None:
+    calls: list[object] = []
+
+    def count(plan: object, layers: object) -> int:
+        calls.append(plan)
+        return len(calls)
+
+    latest = Latest(count)
+    assert [latest(PLAN, LAYERS), latest(PLAN, LAYERS), latest(replace(PLAN), LAYERS)] == [1, 1, 2]
