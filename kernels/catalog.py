@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from . import (
-    block,
-    cache_append,
-    cuda_linear,
-    decode_attention,
+from .bench import cuda_layers as cuda_linear
+from .build.source import CudaSource
+from .cpu import linear, matmul_nbits, onednn
+from .gpu.attention import block, cache_append, decode_attention
+from .gpu.device import unavailable
+from .gpu.gemm import gemm8, w4a16
+from .gpu.launch import CudaOp
+from .gpu.quantize import (
     fp4_blocks,
     gate_quantize,
-    gemm8,
     gguf_blocks,
     group_quantize,
     k_quants,
-    linear,
-    matmul_nbits,
     norm_quantize,
-    onednn,
     statistics,
-    w4a16,
 )
-from .device import unavailable
-from .launch import CudaOp
 from .op import Op
-from .source import CudaSource
 
 OPS: tuple[Op, ...] = (
     linear.FP32, linear.BF16, linear.INT8, onednn.INT8, *linear.INT4.values(), *matmul_nbits.INT4.values()

@@ -22,3 +22,7 @@ class OutOfDeviceMemory(RuntimeError):  # noqa: N818
 
 class DeviceFault(RuntimeError):  # noqa: N818
     """A launch failed on the device.  The CUDA context may be lost: what runs next in this process may fail as well."""
+
+
+class WrongResultError(RuntimeError):
+    """A kernel's result is not its reference's; it is not timed."""

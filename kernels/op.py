@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
-    from .cuda_bench import KernelUse
-    from .source import CudaSource
+    from .build.source import CudaSource
+    from .gpu.recording import KernelUse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -14,9 +14,9 @@ import json
 import time
 from pathlib import Path
 
-from workbench_kernels import nvrtc
+from workbench_kernels.build import nvrtc
+from workbench_kernels.build.source import ARCHITECTURES, PREBUILT, compile_text, resources, source_key
 from workbench_kernels.catalog import SOURCES
-from workbench_kernels.source import ARCHITECTURES, PREBUILT, compile_text, resources, source_key
 
 BUDGET = Path(__file__).parent.parent / "tests" / "kernels" / "budget.json"
 

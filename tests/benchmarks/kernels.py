@@ -21,17 +21,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from workbench_kernels import ceilings, report
-from workbench_kernels.bench import cpu_name, measure
+from workbench_kernels.bench import ceilings, report
+from workbench_kernels.bench.choice import fastest
+from workbench_kernels.bench.cuda import measure as measure_cuda
+from workbench_kernels.bench.cuda import ncu_command, profile
+from workbench_kernels.bench.measure import cpu_name, measure
 from workbench_kernels.catalog import CUDA_OPS, OPS, SAME_SCHEME, SOURCES, cuda_reason
-from workbench_kernels.choice import fastest
-from workbench_kernels.cuda_bench import measure as measure_cuda
-from workbench_kernels.cuda_bench import ncu_command, profile
-from workbench_kernels.device import CudaDevice
+from workbench_kernels.cpu.linear import FP32
 from workbench_kernels.errors import BackendUnavailable
-from workbench_kernels.gpu_thread import compile_all
-from workbench_kernels.launch import CudaOp
-from workbench_kernels.linear import FP32
+from workbench_kernels.gpu.device import CudaDevice
+from workbench_kernels.gpu.launch import CudaOp
+from workbench_kernels.gpu.thread import compile_all
 from workbench_kernels.op import Op
 
 Row = dict[str, Any]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
+from workbench_kernels.bench.cuda_layers import OPS as CUDA_LINEAR
 from workbench_kernels.catalog import OPS
-from workbench_kernels.cuda_linear import OPS as CUDA_LINEAR
 
 from tests.gui import sessions
 from tests.gui.conftest import Person

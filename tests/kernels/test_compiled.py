@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from workbench_kernels import nvrtc
+from workbench_kernels.build import nvrtc
+from workbench_kernels.build.source import CudaSource, compile_text, resources
 from workbench_kernels.catalog import SOURCES
-from workbench_kernels.source import CudaSource, compile_text, resources
 
 from . import ahead
 

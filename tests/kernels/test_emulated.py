@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from workbench_kernels.bench.cuda import check_results
 from workbench_kernels.catalog import CUDA_OPS
-from workbench_kernels.cuda_bench import check_results
 
 from . import ahead
 from .shim.emulator import ORDERS, Emulator, missing

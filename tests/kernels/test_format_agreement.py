@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from workbench_kernels import fp4_blocks, gguf_blocks, k_quants
+from workbench_kernels.gpu.quantize import fp4_blocks, gguf_blocks, k_quants
 
 from workbench.numerics.formats import parse_scheme
 

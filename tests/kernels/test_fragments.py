@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from workbench_kernels import nvrtc, source
+from workbench_kernels.build import nvrtc, source
+from workbench_kernels.build.source import CudaSource, compile_text, resources
 from workbench_kernels.catalog import cuda_reason
-from workbench_kernels.device import CudaDevice
-from workbench_kernels.launch import Launch
-from workbench_kernels.source import CudaSource, compile_text, resources
+from workbench_kernels.gpu.device import CudaDevice
+from workbench_kernels.gpu.launch import Launch
 
 from .shim import emulator
 from .shim.emulator import Emulator, missing

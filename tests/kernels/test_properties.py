@@ -6,18 +6,17 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from workbench_kernels import (
-    decode_attention,
+from workbench_kernels.bench.cuda import check_results
+from workbench_kernels.gpu.attention import decode_attention
+from workbench_kernels.gpu.gemm import gemm8, w4a16
+from workbench_kernels.gpu.quantize import (
     gate_quantize,
-    gemm8,
     gguf_blocks,
     group_quantize,
     k_quants,
     norm_quantize,
     statistics,
-    w4a16,
 )
-from workbench_kernels.cuda_bench import check_results
 
 from .shim.emulator import ORDERS, Emulator, missing
 

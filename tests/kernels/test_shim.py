@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from workbench_kernels.launch import Launch
-from workbench_kernels.source import CudaSource
+from workbench_kernels.build.source import CudaSource
+from workbench_kernels.gpu.launch import Launch
 
 from .shim import emulator
 from .shim.emulator import ORDERS, EmulatedFault, Emulator, missing

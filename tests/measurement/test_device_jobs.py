@@ -7,11 +7,16 @@ import threading
 import numpy as np
 import pytest
 import torch
-from workbench_kernels import bench, catalog, ceilings, choice, cuda_linear, gpu_thread, source
-from workbench_kernels.bench import Samples, WrongResultError
-from workbench_kernels.cuda_bench import KernelUse
-from workbench_kernels.errors import BackendUnavailable, DeviceFault
-from workbench_kernels.occupancy import Occupancy
+from workbench_kernels import catalog
+from workbench_kernels.bench import ceilings, choice
+from workbench_kernels.bench import cuda_layers as cuda_linear
+from workbench_kernels.bench import measure as bench
+from workbench_kernels.bench.measure import Samples
+from workbench_kernels.build import source
+from workbench_kernels.build.occupancy import Occupancy
+from workbench_kernels.errors import BackendUnavailable, DeviceFault, WrongResultError
+from workbench_kernels.gpu import thread as gpu_thread
+from workbench_kernels.gpu.recording import KernelUse
 
 from tests.kernels.shim.emulator import Emulator, missing
 from tests.planning.synthetic import linear, summary_of

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from workbench_kernels.bench.choice import fastest
 from workbench_kernels.catalog import candidates
-from workbench_kernels.choice import fastest
 
 from workbench.measurement.timing import choose, device_name, time_layers
 from workbench.models.layer import LayerKind

@@ -10,7 +10,7 @@ from workbench.errors import BackendUnavailableError, DeviceError, DeviceLostErr
 from workbench.progress import Progress
 
 if TYPE_CHECKING:
-    from workbench_kernels.gpu_thread import Device, Report
+    from workbench_kernels.gpu.thread import Device, Report
 
 T = TypeVar("T")
 
@@ -21,8 +21,13 @@ def kernel_errors() -> Iterator[None]:
 
     A fault of the device is a DeviceLostError: the window's engine starts its process again after it.
     """
-    from workbench_kernels.bench import WrongResultError
-    from workbench_kernels.errors import BackendUnavailable, CompileError, DeviceFault, OutOfDeviceMemory
+    from workbench_kernels.errors import (
+        BackendUnavailable,
+        CompileError,
+        DeviceFault,
+        OutOfDeviceMemory,
+        WrongResultError,
+    )
 
     try:
         yield
@@ -40,7 +45,7 @@ def on_gpu(title: str, job: Callable[[Device, Report], T], progress: Progress) -
     Raises BackendUnavailableError without a device, DeviceError when its memory runs out (later jobs run),
     DeviceLostError when it fails (no later job of this process runs), and what the job itself raises.
     """
-    from workbench_kernels.gpu_thread import shared
+    from workbench_kernels.gpu.thread import shared
 
     with kernel_errors():
         found: T = shared().run(title, job, lambda fraction, what: progress(fraction, what))

@@ -10,7 +10,7 @@ LAUNCHES = 8
 
 def ncu_command(timing: Timing) -> str | None:
     """Return the command that times the row's shape and scheme again under Nsight Compute; None for a CPU kernel."""
-    from workbench_kernels.profiling import ncu_command as command
+    from workbench_kernels.bench.profiling import ncu_command as command
 
     if not timing.on_cuda:
         return None

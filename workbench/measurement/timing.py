@@ -15,8 +15,8 @@ from workbench.numerics.granularity import PerChannel, PerGroup
 from workbench.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from workbench_kernels.bench import Samples
-    from workbench_kernels.gpu_thread import Device, Report
+    from workbench_kernels.bench.measure import Samples
+    from workbench_kernels.gpu.thread import Device, Report
     from workbench_kernels.op import Op
 
     from workbench.numerics.scheme import Scheme
@@ -102,9 +102,9 @@ def _compiled_and_measured(
 
     The clocks right after the measurement end each note.
     """
-    from workbench_kernels import ceilings
+    from workbench_kernels.bench import ceilings
     from workbench_kernels.catalog import candidates
-    from workbench_kernels.gpu_thread import compile_all
+    from workbench_kernels.gpu.thread import compile_all
 
     serving = (op for kernel in kernels for op in candidates(_served_as(parse_scheme(kernel.scheme))))
     sources = dict.fromkeys(source for op in serving for source in op.sources)
@@ -120,8 +120,8 @@ def _compiled_and_measured(
 def _measured(
     kernels: Sequence[Kernel], batch: int, repeats: int, report: Callable[[float, str], None]
 ) -> dict[Kernel, Measured]:
-    from workbench_kernels.bench import measure
-    from workbench_kernels.choice import baseline
+    from workbench_kernels.bench.choice import baseline
+    from workbench_kernels.bench.measure import measure
 
     found: dict[Kernel, Measured] = {}
     for number, kernel in enumerate(kernels):
@@ -137,8 +137,8 @@ def choose(shape: tuple[int, int], scheme_name: str, inputs: str | None, batch: 
 
     A floating-point product, with the reason, where there is none.
     """
+    from workbench_kernels.bench.choice import fastest
     from workbench_kernels.catalog import candidates
-    from workbench_kernels.choice import fastest
 
     scheme = parse_scheme(scheme_name)
     serving = candidates(_served_as(scheme))
@@ -180,23 +180,24 @@ def _nearby(scheme: Scheme, inputs: str | None) -> str:
 
 
 def _floating_point() -> Op:
-    from workbench_kernels import cuda_linear, linear
+    from workbench_kernels.bench import cuda_layers as cuda_linear
     from workbench_kernels.catalog import cuda_reason
+    from workbench_kernels.cpu import linear
 
     return linear.FP32 if cuda_reason() else cuda_linear.FP32
 
 
 def device_name() -> str:
     """Return the device on which :func:`time_layers` times."""
-    from workbench_kernels import cuda_linear
-    from workbench_kernels.bench import cpu_name
+    from workbench_kernels.bench import cuda_layers as cuda_linear
+    from workbench_kernels.bench.measure import cpu_name
     from workbench_kernels.catalog import cuda_reason
 
     return cpu_name() if cuda_reason() else str(cuda_linear.device().name)
 
 
 def _timing(layer: Layer, scheme: str, batch: int, choice: Choice, samples: Samples) -> Timing:
-    from workbench_kernels.choice import baseline
+    from workbench_kernels.bench.choice import baseline
 
     return Timing(
         layer=layer.name, scheme=scheme, kernel=choice.op.name, baseline_kernel=baseline(choice.op).name,
@@ -207,6 +208,6 @@ def _timing(layer: Layer, scheme: str, batch: int, choice: Choice, samples: Samp
 
 def cuda_reason() -> str | None:
     """Return why there are no CUDA rows on this machine, None if there is a device."""
-    from workbench_kernels.bench import cuda_reason as reason
+    from workbench_kernels.gpu.device import cuda_reason as reason
 
     return str(found) if (found := reason()) else None

@@ -16,7 +16,7 @@ from workbench.steps.slimming import without_results
 from workbench.steps.timings import time_kernels, with_timings
 
 if TYPE_CHECKING:
-    from workbench_kernels.gpu_thread import Device, Report
+    from workbench_kernels.gpu.thread import Device, Report
 
     from workbench.engine.model_cache import ModelCache
 
@@ -81,7 +81,7 @@ def measure_ceilings(progress: Progress = silent) -> Ceilings:
 
 
 def _of_the_device(device: Device, report: Report) -> Ceilings:
-    from workbench_kernels.ceilings import measure
+    from workbench_kernels.bench.ceilings import measure
 
     limits = measure(device)
     if "bf16" not in limits.products:
@@ -94,7 +94,7 @@ def _of_the_device(device: Device, report: Report) -> Ceilings:
 
 def _of_the_processor() -> Ceilings:
     import torch
-    from workbench_kernels.bench import cpu_name
+    from workbench_kernels.bench.measure import cpu_name
 
     with torch.inference_mode():
         source = torch.ones(COPIED // 4)

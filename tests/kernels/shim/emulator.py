@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from workbench_kernels import nvrtc
-from workbench_kernels.launch import Argument, Float, Int, Launch, Long
-from workbench_kernels.source import FOLDER, CudaSource, expand
+from workbench_kernels.build import nvrtc
+from workbench_kernels.build.source import FOLDER, CudaSource, expand
+from workbench_kernels.gpu.launch import Argument, Float, Int, Launch, Long
 
 from .. import ahead
 

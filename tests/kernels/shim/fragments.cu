@@ -1,5 +1,5 @@
 // The instructions whose operands lie across the lanes of a warp, each by itself: 32 threads, registers in and registers out.
-#include "../../../kernels/portable.cuh"
+#include "../../../kernels/gpu/cuda/portable.cuh"
 
 using namespace qw;
 

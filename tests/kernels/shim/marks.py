@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from workbench_kernels.source import CudaSource
+from workbench_kernels.build.source import CudaSource
 
 from .emulator import PLAIN, build
 

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from workbench_kernels.bench import WrongResultError
+from workbench_kernels.bench.cuda import check_results
 from workbench_kernels.catalog import CUDA_OPS
-from workbench_kernels.cuda_bench import check_results
+from workbench_kernels.errors import WrongResultError
 
 from .emulator import EmulatedFault, Emulator
 

@@ -15,10 +15,10 @@ import sys
 from pathlib import Path
 
 import torch
+from workbench_kernels.bench.cuda import check_results
+from workbench_kernels.build.source import CudaSource
 from workbench_kernels.catalog import CUDA_OPS
-from workbench_kernels.cuda_bench import check_results
-from workbench_kernels.launch import Launch
-from workbench_kernels.source import CudaSource
+from workbench_kernels.gpu.launch import Launch
 
 from . import emulator
 from .emulator import Emulator

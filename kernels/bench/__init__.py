@@ -1,0 +1,1 @@
+"""Checking kernels against references and timing them beside baselines; choosing the fastest."""

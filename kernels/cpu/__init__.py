@@ -1,0 +1,1 @@
+"""Linear layers on the CPU through the libraries that run them."""

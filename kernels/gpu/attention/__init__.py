@@ -1,0 +1,1 @@
+"""Decoding with a quantized KV cache, and a whole transformer block."""
