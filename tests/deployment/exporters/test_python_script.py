@@ -20,7 +20,7 @@ from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.progress import silent
 from workbench.quantization.quantize import quantize
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
