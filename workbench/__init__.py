@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from workbench.version import VERSION as __version__
 
 _WHERE = {
     "Assignment": "workbench.planning.plan",

@@ -13,10 +13,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from workbench import __version__
 from workbench.console.commands import COMMANDS, Command
 from workbench.console.terminal import Bar
 from workbench.errors import WorkbenchError
+from workbench.version import VERSION
 
 
 def parser() -> argparse.ArgumentParser:
@@ -27,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
         "Without a command, opens the window.",
         epilog="example: workbench inspect path/to/model",
     )
-    root.add_argument("--version", action="version", version=f"workbench {__version__}")
+    root.add_argument("--version", action="version", version=f"workbench {VERSION}")
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
     for command in COMMANDS:
         entry = commands.add_parser(

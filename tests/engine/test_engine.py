@@ -21,7 +21,8 @@ import pytest
 from tests.engine.fakes import AskProcess, Fake, Loaded
 from workbench.engine import engine as engine_module
 from workbench.engine import engine_process
-from workbench.engine.engine import Engine, InlineEngine
+from workbench.engine.engine import Engine
+from workbench.engine.inline_engine import InlineEngine
 from workbench.engine.transport import PREFIX, Envelope, shared_root
 from workbench.errors import (
     CancelledError,

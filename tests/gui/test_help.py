@@ -14,8 +14,8 @@ from tests.gui.conftest import Person
 from workbench.errors import MissingResultError
 from workbench.gui.shell import settings
 from workbench.gui.shell.tour import STEPS, FirstRun
-from workbench.gui.versions import versions
 from workbench.steps.devices import ListDevices
+from workbench.version import versions
 
 
 def test_the_guide_opens_with_f1_and_finds_words(live: Callable[..., None]) -> None:

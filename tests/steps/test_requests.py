@@ -237,13 +237,13 @@ def test_the_cache_keeps_a_few_models_and_notices_changed_files(
     copy = tmp_path / "weights.safetensors"
     shutil.copy(bare, copy)
     opened: list[str] = []
-    real = tasks.reopen
+    real = model_cache.reopen
 
     def counting(summary: Any, *, trust: bool = False) -> Any:
         opened.append(summary.source.path)
         return real(summary, trust=trust)
 
-    monkeypatch.setattr(tasks, "reopen", counting)
+    monkeypatch.setattr(model_cache, "reopen", counting)
     models = ModelCache(size=2)
     facts = [tasks.open(path).summary for path in (copy, bare, llama)]
     for one in (facts[0], facts[1], facts[0], facts[2], facts[0]):

@@ -12,27 +12,16 @@ import contextlib
 import logging
 import signal
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.engine import engine_process as wire
 from workbench.engine.failure import Failure
-from workbench.engine.inline_engine import InlineEngine
 from workbench.engine.process import EngineProcess
+from workbench.engine.request import EngineListener, OnProgress, Request, Response
 from workbench.engine.transport import Envelope
 from workbench.errors import CancelledError, DeviceLostError, EngineDiedError, WorkbenchError
 
-if TYPE_CHECKING:
-    from workbench.steps.requests import Request
-
-__all__ = ["Engine", "EngineListener", "InlineEngine", "OnProgress"]
-
 log = logging.getLogger(__name__)
-
-OnProgress = Callable[[float | None, str, Any], None]
-"""``(fraction, text, partial)``; a partial result comes by itself, with fraction None."""
-
-EngineListener = Callable[[str, str], None]
-"""``("started" | "died" | "restarted", text)``."""
 
 HEED_SECONDS = 2.0
 """How long a job may ignore a cancel before the engine is terminated."""
@@ -95,7 +84,7 @@ class Engine:
         if not self.alive:
             raise EngineDiedError(f"the engine is not running: {self._reason}; start the workbench again")
 
-    async def run(self, job: int, request: Request, on_progress: OnProgress | None = None) -> Any:
+    async def run(self, job: int, request: Request[Response], on_progress: OnProgress | None = None) -> Response:
         """Run ``request`` in the process and return its response.
 
         Raises the WorkbenchError that the task raised (any other exception comes as a WorkbenchError with the traceback
@@ -109,7 +98,8 @@ class Engine:
             await self._until_ready(job)
             assert self._process is not None
             self._process.send(wire.RUN, job, request)
-            return await self._result
+            response: Response = await self._result
+            return response
         except asyncio.CancelledError:
             self.cancel(job)
             raise

@@ -68,7 +68,8 @@ def warm() -> str:
     """Load what every job needs and set the number of compute threads; returns what a person may read."""
     import torch
 
-    import workbench.steps.tasks  # noqa: F401  (the first job shall not wait for imports)
+    import workbench.sensitivity.table
+    import workbench.session.calibrated_ranges  # noqa: F401  (the first job does not wait for these)
 
     threads = max(1, cores() - 1)
     torch.set_num_threads(threads)

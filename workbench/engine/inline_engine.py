@@ -10,12 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from workbench.engine.failure import Failure
+from workbench.engine.request import EngineListener, OnProgress, Request, Response
 from workbench.errors import CancelledError
 
 if TYPE_CHECKING:
-    from workbench.engine.engine import EngineListener, OnProgress
     from workbench.engine.model_cache import ModelCache
-    from workbench.steps.requests import Request
 
 
 class InlineEngine:
@@ -50,7 +49,7 @@ class InlineEngine:
         """Start; there is nothing to wait for."""
         await self.start()
 
-    async def run(self, job: int, request: Request, on_progress: OnProgress | None = None) -> Any:
+    async def run(self, job: int, request: Request[Response], on_progress: OnProgress | None = None) -> Response:
         """Run ``request`` on the worker thread; raises what :meth:`workbench.engine.engine.Engine.run` raises."""
         await self.start()
         assert self._pool is not None
@@ -79,7 +78,7 @@ class InlineEngine:
                 await asyncio.get_running_loop().run_in_executor(pool, lambda: None)
             pool.shutdown()
 
-    def _work(self, request: Request, flag: threading.Event, on_progress: OnProgress | None) -> Any:
+    def _work(self, request: Request[Response], flag: threading.Event, on_progress: OnProgress | None) -> Response:
         from workbench.engine.model_cache import ModelCache
 
         def progress(fraction: float, text: str, partial: Any = None) -> None:

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from workbench.errors import CancelledError, WorkbenchError
 
 if TYPE_CHECKING:
-    from workbench.engine.engine import OnProgress
-    from workbench.steps.requests import Request
+    from workbench.engine.request import OnProgress, Request
 
 MAX_VIEWS = 200
 
@@ -60,7 +59,7 @@ class JobView:
 class RunsRequests(Protocol):
     """What Jobs needs of an engine."""
 
-    async def run(self, job: int, request: Request, on_progress: OnProgress | None = None) -> Any:
+    async def run(self, job: int, request: Request[Any], on_progress: OnProgress | None = None) -> Any:
         """Run one request and return its response."""
         ...
 
@@ -87,7 +86,9 @@ def unchanged(request: Any) -> Any:
 class Job:
     """One request on its way.  Made by :meth:`Jobs.submit`."""
 
-    def __init__(self, number: int, request: Request, cancel: Callable[[Job], None], renew: Renew = unchanged) -> None:
+    def __init__(
+        self, number: int, request: Request[Any], cancel: Callable[[Job], None], renew: Renew = unchanged
+    ) -> None:
         self.id = number
         self.request = request
         self.renew = renew
@@ -157,7 +158,7 @@ class Jobs:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def submit(self, request: Request, renew: Renew = unchanged) -> Job:
+    def submit(self, request: Request[Any], renew: Renew = unchanged) -> Job:
         """Queue ``request``, to be run as ``renew`` makes it then; raises WorkbenchError after ``close``."""
         if self._closed:
             raise WorkbenchError("the workbench is closing; no further job can be started")

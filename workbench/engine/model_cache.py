@@ -6,6 +6,7 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.models.sources import reopen
 from workbench.models.summary import ModelSource, ModelSummary
 
 if TYPE_CHECKING:
@@ -41,8 +42,6 @@ class ModelCache:
         Raises FingerprintMismatchError if the file holds another model now, TrustRequiredError if opening it runs the
         user's own Python file and ``trust`` does not allow that, and what opening raises.
         """
-        from workbench.steps.tasks import reopen
-
         kept = self._open.get(summary.source)
         if kept is not None and kept[0] == stamp(summary.source):
             self._open.move_to_end(summary.source)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from workbench.engine.jobs import Renew, unchanged
 from workbench.errors import CancelledError, EngineDiedError, TrustRequiredError, WorkbenchError
-from workbench.gui.versions import crash_details
 from workbench.planning.plan import KEEP
 from workbench.session.workspace import Edits, Workspace
+from workbench.version import crash_details
 
 if TYPE_CHECKING:
     from workbench.numerics.ranges import Range

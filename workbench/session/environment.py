@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 
 from workbench.session.session import Environment
+from workbench.version import VERSION
 
 
 def environment() -> Environment:
@@ -12,10 +13,8 @@ def environment() -> Environment:
     import numpy
     import torch
 
-    import workbench
-
     device = f"cuda ({torch.cuda.get_device_name()})" if torch.cuda.is_available() else "cpu"
     return Environment(
-        workbench=workbench.__version__, python=platform.python_version(), numpy=numpy.__version__,
+        workbench=VERSION, python=platform.python_version(), numpy=numpy.__version__,
         torch=str(torch.__version__), device=device, threads=torch.get_num_threads(),
     )  # fmt: skip

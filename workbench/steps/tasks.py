@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from workbench.errors import CannotRunError, DataError, MissingResultError, PlanError
 from workbench.measurement.evaluation import Evaluation
 from workbench.models.data.record import DataRecord
+from workbench.models.sources import reopen as reopen
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme, standard_schemes
 from workbench.planning.plan import KEEP, LEARNED, Plan, resolve
@@ -43,15 +44,6 @@ def open(
     from workbench.models.sources import open_model
 
     return open_model(path, factory=factory, weights=weights, trust=trust)
-
-
-def reopen(summary: ModelSummary, *, trust: bool = False) -> Model:
-    """Open the model that a session describes; raises FingerprintMismatchError if its file holds another one now."""
-    from workbench.models.sources import open_source
-
-    model = open_source(summary.source, trust)
-    model.summary.require_fingerprint(summary.fingerprint, "the session")
-    return model
 
 
 def start(model: Model, progress: Progress = silent) -> Session:

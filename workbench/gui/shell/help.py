@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from workbench.gui.shell import dialogs
-from workbench.gui.versions import versions
+from workbench.version import versions
 
 GUIDE_SIZE = (860, 700)
 MARGIN = 70

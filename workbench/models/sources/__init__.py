@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
-    from workbench.models.summary import ModelSource
+    from workbench.models.summary import ModelSource, ModelSummary
 
 
 def open_model(
@@ -42,6 +42,13 @@ def open_source(source: ModelSource, trust: bool = False, *, memory_limit: int |
     return open_model(
         source.path, factory=source.factory, weights=source.weights, trust=trust, memory_limit=memory_limit
     )
+
+
+def reopen(summary: ModelSummary, *, trust: bool = False) -> Model:
+    """Open the model that a session describes; raises FingerprintMismatchError if its file holds another one now."""
+    model = open_source(summary.source, trust)
+    model.summary.require_fingerprint(summary.fingerprint, "the session")
+    return model
 
 
 def __getattr__(name: str) -> Any:
