@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import workbench as wb
 from workbench.cli import main, parser
 from workbench.console.commands import COMMANDS
 
@@ -162,6 +163,14 @@ def test_errors_are_one_clear_line(scored: Path, tmp_path: Path, capsys: pytest.
     broken = tmp_path / "plan.json"
     broken.write_text('{"rules": [')
     assert "plan.json" in fails(capsys, "evaluate", str(scored), "--plan", str(broken))
+
+
+def test_an_error_says_what_to_type(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = tmp_path / "bare.qwb"
+    session = wb.start(wb.open(MODEL))
+    session.save(plan)
+    text = fails(capsys, "sensitivity", str(plan), "--metric", "predicted_kl")
+    assert text.strip().endswith("weight_error (workbench calibrate MODEL --data DATA --out S.qwb)")
 
 
 def test_an_empty_data_set_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,7 +85,9 @@ def _print(command: Command, options: argparse.Namespace, result: dict[str, Any]
 def _line(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "out of memory; use a smaller --batch-size or a machine with more memory"
-    return " ".join(str(error).split()) or type(error).__name__
+    text = " ".join(str(error).split()) or type(error).__name__
+    command = error.command if isinstance(error, WorkbenchError) else ""
+    return f"{text} ({command})" if command else text
 
 
 if __name__ == "__main__":

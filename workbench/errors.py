@@ -11,7 +11,17 @@ from collections.abc import Iterable
 
 
 class WorkbenchError(Exception):
-    """The root: anything that a user can understand and act upon."""
+    """The root: anything that a user can understand and act upon.
+
+    ``command`` is what to type in a terminal to follow the advice of the message; only the command line shows it.
+    """
+
+    command: str = ""
+
+    def __init__(self, *arguments: object, command: str = "") -> None:
+        super().__init__(*arguments)
+        if command:
+            self.command = command
 
 
 class ModelError(WorkbenchError):

@@ -69,7 +69,8 @@ def demo(folder: Path) -> str:
 
 def filled(path: str) -> Scene:
     """Compute what the demo leaves out: other plans, a measured table, an error budget, a sweep, a judgement."""
-    from workbench.gui.desk import Desk, NoJobs
+    from workbench.gui.context.context import Context
+    from workbench.gui.context.runner import NoJobs
     from workbench.gui.screenshot import worst_layer
     from workbench.session.session import Session
     from workbench.session.workspace import Workspace
@@ -90,9 +91,9 @@ def filled(path: str) -> Scene:
     session = replace(session, error_budget=error_budget(session, model=model, samples=4))
     swept = rooflines.sweep_batches(session)
     session = replace(session, timings=with_timings(session.timings, swept))
-    desk = Desk(Workspace(), NoJobs())
-    desk.workspace.open(session, None)
-    layer = worst_layer(desk)
+    context = Context(Workspace(), NoJobs())
+    context.workspace.open(session, None)
+    layer = worst_layer(context)
     audit = audits.audit_plan(session, model=model, samples=8)
     session = replace(session, audit=audits.of_plan(audit, session, session.plan))
     return Scene(
@@ -147,7 +148,8 @@ def _tabs(tabs: Any, *names: str) -> dict[str, Callable[[], object]]:
 def shown(scene: Scene, size: tuple[int, int], dark: bool) -> Iterator[tuple[Window, Callable[[], None]]]:
     """Show the scene in a window; yields it and what lets it draw."""
     from workbench.gui.app import application
-    from workbench.gui.desk import Desk, NoJobs
+    from workbench.gui.context.context import Context
+    from workbench.gui.context.runner import NoJobs
     from workbench.gui.shell import theme
     from workbench.gui.window import Window
     from workbench.session.workspace import Workspace
@@ -155,8 +157,8 @@ def shown(scene: Scene, size: tuple[int, int], dark: bool) -> Iterator[tuple[Win
     app = application()
     colours = theme.DARK if dark else theme.LIGHT
     theme.apply(app, colours)
-    desk = Desk(Workspace(), NoJobs())
-    window = Window(desk, colours, keep_layout=False)
+    context = Context(Workspace(), NoJobs())
+    window = Window(context, colours, keep_layout=False)
 
     def settle() -> None:
         for _ in range(20):
@@ -167,8 +169,8 @@ def shown(scene: Scene, size: tuple[int, int], dark: bool) -> Iterator[tuple[Win
     try:
         window.resize(*size)
         window.show()
-        desk.workspace.open(scene.session, None)
-        desk.workspace.select((scene.layer,))
+        context.workspace.open(scene.session, None)
+        context.workspace.select((scene.layer,))
         settle()
         yield window, settle
     finally:

@@ -54,7 +54,7 @@ import sys, time, dataclasses
 from PySide6.QtCore import QSettings, QTimer
 QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, sys.argv[1])
 from workbench.gui import app, window
-from workbench.gui.memory import resident
+from workbench.gui.context.memory import resident
 from workbench.steps.first_look import is_first_look
 import os
 qapp = app.application()
@@ -66,15 +66,15 @@ def look():
     if not told:
         shown[0].grab()
         told.append(time.time())
-    state = shown[0].desk.workspace.state
+    state = shown[0].context.workspace.state
     if state.session is not None and not seen:
         shown[0].grab()
         seen.append(time.time())
     if state.session is not None and not is_first_look(state.session):
         timer.stop()
         shown[0].grab()
-        print(told[0], seen[0], time.time(), resident(os.getpid()), resident(shown[0].desk.engine_pid()), flush=True)
-        shown[0].desk.workspace.state = dataclasses.replace(state, dirty=False)
+        print(told[0], seen[0], time.time(), resident(os.getpid()), resident(shown[0].context.engine_pid()), flush=True)
+        shown[0].context.workspace.state = dataclasses.replace(state, dirty=False)
         QTimer.singleShot(0, shown[0].close)
 timer = QTimer()
 timer.timeout.connect(look)
@@ -85,7 +85,7 @@ app.run("demo:language-model")
 
 HEADLESS = """
 import asyncio, os
-from workbench.gui.memory import resident
+from workbench.gui.context.memory import resident
 from workbench.engine.engine import Engine
 from workbench.engine.jobs import Jobs
 from workbench.steps.requests import OpenModel
@@ -196,32 +196,36 @@ async def event_loop(window: Any, engine: Any, folder: Path) -> list[Row]:
     """Return the delays while the jobs of the bundled language model run, and a session of 10,000 layers is saved."""
     from workbench.steps import requests
 
-    desk, heart = window.desk, Heart()
+    context, heart = window.context, Heart()
     await asyncio.sleep(1.0)
     rows = await heart.during("idle", asyncio.sleep(IDLE_SECONDS))
     rows += await heart.during("engine starts, torch is imported", engine.ready())
     rows += await heart.during("open a model", window.commands.opening("demo:language-model"))
 
     def session() -> Any:
-        return desk.workspace.state.session
+        return context.workspace.state.session
 
     data = "demo:language-model"
-    rows += await heart.during("calibrate", desk.work(requests.Calibrate(session=session(), data=data, samples=16)))
+    rows += await heart.during(
+        "calibrate", context.runner.work(requests.Calibrate(session=session(), data=data, samples=16))
+    )
     names = ("int4-g32-asym", "int3-g32-asym", "int8-channel")
     score = requests.Score(session=session(), schemes=names, samples=8)
-    rows += await heart.during("predicted loss", desk.work(score))
+    rows += await heart.during("predicted loss", context.runner.work(score))
     measured = replace(score, session=session(), metric="measured_kl", schemes=names[:1], samples=2)
-    rows += await heart.during("measured KL", desk.work(measured))
+    rows += await heart.during("measured KL", context.runner.work(measured))
     stored = [layer.name for layer in session().model.stored]
     plan = session().plan.assign(stored, weights="int4-g32-asym", algorithm="gptq")
     gptq = requests.Evaluate(session=replace(session(), plan=plan), samples=4)
-    rows += await heart.during("GPTQ of all layers", desk.work(gptq))
-    rows += await heart.during("search", desk.work(requests.SearchPlan(session=session(), bits_per_weight=4.5)))
+    rows += await heart.during("GPTQ of all layers", context.runner.work(gptq))
+    rows += await heart.during(
+        "search", context.runner.work(requests.SearchPlan(session=session(), bits_per_weight=4.5))
+    )
     large = _many(10_000)
     path = str(folder / "large.qwb")
     save = requests.SaveSession(session=large, path=path)
-    rows += await heart.during("save 10,000 layers", desk.run(save, lambda: None))
-    rows += await heart.during("open 10,000 layers", desk.run(requests.OpenSession(path=path), lambda: None))
+    rows += await heart.during("save 10,000 layers", context.runner.run(save, lambda: None))
+    rows += await heart.during("open 10,000 layers", context.runner.run(requests.OpenSession(path=path), lambda: None))
     rows += await killed(window, engine, heart)
     heart.stop()
     return rows
@@ -231,7 +235,7 @@ async def killed(window: Any, engine: Any, heart: Heart) -> list[Row]:
     """Return how the window takes the end of its engine in the middle of a job."""
     from workbench.steps import requests
 
-    desk, spoken = window.desk, list[float]()
+    context, spoken = window.context, list[float]()
     restarted = asyncio.Event()
 
     def hear(event: str, text: str) -> None:
@@ -241,8 +245,8 @@ async def killed(window: Any, engine: Any, heart: Heart) -> list[Row]:
             restarted.set()
 
     end = engine.subscribe(hear)
-    request = requests.Score(session=desk.workspace.state.session, metric="measured_kl", samples=32)
-    job = asyncio.ensure_future(desk.work(request))
+    request = requests.Score(session=context.workspace.state.session, metric="measured_kl", samples=32)
+    job = asyncio.ensure_future(context.runner.work(request))
     await asyncio.sleep(1.5)
     began = time.perf_counter()
     os.kill(engine.pid, signal.SIGKILL)
@@ -252,7 +256,7 @@ async def killed(window: Any, engine: Any, heart: Heart) -> list[Row]:
     await asyncio.sleep(0.2)
     end()
     assert window.status.retry_button.isVisible(), "the window offers to try the job again"
-    said = [message.title for message in desk.messages]
+    said = [message.title for message in context.messages.entries]
     assert "The engine process ended" in said, said
     return [
         *rows,
@@ -288,7 +292,7 @@ def _milliseconds(app: Any, window: Any, act: Callable[[], object]) -> float:
 
 def clicks(window: Any, app: Any) -> list[Row]:
     """Return the time from a click to what it draws, at 5,000 layers, and a step of the slider at 300."""
-    workspace = window.desk.workspace
+    workspace = window.context.workspace
     workspace.open(_many(5000), None)
     _milliseconds(app, window, lambda: window.show_panel("distributions"))
     names = [layer.name for layer in workspace.state.session.model.layers]
@@ -328,7 +332,7 @@ def frames(window: Any, app: Any) -> list[Row]:
         ("tree of 10,000 rows", 10_000, "layers", lambda: window.panels["layers"].view),
         (f"heatmap of 5,000 x {SCHEMES}", 5000, "sensitivity", lambda: window.panels["sensitivity"].heatmap),
     ):
-        window.desk.workspace.open(_many(layers), None)
+        window.context.workspace.open(_many(layers), None)
         _milliseconds(app, window, lambda panel=panel: window.show_panel(panel))
         view = widget()
         if panel == "layers":
@@ -361,7 +365,7 @@ def in_the_window() -> list[Row]:
     from workbench.engine.jobs import Jobs
     from workbench.engine.pacing import pace_this_process
     from workbench.gui.app import SWITCH_SECONDS, application, warm_up
-    from workbench.gui.desk import Desk
+    from workbench.gui.context.context import Context
     from workbench.gui.shell import theme
     from workbench.gui.window import Window
     from workbench.session.workspace import Workspace
@@ -375,8 +379,8 @@ def in_the_window() -> list[Row]:
         QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, str(folder))
         engine = Engine()
         jobs = Jobs(engine)
-        desk = Desk(Workspace(), jobs)
-        window = Window(desk, theme.LIGHT, keep_layout=False)
+        context = Context(Workspace(), jobs)
+        window = Window(context, theme.LIGHT, keep_layout=False)
         window.resize(1600, 1000)
         window.show()
         gc.freeze()
@@ -387,7 +391,7 @@ def in_the_window() -> list[Row]:
         done: asyncio.Future[list[Row]] = asyncio.get_running_loop().create_future()
         asyncio.get_running_loop().call_later(0.1, lambda: done.set_result(clicks(window, app) + frames(window, app)))
         rows += await done
-        await desk.stop()
+        await context.tasks.stop()
         await jobs.close()
         window.dispose()
         return rows

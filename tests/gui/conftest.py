@@ -42,7 +42,7 @@ from qasync import QEventLoop  # noqa: E402
 from workbench.engine.inline_engine import InlineEngine  # noqa: E402
 from workbench.engine.jobs import Jobs  # noqa: E402
 from workbench.gui import app as application_module  # noqa: E402
-from workbench.gui.desk import Desk  # noqa: E402
+from workbench.gui.context.context import Context  # noqa: E402
 from workbench.gui.shell import theme  # noqa: E402
 from workbench.gui.window import Window  # noqa: E402
 from workbench.session.session import Session  # noqa: E402
@@ -72,14 +72,14 @@ class Person:
 
     def __init__(self, window: Window, pictures: Path | None) -> None:
         self.window = window
-        self.desk = window.desk
+        self.context = window.context
         self._pictures = pictures
         self._shots = 0
 
     @property
     def state(self) -> Any:
         """The document as it is now."""
-        return self.desk.workspace.state
+        return self.context.workspace.state
 
     async def act(self, what: Callable[[], object]) -> None:
         """Do something from outside any task."""
@@ -190,7 +190,7 @@ class Person:
 
     async def open(self, session: Session, path: Path | None = None) -> None:
         """Have a session open, as if it had just been read."""
-        await self.act(lambda: self.desk.workspace.open(session, path))
+        await self.act(lambda: self.context.workspace.open(session, path))
 
     def dialog(self, name: str) -> Any:
         """Return the open dialog of that name, None if there is none."""
@@ -255,9 +255,9 @@ async def _lived(
     theme.apply(app, colours)
     used = engine or InlineEngine()
     jobs = Jobs(used)
-    desk = Desk(Workspace(), jobs)
-    window = Window(desk, colours, keep_layout=False)
-    restore = application_module.install_hooks(desk)
+    context = Context(Workspace(), jobs)
+    window = Window(context, colours, keep_layout=False)
+    restore = application_module.install_hooks(context)
     unsubscribe = used.subscribe(window.engine_event)
     try:
         window.resize(*size)
@@ -266,7 +266,7 @@ async def _lived(
         await asyncio.sleep(0.05)
         await asyncio.wait_for(story(Person(window, pictures)), 240)
     finally:
-        await desk.stop()
+        await context.tasks.stop()
         unsubscribe()
         await jobs.close()
         window.dispose()

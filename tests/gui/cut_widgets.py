@@ -49,20 +49,21 @@ def _opened() -> Window:
     QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, folder)
     from tests.gui import sessions
     from workbench.gui.app import application
-    from workbench.gui.desk import Desk, NoJobs
+    from workbench.gui.context.context import Context
+    from workbench.gui.context.runner import NoJobs
     from workbench.gui.shell import theme
     from workbench.gui.window import Window
     from workbench.session.workspace import Workspace
 
     theme.apply(application(), theme.LIGHT)
-    desk = Desk(Workspace(), NoJobs())
-    window = Window(desk, theme.LIGHT, keep_layout=False)
+    context = Context(Workspace(), NoJobs())
+    window = Window(context, theme.LIGHT, keep_layout=False)
     window.resize(*SIZE)
     window.show()
     session = sessions.full(3)
-    desk.workspace.open(session, None)
-    desk.workspace.show_target("vllm")
-    desk.workspace.select([session.model.layers[1].name])
+    context.workspace.open(session, None)
+    context.workspace.show_target("vllm")
+    context.workspace.select([session.model.layers[1].name])
     return window
 
 

@@ -59,7 +59,7 @@ def test_the_first_evaluation_brings_the_metrics_to_the_front(live: Callable[...
         await person.open(replace(session, evaluations=()))
         await person.act(lambda: person.window.show_panel("accuracy"))
         assert panel.empty_text and not panel.tabs.isTabEnabled(0)
-        await person.act(lambda: person.desk.workspace.update(lambda now: session))
+        await person.act(lambda: person.context.workspace.update(lambda now: session))
         assert panel.tabs.currentIndex() == 0 and panel.tabs.isTabEnabled(0) and panel.table.isVisible()
 
     live(story)
@@ -74,8 +74,8 @@ def test_other_samples_are_refused(live: Callable[..., None]) -> None:
         await person.act(lambda: person.window.show_panel("accuracy"))
         line = person.window.panels["accuracy"].pair
         await person.click(line.button)
-        await person.until(lambda: person.desk.messages)
-        assert "evaluate both on the same data" in person.desk.messages[-1].text
+        await person.until(lambda: person.context.messages.entries)
+        assert "evaluate both on the same data" in person.context.messages.entries[-1].text
         for box in tuple(person.window._errors):
             await person.act(box.close)
 

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox
 
 from tests.gui.conftest import Person
+from workbench.gui.context import edits
 from workbench.models.summary import quantizable
 from workbench.planning.totals import input_losses
 from workbench.steps.requests import Calibrate, Score
@@ -20,11 +21,13 @@ async def _scored(person: Person) -> None:
     await person.act(lambda: person.window.commands.open_path(DATA))
     await person.until(lambda: person.state.session is not None and person.state.session.model.cannot_run is None)
     await person.act(
-        lambda: person.desk.submit(Calibrate(session=person.state.session, data=DATA, samples=32, batch_size=16))
+        lambda: person.context.runner.submit(
+            Calibrate(session=person.state.session, data=DATA, samples=32, batch_size=16)
+        )
     )
     await person.until(lambda: person.state.session.calibration is not None)
     schemes = ("int4-channel", "int8-channel")
-    await person.act(lambda: person.desk.submit(Score(session=person.state.session, schemes=schemes)))
+    await person.act(lambda: person.context.runner.submit(Score(session=person.state.session, schemes=schemes)))
     await person.until(lambda: "predicted_kl" in person.state.session.sensitivities)
 
 
@@ -33,9 +36,9 @@ def test_losses_of_inputs_are_scored_and_counted_everywhere(live: Callable[..., 
         await _scored(person)
         names = [layer.name for layer in quantizable(person.state.session.model.layers)]
         bar = person.window.statusBar()
-        await person.act(lambda: person.desk.assign(names, weights="int8-channel"))
+        await person.act(lambda: edits.assign(person.context.workspace, names, weights="int8-channel"))
         assert "It counts weights." in bar.loss_label.toolTip()
-        await person.act(lambda: person.desk.assign(names, inputs="int8-token"))
+        await person.act(lambda: edits.assign(person.context.workspace, names, inputs="int8-token"))
         assert "were not scored" in bar.loss_label.toolTip()
         weights = person.state.totals.predicted
         await person.press(Qt.Key.Key_F6)

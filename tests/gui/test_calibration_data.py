@@ -23,7 +23,9 @@ async def _calibrated(person: Person, data: str, samples: int) -> None:
     await person.act(lambda: person.window.commands.open_path(data))
     await person.until(lambda: person.state.session is not None)
     await person.act(
-        lambda: person.desk.submit(Calibrate(session=person.state.session, data=data, samples=samples, batch_size=16))
+        lambda: person.context.runner.submit(
+            Calibrate(session=person.state.session, data=data, samples=samples, batch_size=16)
+        )
     )
     await person.until(lambda: person.state.session.calibration is not None)
 
@@ -65,7 +67,9 @@ def test_images_are_leafed_through_and_judged(live: Callable[..., None]) -> None
 
 async def _calibrated_again(person: Person) -> None:
     before = person.state.session.calibration
-    await person.act(lambda: person.desk.submit(Calibrate(session=person.state.session, data=DIGITS, samples=32)))
+    await person.act(
+        lambda: person.context.runner.submit(Calibrate(session=person.state.session, data=DIGITS, samples=32))
+    )
     await person.until(lambda: person.state.session.calibration is not before)
 
 
@@ -99,12 +103,12 @@ def test_outlier_tokens_are_listed_with_their_text(live: Callable[..., None]) ->
         await _calibrated(person, "demo:language-model", 16)
         await person.act(lambda: person.window.show_panel("calibration_data"))
         await person.tab(panel.tabs, panel.tokens)
-        await person.act(lambda: person.desk.workspace.select([]))
+        await person.act(lambda: person.context.workspace.select([]))
         session = person.state.session
         table = panel.tokens.records
         assert table.rowCount() == len(session.outliers)
         layer = "model.layers.3.mlp.down_proj"
-        await person.act(lambda: person.desk.workspace.select([layer]))
+        await person.act(lambda: person.context.workspace.select([layer]))
         rows = [table.record(row) for row in range(table.rowCount())]
         assert {(row.layer, row.tap) for row in rows} == {(layer, "input"), (layer, "output")}
         found = session.outliers[layer, "input"]

@@ -16,6 +16,7 @@ from scipy import stats
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
+from workbench.gui.context import edits
 from workbench.gui.plots.agreement import rank_agreement
 from workbench.insight.channels import by_channel, outliers, pooled
 from workbench.models.layer import LayerKind
@@ -60,7 +61,7 @@ def test_the_channels_of_the_selected_layer_are_drawn(live: Callable[..., None])
 
     async def story(person: Person) -> None:
         await person.open(session)
-        await person.act(lambda: person.desk.workspace.select([LAYER]))
+        await person.act(lambda: person.context.workspace.select([LAYER]))
         await person.act(lambda: person.window.show_panel("channels"))
         panel = person.window.panels["channels"]
         assert panel.table.records.record(0).number == 7
@@ -133,8 +134,8 @@ def test_errors_by_channel_of_the_brush(live: Callable[..., None]) -> None:
         await person.act(lambda: person.window.commands.open_path("demo:digits-classifier"))
         await person.until(lambda: person.state.session is not None)
         linear = [layer.name for layer in person.state.session.model.layers if layer.kind is LayerKind.LINEAR]
-        await person.act(lambda: person.desk.workspace.select(linear[-1:]))
-        await person.act(lambda: person.desk.assign(linear, weights="int3-g32-asym"))
+        await person.act(lambda: person.context.workspace.select(linear[-1:]))
+        await person.act(lambda: edits.assign(person.context.workspace, linear, weights="int3-g32-asym"))
         await person.act(lambda: person.window.show_panel("channels"))
         panel = person.window.panels["channels"]
         assert "of the error" not in panel.brush.text()
@@ -157,9 +158,9 @@ def test_errors_by_channel_of_the_brush(live: Callable[..., None]) -> None:
             assert panel.plot.chosen == (number, number)
             break
         others = [layer.name for layer in person.state.session.model.layers if layer.name != linear[-1]]
-        await person.act(lambda: person.desk.assign(others, weights="int4-g32-asym"))
+        await person.act(lambda: edits.assign(person.context.workspace, others, weights="int4-g32-asym"))
         assert "of the error" in panel.brush.text(), "the layer is rounded as before"
-        await person.act(lambda: person.desk.assign(linear, weights="int6-g32-asym"))
+        await person.act(lambda: edits.assign(person.context.workspace, linear, weights="int6-g32-asym"))
         await person.until(lambda: panel.errors.toolTip().endswith("under int6-g32-asym"))
         assert panel.brush.text().endswith("100.00 % of the error"), "found anew for the other plan"
 

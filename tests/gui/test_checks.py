@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QDoubleSpinBox, QLineEdit, QSpinBox
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.context import edits
 from workbench.planning.constraints import Constraints
 from workbench.planning.plan import Plan
 from workbench.planning.search.search import pareto
@@ -73,7 +74,7 @@ def test_a_cancelled_refinement_keeps_what_it_measured_and_goes_on(live: Callabl
 
     async def story(person: Person) -> None:
         await person.open(session)
-        panel, jobs = person.window.panels["sensitivity"], person.desk.jobs
+        panel, jobs = person.window.panels["sensitivity"], person.context.jobs
         await person.press(Qt.Key.Key_F6, person.window, control=True)
         await _fill(person, bits_per_weight=5, tolerance=10, batch_size=1)
 
@@ -87,7 +88,7 @@ def test_a_cancelled_refinement_keeps_what_it_measured_and_goes_on(live: Callabl
         await person.click(person.window.status.cancel_button)
         await person.until(lambda: "measured_kl" in person.state.session.sensitivities, 10)
         assert jobs.views[-1].status == "cancelled" and person.state.dirty
-        assert person.desk.messages[-1].text == "what was done is kept"
+        assert person.context.messages.entries[-1].text == "what was done is kept"
         kept = person.state.session.sensitivities["measured_kl"].score
         some = np.isfinite(kept)
         assert some.any() and not some.all()
@@ -139,17 +140,17 @@ def test_a_cancelled_score_keeps_its_cells_and_goes_on_to_the_same_bits(live: Ca
 
     async def story(person: Person) -> None:
         await person.open(session)
-        await person.act(lambda: person.desk.workspace.show_metric("measured_kl"))
-        panel, jobs = person.window.panels["sensitivity"], person.desk.jobs
+        await person.act(lambda: person.context.workspace.show_metric("measured_kl"))
+        panel, jobs = person.window.panels["sensitivity"], person.context.jobs
         request = Score(session=session, metric="measured_kl", schemes=SCHEMES, batch_size=1, samples=24)
-        await person.act(lambda: person.desk.submit(request))
+        await person.act(lambda: person.context.runner.submit(request))
         await person.until(lambda: panel.heatmap.cells is not None and np.isfinite(panel.heatmap.cells.score).any())
         await person.click(person.window.status.cancel_button)
         await person.until(lambda: "measured_kl" in person.state.session.sensitivities, 10)
         kept = person.state.session.sensitivities["measured_kl"].score
         some = np.isfinite(kept)
         assert some.any() and not some.all() and np.array_equal(kept[some], expected[some])
-        assert person.desk.messages[-1].text == "what was done is kept" and panel.heatmap.isVisible()
+        assert person.context.messages.entries[-1].text == "what was done is kept" and panel.heatmap.isVisible()
         await person.press(Qt.Key.Key_R, person.window, control=True, shift=True)
         await person.until(lambda: jobs.views[-1].status == "done", 60)
         await person.settle()
@@ -215,7 +216,7 @@ def test_a_plan_is_audited(live: Callable[..., None], tmp_path: Path) -> None:
         assert "add up" in view.words.text() and "16 samples" in view.words.text()
         assert panel.focusProxy() is view.table and person.window.focusWidget() is view.table
         person.picture("audited")
-        await person.act(lambda: person.desk.assign([found.layers[0]], weights="int8-channel"))
+        await person.act(lambda: edits.assign(person.context.workspace, [found.layers[0]], weights="int8-channel"))
         assert view.words.text().startswith("The plan has changed since")
         await person.press(Qt.Key.Key_Z, control=True)
         assert "changed" not in view.words.text()

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QLineEdit
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.context import edits
 
 
 def test_another_session_is_compared(live: Callable[..., None], tmp_path: Path) -> None:
@@ -32,7 +33,7 @@ def test_another_session_is_compared(live: Callable[..., None], tmp_path: Path) 
         layers = panel.tables["Layers"].records
         assert layers.rowCount() == len(session.model.layers)
         assert panel.figure.text().endswith(f"0 layers of {len(session.model.layers)} differ")
-        await person.act(lambda: person.desk.assign([changed], weights="nf4-b64"))
+        await person.act(lambda: edits.assign(person.context.workspace, [changed], weights="nf4-b64"))
         await person.until(lambda: "(the same weights): 1 layer of" in panel.figure.text())
         await person.press(Qt.Key.Key_Space, panel.differing)
         assert [row.name for row in layers.records] == [changed]

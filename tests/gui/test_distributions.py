@@ -14,6 +14,7 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
 from workbench.errors import WorkbenchError
+from workbench.gui.context import edits
 from workbench.gui.panels.distributions.panel import CACHE, MANY, OVERLAY
 from workbench.gui.panels.distributions.range_line import range_of
 from workbench.models.layer import LayerKind
@@ -29,7 +30,7 @@ Q_PROJ = "model.layers.0.self_attn.q_proj"
 def test_the_range_of_weights_and_outputs_is_dragged(live: Callable[..., None], tap: str) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))
-        await person.act(lambda: person.desk.workspace.select([Q_PROJ]))
+        await person.act(lambda: person.context.workspace.select([Q_PROJ]))
         panel = person.window.panels["distributions"]
         plot, before = panel.plots[tap], range_of(person.state.session, Q_PROJ, tap)
         view = plot.item.getViewBox()
@@ -53,7 +54,7 @@ def test_formats_stand_on_the_axis_and_layers_are_compared(live: Callable[..., N
     async def story(person: Person) -> None:
         await person.open(sessions.full(2))
         names = [layer.name for layer in person.state.session.model.layers[1:8]]
-        await person.act(lambda: person.desk.workspace.select(names))
+        await person.act(lambda: person.context.workspace.select(names))
         panel = person.window.panels["distributions"]
         planned = person.state.assignments[names[0]].weights
         assert list(panel.plots["weight"]._grids) == [planned]
@@ -83,10 +84,10 @@ async def _calibrated(person: Person) -> str:
     await person.act(lambda: _small_model(person))
     await person.until(lambda: person.state.session is not None)
     request = Calibrate(session=person.state.session, data="demo:digits-classifier", samples=64)
-    await person.act(lambda: person.desk.submit(request))
+    await person.act(lambda: person.context.runner.submit(request))
     await person.until(lambda: person.state.session.calibration is not None)
     linear = [layer.name for layer in person.state.session.model.layers if layer.kind is LayerKind.LINEAR]
-    await person.act(lambda: person.desk.workspace.select(linear[-1:]))
+    await person.act(lambda: person.context.workspace.select(linear[-1:]))
     return linear[-1]
 
 
@@ -121,8 +122,8 @@ def test_a_range_of_inputs_that_no_plan_uses_is_said_to_be_for_judging(
 ) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))
-        await person.act(lambda: person.desk.workspace.select([Q_PROJ]))
-        await person.act(lambda: person.desk.assign([Q_PROJ], inputs=scheme))
+        await person.act(lambda: person.context.workspace.select([Q_PROJ]))
+        await person.act(lambda: edits.assign(person.context.workspace, [Q_PROJ], inputs=scheme))
         line = person.window.panels["distributions"].line
         assert line.tap == "input" and line.figures.text().startswith("clips ")
         assert line.figures.text().endswith(told) and ("for judging only" in line.figures.text()) == bool(told)
@@ -139,7 +140,9 @@ def test_a_symmetric_scheme_is_said_to_mirror_the_range(live: Callable[..., None
         await person.press(Qt.Key.Key_Return, panel.low)
         await person.until(lambda: "…" not in panel.figures.text(), 10)
         assert "as int8-tensor, symmetric: ±99.0 · for judging only" in panel.figures.text()
-        assert person.desk.messages[-1].level == "warning" and person.dialog("error") is None, "there is no such model"
+        assert person.context.messages.entries[-1].level == "warning" and person.dialog("error") is None, (
+            "there is no such model"
+        )
 
     live(story)
 
@@ -148,7 +151,7 @@ def test_what_the_plan_makes_of_a_layer_is_laid_over_it(live: Callable[..., None
     async def story(person: Person) -> None:
         layer = await _calibrated(person)
         panel = person.window.panels["distributions"]
-        await person.act(lambda: person.desk.assign([layer], weights="int3-g32-asym"))
+        await person.act(lambda: edits.assign(person.context.workspace, [layer], weights="int3-g32-asym"))
         await person.click(panel.compared)
         await person.until(lambda: panel.plots["weight"]._others)
         ((name, rounded),) = panel.plots["weight"]._others
@@ -157,11 +160,11 @@ def test_what_the_plan_makes_of_a_layer_is_laid_over_it(live: Callable[..., None
         assert rounded.count == original.count and not rounded.equals(original)
         assert rounded.minimum >= original.minimum - 0.1 and not panel.plots["input"]._others
         person.picture("before-after")
-        await person.act(lambda: person.desk.assign([layer], weights=KEEP))
-        await person.until(lambda: panel.after.of(layer) is not None)
-        assert panel.after.of(layer).rounded is None and not panel.plots["weight"]._others
-        person.desk.jobs.submit = _refused
-        await person.act(lambda: person.desk.assign([layer], weights="int4-g32"))
+        await person.act(lambda: edits.assign(person.context.workspace, [layer], weights=KEEP))
+        await person.until(lambda: panel.after.get(layer) is not None)
+        assert panel.after.get(layer).rounded is None and not panel.plots["weight"]._others
+        person.context.jobs.submit = _refused
+        await person.act(lambda: edits.assign(person.context.workspace, [layer], weights="int4-g32"))
         await person.answer("error", "Close")
         await person.settle(0.3)
         assert person.dialog("error") is None, "what failed is not asked for again by itself"
@@ -193,7 +196,7 @@ def test_zooming_side_by_side_and_linked(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))
         names = [layer.name for layer in person.state.session.model.layers[1:5]]
-        await person.act(lambda: person.desk.workspace.select(names))
+        await person.act(lambda: person.context.workspace.select(names))
         panel = person.window.panels["distributions"]
         await person.click(panel.linked)
         plot, other = panel.plots["weight"], panel.plots["output"]
@@ -229,7 +232,7 @@ def _wheel(widget: QWidget, spot: QPoint) -> None:
 def test_keys_and_values_of_the_whole_model(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(3))
-        await person.act(lambda: person.desk.workspace.select([Q_PROJ]))
+        await person.act(lambda: person.context.workspace.select([Q_PROJ]))
         panel = person.window.panels["distributions"]
         await person.press(Qt.Key.Key_End, panel.view)
         assert panel.view.currentText() == CACHE and panel.multiples.isVisible()

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QLineEdit
 
 from tests.gui.conftest import Person
 from workbench.engine.engine import Engine
+from workbench.gui.context import edits
 from workbench.planning.plan import Plan
 from workbench.session.session import Session
 from workbench.steps import tasks
@@ -109,26 +110,32 @@ def test_nothing_is_lost_when_the_engine_is_killed(
 
     async def story(person: Person) -> None:
         await person.open(scored, file)
-        await person.act(lambda: person.desk.assign([scored.model.layers[0].name], weights="int8-channel"))
+        await person.act(
+            lambda: edits.assign(person.context.workspace, [scored.model.layers[0].name], weights="int8-channel")
+        )
         for kind, (ask, done) in ((kind, KINDS[kind]) for kind in kinds):
             await person.until(lambda: engine.alive, 30)
             before, pid = person.state.session, engine.pid
             whole = file.read_bytes()
             assert pid is not None
             if kind == "save":
-                await person.act(lambda: person.desk.assign([scored.model.layers[1].name], weights="int8-channel"))
+                await person.act(
+                    lambda: edits.assign(
+                        person.context.workspace, [scored.model.layers[1].name], weights="int8-channel"
+                    )
+                )
                 before = person.state.session
             os.kill(pid, signal.SIGSTOP)  # whatever it is asked for now cannot end before it is killed
             await ask(person, tmp_path)
-            await person.until(lambda: person.desk.jobs.views[-1].status == "running", 5)
+            await person.until(lambda: person.context.jobs.views[-1].status == "running", 5)
             os.kill(pid, signal.SIGKILL)
-            await person.until(lambda: person.desk.jobs.views[-1].status == "failed", 5)
+            await person.until(lambda: person.context.jobs.views[-1].status == "failed", 5)
             assert person.state.session is before and file.read_bytes() == whole, kind
             assert person.dialog("error") is None and person.window.status.retry_button.isVisible(), kind
             await person.click(person.window.status.retry_button)
             if kind == "open":
                 await person.answer("question", "Discard")  # the work is still there, and still unsaved
             await person.until(lambda done=done, before=before: done(person, tmp_path, before), 30)
-            await person.until(lambda: person.desk.jobs.views[-1].status == "done", 5)
+            await person.until(lambda: person.context.jobs.views[-1].status == "done", 5)
 
     live(story, engine=engine)

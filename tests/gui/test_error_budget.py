@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tests.gui.conftest import Person
+from workbench.gui.context import edits
 from workbench.steps.requests import Calibrate
 
 MODEL = "demo:digits-classifier"
@@ -19,10 +20,12 @@ def test_the_error_budget_is_measured(live: Callable[..., None]) -> None:
         panel = person.window.panels["error_budget"]
         await person.act(lambda: person.window.show_panel("error_budget"))
         assert "Calibrate" in panel.empty_text
-        await person.act(lambda: person.desk.submit(Calibrate(session=person.state.session, data=MODEL, samples=16)))
+        await person.act(
+            lambda: person.context.runner.submit(Calibrate(session=person.state.session, data=MODEL, samples=16))
+        )
         await person.until(lambda: person.state.session.calibration is not None)
         names = [layer.name for layer in person.state.session.model.layers]
-        await person.act(lambda: person.desk.assign(names, weights="int4-g32-asym"))
+        await person.act(lambda: edits.assign(person.context.workspace, names, weights="int4-g32-asym"))
         await person.click(panel.button)
         await person.until(lambda: panel.pair is not None)
         assert np.isfinite(panel.pair.measured.decibels).all() and "dB at the output" in panel.figure.text()

@@ -14,6 +14,7 @@ from PySide6.QtCore import Qt
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.errors import NotAModelError
+from workbench.gui.context import edits
 from workbench.gui.shell.actions import ACTIONS
 from workbench.session.session import Session
 from workbench.steps.first_look import STILL_LOADING, is_first_look
@@ -65,8 +66,8 @@ def test_weights_are_shown_and_edits_are_kept(live: Callable[..., None], slow: S
             if spec.id in ("save", "calibrate", "score", "export", "evaluate", "search"):
                 assert not person.window.actions_by_id[spec.id].isEnabled(), spec.id
         layer = person.state.session.model.layers[3].name
-        await person.act(lambda: person.desk.workspace.select([layer]))
-        await person.act(lambda: person.desk.assign([layer], weights="int4-g32-asym"))
+        await person.act(lambda: person.context.workspace.select([layer]))
+        await person.act(lambda: edits.assign(person.context.workspace, [layer], weights="int4-g32-asym"))
         assert not await person.window.commands.saving()
         slow.go_on.set()
         await person.until(lambda: person.state.session.model.cannot_run is None, 10)

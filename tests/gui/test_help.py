@@ -82,7 +82,7 @@ def test_a_crash_can_be_copied_with_its_details(live: Callable[..., None]) -> No
         def fail() -> None:
             raise ZeroDivisionError("nobody caught this")
 
-        await person.act(lambda: person.desk.start(_failing(fail)))
+        await person.act(lambda: person.context.tasks.start(_failing(fail)))
         await person.until(lambda: person.dialog("error"), 5)
         box = person.dialog("error")
         person.picture("crash")
@@ -110,7 +110,9 @@ class Faulty:
 def test_a_fault_in_the_engine_can_be_copied_with_its_details(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.act(
-            lambda: person.desk.start(person.desk.run(Faulty(error=ZeroDivisionError("no layers")), lambda: None))
+            lambda: person.context.tasks.start(
+                person.context.runner.run(Faulty(error=ZeroDivisionError("no layers")), lambda: None)
+            )
         )
         await person.until(lambda: person.dialog("error"), 5)
         box = person.dialog("error")
@@ -125,10 +127,12 @@ def test_a_fault_in_the_engine_can_be_copied_with_its_details(live: Callable[...
 
 
 def test_an_error_says_what_to_do_in_the_window_and_nothing_to_type(live: Callable[..., None]) -> None:
-    error = MissingResultError("needs calibration data; calibrate first (workbench calibrate MODEL --data D), or stop")
+    error = MissingResultError("needs calibration data; calibrate first, or stop", command="workbench calibrate MODEL")
 
     async def story(person: Person) -> None:
-        await person.act(lambda: person.desk.start(person.desk.run(Faulty(error=error), lambda: None)))
+        await person.act(
+            lambda: person.context.tasks.start(person.context.runner.run(Faulty(error=error), lambda: None))
+        )
         await person.until(lambda: person.dialog("error"), 5)
         box, words = person.dialog("error"), "needs calibration data; calibrate first, or stop"
         assert box.informativeText() == words and not box.detailedText()
@@ -138,8 +142,8 @@ def test_an_error_says_what_to_do_in_the_window_and_nothing_to_type(live: Callab
         assert words in [jobs.index(0, column).data() for column in range(jobs.columnCount())]
         status = person.window.status
         assert status.message.property("role") == "error" and status.retry_button.isVisible()
-        await person.act(lambda: person.desk.start(person.desk.run(ListDevices(), lambda: None)))
-        await person.until(lambda: person.desk.jobs.views[-1].status == "done")
+        await person.act(lambda: person.context.tasks.start(person.context.runner.run(ListDevices(), lambda: None)))
+        await person.until(lambda: person.context.jobs.views[-1].status == "done")
         assert status.message.text() == "Ready" and status.message.property("role") == ""
 
     live(story)

@@ -129,7 +129,7 @@ def test_the_whole_thread_by_keyboard_alone(live: Callable[..., None], tmp_path:
         await _planned(person, board)
         await _kept(person, board, tmp_path)
         person.picture("done")
-        assert not [message for message in person.desk.messages if message.level == "error"]
+        assert not [message for message in person.context.messages.entries if message.level == "error"]
 
     live(story, engine=Engine())
 

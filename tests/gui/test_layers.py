@@ -85,7 +85,7 @@ def test_rows_are_copied_and_alike_layers_selected(live: Callable[..., None]) ->
     async def story(person: Person) -> None:
         await person.open(sessions.full(3))
         panel = person.window.panels["layers"]
-        await person.act(lambda: person.desk.workspace.select([UP]))
+        await person.act(lambda: person.context.workspace.select([UP]))
         await person.press(Qt.Key.Key_M, control=True, shift=True)
         assert set(person.state.selection) == {f"model.layers.{block}.mlp.up_proj" for block in range(3)}
         await person.press(Qt.Key.Key_C, panel.view, control=True)

@@ -27,9 +27,9 @@ from workbench.gui import app, window
 
 def step():
     shown = [w for w in app.application().topLevelWidgets() if isinstance(w, window.Window)]
-    if shown and shown[0].desk.workspace.state.session is not None:
+    if shown and shown[0].context.workspace.state.session is not None:
         timer.stop()
-        shown[0].desk.assign([{LAYER!r}], weights="nf4-b64")
+        shown[0].edits.assign(context.workspace, [{LAYER!r}], weights="nf4-b64")
         print("edited", flush=True)
 
 application = app.application()

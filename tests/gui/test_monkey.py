@@ -152,7 +152,7 @@ def test_a_monkey_breaks_nothing(live: Callable[..., None], monkeypatch: object)
             await person.act(monkey.act) if number % 10 == 0 else monkey.act()
             edits += person.state.undo_name != ""
         assert edits > ACTIONS // 2
-        assert not [message for message in person.desk.messages if message.level == "error"]
+        assert not [message for message in person.context.messages.entries if message.level == "error"]
         while person.state.undo_name:
             person.window.actions_by_id["undo"].trigger()
         after = workspace.Edits.of(person.state.session)

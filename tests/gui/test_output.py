@@ -155,7 +155,7 @@ def test_the_report_is_one_page_with_everything(
 
     async def story(person: Person) -> None:
         await person.open(replace(sessions.full(2), audit=audited))
-        await person.act(lambda: person.desk.workspace.select(["model.layers.0.mlp.up_proj"]))
+        await person.act(lambda: person.context.workspace.select(["model.layers.0.mlp.up_proj"]))
         await person.press(Qt.Key.Key_P, person.window, control=True)
         await _save_as(person, tmp_path / "report.html")
         await person.until(lambda: opened)

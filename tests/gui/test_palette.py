@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.gui.memory import resident
+from workbench.gui.context.memory import resident
 from workbench.gui.panels import PANELS
 from workbench.gui.shell.actions import ACTIONS
 from workbench.gui.shell.palette import score
@@ -55,11 +55,11 @@ def test_memory_is_this_process(live: Callable[..., None]) -> None:
 def test_a_long_job_is_spoken_of_once_and_copied_as_python(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         person.window.notices.seconds = 0.0
-        person.desk.engine_pid = os.getpid
+        person.context.engine_pid = os.getpid
         await person.act(lambda: person.window.commands.open_path("demo:digits-classifier"))
         await person.until(lambda: person.state.session is not None)
         await person.settle(0.1)
-        said = [message.title for message in person.desk.messages if message.title.endswith(" ended")]
+        said = [message.title for message in person.context.messages.entries if message.title.endswith(" ended")]
         assert said == ["Open demo:digits-classifier ended"]
         await person.act(lambda: person.window.show_panel("jobs"))
         assert "Window" in person.window.panels["jobs"].memory.text()

@@ -82,13 +82,13 @@ def test_every_panel_draws(live: Callable[..., None], name: str) -> None:
 
     async def story(person: Person) -> None:
         await person.open(session)
-        await person.act(lambda: person.desk.workspace.select([layer.name for layer in session.model.layers[:3]]))
+        await person.act(lambda: person.context.workspace.select([layer.name for layer in session.model.layers[:3]]))
         await _show_all(person)
         person.picture(name.replace(" ", "-"))
         await person.act(person.window.switch_colours)
         await _show_all(person)
-        await person.act(person.desk.workspace.close)
-        assert not [message for message in person.desk.messages if message.level == "error"]
+        await person.act(person.context.workspace.close)
+        assert not [message for message in person.context.messages.entries if message.level == "error"]
 
     live(story)
 
@@ -124,7 +124,7 @@ def test_keys_change_the_scheme_of_many_layers(live: Callable[..., None]) -> Non
 
     async def story(person: Person) -> None:
         await person.open(session)
-        await person.act(lambda: person.desk.workspace.select(names))
+        await person.act(lambda: person.context.workspace.select(names))
         before = dict(person.state.assignments)
         await person.press(Qt.Key.Key_0, control=True)
         assert {person.state.assignments[name].weights for name in names} == {KEEP}
@@ -188,7 +188,7 @@ def test_a_dismissed_list_of_schemes_changes_nothing(live: Callable[..., None]) 
 def test_the_plan_panel_assigns_what_is_chosen(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(2))
-        await person.act(lambda: person.desk.workspace.select([Q_PROJ]))
+        await person.act(lambda: person.context.workspace.select([Q_PROJ]))
         combo = person.window.panels["plan"].inputs
         await person.act(combo.setFocus)
         await person.press(Qt.Key.Key_Down, combo)
@@ -200,7 +200,7 @@ def test_the_plan_panel_assigns_what_is_chosen(live: Callable[..., None]) -> Non
 def test_dragging_the_range_is_an_undoable_edit(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(2))
-        await person.act(lambda: person.desk.workspace.select([Q_PROJ]))
+        await person.act(lambda: person.context.workspace.select([Q_PROJ]))
         panel = person.window.panels["distributions"]
         plot, before = panel.plots["input"], person.state.session.active_ranges[Q_PROJ, "input"]
         view = plot.item.getViewBox()

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QStyle, QStyleOptionSlider
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
+from workbench.gui.context import edits
 from workbench.insight.roofline import plan_time
 from workbench.measurement.evaluation import Timing
 from workbench.numerics.formats import parse_scheme
@@ -34,7 +35,7 @@ def _handle(slider: object) -> QPoint:
 def test_the_slider_replans_while_it_moves(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(2))
-        await person.act(lambda: person.desk.lock([LAYER], True))
+        await person.act(lambda: edits.lock(person.context.workspace, [LAYER], True))
         await person.act(lambda: person.window.show_panel("pareto"))
         panel, before = person.window.panels["pareto"], person.state.session.plan
         held = person.state.assignments[LAYER]
@@ -71,11 +72,11 @@ def test_the_slider_by_keyboard_and_what_the_next_byte_buys(live: Callable[..., 
         await person.press(Qt.Key.Key_Right, panel.slider)
         assert person.state.totals.nbytes == panel.front.nbytes[1]
         moved = panel.front.space.groups[int(panel.front.moves.group[1])].layers[0]
-        await person.act(lambda: person.desk.workspace.select([moved]))
+        await person.act(lambda: person.context.workspace.select([moved]))
         scheme = panel.front.choices(2)[moved]
         assert f"{scheme} would take" in panel.why.text() and f"take {moved} from" in panel.why.text()
         await person.press(Qt.Key.Key_End, panel.slider)
-        await person.act(lambda: person.desk.workspace.select([moved]))
+        await person.act(lambda: person.context.workspace.select([moved]))
         assert "would take" not in panel.why.text() and "Nothing that costs" in panel.why.text()
 
     live(story)

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.context import edits
 from workbench.gui.panels.plan.history import PRESENT, differences, held_plan
 from workbench.gui.panels.plan.rules import rule_rows
 from workbench.gui.panels.plan.text import error_line
@@ -40,9 +41,7 @@ def send_move(widget: QWidget, spot: QPoint) -> None:
     """Move the mouse with its left button down."""
     none, left = Qt.MouseButton.NoButton, Qt.MouseButton.LeftButton
     place = QPointF(widget.mapToGlobal(spot))
-    event = QMouseEvent(
-        QMouseEvent.Type.MouseMove, QPointF(spot), place, none, left, Qt.KeyboardModifier.NoModifier
-    )
+    event = QMouseEvent(QMouseEvent.Type.MouseMove, QPointF(spot), place, none, left, Qt.KeyboardModifier.NoModifier)
     QApplication.sendEvent(widget, event)
 
 
@@ -257,7 +256,7 @@ def test_a_dropped_plan_becomes_the_plan_and_a_foreign_one_is_refused(
     async def story(person: Person) -> None:
         await person.act(lambda: drop(person.window, good))
         await person.answer("error", "Close")
-        assert "open the model" in person.desk.messages[-1].text
+        assert "open the model" in person.context.messages.entries[-1].text
         await person.open(session)
         await person.act(lambda: drop(person.window, good))
         assert person.state.session.plan.name == "dropped" and person.state.undo_name == "Open the plan dropped"
@@ -281,7 +280,9 @@ def test_plans_are_kept_compared_and_taken_back(live: Callable[..., None]) -> No
         await person.type(history.name, "before")
         await person.press(Qt.Key.Key_Return, history.name)
         assert list(person.state.session.plans) == ["before"]
-        await person.act(lambda: person.desk.assign(["model.layers.1.mlp.up_proj"], weights="int3-g32-asym"))
+        await person.act(
+            lambda: edits.assign(person.context.workspace, ["model.layers.1.mlp.up_proj"], weights="int3-g32-asym")
+        )
         assert [one.name for one in history.plans.records.records] == [PRESENT, "before"]
         await person.row(history.plans, 1)
         (change,) = history.changes.records.records
@@ -319,7 +320,7 @@ def test_nonsense_in_the_budget_is_told_beside_it_and_keeps_the_last_good_value(
             await person.press(Qt.Key.Key_Delete, field)
         await (person.click(panel.search_button) if key is None else person.press(key, field))
         assert panel.refused.isVisible() and f"“{typed}" in panel.refused.text()
-        assert panel.budget.value() == 4.5 and field.text() == "4.500" and not person.desk.jobs.views
+        assert panel.budget.value() == 4.5 and field.text() == "4.500" and not person.context.jobs.views
         await person.click(panel.search_button)
         await person.until(lambda: person.state.undo_name == "Search within 4.5 bits per weight", 10)
         assert panel.refused.isHidden()

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QLineEdit
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.context import edits
 from workbench.numerics.ranges import Range
 from workbench.steps.requests import Evaluate
 
@@ -30,10 +31,10 @@ def test_a_score_asked_for_while_a_calibration_runs_has_its_data(live: Callable[
         await person.until(lambda: person.state.session is not None)
         await _start(person, Qt.Key.Key_F5, "64")
         await _start(person, Qt.Key.Key_F6, "16")
-        statuses = [view.status for view in person.desk.jobs.views][-2:]
+        statuses = [view.status for view in person.context.jobs.views][-2:]
         assert statuses == ["running", "queued"] and "and 1 more" in person.window.status.message.text()
         await person.until(lambda: "predicted_kl" in person.state.session.sensitivities)
-        assert [view.status for view in person.desk.jobs.views][-2:] == ["done", "done"]
+        assert [view.status for view in person.context.jobs.views][-2:] == ["done", "done"]
         assert person.state.session.calibration.samples == 64
         assert person.state.session.sensitivities["predicted_kl"].samples == 16
 
@@ -49,12 +50,14 @@ def test_a_job_that_waited_keeps_its_plan_and_takes_the_newest_results(live: Cal
 
     async def story(person: Person) -> None:
         await person.open(full)
-        await person.act(lambda: person.desk.assign(["model.layers.0.mlp.up_proj"], weights="nf4-b64"))
-        renewed = person.desk._renewed(Evaluate(session=asked)).session
+        await person.act(
+            lambda: edits.assign(person.context.workspace, ["model.layers.0.mlp.up_proj"], weights="nf4-b64")
+        )
+        renewed = person.context.runner._renewed(Evaluate(session=asked)).session
         assert renewed.plan is asked.plan is not person.state.session.plan and renewed.locked == asked.locked
         assert renewed.sensitivities["predicted_kl"] is full.sensitivities["predicted_kl"]
         assert renewed.active_ranges == {**full.active_ranges, place: own}
         other = replace(asked, model=replace(asked.model, fingerprint="sha256:" + "1" * 64))
-        assert person.desk._renewed(Evaluate(session=other)).session.sensitivities == {}
+        assert person.context.runner._renewed(Evaluate(session=other)).session.sensitivities == {}
 
     live(story)

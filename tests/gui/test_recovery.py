@@ -39,14 +39,16 @@ def test_a_killed_engine_is_said_and_retried(live: Callable[..., None]) -> None:
         await person.until(lambda: person.state.session is not None)
         session = person.state.session
         await person.act(
-            lambda: person.desk.submit(Calibrate(session=session, data="demo:digits-classifier", samples=24))
+            lambda: person.context.runner.submit(Calibrate(session=session, data="demo:digits-classifier", samples=24))
         )
-        await person.until(lambda: person.desk.jobs.views[-1].fraction > 0)
+        await person.until(lambda: person.context.jobs.views[-1].fraction > 0)
         assert engine.pid is not None
         os.kill(engine.pid, signal.SIGKILL)
-        await person.until(lambda: person.desk.jobs.views[-1].status == "failed", 5)
+        await person.until(lambda: person.context.jobs.views[-1].status == "failed", 5)
         await person.until(person.window.status.retry_button.isVisible, 5)
-        assert any("engine process ended" in f"{message.title} {message.text}" for message in person.desk.messages)
+        assert any(
+            "engine process ended" in f"{message.title} {message.text}" for message in person.context.messages.entries
+        )
         assert person.dialog("error") is None  # it mends itself: a line, not a dialog
         person.picture("engine-killed")
         await person.until(lambda: engine.alive, 30)
@@ -62,10 +64,10 @@ def test_a_job_is_cancelled_from_the_status_bar(live: Callable[..., None]) -> No
         await person.act(lambda: person.window.commands.open_path("demo:digits-classifier"))
         await person.until(lambda: person.state.session is not None)
         request = Calibrate(session=person.state.session, data="demo:digits-classifier")
-        await person.act(lambda: person.desk.submit(request))
+        await person.act(lambda: person.context.runner.submit(request))
         await person.until(person.window.status.cancel_button.isVisible)
         await person.click(person.window.status.cancel_button)
-        await person.until(lambda: person.desk.jobs.views[-1].status == "cancelled", 5)
+        await person.until(lambda: person.context.jobs.views[-1].status == "cancelled", 5)
         assert person.state.session.calibration is None
 
     live(story)
@@ -85,7 +87,7 @@ def test_a_path_that_is_no_model_is_a_dialog_that_blocks_nothing(live: Callable[
             await person.act(dialog.close)
             await person.until(lambda: person.dialog("error") is None, 5)
         assert person.state.session is None
-        assert [message.level for message in person.desk.messages] == ["error", "error"]
+        assert [message.level for message in person.context.messages.entries] == ["error", "error"]
 
     live(story)
 
@@ -124,7 +126,7 @@ def test_unsaved_work_is_asked_about(live: Callable[..., None], tmp_path: Path) 
 
     async def story(person: Person) -> None:
         await person.open(sessions.full(1), path)
-        await person.act(lambda: person.desk.workspace.select(["model.layers.0.mlp.up_proj"]))
+        await person.act(lambda: person.context.workspace.select(["model.layers.0.mlp.up_proj"]))
         await person.press(Qt.Key.Key_0, control=True)
         assert person.state.dirty and person.window.isWindowModified()
         await person.act(person.window.close)
@@ -150,7 +152,7 @@ def test_a_file_that_another_window_has_written_is_not_replaced_unasked(
     async def story(person: Person) -> None:
         await person.act(lambda: person.window.commands.open_path(str(path)))
         await person.until(lambda: person.state.session is not None)
-        await person.act(lambda: person.desk.workspace.select([layer]))
+        await person.act(lambda: person.context.workspace.select([layer]))
         await person.press(Qt.Key.Key_0, control=True)
         other.save(path)
         await person.press(Qt.Key.Key_S, control=True)
@@ -172,7 +174,7 @@ def test_a_file_that_another_window_has_written_is_not_replaced_unasked(
 def test_a_save_that_fails_keeps_the_document_dirty(live: Callable[..., None], tmp_path: Path) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(1), tmp_path / "no" / "such" / "folder" / "s.qwb")
-        await person.act(lambda: person.desk.workspace.select(["model.layers.0.mlp.up_proj"]))
+        await person.act(lambda: person.context.workspace.select(["model.layers.0.mlp.up_proj"]))
         await person.press(Qt.Key.Key_0, control=True)
         await person.press(Qt.Key.Key_S, control=True)
         await person.until(lambda: person.dialog("error"))
@@ -202,12 +204,12 @@ from workbench.gui.panels import PANELS
 
 def step(self=None):
     shown = [w for w in app.application().topLevelWidgets() if isinstance(w, window.Window)]
-    if not shown or shown[0].desk.workspace.state.session is None:
+    if not shown or shown[0].context.workspace.state.session is None:
         return
     for spec in PANELS:
         shown[0].show_panel(spec.id)
     timer.stop()
-    shown[0].desk.workspace.state = __import__("dataclasses").replace(shown[0].desk.workspace.state, dirty=False)
+    shown[0].context.workspace.state = __import__("dataclasses").replace(shown[0].context.workspace.state, dirty=False)
     QTimer.singleShot(300, shown[0].close)
 
 application = app.application()

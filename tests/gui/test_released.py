@@ -1,4 +1,4 @@
-"""A closed window is let go: nothing holds it, its desk or its document, however the last job ended."""
+"""A closed window is let go: nothing holds it, its context or its document, however the last job ended."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ def test_nothing_of_a_closed_window_is_left(ended: str, live: Callable[..., None
     kept: dict[str, weakref.ref[Any]] = {}
 
     async def story(person: Person) -> None:
-        desk = person.desk
+        context = person.context
         kept.update(
-            window=weakref.ref(person.window), desk=weakref.ref(desk), jobs=weakref.ref(desk.jobs),
-            workspace=weakref.ref(desk.workspace),
+            window=weakref.ref(person.window), context=weakref.ref(context), jobs=weakref.ref(context.jobs),
+            workspace=weakref.ref(context.workspace),
         )  # fmt: skip
-        desk.show_error = lambda *told: None
+        context.messages.show_error = lambda *told: None
         if ended == "no job":
             return
         if ended == "failed":
-            assert await desk.run(requests.OpenModel(path="/no/such/model"), lambda: None) is None
+            assert await context.runner.run(requests.OpenModel(path="/no/such/model"), lambda: None) is None
             return
         await person.act(lambda: person.window.commands.open_path(MODEL))
         await person.until(lambda: person.state.session is not None)
         if ended.startswith("done"):
             await _calibrated_with_the_form(person)
             return
-        desk.submit(requests.Calibrate(session=person.state.session, data=MODEL))
-        await person.until(lambda: desk.jobs.views[-1].fraction > 0.1)
+        context.runner.submit(requests.Calibrate(session=person.state.session, data=MODEL))
+        await person.until(lambda: context.jobs.views[-1].fraction > 0.1)
         if ended == "cancelled":
-            desk.cancel(desk.jobs.views[-1].id)
+            context.runner.cancel(context.jobs.views[-1].id)
             await person.settle(0.1)
 
     live(story, engine=Engine() if "process" in ended else None)

@@ -39,7 +39,7 @@ def test_points_go_through_the_matrix_of_stroked_curves_only() -> None:
 def test_a_histogram_looks_the_same_and_has_no_stroke_that_is_scaled(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))
-        await person.act(lambda: person.desk.workspace.select(["model.layers.0.self_attn.q_proj"]))
+        await person.act(lambda: person.context.workspace.select(["model.layers.0.self_attn.q_proj"]))
         plot = person.window.panels["distributions"].plots["input"]
         drawn = pictures.svg(plot)
         for group in ElementTree.fromstring(drawn).iter(f"{{{SVG}}}g"):

@@ -141,6 +141,6 @@ def test_the_whole_thread(live: Callable[..., None], tmp_path: Path, model: str)
         await _save(person, tmp_path / "session.qwb")
         await _reopen(person, tmp_path / "session.qwb")
         await _export(person, tmp_path)
-        assert not [message for message in person.desk.messages if message.level == "error"]
+        assert not [message for message in person.context.messages.entries if message.level == "error"]
 
     live(story, engine=Engine() if model == "demo:language-model" else None)

@@ -118,10 +118,12 @@ def test_batch_sizes_are_swept_from_the_panel(live: Callable[..., None]) -> None
         assert {one.batch for one in panel.table.records.records} == {usual_batches()[-1]}
         person.picture("kernels")
         await person.press(Qt.Key.Key_0, control=True)
-        await person.act(lambda: person.desk.workspace.select([x.name for x in person.state.session.model.layers[1:3]]))
+        await person.act(
+            lambda: person.context.workspace.select([x.name for x in person.state.session.model.layers[1:3]])
+        )
         await person.press(Qt.Key.Key_0, control=True)
         await person.act(panel.start_sweep)
-        assert person.desk.messages[-1].text == "Give layers a scheme first"
+        assert person.context.messages.entries[-1].text == "Give layers a scheme first"
 
     live(story)
 
@@ -133,16 +135,16 @@ def test_the_targets_data_sheet_stands_beside_the_measurement_as_an_estimate(liv
         await person.act(lambda: person.window.show_panel("timing"))
         label = person.window.panels["timing"].device
         assert "Estimate" not in label.text()
-        await person.act(lambda: person.desk.workspace.show_target("nvidia-9.0"))
+        await person.act(lambda: person.context.workspace.show_target("nvidia-9.0"))
         chip = hardware("nvidia-9.0")
         found = plan_estimate(session.model, person.state.assignments, chip, batch=1)
         words = estimate_in_words(found, chip.devices[0], 1)
         assert words in label.text() and "not measured" in words and chip.devices[0].name in words
         name = session.model.layers[3].name
         plan = session.plan.assign([name], weights="int4-channel")
-        await person.act(lambda: person.desk.workspace.edit("assign", lambda now: replace(now, plan=plan)))
+        await person.act(lambda: person.context.workspace.edit("assign", lambda now: replace(now, plan=plan)))
         assert words not in label.text() and "Estimate for" in label.text()
-        await person.act(lambda: person.desk.workspace.show_target("vllm"))
+        await person.act(lambda: person.context.workspace.show_target("vllm"))
         assert "Estimate" not in label.text()
 
     live(story)
@@ -159,7 +161,7 @@ def test_rates_occupancy_and_how_to_profile_are_shown_of_cuda_rows(live: Callabl
         await person.act(lambda: person.window.show_panel("timing"))
         panel = person.window.panels["timing"]
         assert not panel.ncu.isVisible()
-        await person.act(lambda: person.desk.workspace.update(lambda now: replace(now, timings=(plain, cuda))))
+        await person.act(lambda: person.context.workspace.update(lambda now: replace(now, timings=(plain, cuda))))
         assert panel.ncu.isVisible()
         titles = [column.title for column in panel.table.records.columns]
         rows = [[c.text(one) for c in panel.table.records.columns] for one in panel.table.records.records]
@@ -171,10 +173,10 @@ def test_rates_occupancy_and_how_to_profile_are_shown_of_cuda_rows(live: Callabl
         command = QApplication.clipboard().text()
         assert command.startswith('ncu --nvtx --nvtx-include "cuda w8a8 int8 linear/" ')
         assert command.endswith("workbench bench --shape 256x512 --schemes int8-channel --batch 1")
-        assert person.desk.messages[-1].text == command
+        assert person.context.messages.entries[-1].text == command
         await person.row(panel.table, 0)
         await person.press(Qt.Key.Key_Space, panel.ncu)
-        assert person.desk.messages[-1].text == "The selected kernels ran on the CPU"
+        assert person.context.messages.entries[-1].text == "The selected kernels ran on the CPU"
 
     live(story)
 

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QDoubleSpinBox, QLineEdit, QSpinBox
 
 from tests.gui.conftest import Person
 from workbench.engine.engine import Engine
+from workbench.gui.context import edits
 
 STEPS = 120
 
@@ -33,18 +34,18 @@ def test_training_is_cancelled_gone_on_with_and_written(live: Callable[..., None
         await person.act(lambda: person.window.commands.open_path("demo:digits-classifier"))
         await person.until(lambda: person.state.session is not None)
         names = [layer.name for layer in person.state.session.model.layers]
-        await person.act(lambda: person.desk.assign(names, weights="int4-g32-asym"))
+        await person.act(lambda: edits.assign(person.context.workspace, names, weights="int4-g32-asym"))
         await _ask(person, out)
-        jobs = person.desk.jobs
+        jobs = person.context.jobs
         await person.until(lambda: "step" in jobs.views[-1].text and jobs.views[-1].fraction > 0)
         await person.click(person.window.status.cancel_button)
-        await person.until(lambda: person.desk.jobs.views[-1].status == "cancelled")
+        await person.until(lambda: person.context.jobs.views[-1].status == "cancelled")
         checkpoint = tmp_path / "trained.safetensors.training"
         await person.until(checkpoint.exists, 20)
         assert not out.exists()
         await person.press(Qt.Key.Key_R, person.window, control=True, shift=True)
-        await person.until(lambda: out.exists() and person.desk.jobs.views[-1].status == "done")
-        assert [message.title for message in person.desk.messages if message.level == "error"] == []
-        assert person.desk.messages[-1].title == f"Done: {person.desk.jobs.views[-1].title}"
+        await person.until(lambda: out.exists() and person.context.jobs.views[-1].status == "done")
+        assert [message.title for message in person.context.messages.entries if message.level == "error"] == []
+        assert person.context.messages.entries[-1].title == f"Done: {person.context.jobs.views[-1].title}"
 
     live(story, engine=Engine())

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.context import edits
 from workbench.gui.panels.timing.transitions import transitions
 
 
@@ -24,7 +25,9 @@ def test_transitions_add_up(live: Callable[..., None]) -> None:
         await person.act(lambda: person.window.show_panel("timing"))
         await person.tab(panel.tabs, 3)
         assert panel.moves.records.rowCount() == len(rows)
-        await person.act(lambda: person.desk.assign([session.model.layers[1].name], weights="int2-g32-asym"))
+        await person.act(
+            lambda: edits.assign(person.context.workspace, [session.model.layers[1].name], weights="int2-g32-asym")
+        )
         assert panel.moves.records.record(0).after == "int2-g32-asym"
         matrix = panel.matrix
         across = [matrix.horizontalHeaderItem(place).text() for place in range(matrix.columnCount())]

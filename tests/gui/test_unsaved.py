@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QLineEdit
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.context import edits
 from workbench.gui.recovery import Recovery
 from workbench.gui.shell import dialogs, settings
 from workbench.session.autosave import recoverable, window_folders
@@ -28,7 +29,7 @@ def test_unsaved_work_is_kept_aside_and_offered_after_a_crash(live: Callable[...
         await person.open(sessions.full(1), path)
         await person.settle(0.3)
         assert not recoverable()  # nothing is newer than the file
-        await person.act(lambda: person.desk.workspace.select([LAYER]))
+        await person.act(lambda: person.context.workspace.select([LAYER]))
         await person.press(Qt.Key.Key_0, control=True)
         await person.until(recoverable, 10)
         assert TITLE not in [view.title for view in person.window.panels["jobs"]._views]
@@ -36,7 +37,7 @@ def test_unsaved_work_is_kept_aside_and_offered_after_a_crash(live: Callable[...
 
     async def again(person: Person) -> None:
         recovery = Recovery(person.window)
-        await person.act(lambda: person.desk.start(recovery.offer()))
+        await person.act(lambda: person.context.tasks.start(recovery.offer()))
         await person.answer("question", "recover")
         await person.until(lambda: person.state.session is not None)
         assert person.state.dirty and person.state.path == path
@@ -54,15 +55,15 @@ def test_two_windows_keep_their_work_apart(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         first, second = (Recovery(person.window, seconds=0.05) for _ in range(2))
         await person.open(sessions.full(1))
-        await person.act(lambda: person.desk.workspace.select([LAYER]))
+        await person.act(lambda: person.context.workspace.select([LAYER]))
         await person.press(Qt.Key.Key_0, control=True)
         await person.until(lambda: len(recoverable()) == 2, 10)  # never saved, and yet each has a file of its own
         third = Recovery(person.window)
-        await person.act(lambda: person.desk.start(third.offer()))
+        await person.act(lambda: person.context.tasks.start(third.offer()))
         await person.settle(0.2)
         assert person.dialog("question") is None  # both windows are open
         first.end(wilful=False)
-        await person.act(lambda: person.desk.start(third.offer()))
+        await person.act(lambda: person.context.tasks.start(third.offer()))
         await person.answer("question", "discard")
         await person.until(lambda: len(recoverable()) == 1, 10)
         third.end(wilful=False)
@@ -118,7 +119,7 @@ def test_a_timing_job_fills_the_panel(live: Callable[..., None]) -> None:
         await person.act(lambda: person.window.commands.open_path("demo:digits-classifier"))
         await person.until(lambda: person.state.session is not None)
         names = [layer.name for layer in person.state.session.model.layers]
-        await person.act(lambda: person.desk.assign(names, weights="int8-channel"))
+        await person.act(lambda: edits.assign(person.context.workspace, names, weights="int8-channel"))
         await person.press(Qt.Key.Key_F9)
         await person.until(lambda: person.dialog("form"), 10)
         await person.type(person.dialog("form").findChildren(QLineEdit, "qt_spinbox_lineedit")[1], "5")

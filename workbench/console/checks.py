@@ -48,8 +48,8 @@ def refine(options: argparse.Namespace, progress: Progress) -> Result:
     session = _load(options.session)
     if "predicted_kl" not in session.sensitivities:
         raise MissingResultError(
-            "the session has no predicted table to refine; run the sensitivity step first (workbench sensitivity "
-            "S.qwb --metric predicted_kl)"
+            "the session has no predicted table to refine; compute the sensitivity first",
+            command="workbench sensitivity S.qwb --metric predicted_kl",
         )
     out = options.out or options.session
     with keeping(session, "measured_kl", out, progress) as watched:

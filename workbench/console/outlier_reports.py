@@ -23,7 +23,8 @@ def outliers(session: Session, most: int, pattern: str = "*", tokens: int = 1) -
     if not session.outliers:
         raise MissingResultError(
             "the session knows of no outlier tokens: it was not calibrated on data, or by an earlier version; "
-            "calibrate it (workbench calibrate MODEL --data DATA --out S.qwb)"
+            "calibrate it",
+            command="workbench calibrate MODEL --data DATA --out S.qwb",
         )
     rows = [_tensor(session, layer, tap, found, tokens) for (layer, tap), found in session.outliers.items()
             if fnmatchcase(layer, pattern)]  # fmt: skip

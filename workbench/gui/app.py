@@ -26,7 +26,7 @@ from workbench.engine.pacing import pace_this_process
 from workbench.gui.shell import settings, theme
 
 if TYPE_CHECKING:
-    from workbench.gui.desk import Desk
+    from workbench.gui.context.context import Context
     from workbench.gui.recovery import Recovery
     from workbench.gui.window import Window
 
@@ -86,7 +86,7 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
     engine = Engine()
     await engine.start()
     from workbench.engine.jobs import Jobs
-    from workbench.gui.desk import Desk
+    from workbench.gui.context.context import Context
     from workbench.gui.lost_display import when_display_is_lost
     from workbench.gui.recovery import Recovery
     from workbench.gui.shell.tour import FirstRun
@@ -97,10 +97,10 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
     colours = theme.choose(settings.theme())
     theme.apply(app, colours)
     jobs = Jobs(engine)
-    desk = Desk(Workspace(), jobs)
-    desk.engine_pid = lambda: engine.pid
-    window = Window(desk, colours)
-    restore = install_hooks(desk)
+    context = Context(Workspace(), jobs)
+    context.engine_pid = lambda: engine.pid
+    window = Window(context, colours)
+    restore = install_hooks(context)
     unsubscribe = engine.subscribe(window.engine_event)
     heartbeat = _hear_interrupts(window)
     recovery = Recovery(window)
@@ -113,7 +113,7 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
         closed = asyncio.ensure_future(until_closed(window))
         window.show()
         gc.freeze()
-        desk.start(recovery.offer())
+        context.tasks.start(recovery.offer())
         if path is not None:
             window.commands.open_path(path, **({} if path.endswith(".qwb") else how))
         threading.Thread(target=warm_up, name="warm", daemon=True).start()
@@ -122,7 +122,7 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
         heartbeat.stop()
         first_run.end()
         recovery.end(wilful=window.closed)
-        await desk.stop()
+        await context.tasks.stop()
         unsubscribe()
         await jobs.close()
         window.dispose()
@@ -137,14 +137,14 @@ def forget_sources() -> None:
     linecache.clearcache()
 
 
-def install_hooks(desk: Desk) -> Callable[[], None]:
+def install_hooks(context: Context) -> Callable[[], None]:
     """Report every exception that nobody caught, from slots and from the loop; returns the function that undoes it."""
     loop = asyncio.get_running_loop()
     before = sys.excepthook
 
     def report(error: BaseException) -> None:
         traceback.print_exception(error)
-        desk.report("Something went wrong inside the workbench", error)
+        context.messages.report("Something went wrong inside the workbench", error)
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         report(error)

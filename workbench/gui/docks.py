@@ -12,7 +12,7 @@ from typing import Any
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
-from workbench.gui.desk import Desk
+from workbench.gui.context.context import Context
 from workbench.gui.panels import PANELS
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import settings
@@ -42,9 +42,9 @@ class Docks(QMainWindow):
     ``state`` and ``colours`` are what a panel that is made later begins with.
     """
 
-    def __init__(self, desk: Desk, colours: Colours) -> None:
+    def __init__(self, context: Context, colours: Colours) -> None:
         super().__init__()
-        self._desk, self.colours, self.state = desk, colours, State()
+        self._context, self.colours, self.state = context, colours, State()
         self._specs = {spec.id: spec for spec in PANELS}
         self.setWindowFlags(Qt.WindowType.Widget)
         self.setDockNestingEnabled(True)
@@ -81,7 +81,7 @@ class Docks(QMainWindow):
             self._idle.stop()
 
     def _make(self, name: str) -> Panel:
-        panel = self._specs[name].make(self._desk, self.colours)
+        panel = self._specs[name].make(self._context, self.colours)
         dock = self.docks[name]
         before = dock.widget()
         policy = panel.sizePolicy()

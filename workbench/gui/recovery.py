@@ -43,7 +43,7 @@ class Recovery:
     """
 
     def __init__(self, window: Window, seconds: float = SECONDS) -> None:
-        self._window, self._desk = window, window.desk
+        self._window, self._context = window, window.context
         self._kept: Session | None = None
         self._safe: Session | None = None
         self._folder = recovery_folder() / secrets.token_hex(6)
@@ -55,7 +55,7 @@ class Recovery:
         self._timer.setInterval(round(seconds * 1000))
         self._timer.timeout.connect(self._tick)
         self._timer.start()
-        self._unsubscribe = self._desk.workspace.subscribe(self._changed)
+        self._unsubscribe = self._context.workspace.subscribe(self._changed)
 
     async def offer(self) -> None:
         """Ask about every copy that a window which is gone left behind; the first that is taken is opened."""
@@ -77,21 +77,21 @@ class Recovery:
         """Open a copy as the unsaved state of the file that it belongs to; returns whether that was possible."""
         request = requests.OpenSession(path=str(entry.file))
         def again() -> None:
-            self._desk.start(self.take(entry))
+            self._context.tasks.start(self.take(entry))
 
-        session = await self._desk.run(request, again)
+        session = await self._context.runner.run(request, again)
         if session is None:
             return False
-        self._desk.workspace.open(session, entry.original)
-        self._desk.workspace.update(lambda opened: replace(opened))
+        self._context.workspace.open(session, entry.original)
+        self._context.workspace.update(lambda opened: replace(opened))
         self._taken = entry.file
         await self.keep()
-        self._desk.say(f"Recovered {session.model.name}", "save it to keep it")
+        self._context.messages.say(f"Recovered {session.model.name}", "save it to keep it")
         return True
 
     async def keep(self) -> None:
         """Copy the document aside now, if anything in it is newer than its file and than the copy."""
-        state = self._desk.workspace.state
+        state = self._context.workspace.state
         session = state.session
         if session is None or not state.dirty or session is self._kept:
             return
@@ -99,19 +99,19 @@ class Recovery:
         path = None if state.path is None else str(state.path)
         try:
             self._file = recovery_path(state.path, self._own_folder())
-            await self._desk.jobs.submit(KeepRecovery(session=session, path=path, folder=str(self._folder))).result()
+            await self._context.jobs.submit(KeepRecovery(session=session, path=path, folder=str(self._folder))).result()
             self._safe = session
             self._let_go()
         except (WorkbenchError, OSError) as error:
             if not self._told:
-                self._desk.say("No recovery copy could be kept", str(error), "warning")
+                self._context.messages.say("No recovery copy could be kept", str(error), "warning")
             self._told = True
-        if not self._desk.workspace.state.dirty:
+        if not self._context.workspace.state.dirty:
             self._discard()
 
     def keep_now(self) -> str:
         """Copy the document aside in this process, where there is no event loop any more; returns what to say of it."""
-        state = self._desk.workspace.state
+        state = self._context.workspace.state
         session = state.session
         if session is None or not state.dirty or is_first_look(session):
             return ""
@@ -142,8 +142,8 @@ class Recovery:
         return self._folder
 
     def _tick(self) -> None:
-        if not any(view.status in ("running", "queued") for view in self._desk.jobs.views):
-            self._desk.start(self.keep())
+        if not any(view.status in ("running", "queued") for view in self._context.jobs.views):
+            self._context.tasks.start(self.keep())
 
     def _changed(self, old: State, new: State) -> None:
         """Remove the copy when its document was saved, closed or replaced: each asks the person first."""

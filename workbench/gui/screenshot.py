@@ -24,7 +24,8 @@ def screenshot(
     if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     from workbench.gui.app import application
-    from workbench.gui.desk import Desk, NoJobs
+    from workbench.gui.context.context import Context
+    from workbench.gui.context.runner import NoJobs
     from workbench.gui.shell import theme
     from workbench.gui.window import Window
     from workbench.session.workspace import Workspace
@@ -34,13 +35,13 @@ def screenshot(
     app = application()
     colours = theme.DARK if dark else theme.LIGHT
     theme.apply(app, colours)
-    desk = Desk(Workspace(), NoJobs())
-    window = Window(desk, colours, keep_layout=False)
+    context = Context(Workspace(), NoJobs())
+    window = Window(context, colours, keep_layout=False)
     try:
         window.resize(*size)
         window.show()
-        desk.workspace.open(document, path)
-        desk.workspace.select((worst_layer(desk),))
+        context.workspace.open(document, path)
+        context.workspace.select((worst_layer(context),))
         for name in filter(None, front.split(",")):
             window.show_panel(name)
         app.processEvents()
@@ -56,12 +57,12 @@ def screenshot(
     return Path(out)
 
 
-def worst_layer(desk: object) -> str:
+def worst_layer(context: object) -> str:
     """Return the layer that costs most under the plan; the first one where nothing is known."""
-    from workbench.gui.desk import Desk
+    from workbench.gui.context.context import Context
 
-    assert isinstance(desk, Desk)
-    state = desk.workspace.state
+    assert isinstance(context, Context)
+    state = context.workspace.state
     assert state.session is not None
     layers, table = state.session.model.layers, state.session.table(state.metric)
     if not layers:

@@ -17,7 +17,8 @@ from PySide6.QtWidgets import (
 )
 
 from workbench.gui.commands.commands import Commands
-from workbench.gui.desk import Desk, Message
+from workbench.gui.context.context import Context
+from workbench.gui.context.messages import Message
 from workbench.gui.docks import Docks
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import dialogs, icons, settings, theme
@@ -48,12 +49,12 @@ class _Shown:
 class Window(QMainWindow):
     """Gives every panel the newest state, one that is seen for each turn of the event loop, so that no turn is long."""
 
-    def __init__(self, desk: Desk, colours: theme.Colours, *, keep_layout: bool = True) -> None:
+    def __init__(self, context: Context, colours: theme.Colours, *, keep_layout: bool = True) -> None:
         super().__init__()
         self._keeps_layout = keep_layout
-        self.desk = desk
+        self.context = context
         self.colours = colours
-        self.commands = Commands(desk, self)
+        self.commands = Commands(context, self)
         self.closed = False
         self.on_closed: Callable[[], None] = lambda: None
         self._shown = _Shown()
@@ -61,7 +62,7 @@ class Window(QMainWindow):
         self._errors: list[QMessageBox] = []
         self.setAcceptDrops(True)
         self.setWindowIcon(icons.icon("workbench", colours))
-        self.area = Docks(desk, colours)
+        self.area = Docks(context, colours)
         self.panels, self.docks = self.area.panels, self.area.docks
         self.start_page = StartPage(colours, self.trigger, self.commands.open_path)
         self.pages = QStackedWidget()
@@ -70,9 +71,9 @@ class Window(QMainWindow):
         self.setCentralWidget(self.pages)
         self.bars = Menus(self, colours, self._do, self.show_panel, self.commands.open_path)
         self.actions_by_id, self.menus, self.recent_menu = self.bars.actions, self.bars.menus, self.bars.recent_menu
-        self.status = StatusBar(desk.cancel, desk.retry, self)
+        self.status = StatusBar(context.runner.cancel, context.runner.retry, self)
         self.setStatusBar(self.status)
-        self.notices = Notices(desk, self)
+        self.notices = Notices(context, self)
         self._connect()
         room = self.screen().availableSize()
         self.resize(SIZE.boundedTo(room))
@@ -84,12 +85,12 @@ class Window(QMainWindow):
     # ---------------------------------------------------------------- building
 
     def _connect(self) -> None:
-        desk = self.desk
-        desk.ask_trust = lambda file: dialogs.ask_trust(self, file)
-        desk.show_error = self._show_error
-        desk.on_message = self._say
-        desk.act = self.trigger
-        self._unsubscribe = [desk.workspace.subscribe(self._changed), desk.jobs.subscribe(self._jobs_changed)]
+        context = self.context
+        context.runner.ask_trust = lambda file: dialogs.ask_trust(self, file)
+        context.messages.show_error = self._show_error
+        context.messages.on_message = self._say
+        context.trigger = self.trigger
+        self._unsubscribe = [context.workspace.subscribe(self._changed), context.jobs.subscribe(self._jobs_changed)]
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.setInterval(0)
@@ -107,7 +108,7 @@ class Window(QMainWindow):
         self._soon.start()
 
     def _poll(self) -> None:
-        self.desk.jobs.poll()
+        self.context.jobs.poll()
         self._redraw()
 
     @property
@@ -118,8 +119,8 @@ class Window(QMainWindow):
     def _redraw(self, force: bool = False) -> None:
         if self._shown.waiting or force:
             self._shown.waiting = False
-            self.area.state = self.desk.workspace.state
-            self._show_frame(self.desk.workspace.state, force)
+            self.area.state = self.context.workspace.state
+            self._show_frame(self.context.workspace.state, force)
             self._shown.due = self._by_interest()
         if force:
             while self._shown.due:
@@ -152,7 +153,7 @@ class Window(QMainWindow):
 
     def _next_panel(self) -> None:
         """Give panels the newest state until one of them has had to draw."""
-        state = self.desk.workspace.state
+        state = self.context.workspace.state
         while self._shown.due:
             panel = self._shown.due.pop()
             panel.take(state)
@@ -160,9 +161,9 @@ class Window(QMainWindow):
                 return
 
     def _situation(self) -> Situation:
-        views = self.desk.jobs.views
+        views = self.context.jobs.views
         return Situation(
-            state=self.desk.workspace.state,
+            state=self.context.workspace.state,
             running=any(view.status in ("running", "queued") for view in views),
             failed=any(view.status in ("failed", "cancelled") for view in views),
         )
@@ -173,7 +174,7 @@ class Window(QMainWindow):
         if reason is None:
             spec.task(self.commands)
         else:
-            self.desk.say(f"{plain(spec.text)}: not now", reason)
+            self.context.messages.say(f"{plain(spec.text)}: not now", reason)
 
     def _enable_actions(self) -> None:
         self.bars.enable(self._situation())
@@ -198,7 +199,7 @@ class Window(QMainWindow):
             self._enable_actions()
         for view in views:
             if view.status == "running":
-                partial = self.desk.jobs.partial(view.id)
+                partial = self.context.jobs.partial(view.id)
                 if isinstance(partial, Sensitivity):
                     self.panels["sensitivity"].show_partial(partial)
                 elif isinstance(partial, Session):
@@ -216,9 +217,11 @@ class Window(QMainWindow):
     def engine_event(self, event: str, text: str) -> None:
         """Tell about the engine process: ``started``, ``died``, ``restarted``."""
         if event == "died":
-            self.desk.say("The engine process ended", f"{text}; it is started again, nothing is lost", "error")
+            self.context.messages.say(
+                "The engine process ended", f"{text}; it is started again, nothing is lost", "error"
+            )
         elif event == "restarted":
-            self.desk.say("The engine process is running again", text)
+            self.context.messages.say("The engine process is running again", text)
 
     # ---------------------------------------------------------------- what a person does
 
@@ -290,12 +293,12 @@ class Window(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Ask about unsaved work; the window closes once that is answered."""
-        if self.closed or not self.desk.workspace.state.dirty:
+        if self.closed or not self.context.workspace.state.dirty:
             self._leave()
             event.accept()
             return
         event.ignore()
-        self.desk.start(self._ask_and_close())
+        self.context.tasks.start(self._ask_and_close())
 
     async def _ask_and_close(self) -> None:
         if await self.commands.may_discard():

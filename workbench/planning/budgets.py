@@ -92,7 +92,9 @@ class MeasuredTimes:
             batches = sorted({timing.batch for timing in everything})
             there = f"; there are timings at {', '.join(map(str, batches))}" if batches else ""
             at = "" if batch is None else f" at batch size {batch}"
-            raise MissingResultError(f"no kernel was timed{at}{there}; time the kernels first (workbench bench)")
+            raise MissingResultError(
+                f"no kernel was timed{at}{there}; time the kernels first", command="workbench bench S.qwb"
+            )
         last = wanted[-1]
         used = [timing for timing in wanted if (timing.device, timing.batch) == (last.device, last.batch)]
         return MeasuredTimes(

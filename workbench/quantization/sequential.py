@@ -46,7 +46,8 @@ def quantize_in_sequence(
         name, assignment = next(iter(assignments.items()))
         raise MissingResultError(
             f"{assignment.algorithm} quantizes {name} with the calibration's data, and none is given; calibrate and "
-            "give the session (workbench apply ... --session S.qwb), or choose rtn-clip, which looks at weights only"
+            "give the session, or choose rtn-clip, which looks at weights only",
+            command="workbench apply ... --session S.qwb",
         )
     require_data(model, data, "quantizing layer by layer")
     found: dict[str, QuantizedTensor] = {}

@@ -112,8 +112,8 @@ def _error(errors: Sensitivity, layer: str, weights: str) -> float:
     found = errors.of(layer, weights)
     if math.isnan(found):
         raise MissingResultError(
-            f"the {errors.metric} table has no score for {layer} in {weights}; score that scheme first "
-            "(workbench sensitivity S.qwb --metric weight_error)"
+            f"the {errors.metric} table has no score for {layer} in {weights}; score that scheme first",
+            command=f"workbench sensitivity S.qwb --metric {errors.metric} --schemes {weights}",
         )
     return found
 

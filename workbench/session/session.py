@@ -86,7 +86,8 @@ class Session:
                 return self.sensitivities[name]
         raise MissingResultError(
             f"the session holds no sensitivity table{f' for the metric {metric}' if metric else ''}; "
-            "run the sensitivity step first (workbench sensitivity S.qwb --metric predicted_kl)"
+            "compute the sensitivity first",
+            command=f"workbench sensitivity S.qwb --metric {metric or 'predicted_kl'}",
         )
 
     def table(self, metric: str) -> Sensitivity | None:

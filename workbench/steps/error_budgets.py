@@ -43,7 +43,10 @@ def error_budget(
 
     plan = plan or session.plan
     if session.calibration is None:
-        raise MissingResultError("an error budget needs calibration data; calibrate first (workbench calibrate)")
+        raise MissingResultError(
+            "an error budget needs calibration data; calibrate first",
+            command="workbench calibrate MODEL --data DATA --out S.qwb",
+        )
     model = model or tasks.reopen(session.model, trust=trust)
     data = session_data.recorded(model, session.calibration, samples=min(samples, session.calibration.samples))
     gains = gains or _known_gains(session, len(data), seed)
@@ -67,7 +70,7 @@ def _predicted(session: Session, plan: Plan, gains: NoiseGains) -> tuple[ErrorBu
 
     errors = session.sensitivities.get("weight_error")
     if errors is None:
-        return None, "score weights first (workbench sensitivity S.qwb --metric weight_error)"
+        return None, "compute the sensitivity by weight error first"
     try:
         return predicted_budget(gains, resolve(plan, session.model.layers), errors), ""
     except MissingResultError as error:

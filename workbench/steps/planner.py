@@ -96,7 +96,9 @@ def correction_of(session: Session, metric: str) -> float:
     if metric != "predicted_kl":
         raise PlanError(f"an audit corrects predicted_kl, and the losses here are {metric}; leave the correction out")
     if session.audit is None:
-        raise MissingResultError("there is no audit to correct by; audit a plan first (workbench audit S.qwb)")
+        raise MissingResultError(
+            "there is no audit to correct by; audit a plan first", command="workbench audit S.qwb"
+        )
     found = session.audit.audit.correction
     if not math.isfinite(found) or found <= 0:
         raise MissingResultError(
@@ -173,7 +175,8 @@ def _columns(table: Sensitivity | None, schemes: Sequence[str]) -> Sensitivity:
     if table is None or missing:
         raise MissingResultError(
             f"a choice of activation schemes needs their losses in nats, and {', '.join(missing)} were not scored; "
-            f"score them first (workbench sensitivity S.qwb --metric predicted_kl_inputs --schemes {','.join(names)})"
+            "score them first",
+            command=f"workbench sensitivity S.qwb --metric predicted_kl_inputs --schemes {','.join(names)}",
         )
     return replace(table, schemes=names, score=table.score[:, [table.column[name] for name in names]])
 

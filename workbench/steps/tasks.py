@@ -395,8 +395,9 @@ def _extends(earlier: Sensitivity, algorithm: str, seed: int, dataset: Dataset |
 def _calibrated(session: Session, metric: str) -> DataRecord:
     if session.calibration is None:
         raise MissingResultError(
-            f"the metric {metric} needs calibration data, and the session was not calibrated yet; calibrate first "
-            "(workbench calibrate MODEL --data DATA --out S.qwb), or use the metric weight_error"
+            f"the metric {metric} needs calibration data, and the session was not calibrated yet; calibrate first, "
+            "or use the metric weight_error",
+            command="workbench calibrate MODEL --data DATA --out S.qwb",
         )
     return session.calibration
 

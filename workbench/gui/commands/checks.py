@@ -30,7 +30,7 @@ class CheckCommands(CommandGroup):
 
     def refine(self) -> None:
         """Ask and measure the cells whose decision is close."""
-        self.desk.start(self._refining())
+        self.context.tasks.start(self._refining())
 
     async def _refining(self) -> None:
         earlier = self._session.sensitivities.get(MEASURED)  # of as many samples, the run goes on from it
@@ -41,7 +41,7 @@ class CheckCommands(CommandGroup):
         form = await self._ask(given, "Refine close decisions", options.REFINE_TEXT, "Measure")
         if form is None:
             return
-        before = self.desk.workspace.state.metric
+        before = self.context.workspace.state.metric
         await self._measuring(RefineTable(session=self._session, **fields_of(form)), before)
 
     async def _measuring(self, request: RefineTable, before: str) -> None:
@@ -49,22 +49,24 @@ class CheckCommands(CommandGroup):
 
         A table of few cells is not what a plan is summed and searched with: the refined one, which has them in it, is.
         """
-        workspace = self.desk.workspace
+        workspace = self.context.workspace
         workspace.show_metric(MEASURED)
-        found = await self.desk.work(request, again=lambda: self._measure_again(request, before))
+        found = await self.context.runner.work(request, again=lambda: self._measure_again(request, before))
         if workspace.state.session is not None:
             workspace.show_metric(before)
         if found is not None:
-            self.desk.say("Close decisions are measured", "choose Refined KL in Sensitivity to search with them")
+            self.context.messages.say(
+                "Close decisions are measured", "choose Refined KL in Sensitivity to search with them"
+            )
             self.window.show_panel("agreement")
 
     def _measure_again(self, request: RefineTable, before: str) -> None:
-        if self.desk.workspace.state.session is not None:
-            self.desk.start(self._measuring(replace(request, session=self._session), before))
+        if self.context.workspace.state.session is not None:
+            self.context.tasks.start(self._measuring(replace(request, session=self._session), before))
 
     def audit(self) -> None:
         """Ask and measure whether the losses of the plan's layers add up."""
-        self.desk.start(self._asking_for_audit())
+        self.context.tasks.start(self._asking_for_audit())
 
     async def _asking_for_audit(self) -> None:
         given = self._remembered(options.AuditOptions(data=data_of(self._session, "evaluation")))
@@ -74,12 +76,12 @@ class CheckCommands(CommandGroup):
             await self._auditing(AuditPlan(session=self._session, **values))
 
     async def _auditing(self, request: AuditPlan) -> None:
-        found = await self.desk.work(request, again=lambda: self._audit_again(request))
+        found = await self.context.runner.work(request, again=lambda: self._audit_again(request))
         if found is not None:
-            self.desk.say(f"Audit of “{found.plan_name}”", found.audit.sentence())
+            self.context.messages.say(f"Audit of “{found.plan_name}”", found.audit.sentence())
             self.window.show_panel("accuracy")
             self.window.panels["accuracy"].show_audit()
 
     def _audit_again(self, request: AuditPlan) -> None:
-        if self.desk.workspace.state.session is not None:
-            self.desk.start(self._auditing(replace(request, session=self._session)))
+        if self.context.workspace.state.session is not None:
+            self.context.tasks.start(self._auditing(replace(request, session=self._session)))

@@ -1,4 +1,4 @@
-"""What every group of commands has: the desk, the window for dialogs, forms that remember what was typed last."""
+"""What every group of commands has: the context, the window for dialogs, forms that remember what was typed last."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtWidgets import QDialog
 
-from workbench.gui.desk import Desk
+from workbench.gui.context.context import Context
 from workbench.gui.shell import dialogs
 from workbench.gui.shell.forms import Form
 from workbench.session.session import Session
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 class CommandGroup:
     """One method for each action.  The window is only asked for dialogs' parent and for focus."""
 
-    def __init__(self, desk: Desk, window: Window) -> None:
-        self.desk = desk
+    def __init__(self, context: Context, window: Window) -> None:
+        self.context = context
         self.window = window
         self._options: dict[type, Any] = {}
 
     @property
     def _session(self) -> Session:
-        session = self.desk.workspace.state.session
+        session = self.context.workspace.state.session
         assert session is not None, "the action is disabled without a session"
         return session
 

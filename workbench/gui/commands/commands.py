@@ -11,6 +11,7 @@ from workbench.gui.commands.checks import CheckCommands
 from workbench.gui.commands.files import FileCommands
 from workbench.gui.commands.output import OutputCommands
 from workbench.gui.commands.work import WorkCommands
+from workbench.gui.context import edits
 from workbench.gui.panels.plan import target as plan_target
 from workbench.gui.shell.help import About, Guide
 from workbench.insight import legality, schemes
@@ -26,15 +27,15 @@ class Commands(FileCommands, WorkCommands, CheckCommands, OutputCommands):
 
     def undo(self) -> None:
         """Take back the last edit."""
-        self.desk.workspace.undo()
+        self.context.workspace.undo()
 
     def redo(self) -> None:
         """Do the last undone edit again."""
-        self.desk.workspace.redo()
+        self.context.workspace.redo()
 
     def keep(self) -> None:
         """Keep the selected layers in floating point."""
-        self.desk.assign(self.desk.workspace.state.selection, weights=KEEP)
+        edits.assign(self.context.workspace, self.context.workspace.state.selection, weights=KEEP)
 
     def set_scheme(self) -> None:
         """Open the menu of schemes."""
@@ -51,20 +52,20 @@ class Commands(FileCommands, WorkCommands, CheckCommands, OutputCommands):
 
     def lock(self) -> None:
         """Lock the selected layers, or unlock them if all are locked."""
-        names = self.desk.workspace.state.selection
-        self.desk.lock(names, not set(names) <= self._session.locked)
+        names = self.context.workspace.state.selection
+        edits.lock(self.context.workspace, names, not set(names) <= self._session.locked)
 
     def repair(self) -> None:
         """Give what the target cannot run the nearest scheme that it runs."""
-        plan_target.repair(self.desk)
+        plan_target.repair(self.context)
 
     def select_all(self) -> None:
         """Select every layer."""
-        self.desk.workspace.select(layer.name for layer in self._session.model.layers)
+        self.context.workspace.select(layer.name for layer in self._session.model.layers)
 
     def select_similar(self) -> None:
         """Select the layers that are like the selected ones."""
-        self.window.panels["layers"].select_similar(self.desk.workspace.state.selection)
+        self.window.panels["layers"].select_similar(self.context.workspace.state.selection)
 
     def columns(self) -> None:
         """Open the menu of the layers' columns."""
@@ -77,7 +78,7 @@ class Commands(FileCommands, WorkCommands, CheckCommands, OutputCommands):
         self.window.panels["layers"].filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _step(self, direction: int) -> None:
-        state = self.desk.workspace.state
+        state = self.context.workspace.state
         choices = legality.weight_choices(state.session, state.assignments, metric=state.metric)
         changes: dict[str, list[str]] = {}
         for name in state.selection:
@@ -95,7 +96,7 @@ class Commands(FileCommands, WorkCommands, CheckCommands, OutputCommands):
                 plan = plan.assign(names, weights=scheme)
             return replace(session, plan=plan)
 
-        self.desk.workspace.edit(title, change)
+        self.context.workspace.edit(title, change)
 
     # ---------------------------------------------------------------- view and help
 
@@ -125,17 +126,17 @@ class Commands(FileCommands, WorkCommands, CheckCommands, OutputCommands):
 
     def about(self) -> None:
         """Show versions, and the devices once the engine has named them."""
-        session = self.desk.workspace.state.session
+        session = self.context.workspace.state.session
         line = ""
         if session is not None:
             made = session.environment
             line = f"This session: workbench {made.workbench}, Python {made.python}, torch {made.torch}, {made.device}"
         dialog = About(self.window, line)
         dialog.open()
-        self.desk.start(self._show_devices(dialog))
+        self.context.tasks.start(self._show_devices(dialog))
 
     async def _show_devices(self, dialog: About) -> None:
         request = ListDevices()
-        lines = await self.desk.run(request, self.about)
+        lines = await self.context.runner.run(request, self.about)
         if isValid(dialog):
             dialog.show_devices(lines or ("Devices: the engine did not answer",))

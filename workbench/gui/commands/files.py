@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFileDialog
 
 from workbench.errors import PlanError, WorkbenchError
 from workbench.gui.commands.command_group import CommandGroup
+from workbench.gui.context import edits
 from workbench.gui.shell import dialogs, options, settings
 from workbench.models.layer import LayerKind
 from workbench.planning.plan import resolve
@@ -20,7 +21,7 @@ from workbench.steps import requests
 from workbench.steps.first_look import STILL_LOADING, is_first_look
 
 if TYPE_CHECKING:
-    from workbench.gui.desk import Desk
+    from workbench.gui.context.context import Context
     from workbench.gui.window import Window
 
 MODEL_FILES = "Models and sessions (*.safetensors *.pt2 *.py *.json *.gguf *.onnx *.pt *.pth *.qwb);;All files (*)"
@@ -38,8 +39,8 @@ HEAD = 1000
 class FileCommands(CommandGroup):
     """What the menu File does."""
 
-    def __init__(self, desk: Desk, window: Window) -> None:
-        super().__init__(desk, window)
+    def __init__(self, context: Context, window: Window) -> None:
+        super().__init__(context, window)
         self._stamps: dict[Path, Stamp] = {}
 
     def open_file(self) -> None:
@@ -63,11 +64,11 @@ class FileCommands(CommandGroup):
         if is_plan(path):
             self.open_plan(path)
         else:
-            self.desk.start(self.opening(path, **how))
+            self.context.tasks.start(self.opening(path, **how))
 
     def open_plan(self, path: str) -> None:
         """Make the plan in a JSON file the current one, as one undoable step."""
-        session = self.desk.workspace.state.session
+        session = self.context.workspace.state.session
         try:
             plan = read_plan(Path(path))
             if session is None:
@@ -76,10 +77,10 @@ class FileCommands(CommandGroup):
                 session.model.require_fingerprint(plan.fingerprint, f"the plan {plan.name!r}")
             resolve(plan, session.model.layers)
         except WorkbenchError as error:
-            self.desk.report("The plan cannot be opened", error)
+            self.context.messages.report("The plan cannot be opened", error)
             return
-        self.desk.take_plan(f"Open the plan {plan.name}", plan)
-        self.desk.say(f"Opened the plan {plan.name}")
+        edits.set_plan(self.context.workspace, f"Open the plan {plan.name}", plan)
+        self.context.messages.say(f"Opened the plan {plan.name}")
 
     async def opening(self, path: str, **how: Any) -> bool:
         """Open; returns whether the document is now the one at ``path``."""
@@ -88,29 +89,29 @@ class FileCommands(CommandGroup):
         session_file = Path(path).suffix == ".qwb"
         stamp = stamp_of(Path(path))
         request = requests.OpenSession(path=path) if session_file else requests.OpenModel(path=path, **how)
-        session = await self.desk.run(request, lambda: self.open_path(path, **how))
-        looked = self.desk.workspace.state
+        session = await self.context.runner.run(request, lambda: self.open_path(path, **how))
+        looked = self.context.workspace.state
         if session is None:
             if is_first_look(looked.session):
-                self.desk.workspace.close()
+                self.context.workspace.close()
             return False
-        self.desk.workspace.open(session, Path(path) if session_file else None)
+        self.context.workspace.open(session, Path(path) if session_file else None)
         self._stamps = {Path(path): stamp} if stamp is not None else {}
-        self.desk.workspace.select(_first(session))
+        self.context.workspace.select(_first(session))
         if is_first_look(looked.session):
             self._go_on(looked)
         if not path.startswith("demo:"):
             settings.remember(path)
-        self.desk.say(f"Opened {session.model.name}", _facts(session))
+        self.context.messages.say(f"Opened {session.model.name}", _facts(session))
         if session.model.non_finite:
-            self.desk.say("NaN or infinite weights", f"in {', '.join(session.model.non_finite)}", "warning")
+            self.context.messages.say("NaN or infinite weights", f"in {', '.join(session.model.non_finite)}", "warning")
         return True
 
     def show_first_look(self, look: Session) -> None:
         """Show the weights of the model that is being opened, where nothing else is shown."""
-        if self.desk.workspace.state.session is None:
-            self.desk.workspace.open(look, None)
-            self.desk.workspace.select(_first(look))
+        if self.context.workspace.state.session is None:
+            self.context.workspace.open(look, None)
+            self.context.workspace.select(_first(look))
 
     def _go_on(self, looked: State) -> None:
         """Take over what the person selected and edited while only the weights were shown."""
@@ -118,38 +119,38 @@ class FileCommands(CommandGroup):
         assert look is not None
         names = [name for name in looked.selection if name in session.model.by_name]
         if names:
-            self.desk.workspace.select(names)
+            self.context.workspace.select(names)
         if not look.plan.rules and not look.locked:
             return
         plan, known = replace(session.plan, rules=look.plan.rules), frozenset(session.model.by_name)
         try:
             resolve(plan, session.model.layers)
         except WorkbenchError as error:
-            self.desk.say("Edits made while the model was loading are lost", str(error), "warning")
+            self.context.messages.say("Edits made while the model was loading are lost", str(error), "warning")
             return
-        self.desk.workspace.edit(
+        self.context.workspace.edit(
             "Edits made while the model was loading",
             lambda now: replace(now, plan=plan, locked=look.locked & known),
         )
 
     def save(self) -> None:
         """Save to the session's file; ask for one if it has none."""
-        self.desk.start(self.saving())
+        self.context.tasks.start(self.saving())
 
     def save_as(self) -> None:
         """Ask for a file and save to it."""
-        self.desk.start(self.saving(ask=True))
+        self.context.tasks.start(self.saving(ask=True))
 
     async def saving(self, ask: bool = False) -> bool:
         """Save; returns whether the session as it was is on disk."""
-        session, path = self._session, self.desk.workspace.state.path
+        session, path = self._session, self.context.workspace.state.path
         if path is not None and not ask and self._is_changed(path):
             answer = await dialogs.ask_replace(self.window, path.name)
             if answer == "cancel":
                 return False
             ask = answer == "save_as"
         if is_first_look(session):
-            self.desk.say("Nothing to save yet", STILL_LOADING, "warning")
+            self.context.messages.say("Nothing to save yet", STILL_LOADING, "warning")
             return False
         if ask or path is None:
             start = str(path) if path else f"{_file_name(session.model.name)}.qwb"
@@ -161,13 +162,13 @@ class FileCommands(CommandGroup):
                 return False
             path = Path(chosen)
         request = requests.SaveSession(session=session, path=str(path))
-        if await self.desk.run(request, self.save) is None:
+        if await self.context.runner.run(request, self.save) is None:
             return False
-        self.desk.workspace.saved(path, session)
+        self.context.workspace.saved(path, session)
         stamp = stamp_of(path)
         self._stamps = {path: stamp} if stamp is not None else {}
         settings.remember(path)
-        self.desk.say(f"Saved {path.name}")
+        self.context.messages.say(f"Saved {path.name}")
         return True
 
     def _is_changed(self, path: Path) -> bool:
@@ -177,7 +178,7 @@ class FileCommands(CommandGroup):
 
     async def may_discard(self) -> bool:
         """Ask about unsaved work; returns whether the document may go."""
-        state = self.desk.workspace.state
+        state = self.context.workspace.state
         if state.session is None or not state.dirty:
             return True
         name = state.path.name if state.path else state.session.model.name
@@ -186,11 +187,11 @@ class FileCommands(CommandGroup):
 
     def close(self) -> None:
         """Close the document."""
-        self.desk.start(self._closing())
+        self.context.tasks.start(self._closing())
 
     async def _closing(self) -> None:
         if await self.may_discard():
-            self.desk.workspace.close()
+            self.context.workspace.close()
 
     def quit(self) -> None:
         """Close the window."""
@@ -198,7 +199,7 @@ class FileCommands(CommandGroup):
 
     def export(self) -> None:
         """Ask for a kind and a place, and export the plan."""
-        self.desk.start(self._exporting())
+        self.context.tasks.start(self._exporting())
 
     async def _exporting(self) -> None:
         kinds = options.exporters()
@@ -207,12 +208,12 @@ class FileCommands(CommandGroup):
         if form is None:
             return
         if not form.out.strip():
-            self.desk.show_error("Export", "Say where the file shall go.")
+            self.context.messages.show_error("Export", "Enter where to write the file.", "")
             return
         request = requests.Export(session=self._session, kind=form.kind, out=form.out)
-        paths = await self.desk.work(request)
+        paths = await self.context.runner.work(request)
         if paths:
-            self.desk.say("Exported", ", ".join(paths))
+            self.context.messages.say("Exported", ", ".join(paths))
 
     def _choose(self, title: str, mode: QFileDialog.FileMode, filters: str = "") -> None:
         async def choosing() -> None:
@@ -220,7 +221,7 @@ class FileCommands(CommandGroup):
             if path is not None:
                 self.open_path(path)
 
-        self.desk.start(choosing())
+        self.context.tasks.start(choosing())
 
 
 def stamp_of(path: Path) -> Stamp | None:

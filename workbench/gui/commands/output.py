@@ -30,25 +30,29 @@ class OutputCommands(CommandGroup):
 
         widget = self._wanted((Plot, Heatmap, Multiples))
         if widget is None:
-            self.desk.say("Save the picture: not now", "No plot is shown; go to a panel that has one", "warning")
+            self.context.messages.say(
+                "Save the picture: not now", "No plot is shown; go to a panel that has one", "warning"
+            )
             return
         filters = "Portable pictures (*.png);;Drawings (*.svg)"
-        self.desk.start(self._saving("Save the picture", widget, filters, "png", save_picture))
+        self.context.tasks.start(self._saving("Save the picture", widget, filters, "png", save_picture))
 
     def save_table(self) -> None:
         """Save the table that has the keyboard, or the first one of its panel, as comma-separated values."""
         widget = self._wanted(TABLES)
         if not isinstance(widget, QAbstractItemView):
-            self.desk.say("Save the table: not now", "No table is shown; go to a panel that has one", "warning")
+            self.context.messages.say(
+                "Save the table: not now", "No table is shown; go to a panel that has one", "warning"
+            )
             return
         model = widget.model()
-        self.desk.start(
+        self.context.tasks.start(
             self._saving("Save the table", widget, "Tables (*.csv)", "csv", lambda _, path: save_csv(model, path))
         )
 
     def report(self) -> None:
         """Save everything as one HTML file, and open it in the browser."""
-        self.desk.start(self._reporting())
+        self.context.tasks.start(self._reporting())
 
     def compare(self) -> None:
         """Choose another session to compare the open one with."""
@@ -62,11 +66,11 @@ class OutputCommands(CommandGroup):
         if path is None:
             return
         try:
-            report.write(self.desk, self.window.panels, path)
+            report.write(self.context, self.window.panels, path)
         except WorkbenchError as error:
-            self.desk.report("Report", error)
+            self.context.messages.report("Report", error)
             return
-        self.desk.say("Report saved", str(path))
+        self.context.messages.say("Report saved", str(path))
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
 
     async def _saving(
@@ -78,9 +82,9 @@ class OutputCommands(CommandGroup):
         try:
             save(widget, path)
         except WorkbenchError as error:
-            self.desk.report(title, error)
+            self.context.messages.report(title, error)
             return
-        self.desk.say(f"Saved {path.name}", str(path))
+        self.context.messages.say(f"Saved {path.name}", str(path))
 
     async def _place(self, title: str, filters: str, name: str, suffix: str) -> Path | None:
         start = f"{'-'.join(name.lower().split())[:48]}.{suffix}"

@@ -21,20 +21,20 @@ class WorkCommands(CommandGroup):
 
     def calibrate(self) -> None:
         """Ask and calibrate."""
-        self.desk.start(self._calibrating())
+        self.context.tasks.start(self._calibrating())
 
     async def _calibrating(self) -> None:
         given = self._remembered(options.CalibrateOptions(data=data_of(self._session, "calibration")))
         form = await self._ask(given, "Calibrate", options.CALIBRATE_TEXT, "Calibrate")
         if form is not None:
-            await self.desk.work(requests.Calibrate(session=self._session, **fields_of(form)))
+            await self.context.runner.work(requests.Calibrate(session=self._session, **fields_of(form)))
 
     def score(self) -> None:
         """Ask and compute the layer x scheme scores."""
-        self.desk.start(self._scoring())
+        self.context.tasks.start(self._scoring())
 
     async def _scoring(self) -> None:
-        table = self._session.table(self.desk.workspace.state.metric)
+        table = self._session.table(self.context.workspace.state.metric)
         names = table.schemes if table is not None else tuple(scheme.name for scheme in standard_schemes())
         given = self._remembered(options.ScoreOptions(schemes=names))
         inputs = {scheme.name for scheme in activation_schemes()}
@@ -48,8 +48,8 @@ class WorkCommands(CommandGroup):
         if form.metric in ACTIVATION_METRICS:
             values["schemes"] = tuple(name for name in form.schemes if name in inputs)
         else:
-            self.desk.workspace.show_metric(form.metric)
-        done = await self.desk.work(requests.Score(session=self._session, **values))
+            self.context.workspace.show_metric(form.metric)
+        done = await self.context.runner.work(requests.Score(session=self._session, **values))
         if done is not None and form.metric in ACTIVATION_METRICS:
             self.window.panels["sensitivity"].look_at(form.metric)
 
@@ -60,7 +60,7 @@ class WorkCommands(CommandGroup):
 
     def evaluate(self) -> None:
         """Ask and evaluate the current plan."""
-        self.desk.start(self._evaluating())
+        self.context.tasks.start(self._evaluating())
 
     async def _evaluating(self) -> None:
         given = self._remembered(options.EvaluateOptions(data=data_of(self._session, "evaluation")))
@@ -68,12 +68,12 @@ class WorkCommands(CommandGroup):
         if form is None:
             return
         values = {**fields_of(form), "data": form.data or None}
-        if await self.desk.work(requests.Evaluate(session=self._session, **values)) is not None:
+        if await self.context.runner.work(requests.Evaluate(session=self._session, **values)) is not None:
             self.window.show_panel("accuracy")
 
     def train(self) -> None:
         """Ask, train under the plan and write the result."""
-        self.desk.start(self._training())
+        self.context.tasks.start(self._training())
 
     async def _training(self) -> None:
         kinds = options.weight_exporters()
@@ -82,19 +82,19 @@ class WorkCommands(CommandGroup):
         if form is None:
             return
         if not form.out.strip():
-            self.desk.show_error("Train", "Say where the trained model shall go.")
+            self.context.messages.show_error("Train", "Enter where to write the trained model.", "")
             return
         values = fields_of(form)
         epochs = values.pop("epochs")
         if epochs:
             values["steps"] = max(round(epochs * form.samples / form.batch_size), 1)
-        paths = await self.desk.work(TrainModel(session=self._session, **values))
+        paths = await self.context.runner.work(TrainModel(session=self._session, **values))
         if paths:
-            self.desk.say("Trained", ", ".join(paths))
+            self.context.messages.say("Trained", ", ".join(paths))
 
     def time_kernels(self) -> None:
         """Ask and time the kernels of the plan."""
-        self.desk.start(self._timing())
+        self.context.tasks.start(self._timing())
 
     async def _timing(self) -> None:
         form = await self._ask(
@@ -102,20 +102,20 @@ class WorkCommands(CommandGroup):
         )
         if form is None:
             return
-        if await self.desk.work(TimeKernels(session=self._session, **fields_of(form))) is not None:
+        if await self.context.runner.work(TimeKernels(session=self._session, **fields_of(form))) is not None:
             self.window.show_panel("timing")
 
     def cancel(self) -> None:
         """Cancel the running job."""
-        for view in self.desk.jobs.views:
+        for view in self.context.jobs.views:
             if view.status == "running":
-                self.desk.cancel(view.id)
+                self.context.runner.cancel(view.id)
 
     def retry(self) -> None:
         """Start the last failed or cancelled job anew."""
-        for view in reversed(self.desk.jobs.views):
+        for view in reversed(self.context.jobs.views):
             if view.status in ("failed", "cancelled"):
-                self.desk.retry(view.id)
+                self.context.runner.retry(view.id)
                 return
 
     def copy_python(self) -> None:

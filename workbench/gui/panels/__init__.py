@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from workbench.gui.desk import Desk
+    from workbench.gui.context.context import Context
     from workbench.gui.panels.panel import Panel
     from workbench.gui.shell.theme import Colours
 
@@ -31,10 +31,10 @@ class PanelSpec:
         """The panel's module beside this file."""
         return f"{self.id}.panel" if self.folder else self.id
 
-    def make(self, desk: Desk, colours: Colours) -> Panel:
+    def make(self, context: Context, colours: Colours) -> Panel:
         """Import the panel's file and make the panel."""
         kind: type[Panel] = getattr(import_module(f"workbench.gui.panels.{self.module}"), self.kind)
-        return kind(desk, colours)
+        return kind(context, colours)
 
 
 PANELS = (

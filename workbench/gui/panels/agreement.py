@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel
 
-from workbench.gui.desk import Desk
+from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.agreement import Agreement, rank_agreement
 from workbench.gui.shell.fitted_label import FittedLabel
@@ -50,8 +50,8 @@ class Cells:
 class AgreementPanel(Panel):
     """Two metrics to choose, the scatter, the agreement of each scheme."""
 
-    def __init__(self, desk: Desk, colours: Colours) -> None:
-        super().__init__(desk, colours)
+    def __init__(self, context: Context, colours: Colours) -> None:
+        super().__init__(context, colours)
         self.across, self.up = self._metrics("Metric of the x axis"), self._metrics("Metric of the y axis")
         self._pairs: dict[str, tuple[str, ...]] = {}
         self._cells = Cells(layers=(), schemes=(), x=np.zeros((0, 0)), y=np.zeros((0, 0)))
@@ -59,7 +59,7 @@ class AgreementPanel(Panel):
         self.figure.setProperty("role", "muted")
         self.plot = Agreement(colours)
         self.plot.setToolTip("Each point is a layer under a scheme: its tip names them, a click selects the layer")
-        self.plot.chosen.connect(lambda index: desk.workspace.select((self._cells.layer(index),)))
+        self.plot.chosen.connect(lambda index: context.workspace.select((self._cells.layer(index),)))
         self.table = RecordsView("Agreement by scheme", FIELDS)
         self.table.setMinimumWidth(110)
         self.table.setMaximumWidth(240)
@@ -113,7 +113,7 @@ class AgreementPanel(Panel):
         self._show()
 
     def _show(self) -> None:
-        session = self.desk.workspace.state.session
+        session = self.context.workspace.state.session
         if session is None:
             return
         first, second = (session.sensitivities.get(box.currentData()) for box in (self.across, self.up))

@@ -8,8 +8,8 @@ import numpy as np
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QSplitter
 
-from workbench.gui.answers import Answers
-from workbench.gui.desk import Desk
+from workbench.gui.context.context import Context
+from workbench.gui.context.layer_results import LayerResults
 from workbench.gui.panels.distributions.range_line import statistics_of
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.channel_bars import ChannelBars
@@ -50,8 +50,8 @@ MOST = 1000
 class ChannelsPanel(Panel):
     """The plot, the brush's figures, the list of outliers."""
 
-    def __init__(self, desk: Desk, colours: Colours) -> None:
-        super().__init__(desk, colours)
+    def __init__(self, context: Context, colours: Colours) -> None:
+        super().__init__(context, colours)
         self.tap = QComboBox()
         self.tap.setAccessibleName("Tensor whose channels are shown")
         self.tap.setToolTip("Weights have a channel for each output, inputs and outputs one for each feature")
@@ -79,8 +79,8 @@ class ChannelsPanel(Panel):
         layout.addWidget(self.brush)
         self._statistics: LayerStatistics | None = None
         self._errors: np.ndarray | None = None
-        self._found: Answers[ChannelErrors] = Answers(
-            desk, lambda session, layer: FindChannelErrors(session=session, layer=layer),
+        self._found: LayerResults[ChannelErrors] = LayerResults(
+            context, lambda session, layer: FindChannelErrors(session=session, layer=layer),
             lambda session: (session.model, session.curvature, session.plan.transforms, self._given),
             self._take_errors,
         )  # fmt: skip
@@ -99,7 +99,7 @@ class ChannelsPanel(Panel):
         self.plot.recolour(colours)
 
     def _show(self) -> None:
-        state = self.desk.workspace.state
+        state = self.context.workspace.state
         if state.session is None or not state.selection:
             return
         tap, layer = self.tap.currentData(), self._layer
@@ -130,7 +130,7 @@ class ChannelsPanel(Panel):
         self.listed.activated.connect(lambda _: self._list())
         self.errors = QPushButton("Errors b&y Channel")
         self.errors.setToolTip("Round the layer by the plan and say which channels the predicted loss comes from")
-        self.errors.clicked.connect(lambda: self._found.ask(self._layer, again=True))
+        self.errors.clicked.connect(lambda: self._found.request(self._layer, retry=True))
         line = QHBoxLayout()
         line.addWidget(self.tap)
         line.addWidget(self.figure, 1)
@@ -166,7 +166,7 @@ class ChannelsPanel(Panel):
         error = ""
         if self._errors is not None:
             error = f", {quantities.share(float(self._errors[part].sum()))} of the error"
-        elif self._found.awaits(self._layer):
+        elif self._found.is_pending(self._layer):
             error = ", … of the error"
         self.brush.setText(
             f"Channels {first:,} to {last:,}: {quantities.number(low)} to {quantities.number(high)}, "
@@ -178,7 +178,7 @@ class ChannelsPanel(Panel):
         self.listed.setCurrentText(BRUSHED)
         self._list()
         if self._errors is None and self._is_quick():
-            self._found.ask(self._layer)
+            self._found.request(self._layer)
             self._brushed(*self.plot.chosen)
 
     def _go_to(self, index: QModelIndex) -> None:
@@ -191,23 +191,23 @@ class ChannelsPanel(Panel):
 
     @property
     def _layer(self) -> str:
-        selection = self.desk.workspace.state.selection
+        selection = self.context.workspace.state.selection
         return selection[0] if selection else ""
 
     @property
     def _given(self) -> Assignment | None:
         """What the plan gives the layer."""
-        return self.desk.workspace.state.assignments.get(self._layer)
+        return self.context.workspace.state.assignments.get(self._layer)
 
     def _is_quick(self) -> bool:
         """Tell whether the plan rounds the layer by itself, so that its errors are found without a person's asking."""
-        session, held = self.desk.workspace.state.session, self._given
+        session, held = self.context.workspace.state.session, self._given
         alone = session is not None and not session.plan.transforms
         return alone and held is not None and held.weights != KEEP and held.algorithm.startswith(QUICK)
 
     def _errors_of(self, layer: str, statistics: LayerStatistics | None) -> np.ndarray | None:
         """Return the share of the error of every channel that is shown; None where it is not known."""
-        found = self._found.of(layer)
+        found = self._found.get(layer)
         if found is None or statistics is None:
             return None
         by = found.columns if self.tap.currentData() == "input" else found.rows
@@ -216,16 +216,16 @@ class ChannelsPanel(Panel):
     def _take_errors(self) -> None:
         """Show the errors that have come; drop those of another plan, and find them anew where that is quickly done."""
         had, self._errors = self._errors, self._errors_of(self._layer, self._statistics)
-        found = self._found.of(self._layer)
+        found = self._found.get(self._layer)
         if found is not None:
             how = "of the predicted loss" if found.weighed else "of the squared error (calibrate to weigh it)"
             self.errors.setToolTip(f"Shares {how} under {found.scheme}")
             if self._errors is None and self._statistics is not None:
-                self.desk.say(
+                self.context.messages.say(
                     "Errors by channel", f"the columns of {found.layer} do not divide into channels", "warning"
                 )
         elif had is not None and self._is_quick():
-            self._found.ask(self._layer)
+            self._found.request(self._layer)
         if (had is None) != (self._errors is None) and self.plot.region is not None:
             self._brushed(*self.plot.chosen)
             self._list()

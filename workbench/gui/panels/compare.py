@@ -8,7 +8,7 @@ from typing import Any
 
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QPushButton, QTabWidget, QWidget
 
-from workbench.gui.desk import Desk
+from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import dialogs
 from workbench.gui.shell.fitted_label import FittedLabel
@@ -94,8 +94,8 @@ METRICS = (
 class ComparePanel(Panel):
     """The other session stays until another one is chosen; it is never changed."""
 
-    def __init__(self, desk: Desk, colours: Colours) -> None:
-        super().__init__(desk, colours)
+    def __init__(self, context: Context, colours: Colours) -> None:
+        super().__init__(context, colours)
         self.other: Session | None = None
         self._other_path = Path()
         self._rows: dict[str, Sequence[Any]] = {}
@@ -150,7 +150,7 @@ class ComparePanel(Panel):
 
     def choose(self) -> None:
         """Ask for a session file and read it."""
-        self.desk.start(self._choosing())
+        self.context.tasks.start(self._choosing())
 
     async def _choosing(self) -> None:
         mode = QFileDialog.FileMode.ExistingFile
@@ -160,7 +160,7 @@ class ComparePanel(Panel):
 
     async def read(self, path: str) -> None:
         """Read the other session and show the comparison."""
-        found = await self.desk.run(OpenSession(path=path), lambda: self._read_again(path))
+        found = await self.context.runner.run(OpenSession(path=path), lambda: self._read_again(path))
         if found is not None:
             self.show_other(found, path)
 
@@ -170,10 +170,10 @@ class ComparePanel(Panel):
         self._compare()
 
     def _read_again(self, path: str) -> None:
-        self.desk.start(self.read(path))
+        self.context.tasks.start(self.read(path))
 
     def _compare(self) -> None:
-        session = self.desk.workspace.state.session
+        session = self.context.workspace.state.session
         self.differing.setVisible(self.other is not None)
         self.tabs.setVisible(self.other is not None)
         self._room.setVisible(self.other is None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QHBoxLayout, QPushButton
 
-from workbench.gui.desk import Desk
+from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.depth import Depth
 from workbench.gui.shell.fitted_label import FittedLabel
@@ -25,8 +25,8 @@ FIELDS = (
 class ErrorBudgetPanel(Panel):
     """``Measure`` runs both models on a few samples; the answer belongs to the plan that it names."""
 
-    def __init__(self, desk: Desk, colours: Colours) -> None:
-        super().__init__(desk, colours)
+    def __init__(self, context: Context, colours: Colours) -> None:
+        super().__init__(context, colours)
         self.button = QPushButton("&Measure")
         self.button.setToolTip("Run the floating-point and the quantized model on a few calibration samples")
         self.button.clicked.connect(self.measure)
@@ -66,13 +66,13 @@ class ErrorBudgetPanel(Panel):
 
     def measure(self) -> None:
         """Measure the present plan's budget in the engine."""
-        self.desk.start(self._measuring())
+        self.context.tasks.start(self._measuring())
 
     async def _measuring(self) -> None:
-        session = self.desk.workspace.state.session
+        session = self.context.workspace.state.session
         if session is None:
             return
-        await self.desk.work(MeasureErrorBudget(session=session))
+        await self.context.runner.work(MeasureErrorBudget(session=session))
 
     def show_pair(self, pair: BudgetPair | None) -> None:
         """Show a budget, or that there is none yet."""

@@ -23,8 +23,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from workbench.gui.desk import Desk, Message, said
-from workbench.gui.memory import resident
+from workbench.gui.context.context import Context
+from workbench.gui.context.memory import resident
+from workbench.gui.context.messages import Message, without_title
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell.as_python import as_python
 from workbench.gui.shell.theme import Colours
@@ -58,7 +59,7 @@ JOBS = (
     Field(title="Left", text=_remaining, numeric=True, tip="Time left, estimated from the share done"),
 )  # fmt: skip
 
-WHAT = Field(title="What", text=lambda view: said(view.error, view.title) or view.text,
+WHAT = Field(title="What", text=lambda view: without_title(view.error, view.title) or view.text,
              tip="What the job does now, did last, or why it failed")
 
 STEPS = (
@@ -88,7 +89,7 @@ class Track:
     def follow(self, view: Any, memory: int | None) -> None:
         """Take up how the job is now."""
         self.peak = max(self.peak, memory or 0)
-        text = said(view.error, view.title) or view.text
+        text = without_title(view.error, view.title) or view.text
         if text and (not self.steps or self.steps[-1].text != text):
             self.steps = [*self.steps[-MAX_STEPS + 1 :], Step(_took(view), text)]
 
@@ -124,8 +125,8 @@ class ProgressDelegate(QStyledItemDelegate):
 class JobsPanel(Panel):
     """Newest first."""
 
-    def __init__(self, desk: Desk, colours: Colours) -> None:
-        super().__init__(desk, colours)
+    def __init__(self, context: Context, colours: Colours) -> None:
+        super().__init__(context, colours)
         self._tracks: dict[int, Track] = {}
         memory = Field(
             title="Memory", text=lambda view: quantities.data_size(self._peak(view) or None), numeric=True,
@@ -183,7 +184,7 @@ class JobsPanel(Panel):
     def show_jobs(self, views: tuple[Any, ...]) -> None:
         """Show the jobs as they are now."""
         self._views = tuple(reversed(views))
-        engine = resident(self.desk.engine_pid())
+        engine = resident(self.context.engine_pid())
         for view in views:
             if view.status == "running" or (view.id in self._tracks and view.error):
                 self._tracks.setdefault(view.id, Track()).follow(view, engine)
@@ -219,7 +220,7 @@ class JobsPanel(Panel):
         return track.peak if track else 0
 
     def _show_memory(self) -> None:
-        engine, own = resident(self.desk.engine_pid()), resident(os.getpid())
+        engine, own = resident(self.context.engine_pid()), resident(os.getpid())
         lines = [f"{name} {quantities.data_size(held)}" for name, held in (("Engine", engine), ("Window", own)) if held]
         self.memory.setText(" · ".join(lines))
 
@@ -227,15 +228,15 @@ class JobsPanel(Panel):
         """Copy the selected job, or the newest one, as Python."""
         selected = [self.jobs.records.record(index.row()) for index in self.jobs.selectionModel().selectedRows()]
         for view in (*selected, *self._views):
-            request = self.desk.request_of(view.id)
+            request = self.context.runner.request_of(view.id)
             if request is not None:
                 QApplication.clipboard().setText(as_python(request))
-                self.desk.say(f"Copied {view.title} as Python")
+                self.context.messages.say(f"Copied {view.title} as Python")
                 return
 
     def show_messages(self) -> None:
         """Show the message log."""
-        self.log.show_records(tuple(reversed(self.desk.messages)))
+        self.log.show_records(tuple(reversed(self.context.messages.entries)))
 
     def _target(self, statuses: tuple[str, ...]) -> int | None:
         selected = [self.jobs.records.record(index.row()) for index in self.jobs.selectionModel().selectedRows()]
@@ -250,9 +251,9 @@ class JobsPanel(Panel):
     def _cancel(self) -> None:
         target = self._target(("running", "queued"))
         if target is not None:
-            self.desk.cancel(target)
+            self.context.runner.cancel(target)
 
     def _retry(self) -> None:
         target = self._target(("failed", "cancelled"))
         if target is not None:
-            self.desk.retry(target)
+            self.context.runner.retry(target)

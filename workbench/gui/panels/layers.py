@@ -14,7 +14,8 @@ from PySide6.QtWidgets import (
     QMenu,
 )
 
-from workbench.gui.desk import Desk
+from workbench.gui.context import edits
+from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import settings
 from workbench.gui.shell.scheme_menu import fill_menu
@@ -42,8 +43,8 @@ NAME_NEIGHBOURS = 5
 class LayersPanel(Panel):
     """Select layers, see their facts, change their schemes in place."""
 
-    def __init__(self, desk: Desk, colours: Colours) -> None:
-        super().__init__(desk, colours)
+    def __init__(self, context: Context, colours: Colours) -> None:
+        super().__init__(context, colours)
         self.filter = QLineEdit(placeholderText="Filter: words, kind:linear, scheme:int4, re:…, worst 10")
         self.filter.setAccessibleName("Filter layers")
         self.filter.setToolTip(HINT)
@@ -96,7 +97,7 @@ class LayersPanel(Panel):
 
     def choose_scheme(self, where: QPoint | None = None) -> None:
         """Open the menu of schemes for the selected layers."""
-        names = self.desk.workspace.state.selection
+        names = self.context.workspace.state.selection
         if not names:
             return
         menu = self._menu(names)
@@ -123,7 +124,7 @@ class LayersPanel(Panel):
         columns = [at for at in range(len(COLUMNS)) if at != HISTOGRAM and not header.isSectionHidden(at)]
         names = self.selected() or self.model.shown()
         QApplication.clipboard().setText(self.model.table_text(names, columns))
-        self.desk.say(f"Copied {quantities.plural(len(names), 'layer')} as a table")
+        self.context.messages.say(f"Copied {quantities.plural(len(names), 'layer')} as a table")
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Copy the rows with Ctrl+C; edit the scheme with F2 wherever in the row the keyboard is."""
@@ -204,7 +205,7 @@ class LayersPanel(Panel):
         wrong = self.model.show_only(text)
         self._count.setProperty("role", "error" if wrong else "muted")
         self._count.style().polish(self._count)
-        session = self.desk.workspace.state.session
+        session = self.context.workspace.state.session
         if wrong:
             self._count.setText(wrong)
         elif session is not None:
@@ -214,17 +215,17 @@ class LayersPanel(Panel):
         if self.model.rowCount() and self._small():
             self.view.expandAll()
             self.view.collapse(self.model.kept_index())
-        session = self.desk.workspace.state.session
+        session = self.context.workspace.state.session
         if session is not None:
             self._show_count(len(session.model.layers))
-        self._show_selection(self.desk.workspace.state.selection)
+        self._show_selection(self.context.workspace.state.selection)
 
     def _small(self) -> bool:
         return self.model.row_total <= EXPAND_LIMIT or bool(self.filter.text())
 
     def _selected(self) -> None:
         if not self._updating:
-            self.desk.workspace.select(self.selected())
+            self.context.workspace.select(self.selected())
 
     def _show_selection(self, names: tuple[str, ...]) -> None:
         if set(names) == set(self.selected()):
@@ -245,11 +246,11 @@ class LayersPanel(Panel):
 
     def _edited(self, layer: str) -> tuple[str, ...]:
         """Return the layers that an edit in a layer's row is about: the selection, if the layer belongs to it."""
-        selection = self.desk.workspace.state.selection
+        selection = self.context.workspace.state.selection
         return selection if layer in selection else (layer,)
 
     def _choices(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        state = self.desk.workspace.state
+        state = self.context.workspace.state
         return legality.weight_choices(
             state.session, state.assignments, target=state.target, metric=state.metric, layers=names
         )
@@ -260,7 +261,7 @@ class LayersPanel(Panel):
 
     def _input_choices(self, index: Index) -> tuple[str, ...]:
         layer = self.model.row_at(index).layer
-        state, names = self.desk.workspace.state, self._edited(layer.name) if layer else ()
+        state, names = self.context.workspace.state, self._edited(layer.name) if layer else ()
         schemes = legality.input_choices(state.session, state.assignments, target=state.target, layers=names)
         return tuple(name or FLOATING for name in schemes)
 
@@ -268,36 +269,37 @@ class LayersPanel(Panel):
         return (FLOATING, *legality.cache_choices())
 
     def _assigned(self, layer: str, field: str, scheme: str) -> None:
-        names, session = self._edited(layer), self.desk.workspace.state.session
+        names, session = self._edited(layer), self.context.workspace.state.session
         if field == FIELDS[CACHE] and session is not None:
             names = tuple(name for name in names if makes_keys_or_values(session.model.by_name[name]))
-        self.desk.assign(names, **{field: None if scheme == FLOATING else scheme})
+        edits.assign(self.context.workspace, names, **{field: None if scheme == FLOATING else scheme})
 
     def _menu(self, names: tuple[str, ...]) -> QMenu:
-        state = self.desk.workspace.state
+        state = self.context.workspace.state
         held = {state.assignments[name].weights for name in names if name in state.assignments}
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addSection(names[0] if len(names) == 1 else quantities.plural(len(names), "layer"))
         fill_menu(
-            menu, lambda scheme: self.desk.assign(names, weights=scheme), held.pop() if len(held) == 1 else None,
+            menu, lambda scheme: edits.assign(self.context.workspace, names, weights=scheme),
+            held.pop() if len(held) == 1 else None,
             self._choices(names) if state.target else None,
         )  # fmt: skip
         menu.addSeparator()
         locked = state.session is not None and set(names) <= state.session.locked
         verb = "Un&lock" if locked else "&Lock against searches"
-        menu.addAction(verb, lambda: self.desk.lock(names, not locked))
+        menu.addAction(verb, lambda: edits.lock(self.context.workspace, names, not locked))
         menu.addAction("&Select similar layers", lambda: self.select_similar(names))
         menu.addAction("&Copy as a table\tCtrl+C", self.copy)
         return menu
 
     def select_similar(self, names: tuple[str, ...]) -> None:
         """Select the layers that have the kind, shape and last name of one of ``names``."""
-        session = self.desk.workspace.state.session
+        session = self.context.workspace.state.session
         if session is None:
             return
         like = {_likeness(session.model.by_name[name]) for name in names}
-        self.desk.workspace.select(layer.name for layer in session.model.layers if _likeness(layer) in like)
+        self.context.workspace.select(layer.name for layer in session.model.layers if _likeness(layer) in like)
 
 
 def _likeness(layer: Layer) -> tuple[object, ...]:

@@ -12,7 +12,7 @@ from workbench.gui.shell.theme import Colours
 from workbench.session.workspace import State
 
 if TYPE_CHECKING:
-    from workbench.gui.desk import Desk
+    from workbench.gui.context.context import Context
 
 
 class Panel(QWidget):
@@ -23,9 +23,9 @@ class Panel(QWidget):
 
     smallest = QSize(430, 200)
 
-    def __init__(self, desk: Desk, colours: Colours) -> None:
+    def __init__(self, context: Context, colours: Colours) -> None:
         super().__init__()
-        self.desk = desk
+        self.context = context
         self.colours = colours
         self.body = QWidget(self)
         self._hint = QLabel(self)

@@ -9,7 +9,8 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSlider
 
 from workbench.errors import WorkbenchError
-from workbench.gui.desk import Desk
+from workbench.gui.context import edits
+from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.panels.plan.why import why
 from workbench.gui.plots.front import FrontPlot, Measured, Picture
@@ -37,8 +38,8 @@ AnyFront = Front | TimedFront
 class ParetoPanel(Panel):
     """Computes the front in this process: it is numpy only and takes milliseconds."""
 
-    def __init__(self, desk: Desk, colours: Colours) -> None:
-        super().__init__(desk, colours)
+    def __init__(self, context: Context, colours: Colours) -> None:
+        super().__init__(context, colours)
         self.plot = FrontPlot(colours)
         self.figure = FittedLabel()
         self.figure.setProperty("role", "muted")
@@ -117,11 +118,11 @@ class ParetoPanel(Panel):
 
     def time_candidates(self) -> None:
         """Time what a search may choose at the batch size that is shown."""
-        state = self.desk.workspace.state
+        state = self.context.workspace.state
         table = state.session.table(state.metric) if state.session else None
         if state.session is not None and table is not None:
             names = tuple(name for name in table.schemes if name != KEEP)
-            self.desk.submit(TimeCandidates(session=state.session, schemes=names, batch=self.batch or 1))
+            self.context.runner.submit(TimeCandidates(session=state.session, schemes=names, batch=self.batch or 1))
 
     def _offer_axes(self, session: Session) -> None:
         """Offer the batch sizes that were timed, batch 1 in any case; the chosen one stays."""
@@ -136,7 +137,7 @@ class ParetoPanel(Panel):
 
     def _redraw_all(self) -> None:
         self._held = None
-        state = self.desk.workspace.state
+        state = self.context.workspace.state
         self.redraw(state, state)
 
     def _show_none(self, reason: str) -> None:
@@ -181,7 +182,7 @@ class ParetoPanel(Panel):
 
     def _slide(self) -> None:
         """Make the plan under the handle the current one; a whole drag is one undoable step."""
-        state = self.desk.workspace.state
+        state = self.context.workspace.state
         if state.session is None or self.front is None:
             return
         first = self._held is None
@@ -191,7 +192,7 @@ class ParetoPanel(Panel):
         index = min(self.slider.value(), len(self._held) - 1)
         plan = self._held.plan(index)
         title = f"Slide to {self._held.bits_per_weight[index]:.3f} bits per weight"
-        step = self.desk.workspace.edit if first else self.desk.workspace.amend
+        step = self.context.workspace.edit if first else self.context.workspace.amend
         step(title, lambda session: replace(session, plan=plan))
         if not self.slider.isSliderDown():
             self._held = None
@@ -287,20 +288,27 @@ class ParetoPanel(Panel):
 
     def _take(self, index: int) -> None:
         """Make plan ``index`` of the front the current plan; what else the rules say of layers stays."""
-        session = self.desk.workspace.state.session
+        session = self.context.workspace.state.session
         if self.front is None or session is None or index >= len(self.front):
             return
-        table = session.require_table(self.desk.workspace.state.metric)
+        table = session.require_table(self.context.workspace.state.metric)
         fresh = self._fresh(session, table)  # locks may be newer than what is drawn
         if isinstance(fresh, Front) and isinstance(self.front, Front):
             index = fresh.index_within(int(self.front.nbytes[index]))
         elif isinstance(fresh, TimedFront) and isinstance(self.front, TimedFront):
             index = fresh.index_within(float(self.front.microseconds[index]))
-        self.desk.take_plan(f"Take the plan of {fresh.bits_per_weight[index]:.3f} bits per weight", fresh.plan(index))
+        edits.set_plan(
+            self.context.workspace,
+            f"Take the plan of {fresh.bits_per_weight[index]:.3f} bits per weight",
+            fresh.plan(index),
+        )
 
 
 def _uniform(
-    session: Session, table: Sensitivity, batch: int | None, rounded: Mapping[str, str],
+    session: Session,
+    table: Sensitivity,
+    batch: int | None,
+    rounded: Mapping[str, str],
     cached: Mapping[str, str],
 ) -> tuple[tuple[str, float, float], ...]:
     """Return name, cost (MB, or µs at ``batch``) and loss of one scheme for every layer that a search may touch.

@@ -10,7 +10,8 @@ from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QStackedWidget, QWidget
 
 from workbench.gui.commands import checks as check_commands
-from workbench.gui.desk import Desk
+from workbench.gui.context import edits
+from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.cells import Cells, colour_scale
 from workbench.gui.plots.colour_bar import ColourBar
@@ -63,8 +64,8 @@ class SensitivityPanel(Panel):
     changes nothing else.
     """
 
-    def __init__(self, desk: Desk, colours: Colours) -> None:
-        super().__init__(desk, colours)
+    def __init__(self, context: Context, colours: Colours) -> None:
+        super().__init__(context, colours)
         self.metric_box = QComboBox()
         self.metric_box.setAccessibleName("Sensitivity metric")
         self.metric_box.setToolTip(
@@ -81,11 +82,11 @@ class SensitivityPanel(Panel):
         self.order_box.setAccessibleName("Order of the layers")
         self.order_box.setToolTip("In the order of the network, or those that suffer most first")
         self.order_box.addItems([BY_DEPTH, BY_LOSS])
-        self.order_box.activated.connect(lambda _: self._show(self._partial or self._given, desk.workspace.state))
+        self.order_box.activated.connect(lambda _: self._show(self._partial or self._given, context.workspace.state))
         top.addWidget(self.metric_box)
         self.refine = QPushButton("Ref&ine…")
         self.refine.setAccessibleName("Refine close decisions")
-        self.refine.clicked.connect(lambda: desk.act("refine"))
+        self.refine.clicked.connect(lambda: context.trigger("refine"))
         top.addWidget(self.order_box)
         top.addWidget(self.refine)
         top.addWidget(self.figure, 1)
@@ -141,12 +142,12 @@ class SensitivityPanel(Panel):
     def look_at(self, metric: str) -> None:
         """Show the table of a metric; one of weights is from now on what plans are summed and searched with."""
         self._activation = metric if metric in ACTIVATION_METRICS else ""
-        workspace = self.desk.workspace
+        workspace = self.context.workspace
         workspace.show_metric(workspace.state.metric if self._activation else metric)
 
     def show_partial(self, table: Sensitivity) -> None:
         """Show the cells that a running job has computed so far."""
-        state = self.desk.workspace.state
+        state = self.context.workspace.state
         if state.session is None or table.metric != (self._activation or state.metric) or table is self._partial:
             return
         self._partial = table
@@ -160,7 +161,7 @@ class SensitivityPanel(Panel):
     def _show_first(self) -> None:
         """Show the first cells of a running job, unless there are others by now."""
         if self._partial is not None and self._table is None:
-            self._show(self._partial, self.desk.workspace.state)
+            self._show(self._partial, self.context.workspace.state)
 
     def recolour(self, colours: Colours) -> None:
         """Redraw in other colours."""
@@ -191,7 +192,7 @@ class SensitivityPanel(Panel):
 
     @property
     def _shown_metric(self) -> str:
-        return self._activation or self.desk.workspace.state.metric
+        return self._activation or self.context.workspace.state.metric
 
     @property
     def _field(self) -> str:
@@ -200,7 +201,7 @@ class SensitivityPanel(Panel):
 
     def _say_not_yet(self) -> None:
         """Say how to get the table that is not there; the choice of metrics stays where there are others."""
-        session, metric = self.desk.workspace.state.session, self._shown_metric
+        session, metric = self.context.workspace.state.session, self._shown_metric
         none = session is None or not session.sensitivities
         first = "" if session is not None and session.calibration is not None else "Calibrate (F5), then c"
         self.say_empty(NO_TABLE.format(first=first or "C") if none else "")
@@ -283,7 +284,7 @@ class SensitivityPanel(Panel):
         layer, scheme = table.layers[row], table.schemes[column]
         value = float(table.score[row, column])
         told = "not computed" if np.isnan(value) else f"{quantities.number(value)} {table.unit}"
-        session = self.desk.workspace.state.session
+        session = self.context.workspace.state.session
         locked = ", locked" if session is not None and layer in session.locked else ""
         told += self._origin(layer, scheme)
         words = f"{scheme}: {told}{self._bytes(layer, scheme)}{locked}"
@@ -294,7 +295,7 @@ class SensitivityPanel(Panel):
 
     def _measured(self) -> Sensitivity | None:
         """Return the measured losses that the refined table, if that is shown, has in it."""
-        session = self.desk.workspace.state.session
+        session = self.context.workspace.state.session
         return session.sensitivities.get("measured_kl") if session and self._shown_metric == REFINED else None
 
     def _measured_cells(self, table: Sensitivity) -> str:
@@ -313,17 +314,17 @@ class SensitivityPanel(Panel):
         return " (predicted, corrected)" if np.isnan(measured.of(layer, scheme)) else " (measured)"
 
     def _bytes(self, layer: str, scheme: str) -> str:
-        session = self.desk.workspace.state.session
+        session = self.context.workspace.state.session
         facts = session.model.by_name.get(layer) if session and self._field == "weights" else None
         return f", {quantities.data_size(layer_bits(facts, scheme) / 8)}" if facts is not None else ""
 
     def _click(self, row: int, column: int) -> None:
         if self._table is not None:
-            layer, workspace = self._table.layers[row], self.desk.workspace
+            layer, workspace = self._table.layers[row], self.context.workspace
             before, scheme = workspace.state.session, self._table.schemes[column]
             held = workspace.state.assignments.get(layer)
             again = self._field != "weights" and held is not None and _scheme(held, self._field) == scheme
-            self.desk.assign((layer,), **{self._field: None if again else scheme})
+            edits.assign(self.context.workspace, (layer,), **{self._field: None if again else scheme})
             self._painted = {layer: scheme}
             self._drag_edits = workspace.state.session is not before
             QTimer.singleShot(FRAME_MS, self, lambda: self._select_layer(layer))
@@ -334,25 +335,25 @@ class SensitivityPanel(Panel):
             return
         layer, scheme = self._table.layers[row], self._table.schemes[column]
         self._painted[layer] = scheme
-        step = self.desk.workspace.amend if self._drag_edits else self.desk.workspace.edit
+        step = self.context.workspace.amend if self._drag_edits else self.context.workspace.edit
         title = f"Paint {PARTS[self._field].format(quantities.plural(len(self._painted), 'layer'))}"
         step(title, lambda now: replace(now, plan=now.plan.assign((layer,), **{self._field: scheme})))
         self._drag_edits = True
 
     def _lock(self, row: int) -> None:
-        session = self.desk.workspace.state.session
+        session = self.context.workspace.state.session
         if self._table is not None and session is not None:
             layer = self._table.layers[row]
-            self.desk.lock((layer,), layer not in session.locked)
+            edits.lock(self.context.workspace, (layer,), layer not in session.locked)
 
     def _select_layer(self, layer: str) -> None:
-        session = self.desk.workspace.state.session
+        session = self.context.workspace.state.session
         if session is not None and layer in session.model.by_name:
-            self.desk.workspace.select((layer,))
+            self.context.workspace.select((layer,))
 
     def _select(self, row: int) -> None:
         if self._table is not None:
-            self.desk.workspace.select((self._table.layers[row],))
+            self.context.workspace.select((self._table.layers[row],))
 
 
 def by_family(table: Sensitivity) -> Sensitivity:

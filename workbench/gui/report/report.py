@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QLabel, QTableView, QWidget
 
 from workbench.atomic import replacing
 from workbench.errors import ExportError
-from workbench.gui.desk import Desk
+from workbench.gui.context.context import Context
 from workbench.gui.panels import PANELS
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.heatmap import Heatmap
@@ -42,18 +42,18 @@ NOTHING = ("No audit yet", "Not judged yet", "Not measured yet")
 _HINT = re.compile(r"; click .*$")  # what a mouse would do, of no use on paper
 
 
-def html(desk: Desk, live: Mapping[str, Any]) -> str:
+def html(context: Context, live: Mapping[str, Any]) -> str:
     """Return the report of the open session; ``live`` panels lend what the session does not hold.
 
     Raises ExportError without a session.
     """
-    state = desk.workspace.state
+    state = context.workspace.state
     if state.session is None:
         raise ExportError("there is nothing to report; open a model or a session first")
     sections = [_summary(state), _plan(state)]
     for spec in PANELS:
         if spec.id not in LEFT_OUT:
-            panel = spec.make(desk, theme.LIGHT)
+            panel = spec.make(context, theme.LIGHT)
             try:
                 sections += _of_panel(spec.title, panel, live.get(spec.id), state)
             finally:
@@ -62,9 +62,9 @@ def html(desk: Desk, live: Mapping[str, Any]) -> str:
     return page(f"Quantization of {state.session.model.name}", f"{state.session.plan.name}, {made}", sections)
 
 
-def write(desk: Desk, live: Mapping[str, Any], path: Path) -> None:
+def write(context: Context, live: Mapping[str, Any], path: Path) -> None:
     """Write the report; raises ExportError."""
-    text = html(desk, live)
+    text = html(context, live)
     with replacing(path, ExportError, "the report") as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
@@ -173,16 +173,16 @@ def write_from_file(session: Path, out: Path) -> Path:
     if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     from workbench.gui.app import application
-    from workbench.gui.desk import NoJobs
+    from workbench.gui.context.runner import NoJobs
     from workbench.gui.screenshot import worst_layer
     from workbench.session.session import Session
     from workbench.session.workspace import Workspace
 
     theme.apply(application(), theme.LIGHT)
-    desk = Desk(Workspace(), NoJobs())
-    desk.workspace.open(Session.load(session), session)
-    desk.workspace.select((worst_layer(desk),))
-    write(desk, {}, out)
+    context = Context(Workspace(), NoJobs())
+    context.workspace.open(Session.load(session), session)
+    context.workspace.select((worst_layer(context),))
+    write(context, {}, out)
     return out
 
 

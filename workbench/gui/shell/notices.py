@@ -6,7 +6,7 @@ from typing import Any
 
 from PySide6.QtWidgets import QApplication, QWidget
 
-from workbench.gui.desk import Desk
+from workbench.gui.context.context import Context
 from workbench.insight import quantities
 
 LONG_SECONDS = 10.0
@@ -15,8 +15,8 @@ LONG_SECONDS = 10.0
 class Notices:
     """Follows the jobs; ``told`` are the ids that were spoken of."""
 
-    def __init__(self, desk: Desk, window: QWidget, seconds: float = LONG_SECONDS) -> None:
-        self._desk, self._window, self.seconds = desk, window, seconds
+    def __init__(self, context: Context, window: QWidget, seconds: float = LONG_SECONDS) -> None:
+        self._context, self._window, self.seconds = context, window, seconds
         self.told: set[int] = set()
 
     def look(self, views: tuple[Any, ...]) -> None:
@@ -30,4 +30,4 @@ class Notices:
             self.told.add(view.id)
             QApplication.alert(self._window)
             if view.status == "done":
-                self._desk.say(f"{view.title} ended", f"it took {quantities.duration(took)}")
+                self._context.messages.say(f"{view.title} ended", f"it took {quantities.duration(took)}")

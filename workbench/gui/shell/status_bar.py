@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QStatusBar, QWidget
 
-from workbench.gui.desk import Message
+from workbench.gui.context.messages import Message
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.options import metric_title, short_unit, shown_unit
 from workbench.insight import quantities

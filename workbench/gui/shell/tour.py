@@ -142,14 +142,14 @@ class FirstRun:
 
     def __init__(self, window: Window) -> None:
         self._window = window
-        self.end = window.desk.workspace.subscribe(self._changed)
+        self.end = window.context.workspace.subscribe(self._changed)
 
     def _changed(self, old: State, new: State) -> None:
         opened = new.session is not None and (old.session is None or old.session.model is not new.session.model)
         if not opened or new.session is None or is_first_look(new.session):
             return
         if new.session.model.source.path.startswith("demo:") and not settings.tour_ended():
-            self._window.desk.start(self._begin())
+            self._window.context.tasks.start(self._begin())
 
     async def _begin(self) -> None:
         while not self._window.is_drawn:

@@ -58,7 +58,8 @@ def context_for(
     if curvature is None or (method.needs is Need.SECOND_MOMENT and curvature.full is None):
         raise MissingResultError(
             f"{method.name} needs the second moment of the inputs of {layer}, which no calibration gave; "
-            "calibrate with curvature and give the session (workbench apply ... --session S.qwb), or choose rtn-clip"
+            "calibrate with curvature and give the session, or choose rtn-clip",
+            command="workbench apply ... --session S.qwb",
         )
     rows = torch.from_numpy(curvature.rows).float()
     if curvature.full is None:

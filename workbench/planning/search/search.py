@@ -159,8 +159,9 @@ def search(
     wanted = _budgets(nbytes, bits_per_weight, budgets, minimise)
     if times is None and (minimise == "microseconds" or wanted.microseconds is not None):
         raise MissingResultError(
-            "a search for microseconds needs kernel times; time the kernels first (workbench bench), or search by "
-            "bytes or bits per weight"
+            "a search for microseconds needs kernel times; time the kernels first, or search by bytes or bits per "
+            "weight",
+            command="workbench bench S.qwb",
         )
     timed = times if minimise == "microseconds" or wanted.microseconds is not None else None
     space = choices(
@@ -237,9 +238,9 @@ def _require_scored(space: Choices, budgets: Budgets) -> None:
     of_inputs = what == "inputs"
     counted, place = ("rounded inputs cost", "at the input") if of_inputs else ("the cache costs", "in the cache")
     raise MissingResultError(
-        f"a budget of loss counts what {counted}, and {scheme} {place} of {name}{more} was not scored; score it first "
-        f"(workbench sensitivity S.qwb --metric predicted_kl_{what} --schemes {scheme}), or search by bytes or bits "
-        "per weight"
+        f"a budget of loss counts what {counted}, and {scheme} {place} of {name}{more} was not scored; score it first, "
+        "or search by bytes or bits per weight",
+        command=f"workbench sensitivity S.qwb --metric predicted_kl_{what} --schemes {scheme}",
     )
 
 

@@ -76,7 +76,8 @@ def learn_remaining(
     if data is None:
         raise MissingResultError(
             f"the plan learns the rounding of {_listed(schemes)} on calibration data, and none were given; calibrate "
-            "and give the session (workbench apply ... --session S.qwb), or choose rtn-clip"
+            "and give the session, or choose rtn-clip",
+            command="workbench apply ... --session S.qwb",
         )
     kept = [name for name in schemes if name in model.summary.non_finite]
     left = {name: f"the weight of {name} holds NaN or infinite values; it was kept in floating point" for name in kept}

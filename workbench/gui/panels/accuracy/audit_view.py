@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from workbench.gui.desk import Desk
+from workbench.gui.context.context import Context
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.options import short_unit
 from workbench.gui.tables.records import Field, RecordsView
@@ -62,14 +62,14 @@ FIGURES = (
 class AuditView(QWidget):
     """Three sums side by side with the correction, the finding in words, the layers by their interaction."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, context: Context) -> None:
         super().__init__()
-        self._desk = desk
+        self._context = context
         self.told: PlanAudit | None = None
         self.button = QPushButton("A&udit…")
         self.button.setAccessibleName("Audit the plan")
         self.button.setToolTip("Measure whether the losses of the plan's layers add up (Ctrl+Shift+F8)")
-        self.button.clicked.connect(lambda: desk.act("audit"))
+        self.button.clicked.connect(lambda: context.trigger("audit"))
         self.words = FittedLabel(WHAT_TO_DO)
         self.words.setProperty("role", "muted")
         self.sums = QWidget()
@@ -123,7 +123,7 @@ class AuditView(QWidget):
             label.setText(text)
 
     def _unit(self) -> str:
-        session = self._desk.workspace.state.session
+        session = self._context.workspace.state.session
         return "" if session is None else short_unit(unit_of("measured_kl", session.model.output))
 
     def _figures(self) -> tuple[QLabel, ...]:

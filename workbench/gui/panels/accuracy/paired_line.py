@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
-from workbench.gui.desk import Desk
+from workbench.gui.context.context import Context
 from workbench.measurement.evaluation import Evaluation
 from workbench.measurement.paired import Difference
 from workbench.steps.paired_differences import ComparePlans
@@ -15,9 +15,9 @@ from workbench.steps.paired_differences import ComparePlans
 class PairedLine(QWidget):
     """Chooses two evaluations, newest first; ``Compare`` says in words what differs."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, context: Context) -> None:
         super().__init__()
-        self._desk = desk
+        self._context = context
         self._runs: tuple[Evaluation, ...] = ()
         self.first, self.second = self._plans("The first plan"), self._plans("The plan that it is compared with")
         self.button = QPushButton("Co&mpare")
@@ -51,7 +51,7 @@ class PairedLine(QWidget):
 
     def compare(self) -> None:
         """Compare the chosen evaluations in the engine."""
-        self._desk.start(self._comparing())
+        self._context.tasks.start(self._comparing())
 
     async def _comparing(self) -> None:
         runs, chosen = self._runs, (self.first.currentIndex(), self.second.currentIndex())
@@ -59,7 +59,7 @@ class PairedLine(QWidget):
             self._say("Choose two different evaluations.")
             return
         request = ComparePlans(first=runs[chosen[0]], second=runs[chosen[1]])
-        found = await self._desk.run(request, self.compare)
+        found = await self._context.runner.run(request, self.compare)
         if found is not None and self._runs is runs:
             self._say(in_words(found))
 

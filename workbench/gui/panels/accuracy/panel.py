@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
-from workbench.gui.desk import Desk
+from workbench.gui.context.context import Context
 from workbench.gui.panels.accuracy.audit_view import AuditView
 from workbench.gui.panels.accuracy.changed_view import ChangedView
 from workbench.gui.panels.accuracy.paired_line import PairedLine
@@ -85,8 +85,8 @@ FIELDS = (
 class AccuracyPanel(Panel):
     """Metrics (small multiples, the table, two plans side by side), and the tokens or samples that changed most."""
 
-    def __init__(self, desk: Desk, colours: Colours) -> None:
-        super().__init__(desk, colours)
+    def __init__(self, context: Context, colours: Colours) -> None:
+        super().__init__(context, colours)
         self.plots: list[Comparison] = []
         self._row = QWidget()
         self._plots = QHBoxLayout(self._row)
@@ -98,7 +98,7 @@ class AccuracyPanel(Panel):
         self._row.setMinimumHeight(96)
         splitter.setSizes([300, 200])
         splitter.setChildrenCollapsible(False)
-        self.pair = PairedLine(desk)
+        self.pair = PairedLine(context)
         figures = QWidget()
         column = QVBoxLayout(figures)
         column.setContentsMargins(0, 4, 0, 0)
@@ -110,7 +110,7 @@ class AccuracyPanel(Panel):
         self.tabs.setAccessibleName("Views of the accuracy")
         self.tabs.addTab(figures, "Metrics")
         self.tabs.addTab(self.changed, "What changed")
-        self.audit = AuditView(desk)
+        self.audit = AuditView(context)
         self.tabs.addTab(self.audit, "Audit")
         self.column().addWidget(self.tabs)
         self.tabs.currentChanged.connect(lambda _: self._choose_focus())
@@ -137,7 +137,7 @@ class AccuracyPanel(Panel):
 
     def show_audit(self) -> None:
         """Bring the audit to the front, and give it the keyboard."""
-        self.take(self.desk.workspace.state)
+        self.take(self.context.workspace.state)
         self.tabs.setCurrentWidget(self.audit)
         self._choose_focus()
         self.setFocus(Qt.FocusReason.ShortcutFocusReason)

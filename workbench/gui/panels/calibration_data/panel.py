@@ -9,7 +9,7 @@ import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QTabWidget, QVBoxLayout, QWidget
 
-from workbench.gui.desk import Desk
+from workbench.gui.context.context import Context
 from workbench.gui.panels.calibration_data import token_outliers
 from workbench.gui.panels.calibration_data.sample_list import SampleList
 from workbench.gui.panels.panel import Panel
@@ -49,8 +49,8 @@ JUDGED = (1, 2, 3)
 class CalibrationDataPanel(Panel):
     """The verdict above; below, a tab each for the samples and the plots.  Both are asked for by a button."""
 
-    def __init__(self, desk: Desk, colours: Colours) -> None:
-        super().__init__(desk, colours)
+    def __init__(self, context: Context, colours: Colours) -> None:
+        super().__init__(context, colours)
         self.samples = SampleList()
         self.samples.wanted.connect(self._read)
         self.judge = QPushButton("&Judge the Data")
@@ -102,7 +102,7 @@ class CalibrationDataPanel(Panel):
 
     def start_judging(self) -> None:
         """Judge the data in the engine."""
-        self.desk.start(self._judging())
+        self.context.tasks.start(self._judging())
 
     def show_quality(self, quality: CalibrationQuality | None) -> None:
         """Show a judgement, or that there is none yet."""
@@ -152,7 +152,7 @@ class CalibrationDataPanel(Panel):
         self.show_quality(None)
 
     def _read(self, split: str, start: int) -> None:
-        self.desk.start(self._reading(split, start))
+        self.context.tasks.start(self._reading(split, start))
 
     async def _reading(self, split: str, start: int) -> None:
         session = self._session()
@@ -173,14 +173,14 @@ class CalibrationDataPanel(Panel):
 
     async def _ask(self, request: BrowseSamples | JudgeCalibration, again: Callable[[], None]) -> Any:
         """Run the request; the answer is None where the window holds other data by then."""
-        answer = await self.desk.run(request.slim(), again)
+        answer = await self.context.runner.run(request.slim(), again)
         before, now = request.session.calibration, self._session()
         if before is None or now is None or now.calibration is None:
             return None
         return answer if now.calibration.content_hash == before.content_hash else None
 
     def _session(self) -> Session | None:
-        return self.desk.workspace.state.session
+        return self.context.workspace.state.session
 
 
 def in_words(quality: CalibrationQuality) -> str:

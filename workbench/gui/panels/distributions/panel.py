@@ -18,8 +18,9 @@ from PySide6.QtWidgets import (
 )
 
 from workbench.errors import WorkbenchError
-from workbench.gui.answers import Answers
-from workbench.gui.desk import Desk, in_dialog
+from workbench.gui.context.context import Context
+from workbench.gui.context.layer_results import LayerResults
+from workbench.gui.context.runner import show_dialog
 from workbench.gui.panels.distributions.range_line import RangeLine, range_of, statistics_of
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.histogram import Histogram
@@ -50,21 +51,21 @@ APART_MS = 12
 class DistributionsPanel(Panel):
     """Three histograms side by side, or one picture for each selected layer, and the line about the range."""
 
-    def __init__(self, desk: Desk, colours: Colours) -> None:
-        super().__init__(desk, colours)
+    def __init__(self, context: Context, colours: Colours) -> None:
+        super().__init__(context, colours)
         self.title = FittedLabel()
         self.title.setProperty("role", "heading")
         self.plots = {
             tap: Histogram(f"Histogram of the {tap}s", colours, bottom=tap) for tap in ("weight", "input", "output")
         }
         self.multiples = Multiples("Histograms of the selected layers", colours)
-        self.multiples.chosen.connect(lambda layer: desk.workspace.select((layer,)))
+        self.multiples.chosen.connect(lambda layer: context.workspace.select((layer,)))
         self._frames: dict[str, QWidget] = {}
         self.captions = {tap: FittedLabel() for tap in TAPS}
-        self.line = RangeLine(desk)
-        self.after: Answers[BeforeAfter] = Answers(
-            desk, lambda session, layer: ShowAfter(session=session, layer=layer),
-            lambda session: (session.plan, session.model, session.calibration), self._after_known, refused=in_dialog,
+        self.line = RangeLine(context)
+        self.after: LayerResults[BeforeAfter] = LayerResults(
+            context, lambda session, layer: ShowAfter(session=session, layer=layer),
+            lambda session: (session.plan, session.model, session.calibration), self._after_known, on_error=show_dialog,
         )  # fmt: skip
         self.low, self.high, self.figures, self.method = (
             self.line.low, self.line.high, self.line.figures, self.line.method,
@@ -110,7 +111,7 @@ class DistributionsPanel(Panel):
 
     def _draw_anew(self, tap: str) -> None:
         """Draw a tensor that a job has found more about."""
-        state = self.desk.workspace.state
+        state = self.context.workspace.state
         if state.session is not None and self._layer and self._layer in state.selection[:1]:
             self._draw_tap(state.session, self._layer, tap)
 
@@ -209,7 +210,7 @@ class DistributionsPanel(Panel):
 
     def _show_many(self) -> None:
         """Show the other selected layers beside or over the first one."""
-        state = self.desk.workspace.state
+        state = self.context.workspace.state
         session, view = state.session, self.view.currentText()
         if session is None or not state.selection:
             return
@@ -257,9 +258,9 @@ class DistributionsPanel(Panel):
         """Return what the plan makes of the first layer's tensor, while that is wanted; asks for what is not known."""
         if not self.compared.isChecked() or not self._layer:
             return []
-        found = self.after.of(self._layer)
+        found = self.after.get(self._layer)
         if found is None:
-            self.after.ask(self._layer)
+            self.after.request(self._layer)
             return []
         if tap == "input":
             return [(f"after {', '.join(found.transforms)}", found.inputs)]
@@ -269,7 +270,7 @@ class DistributionsPanel(Panel):
 
     def show_after(self, found: BeforeAfter) -> None:
         """Lay what the plan makes of a layer over it."""
-        self.after.keep(found.layer, found)
+        self.after.store(found.layer, found)
         self.compared.setChecked(True)
         self._show_many()
 
@@ -278,7 +279,7 @@ class DistributionsPanel(Panel):
             self._show_many()
 
     def _show_grids(self) -> None:
-        session = self.desk.workspace.state.session
+        session = self.context.workspace.state.session
         if session is None or not self._layer:
             return
         wanted = [action.text() for action in self.formats.actions() if action.isChecked()]
@@ -294,7 +295,7 @@ class DistributionsPanel(Panel):
             self.plots[tap].show_grids(grids)
 
     def _planned(self, tap: str) -> str:
-        held = self.desk.workspace.state.assignments.get(self._layer)
+        held = self.context.workspace.state.assignments.get(self._layer)
         if held is None:
             return ""
         if tap == "weight":

@@ -6,8 +6,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QWidget
 
 from workbench.errors import WorkbenchError
-from workbench.gui.answers import Answers
-from workbench.gui.desk import Desk
+from workbench.gui.context import edits
+from workbench.gui.context.context import Context
+from workbench.gui.context.layer_results import LayerResults
 from workbench.gui.plots.histogram import METHOD_LABELS
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.options import short_unit
@@ -44,12 +45,12 @@ class RangeLine(QWidget):
 
     tap_chosen = Signal(str)
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, context: Context) -> None:
         super().__init__()
-        self._desk = desk
+        self._context = context
         self.layer, self.tap = "", "input"
-        self._weights: Answers[InputWeights] = Answers(
-            desk, lambda session, layer: WeighInput(session=session, layer=layer),
+        self._weights: LayerResults[InputWeights] = LayerResults(
+            context, lambda session, layer: WeighInput(session=session, layer=layer),
             lambda session: (session.model, session.calibration), self._weights_known,
         )  # fmt: skip
         self._shown: tuple[float, float] | None = None
@@ -147,7 +148,7 @@ class RangeLine(QWidget):
         """Say that the plan does not use the range; empty where it does."""
         if self.tap != "input":
             return LOOKS[self.tap]
-        held = self._desk.workspace.state.assignments.get(self.layer)
+        held = self._context.workspace.state.assignments.get(self.layer)
         if held is None or not held.inputs:
             return LOOKS[""]
         return "" if takes_range(parse_scheme(held.inputs)) else LOOKS["input"]
@@ -156,14 +157,14 @@ class RangeLine(QWidget):
         """Return the predicted loss of rounding the layer's input so, as words; empty where it is not known."""
         if self.tap != "input":
             return ""
-        found, statistics = self._weights.of(self.layer), self._statistics()
+        found, statistics = self._weights.get(self.layer), self._statistics()
         if found is None or statistics is None:
-            return " · loss …" if self._weights.awaits(self.layer) else ""
+            return " · loss …" if self._weights.is_pending(self.layer) else ""
         loss = histogram_loss(statistics, found.weights, parse_scheme(self._scheme()), low, high)
         return f" · loss {quantities.number(loss)} {self._unit(short=True)}"
 
     def _how_weighed(self) -> str:
-        found = self._weights.of(self.layer) if self.tap == "input" else None
+        found = self._weights.get(self.layer) if self.tap == "input" else None
         if found is None:
             return ""
         return (
@@ -191,10 +192,10 @@ class RangeLine(QWidget):
 
     @property
     def _session(self) -> Session | None:
-        return self._desk.workspace.state.session
+        return self._context.workspace.state.session
 
     def _scheme(self) -> str:
-        held = self._desk.workspace.state.assignments.get(self.layer)
+        held = self._context.workspace.state.assignments.get(self.layer)
         if self.tap == "weight":
             return held.weights if held and held.weights != KEEP else DEFAULT_SCHEME
         wanted = held.inputs if held and held.inputs and self.tap == "input" else DEFAULT_SCHEME
@@ -249,19 +250,19 @@ class RangeLine(QWidget):
         session = self._session
         found = session.ranges.get((self.layer, self.tap, self.method.currentData())) if session else None
         if found is not None:
-            self._desk.set_range(self.layer, self.tap, found)
+            edits.set_range(self._context.workspace, self.layer, self.tap, found)
 
     def _weigh(self) -> None:
         """Find out what an error in the input costs, as soon as a person changes its range."""
         session = self._session
         if self.tap == "input" and session and session.calibration and not session.model.cannot_run:
-            self._weights.ask(self.layer)
+            self._weights.request(self.layer)
 
     def _take(self, low: float, high: float) -> None:
         self._weigh()
         quality = self._quality(low, high)
         new = Range(low=low, high=high, method="manual", clipped=quality.clipped if quality else 0.0)
-        self._desk.set_range(self.layer, self.tap, new)
+        edits.set_range(self._context.workspace, self.layer, self.tap, new)
 
 
 def statistics_of(session: Session, layer: str, tap: str) -> LayerStatistics | None:

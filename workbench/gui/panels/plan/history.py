@@ -8,7 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from workbench.errors import WorkbenchError
-from workbench.gui.desk import Desk
+from workbench.gui.context import edits
+from workbench.gui.context.context import Context
 from workbench.gui.panels.plan.sums import latency
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.insight import quantities
@@ -124,9 +125,9 @@ def _scheme(given: Assignment) -> str:
 class PlanHistory(QWidget):
     """The present plan and the named ones; two selected rows are compared below."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, context: Context) -> None:
         super().__init__()
-        self._desk = desk
+        self._context = context
         self._of: tuple[object, ...] = ()
         self.plans = RecordsView("Named plans", PLANS)
         self.changes = RecordsView("Layers that two plans store differently", DIFFERENCES)
@@ -168,27 +169,27 @@ class PlanHistory(QWidget):
 
     def keep(self) -> None:
         """Keep the present plan under the name that was typed, or its own."""
-        session = self._desk.workspace.state.session
+        session = self._context.workspace.state.session
         if session is None:
             return
         name = self.name.text().strip() or session.plan.name
         kept = {**session.plans, name: replace(session.plan, name=name)}
-        self._desk.workspace.edit(f"Keep the plan {name}", lambda now: replace(now, plans=kept))
+        self._context.workspace.edit(f"Keep the plan {name}", lambda now: replace(now, plans=kept))
         self.name.clear()
 
     def take_back(self) -> None:
         """Make the selected plan the present one."""
         chosen = [one for one in self._chosen() if one.name != PRESENT]
         if chosen:
-            self._desk.take_plan(f"Take the plan {chosen[0].name}", chosen[0].plan)
+            edits.set_plan(self._context.workspace, f"Take the plan {chosen[0].name}", chosen[0].plan)
 
     def delete(self) -> None:
         """Forget the selected named plans."""
         names = {one.name for one in self._chosen()} - {PRESENT}
-        session = self._desk.workspace.state.session
+        session = self._context.workspace.state.session
         if names and session is not None:
             left = {name: plan for name, plan in session.plans.items() if name not in names}
-            self._desk.workspace.edit(f"Delete {', '.join(sorted(names))}", lambda now: replace(now, plans=left))
+            self._context.workspace.edit(f"Delete {', '.join(sorted(names))}", lambda now: replace(now, plans=left))
 
     def _button(self, text: str, tip: str, clicked: object) -> QPushButton:
         button = QPushButton(text)
@@ -202,7 +203,7 @@ class PlanHistory(QWidget):
 
     def _compare(self) -> None:
         """Compare the two selected plans; one selected plan is compared with the present one."""
-        state, chosen = self._desk.workspace.state, self._chosen()
+        state, chosen = self._context.workspace.state, self._chosen()
         named = [one for one in chosen if one.name != PRESENT]
         self.take_button.setEnabled(bool(named))
         self.delete_button.setEnabled(bool(named))

@@ -17,7 +17,8 @@ from PySide6.QtWidgets import (
 )
 
 from workbench.errors import BudgetError, WorkbenchError
-from workbench.gui.desk import Desk, said
+from workbench.gui.context import edits
+from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.panels.plan.budget_box import BudgetBox
 from workbench.gui.panels.plan.history import PlanHistory
@@ -59,11 +60,11 @@ class PlanPanel(Panel):
 
     smallest = QSize(430, 260)
 
-    def __init__(self, desk: Desk, colours: Colours) -> None:
-        super().__init__(desk, colours)
+    def __init__(self, context: Context, colours: Colours) -> None:
+        super().__init__(context, colours)
         first = self._layers_page()
-        self.rules, self.text, self.history = PlanRules(desk), PlanText(desk), PlanHistory(desk)
-        self.transforms = PlanTransforms(desk)
+        self.rules, self.text, self.history = PlanRules(context), PlanText(context), PlanHistory(context)
+        self.transforms = PlanTransforms(context)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.setAccessibleName("Views of the plan")
@@ -92,7 +93,7 @@ class PlanPanel(Panel):
         column.addLayout(middle, 1)
         self.sums = PlanSums()
         column.addWidget(self.sums)
-        self.target = PlanTarget(self.desk)
+        self.target = PlanTarget(self.context)
         column.addWidget(self.target)
         column.addLayout(self._search_line())
         self.refused = QLabel()
@@ -110,7 +111,9 @@ class PlanPanel(Panel):
         self.ranges = self._combo("Range method for static inputs", "range_method")
         self.lock = QCheckBox("Loc&ked")
         self.lock.setToolTip("A search leaves locked layers as they are")
-        self.lock.clicked.connect(lambda locked: self.desk.lock(self.desk.workspace.state.selection, locked))
+        self.lock.clicked.connect(
+            lambda locked: edits.lock(self.context.workspace, self.context.workspace.state.selection, locked)
+        )
         form = QGridLayout()
         form.setHorizontalSpacing(6)
         form.setVerticalSpacing(3)
@@ -163,7 +166,7 @@ class PlanPanel(Panel):
 
     def search(self) -> None:
         """Search a plan within the budget; the first time after nonsense was typed, only say so."""
-        state = self.desk.workspace.state
+        state = self.context.workspace.state
         if state.session is None:
             return
         value = self.budget.taken()
@@ -177,12 +180,14 @@ class PlanPanel(Panel):
             bits_per_weight=value if by_bits else None, nbytes=None if by_bits else round(value * 1e6),
             target=state.target or None,
         )  # fmt: skip
-        self.desk.submit(request, f"Search within {value:g} {'bits per weight' if by_bits else 'MB'}", self._refuses)
+        self.context.runner.submit(
+            request, f"Search within {value:g} {'bits per weight' if by_bits else 'MB'}", self._refuses
+        )
 
     def _refuses(self, error: WorkbenchError) -> bool:
         """Say beside the budget that it is too small; leave other errors to the dialog."""
         if isinstance(error, BudgetError):
-            self._say_refused(said(str(error)))
+            self._say_refused(str(error))
         return isinstance(error, BudgetError)
 
     def _typed(self) -> None:
@@ -195,7 +200,7 @@ class PlanPanel(Panel):
 
     def wanted_bits(self) -> float:
         """Return the size that the budget asks for in bits per weight; the plan's own where it is given in bytes."""
-        totals = self.desk.workspace.state.totals
+        totals = self.context.workspace.state.totals
         if self.unit.currentText() == BITS or totals is None:
             return self.budget.taken()
         return totals.bits_per_weight
@@ -206,7 +211,7 @@ class PlanPanel(Panel):
         """Give the page in front the newest state."""
         page = self.tabs.currentWidget()
         if isinstance(page, PlanRules | PlanTransforms | PlanText | PlanHistory):
-            page.take(self.desk.workspace.state)
+            page.take(self.context.workspace.state)
 
     def _combo(self, name: str, field: str) -> QComboBox:
         combo = QComboBox()
@@ -221,7 +226,11 @@ class PlanPanel(Panel):
     def _chosen(self, combo: QComboBox, field: str) -> None:
         value = combo.currentData()
         if value != MIXED:
-            self.desk.assign(self.desk.workspace.state.selection, **{field: None if value == FLOATING else value})
+            edits.assign(
+                self.context.workspace,
+                self.context.workspace.state.selection,
+                **{field: None if value == FLOATING else value},
+            )
 
     def _fill(self, combo: QComboBox, offered: tuple[str, ...], held: set[str]) -> None:
         names = [*offered, *sorted(held - set(offered))]
@@ -262,7 +271,7 @@ class PlanPanel(Panel):
         return line
 
     def _unit_changed(self) -> None:
-        totals = self.desk.workspace.state.totals
+        totals = self.context.workspace.state.totals
         if totals is not None:
             by_bits = self.unit.currentText() == BITS
             self.budget.setValue(totals.bits_per_weight if by_bits else totals.nbytes / 1e6)

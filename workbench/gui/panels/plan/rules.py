@@ -10,7 +10,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
-from workbench.gui.desk import Desk
+from workbench.gui.context import edits
+from workbench.gui.context.context import Context
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.insight import legality, quantities
@@ -154,9 +155,9 @@ class RulesView(RecordsView):
 class PlanRules(QWidget):
     """Every button and every drag is one undoable step."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, context: Context) -> None:
         super().__init__()
-        self._desk = desk
+        self._context = context
         self._of: tuple[object, object] = (None, None)
         self.table = RulesView("Rules of the plan")
         self.table.setToolTip("Drag a rule to try it earlier or later")
@@ -231,7 +232,7 @@ class PlanRules(QWidget):
 
     def _typed(self) -> None:
         """Say what the typed pattern matches."""
-        session, pattern = self._desk.workspace.state.session, self.pattern.text().strip()
+        session, pattern = self._context.workspace.state.session, self.pattern.text().strip()
         matched, words = told_matches(pattern, session.model.layers) if session and pattern else ((), "")
         self.matching.setVisible(bool(pattern))
         self.matching.setText(words)
@@ -241,12 +242,12 @@ class PlanRules(QWidget):
 
     def _add(self) -> None:
         """Put the typed rule before all others, as one step; a pattern that matches nothing stays in its field."""
-        session, pattern = self._desk.workspace.state.session, self.pattern.text().strip()
+        session, pattern = self._context.workspace.state.session, self.pattern.text().strip()
         if session is None or not pattern or not told_matches(pattern, session.model.layers)[0]:
             return
         rule = Rule(pattern=pattern, assignment=Assignment(weights=self.scheme.currentText()))
         rest = tuple(held for held in session.plan.rules if held.pattern != pattern)
-        self._desk.take_plan(f"Add the rule {pattern}", replace(session.plan, rules=(rule, *rest)))
+        edits.set_plan(self._context.workspace, f"Add the rule {pattern}", replace(session.plan, rules=(rule, *rest)))
         self.pattern.clear()
 
     def _button(self, text: str, tip: str, clicked: object) -> QPushButton:
@@ -267,22 +268,26 @@ class PlanRules(QWidget):
 
     def _put(self, start: int, to: int) -> None:
         """Move a rule to another place, as one step."""
-        session = self._desk.workspace.state.session
+        session = self._context.workspace.state.session
         if session is None or start == to or not 0 <= to < len(session.plan.rules):
             return
         rules = list(session.plan.rules)
         rules.insert(to, rules.pop(start))
-        self._desk.take_plan(f"Move the rule {rules[to].pattern}", replace(session.plan, rules=tuple(rules)))
-        self.take(self._desk.workspace.state)
+        edits.set_plan(
+            self._context.workspace, f"Move the rule {rules[to].pattern}", replace(session.plan, rules=tuple(rules))
+        )
+        self.take(self._context.workspace.state)
         self.table.selectRow(to)
 
     def _remove(self) -> None:
-        row, session = self._chosen(), self._desk.workspace.state.session
+        row, session = self._chosen(), self._context.workspace.state.session
         if row is not None and session is not None:
             rules = session.plan.rules[: row.place] + session.plan.rules[row.place + 1 :]
-            self._desk.take_plan(f"Remove the rule {row.rule.pattern}", replace(session.plan, rules=rules))
+            edits.set_plan(
+                self._context.workspace, f"Remove the rule {row.rule.pattern}", replace(session.plan, rules=rules)
+            )
 
     def _select(self) -> None:
         row = self._chosen()
         if row is not None and row.matched:
-            self._desk.workspace.select(row.matched)
+            self._context.workspace.select(row.matched)

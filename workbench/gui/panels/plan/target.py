@@ -7,7 +7,7 @@ from dataclasses import replace
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QWidget
 
 from workbench.deployment.targets import RUNTIMES, target, target_names
-from workbench.gui.desk import Desk
+from workbench.gui.context.context import Context
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.insight import quantities
 from workbench.insight.legality import Refusal, refusals
@@ -22,9 +22,9 @@ LISTED = 12
 class PlanTarget(QWidget):
     """A line: the target, the number of violations, ``Select`` and ``Repair``; a repair is one undoable step."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, context: Context) -> None:
         super().__init__()
-        self._desk = desk
+        self._context = context
         self._of: tuple[object, ...] = ()
         self._found: tuple[Refusal, ...] = ()
         self.box = QComboBox()
@@ -36,7 +36,7 @@ class PlanTarget(QWidget):
         self.box.insertSeparator(1 + len(RUNTIMES))
         self.box.setMinimumContentsLength(12)
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.box.activated.connect(lambda _: desk.workspace.show_target(self.box.currentData() or ""))
+        self.box.activated.connect(lambda _: context.workspace.show_target(self.box.currentData() or ""))
         self.told = FittedLabel()
         self.told.setAccessibleName("What the target cannot run")
         self.select_button = QPushButton("Se&lect")
@@ -73,26 +73,26 @@ class PlanTarget(QWidget):
 
     def select(self) -> None:
         """Select the violating layers."""
-        self._desk.workspace.select(name for one in self._found for name in one.layers)
+        self._context.workspace.select(name for one in self._found for name in one.layers)
 
     def repair(self) -> None:
         """Give every violating layer the nearest scheme that the target runs, as one step."""
-        repair(self._desk)
+        repair(self._context)
 
 
-def repair(desk: Desk) -> None:
+def repair(context: Context) -> None:
     """Repair what the target cannot run of the plan, as one undoable step; say what could not be repaired."""
-    state = desk.workspace.state
+    state = context.workspace.state
     if state.session is None or not state.target or not state.assignments:
         return
     result = repaired(state.session.plan, state.session.model.layers, state.target, state.assignments)
     title, count = target(state.target).title, quantities.plural(len(result.changes), "layer")
     if result.changes:
-        desk.workspace.edit(f"Repair {count} for {title}", lambda session: replace(session, plan=result.plan))
+        context.workspace.edit(f"Repair {count} for {title}", lambda session: replace(session, plan=result.plan))
     if result.left:
-        desk.say("Not everything could be repaired", result.left[0].sentence, "warning")
+        context.messages.say("Not everything could be repaired", result.left[0].sentence, "warning")
     elif result.changes:
-        desk.say(f"Repaired {count}", f"for {title}")
+        context.messages.say(f"Repaired {count}", f"for {title}")
 
 
 def _refusals(state: State) -> tuple[Refusal, ...]:

@@ -11,7 +11,8 @@ from PySide6.QtGui import QColor, QFontDatabase, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QTextEdit, QVBoxLayout, QWidget
 
 from workbench.errors import WorkbenchError
-from workbench.gui.desk import Desk
+from workbench.gui.context import edits
+from workbench.gui.context.context import Context
 from workbench.planning.plan import Plan, resolve
 from workbench.planning.plan_json import plan_from_json, plan_to_json
 from workbench.session.workspace import State
@@ -26,9 +27,9 @@ LIVE_LIMIT = 200_000
 class PlanText(QWidget):
     """``Apply`` makes the text the plan, as one undoable step; ``Discard`` shows the plan again."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, context: Context) -> None:
         super().__init__()
-        self._desk = desk
+        self._context = context
         self._of: Plan | None = None
         self._warm = False
         self.edit = QPlainTextEdit()
@@ -77,11 +78,11 @@ class PlanText(QWidget):
         """Show the plan as it is."""
         self.edit.document().setModified(False)
         self._of = None
-        self.take(self._desk.workspace.state)
+        self.take(self._context.workspace.state)
 
     def check(self) -> Plan | None:
         """Return the plan that the text describes; where it describes none, say why and underline the place."""
-        session = self._desk.workspace.state.session
+        session = self._context.workspace.state.session
         if session is None:
             return None
         try:
@@ -101,7 +102,7 @@ class PlanText(QWidget):
             return
         self.edit.document().setModified(False)
         self._of = plan
-        self._desk.take_plan("Edit the plan as text", plan)
+        edits.set_plan(self._context.workspace, "Edit the plan as text", plan)
         self._enable(False)
 
     def _typed(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
 
-from workbench.gui.desk import Desk
+from workbench.gui.context.context import Context
 from workbench.planning.transform_names import CORRECTIONS, KNOWN, rotation_seed
 from workbench.session.workspace import State
 
@@ -32,9 +32,9 @@ TEXT = (
 class PlanTransforms(QWidget):
     """A list to tick, with the plan's own first; each change is one undoable step."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, context: Context) -> None:
         super().__init__()
-        self._desk = desk
+        self._context = context
         self._of: tuple[str, ...] | None = None
         self._filling = False
         self.list = QListWidget()
@@ -81,7 +81,7 @@ class PlanTransforms(QWidget):
 
     def _ticked(self, item: QListWidgetItem) -> None:
         """Add a transform in the usual order among the others, or take it out."""
-        session = self._desk.workspace.state.session
+        session = self._context.workspace.state.session
         if self._filling or session is None:
             return
         name, held = str(item.data(Qt.ItemDataRole.UserRole)), session.plan.transforms
@@ -93,13 +93,13 @@ class PlanTransforms(QWidget):
             self._set(f"Add the transform {name}", (*held[:at], name, *held[at:]))
 
     def _move(self, step: int) -> None:
-        session, at = self._desk.workspace.state.session, self.list.currentRow()
+        session, at = self._context.workspace.state.session, self.list.currentRow()
         if session is None or not self._can_move(at, step):
             return
         held = list(session.plan.transforms)
         held.insert(at + step, held.pop(at))
         self._set(f"Move the transform {held[at + step]}", tuple(held))
-        self.take(self._desk.workspace.state)
+        self.take(self._context.workspace.state)
         self.list.setCurrentRow(at + step)
 
     def _can_move(self, at: int, step: int) -> bool:
@@ -111,7 +111,7 @@ class PlanTransforms(QWidget):
         self.down.setEnabled(self._can_move(self.list.currentRow(), 1))
 
     def _set(self, title: str, names: tuple[str, ...]) -> None:
-        self._desk.workspace.edit(title, lambda now: replace(now, plan=replace(now.plan, transforms=names)))
+        self._context.workspace.edit(title, lambda now: replace(now, plan=replace(now.plan, transforms=names)))
 
 
 def _rank(name: str) -> int:

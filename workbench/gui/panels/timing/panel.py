@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from workbench.gui.desk import Desk
+from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.panels.timing import transitions
 from workbench.gui.panels.timing.roofs import RoofView, SweepView
@@ -84,8 +84,8 @@ FIELDS = (
 class TimingPanel(Panel):
     """A tab each for the kernels (with the device line), the batch sizes, the roofline and the precisions."""
 
-    def __init__(self, desk: Desk, colours: Colours) -> None:
-        super().__init__(desk, colours)
+    def __init__(self, context: Context, colours: Colours) -> None:
+        super().__init__(context, colours)
         self.device = QLabel()
         self._devices = ""
         self.device.setProperty("role", "muted")
@@ -156,7 +156,7 @@ class TimingPanel(Panel):
         self._show_devices()
 
     def _show_devices(self) -> None:
-        state, expected = self.desk.workspace.state, self._expected()
+        state, expected = self.context.workspace.state, self._expected()
         if not self._devices:
             ask = "Time the plan's kernels (F9) to compare them with floating point."
             self.device.setText(" ".join(filter(None, (ask, expected, _no_cuda(state)))))
@@ -173,7 +173,7 @@ class TimingPanel(Panel):
 
     def _expected(self) -> str:
         """Return what the data sheet of the plan's target lets expect; an empty string where it names no hardware."""
-        state, chip = self.desk.workspace.state, chip_of(self.desk.workspace.state.target)
+        state, chip = self.context.workspace.state, chip_of(self.context.workspace.state.target)
         if state.session is None or chip is None:
             return ""
         batch = self.batch.currentData() or 1
@@ -184,7 +184,7 @@ class TimingPanel(Panel):
         self.batch = QComboBox()
         self.batch.setAccessibleName("Batch size that is shown")
         self.batch.setToolTip("Rows of inputs at which the kernels were timed")
-        self.batch.activated.connect(lambda _: self._show_timings(self.desk.workspace.state))
+        self.batch.activated.connect(lambda _: self._show_timings(self.context.workspace.state))
         line = QHBoxLayout()
         line.addWidget(self.device, 1)
         line.addWidget(self.batch, 0, Qt.AlignmentFlag.AlignTop)
@@ -201,10 +201,10 @@ class TimingPanel(Panel):
         rows = sorted({index.row() for index in self.table.selectedIndexes()}) or range(model.rowCount())
         found = dict.fromkeys(filter(None, (ncu_command(model.record(row)) for row in rows)))
         if not found:
-            self.desk.say("Copy ncu command: not now", "The selected kernels ran on the CPU", "warning")
+            self.context.messages.say("Copy ncu command: not now", "The selected kernels ran on the CPU", "warning")
             return
         QApplication.clipboard().setText("\n".join(found))
-        self.desk.say("Copied: how to profile with Nsight Compute", "; ".join(found))
+        self.context.messages.say("Copied: how to profile with Nsight Compute", "; ".join(found))
 
     def _offer_batches(self, timings: tuple[Timing, ...]) -> None:
         """Offer the batch sizes that were timed; the chosen one stays, the smallest is chosen first."""
@@ -217,16 +217,16 @@ class TimingPanel(Panel):
 
     def start_sweep(self) -> None:
         """Time the plan's kernels at several batch sizes, with the machine's ceilings."""
-        state = self.desk.workspace.state
+        state = self.context.workspace.state
         if state.session is None:
             return
         if all(held.weights == KEEP for held in state.assignments.values()):
-            self.desk.say("Sweep batch sizes: not now", "Give layers a scheme first", "warning")
+            self.context.messages.say("Sweep batch sizes: not now", "Give layers a scheme first", "warning")
             return
-        self.desk.start(self._sweeping(state.session))
+        self.context.tasks.start(self._sweeping(state.session))
 
     async def _sweeping(self, session: Session) -> None:
-        found = await self.desk.work(SweepBatches(session=session))
+        found = await self.context.runner.work(SweepBatches(session=session))
         if found is not None:
             self.roof.show_measured(found.ceilings)
 
@@ -240,7 +240,7 @@ class TimingPanel(Panel):
         super().recolour(colours)
         for plot in (self.plot, self.sweep.plot, self.roof.plot):
             plot.recolour(colours)
-        if self.desk.workspace.state.session is not None:
+        if self.context.workspace.state.session is not None:
             self._show_devices()
 
 

@@ -1,0 +1,1 @@
+"""What panels and commands share: the document, edits of it, jobs, messages.  No widgets."""

@@ -1,0 +1,64 @@
+"""Edits of the plan that panels and commands make: each one is a step that can be undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from workbench.planning.plan import KEEP, Plan
+from workbench.session.workspace import Workspace
+
+if TYPE_CHECKING:
+    from workbench.numerics.ranges import Range
+
+
+def assign(workspace: Workspace, layers: Iterable[str], **changes: Any) -> None:
+    """Set fields of the layers' Assignment (``weights``, ``inputs``, ``cache``, ``algorithm``, ``range_method``)."""
+    names = tuple(layers)
+    if not names or workspace.state.session is None:
+        return
+    current = workspace.state.assignments
+    if current and all(getattr(current[name], key) == value for name in names for key, value in changes.items()):
+        return
+    title = f"Set {_layers(names)} to {_values(changes)}"
+    workspace.edit(title, lambda session: replace(session, plan=session.plan.assign(names, **changes)))
+
+
+def lock(workspace: Workspace, layers: Iterable[str], locked: bool) -> None:
+    """Lock or unlock layers: a search does not change locked layers."""
+    names = frozenset(layers)
+    if not names:
+        return
+    title = f"{'Lock' if locked else 'Unlock'} {_layers(tuple(names))}"
+    workspace.edit(
+        title, lambda session: replace(session, locked=session.locked | names if locked else session.locked - names)
+    )
+
+
+def set_range(workspace: Workspace, layer: str, tap: str, new: Range) -> None:
+    """Make a range the active one of a layer's weights, input or output."""
+    workspace.edit(
+        f"Set the {tap} range of {layer} ({new.method})",
+        lambda session: replace(session, active_ranges={**session.active_ranges, (layer, tap): new}),
+    )
+
+
+def set_plan(workspace: Workspace, title: str, plan: Plan) -> None:
+    """Make ``plan`` the current plan."""
+    workspace.edit(title, lambda session: replace(session, plan=plan))
+
+
+def _layers(names: tuple[str, ...]) -> str:
+    return names[0] if len(names) == 1 else f"{len(names):,} layers"
+
+
+def _values(changes: dict[str, Any]) -> str:
+    floating = {"inputs": "floating-point inputs", "cache": "floating-point cache"}
+    texts = []
+    for key, value in changes.items():
+        if key in floating:
+            texts.append(f"{key} {value}" if value else floating[key])
+        else:
+            texts.append("keep FP" if value == KEEP else str(value))
+    return ", ".join(texts)

@@ -1,0 +1,53 @@
+"""The log of messages, and errors as the user reads them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from workbench.errors import WorkbenchError
+from workbench.version import crash_details
+
+MAX_MESSAGES = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One line of the log: ``level`` is ``info``, ``warning`` or ``error``; ``when`` in seconds since 1970."""
+
+    level: str
+    title: str
+    text: str
+    when: float
+
+
+class MessageLog:
+    """The last messages, newest last.
+
+    The window sets ``on_message(message)`` and ``show_error(title, text, details)``, which opens a dialog.
+    """
+
+    def __init__(self) -> None:
+        self.entries: list[Message] = []
+        self.on_message: Callable[[Message], None] = lambda message: None
+        self.show_error: Callable[[str, str, str], None] = lambda title, text, details: None
+
+    def say(self, title: str, text: str = "", level: str = "info") -> None:
+        """Add a line to the log and show it in the status bar."""
+        message = Message(level=level, title=title, text=text, when=time.time())
+        self.entries = [*self.entries[-MAX_MESSAGES + 1 :], message]
+        self.on_message(message)
+
+    def report(self, title: str, error: BaseException, *, dialog: bool = True) -> None:
+        """Log an error and, with ``dialog``, show it; a fault of the workbench itself comes with its traceback."""
+        text = without_title(str(error) or type(error).__name__, title)
+        self.say(title, text, "error")
+        if dialog:
+            expected = isinstance(error, WorkbenchError) and not getattr(error, "__notes__", None)
+            self.show_error(title, text, "" if expected else crash_details(error))
+
+
+def without_title(error: str, title: str) -> str:
+    """Return an error's text without the job's title in front of it, which stands beside it."""
+    return error.removeprefix(title).lstrip(" :") if title and error != title else error
