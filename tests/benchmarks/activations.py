@@ -27,7 +27,7 @@ from workbench.numerics.formats import parse_scheme
 from workbench.numerics.ranges import MinMax
 from workbench.planning.plan import Plan
 from workbench.quantization.quantize import quantize
-from workbench.sensitivity.activations import score_inputs
+from workbench.sensitivity.score import score
 
 TOKEN_SCHEMES = ("int4-token", "int6-token", "int8-token", "fp8-e4m3-token", "int8-tensor-asym")
 IMAGE_SCHEMES = ("int4-tensor-asym", "int6-tensor-asym", "int8-tensor-asym", "fp8-e4m3-tensor", "int8-token")
@@ -57,9 +57,9 @@ def main() -> None:
             model.run(batch)
     bare = time.perf_counter() - start
     start = time.perf_counter()
-    predicted = score_inputs(model, schemes, data, ranges=ranges, batch_size=size)
+    predicted = score(model, "predicted_kl_inputs", schemes, dataset=data, ranges=ranges, batch_size=size)
     passes = (time.perf_counter() - start) / bare
-    measured = score_inputs(model, schemes, data, ranges=ranges, batch_size=size, metric="measured_kl")
+    measured = score(model, "measured_kl_inputs", schemes, dataset=data, ranges=ranges, batch_size=size)
     found = {}
     print(f"{len(predicted.layers)} layers x {len(schemes)} schemes: {passes:.1f} bare passes")
     for column, name in enumerate(schemes):

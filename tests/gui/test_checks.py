@@ -19,8 +19,9 @@ from workbench.planning.constraints import Constraints
 from workbench.planning.plan import Plan
 from workbench.planning.search.search import pareto
 from workbench.planning.totals import plan_totals
+from workbench.sensitivity.metrics import REFINED
 from workbench.sensitivity.refine import close_cells
-from workbench.session.session import REFINED, Session
+from workbench.session.session import Session
 from workbench.steps import tasks
 from workbench.steps.audits import RefineTable
 from workbench.steps.requests import Score
@@ -108,10 +109,10 @@ async def _search_by_refined(person: Person) -> None:
     """Choose the refined losses; the sums, the search and the slider of the front then go by them."""
     panel, plan = person.window.panels["sensitivity"], person.window.panels["plan"]
     await person.act(lambda: person.window.show_panel("sensitivity"))
-    await person.choose(panel.metric_box, panel.metric_box.findData(REFINED))
-    assert person.state.metric == REFINED and "of them measured" in panel.figure.text()
+    await person.choose(panel.metric_box, panel.metric_box.findData(REFINED.name))
+    assert person.state.metric == REFINED.name and "of them measured" in panel.figure.text()
     session = person.state.session
-    measured, table = session.sensitivities["measured_kl"], session.table(REFINED)
+    measured, table = session.sensitivities["measured_kl"], session.table(REFINED.name)
     row, column = (int(found[0]) for found in np.nonzero(np.isfinite(measured.score)))
     layer, scheme = measured.layers[row], measured.schemes[column]
     assert panel.heatmap.cells.score[table.row[layer], table.column[scheme]] == measured.score[row, column]
@@ -122,7 +123,7 @@ async def _search_by_refined(person: Person) -> None:
     await person.type(plan.budget.lineEdit(), "6")
     await person.click(plan.search_button)
     await person.until(lambda: person.state.undo_name.startswith("Search within"), 30)
-    best = tasks.search(session, bits_per_weight=6.0, metric=REFINED)
+    best = tasks.search(session, bits_per_weight=6.0, metric=REFINED.name)
     assert person.state.session.plan.rules == best.rules
     await person.act(lambda: person.window.show_panel("pareto"))
     panel = person.window.panels["pareto"]

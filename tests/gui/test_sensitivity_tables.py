@@ -13,10 +13,12 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
 from workbench.gui.panels.agreement import pairs
+from workbench.measurement.units import HALF_SQUARED_DISTANCE
+from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.summary import OutputKind
-from workbench.planning.kv_cache import makes_keys_or_values
-from workbench.sensitivity.table import DISTANCE, Sensitivity, unit_of
-from workbench.session.session import REFINED, Session
+from workbench.sensitivity.metrics import REFINED
+from workbench.sensitivity.table import Sensitivity
+from workbench.session.session import Session
 
 SCHEMES = ("int4-token", "int6-token", "int8-token")
 
@@ -100,7 +102,8 @@ def test_metrics_without_a_table_are_grey_and_never_a_dead_end(live: Callable[..
         panel = person.window.panels["sensitivity"]
         box = panel.metric_box
         grey = {box.itemData(place) for place in range(box.count()) if not box.model().item(place).isEnabled()}
-        assert {"predicted_kl", "measured_kl", REFINED, "predicted_kl_inputs"} <= grey and "weight_error" not in grey
+        assert {"predicted_kl", "measured_kl", REFINED.name, "predicted_kl_inputs"} <= grey
+        assert "weight_error" not in grey
         assert panel.empty_text == "" and box.isVisible() and "Predicted KL was not scored yet" in panel.not_yet.text()
         person.picture("not-yet")
         await person.press(Qt.Key.Key_Down, box)
@@ -137,9 +140,9 @@ def test_the_agreement_offers_only_tables_that_score_the_same_thing(live: Callab
 
 def test_losses_of_an_encoder_are_distances(live: Callable[..., None]) -> None:
     full = sessions.full(1)
-    table = replace(full.sensitivities["predicted_kl"], unit=unit_of("predicted_kl", OutputKind.EMBEDDING))
+    table = replace(full.sensitivities["predicted_kl"], unit=HALF_SQUARED_DISTANCE)
     run = full.evaluations[0]
-    told = replace(run.metrics["kl"], name="half_squared_distance", unit=DISTANCE)
+    told = replace(run.metrics["kl"], name="half_squared_distance", unit=HALF_SQUARED_DISTANCE)
     session = replace(
         full, model=replace(full.model, output=OutputKind.EMBEDDING), sensitivities={"predicted_kl": table},
         evaluations=(replace(run, metrics={told.name: told}),),
@@ -149,7 +152,7 @@ def test_losses_of_an_encoder_are_distances(live: Callable[..., None]) -> None:
         await person.open(session)
         window = person.window
         assert window.status.loss_label.text().startswith("Predicted distance ")
-        assert window.panels["sensitivity"].metric_box.currentText() == f"Predicted distance ({DISTANCE})"
+        assert window.panels["sensitivity"].metric_box.currentText() == f"Predicted distance ({HALF_SQUARED_DISTANCE})"
         for name in ("pareto", "accuracy", "sensitivity"):
             await person.act(lambda name=name: window.show_panel(name))
             person.picture(f"encoder-{name}")
@@ -158,6 +161,6 @@ def test_losses_of_an_encoder_are_distances(live: Callable[..., None]) -> None:
         (row,) = window.panels["accuracy"].table.records.records
         assert row.predicted == run.predicted_kl
         person.window.panels["sensitivity"]._hover(0, 0)
-        assert DISTANCE in person.window.panels["sensitivity"].figure.text()
+        assert HALF_SQUARED_DISTANCE in person.window.panels["sensitivity"].figure.text()
 
     live(story)

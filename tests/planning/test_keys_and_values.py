@@ -9,15 +9,15 @@ import torch
 
 from tests.models.networks import convolutions, decoder, recurrent, sequences, tokens
 from workbench.errors import BudgetError, CannotRunError, MissingResultError, PlanError
+from workbench.models.kv_cache import cache_scheme, makes_keys_or_values
 from workbench.models.layer import Layer, LayerKind
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import Budgets
-from workbench.planning.kv_cache import cache_bits, cache_scheme, makes_keys_or_values
+from workbench.planning.kv_cache import cache_bits
 from workbench.planning.plan import Assignment, Plan, Rule, resolve, with_cache
 from workbench.planning.search.search import search
 from workbench.planning.totals import Ledger, totals
 from workbench.quantization.quantize import cache_quantizers, quantize
-from workbench.sensitivity.activations import score_cache
 from workbench.sensitivity.score import score
 
 WEIGHTS = ("int4-channel", "int8-channel")
@@ -103,7 +103,7 @@ def test_a_layer_inside_a_larger_module_cannot_be_rounded() -> None:
 
 def test_measured_losses_are_those_of_the_bound_plan() -> None:
     model, data = decoder(), tokens()
-    measured = score_cache(model, ("int4-token",), data, metric="measured_kl", batch_size=4)
+    measured = score(model, "measured_kl_cache", ("int4-token",), dataset=data, batch_size=4)
     with torch.no_grad():
         p = model.run(data.tensors).double().log_softmax(-1)
         bound = quantize(model, Plan().assign(["value"], cache="int4-token")).bind(model)
@@ -115,7 +115,7 @@ def test_measured_losses_are_those_of_the_bound_plan() -> None:
 def test_totals_and_edits_count_the_cache() -> None:
     model, data = decoder(), tokens(100, 7)
     table = score(model, "measured_kl", WEIGHTS, dataset=data)
-    cache = score_cache(model, ("int4-token", "int8-token"), data)
+    cache = score(model, "predicted_kl_cache", ("int4-token", "int8-token"), dataset=data)
     before = resolve(Plan().assign(["value"], weights="int4-channel"), model.summary.layers)
     after = before | {"value": replace(before["value"], cache="int4-token")}
     sums = totals(model.summary, after, table, None, cache)
@@ -131,7 +131,7 @@ def test_totals_and_edits_count_the_cache() -> None:
 def test_a_budget_of_loss_counts_the_cache() -> None:
     model, data = decoder(), tokens(100, 7)
     table = score(model, "measured_kl", WEIGHTS, dataset=data)
-    cache = score_cache(model, ("int4-token",), data)
+    cache = score(model, "predicted_kl_cache", ("int4-token",), dataset=data)
     base, cost = with_cache(Plan(), model.summary.layers, "int4-token"), cache.of("value", "int4-token")
     with pytest.raises(BudgetError, match="the least possible loss"):
         search(model.summary, table, budgets=_loss(0.99 * cost), base=base, cache=cache, minimise="nbytes")

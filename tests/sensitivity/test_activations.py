@@ -9,14 +9,13 @@ import torch
 from tests.models.networks import convolutions, decoder, images, recurrent, sequences, tokens
 from workbench.errors import MissingResultError, ModelError
 from workbench.measurement.gradients import batch_generator, drawn_gradient
+from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.summary import OutputKind
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.ranges import Range
-from workbench.planning.kv_cache import makes_keys_or_values
 from workbench.planning.plan import Plan
 from workbench.planning.search.search import search
 from workbench.quantization.quantize import quantize
-from workbench.sensitivity.activations import score_cache, score_inputs
 from workbench.sensitivity.score import score
 
 SCHEMES = ("int8-token", "int6-token", "int4-token", "fp8-e4m3-token")
@@ -26,7 +25,7 @@ def test_the_loss_is_noise_times_gradient_by_hand():
     """Gradients at the input of ``up`` by autograd through a copy of the rest of the network."""
     model, data = decoder(), tokens()
     network = model.body.network
-    table = score_inputs(model, ("int4-token",), data, batch_size=10, seed=3, layers=["up"])
+    table = score(model, "predicted_kl_inputs", ("int4-token",), dataset=data, batch_size=10, seed=3, layers=["up"])
     ids = data.tensors["input_ids"]
     x = network.embed(ids)
     x = (x + network.value(x).cumsum(dim=1) / torch.arange(1, 8)[:, None]).detach()
@@ -45,8 +44,8 @@ def test_the_loss_is_noise_times_gradient_by_hand():
 def test_predictions_are_near_measured_losses(make, data):
     model = make()
     schemes = ("int6-token", "int5-token") if make is decoder else ("int6-token",)
-    predicted = score_inputs(model, schemes, data, batch_size=50)
-    measured = score_inputs(model, schemes, data, batch_size=50, metric="measured_kl")
+    predicted = score(model, "predicted_kl_inputs", schemes, dataset=data, batch_size=50)
+    measured = score(model, "measured_kl_inputs", schemes, dataset=data, batch_size=50)
     ratio = predicted.score / measured.score
     assert predicted.layers == measured.layers and "embed" not in predicted.row
     assert 0.6 < np.median(ratio) < 1.5
@@ -55,7 +54,7 @@ def test_predictions_are_near_measured_losses(make, data):
 
 def test_measured_losses_are_those_of_the_bound_plan():
     model, data = decoder(), tokens()
-    measured = score_inputs(model, SCHEMES, data, batch_size=4, metric="measured_kl", layers=["down"])
+    measured = score(model, "measured_kl_inputs", SCHEMES, dataset=data, batch_size=4, layers=["down"])
     with torch.no_grad():
         p = model.run(data.tensors).double().log_softmax(-1)
         for scheme in SCHEMES:
@@ -68,35 +67,36 @@ def test_measured_losses_are_those_of_the_bound_plan():
 def test_static_schemes_take_the_calibrated_range():
     model, data = decoder(), tokens()
     with pytest.raises(MissingResultError, match="no range was calibrated"):
-        score_inputs(model, ("int8-tensor",), data, layers=["up"])
+        score(model, "predicted_kl_inputs", ("int8-tensor",), dataset=data, layers=["up"])
     losses = []
     for reach in (4.0, 0.5):
         ranges = {("up", "input"): Range(low=-reach, high=reach, method="manual", clipped=0.0)}
-        losses.append(score_inputs(model, ("int8-tensor",), data, layers=["up"], ranges=ranges).of("up", "int8-tensor"))
+        table = score(model, "predicted_kl_inputs", ("int8-tensor",), dataset=data, layers=["up"], ranges=ranges)
+        losses.append(table.of("up", "int8-tensor"))
     assert losses[1] > 10 * losses[0] > 0
 
 
 @pytest.mark.parametrize("metric", ["predicted_kl", "measured_kl"])
 def test_layers_out_of_reach_stay_open(metric):
-    table = score_inputs(recurrent(), ("int8-token",), sequences(), batch_size=5, metric=metric)
+    table = score(recurrent(), f"{metric}_inputs", ("int8-token",), dataset=sequences(), batch_size=5)
     assert np.isnan(table.of("unused", "int8-token"))
     assert table.of("out", "int8-token") > 0
 
 
 def test_names_that_no_tap_sees_are_refused():
     with pytest.raises(ModelError, match="upp"):
-        score_inputs(decoder(), ("int8-token",), tokens(), layers=["upp"])
+        score(decoder(), "predicted_kl_inputs", ("int8-token",), dataset=tokens(), layers=["upp"])
     with pytest.raises(MissingResultError, match="nothing to score"):
-        score_inputs(decoder(), (), tokens())
+        score(decoder(), "predicted_kl_inputs", (), dataset=tokens())
     with pytest.raises(ModelError, match="keys and values"):
-        score_cache(convolutions(), ("int8-token",), images())
+        score(convolutions(), "predicted_kl_cache", ("int8-token",), dataset=images())
 
 
 def test_the_cache_is_that_of_keys_and_values():
     model, data = decoder(), tokens(400, 7)
     assert [layer.name for layer in model.summary.layers if makes_keys_or_values(layer)] == ["value"]
     schemes = ("int6-token", "int4-token")
-    table = score_cache(model, schemes, data, batch_size=50)
+    table = score(model, "predicted_kl_cache", schemes, dataset=data, batch_size=50)
     with torch.no_grad():
         p = model.run(data.tensors).double().log_softmax(-1)
         for name in schemes:
@@ -119,13 +119,16 @@ def test_a_search_takes_the_table_and_pays_for_activations():
     model, data = decoder(), tokens(100, 7)
     layers = ["value", "up", "down"]
     weights = score(model, "measured_kl", ("int4-channel", "int8-channel"), dataset=data, layers=layers)
-    inputs = score_inputs(model, ("int8-token", "int4-token"), data, layers=layers)
+    inputs = score(model, "predicted_kl_inputs", ("int8-token", "int4-token"), dataset=data, layers=layers)
     assert (inputs.score[:, 1] > inputs.score[:, 0]).all()
     plan = search(model.summary, weights, bits_per_weight=9.5, base=Plan(), inputs=inputs)
     assert plan.of("up").weights != "keep"
 
 
 def test_the_same_seed_gives_the_same_bits():
-    tables = [score_inputs(decoder(), SCHEMES, tokens(), batch_size=4, seed=seed) for seed in (1, 1, 2)]
+    tables = [
+        score(decoder(), "predicted_kl_inputs", SCHEMES, dataset=tokens(), batch_size=4, seed=seed)
+        for seed in (1, 1, 2)
+    ]
     assert np.array_equal(tables[0].score, tables[1].score)
     assert not np.array_equal(tables[0].score, tables[2].score)

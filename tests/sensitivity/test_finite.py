@@ -18,7 +18,6 @@ from workbench.models.execution.network import NetworkModel
 from workbench.models.summary import OutputKind
 from workbench.planning.plan import Plan
 from workbench.quantization.quantize import quantize
-from workbench.sensitivity.activations import score_inputs
 from workbench.sensitivity.audit import Audit
 from workbench.sensitivity.auditing import audit
 from workbench.sensitivity.error_budget import measured_budget, noise_gains
@@ -91,7 +90,8 @@ def test_scores_are_those_of_the_other_batches(model: NetworkModel, metric: str)
 @pytest.mark.parametrize("metric", ["measured_kl", "predicted_kl"])
 def test_so_are_those_of_inputs(model: NetworkModel, metric: str) -> None:
     notes: list[str] = []
-    found = score_inputs(model, ["int4-token"], rows(5), layers=["second"], metric=metric, batch_size=4, notes=notes)
+    arguments = {"dataset": rows(5), "layers": ["second"], "batch_size": 4, "notes": notes}
+    found = score(model, f"{metric}_inputs", ["int4-token"], **arguments)
     assert notes == [SAID] and found.of("second", "int4-token") > 0
 
 
@@ -139,7 +139,7 @@ def test_data_of_which_nothing_is_left_are_refused(model: NetworkModel) -> None:
     with pytest.raises(DataError, match=named):
         score(model, "measured_kl", ["int4-channel"], dataset=bad, batch_size=4)
     with pytest.raises(DataError, match=named):
-        score_inputs(model, ["int4-token"], bad, batch_size=4)
+        score(model, "predicted_kl_inputs", ["int4-token"], dataset=bad, batch_size=4)
     with pytest.raises(DataError, match=named):
         evaluate(model, bound, bad, batch_size=4)
     with pytest.raises(DataError, match=named):

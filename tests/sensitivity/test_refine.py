@@ -8,7 +8,7 @@ import pytest
 from tests.models.networks import decoder, tokens
 from workbench.errors import CancelledError, PlanError
 from workbench.measurement.calibrate import calibrate
-from workbench.sensitivity.combined import combined
+from workbench.sensitivity.metrics.refined import refined_table
 from workbench.sensitivity.refine import close_cells, refine
 from workbench.sensitivity.score import score
 from workbench.sensitivity.table import Sensitivity
@@ -86,6 +86,6 @@ def test_the_rest_of_the_table_is_scaled_by_what_was_measured() -> None:
     model = decoder()
     table = table_of(model, [[4.0, 2.0, 1.0]] * 4)
     measured = table_of(model, [[6.0, np.nan, np.nan]] + [[np.nan] * 3] * 3)
-    np.testing.assert_allclose(combined(table, measured).score, [[6.0, 3.0, 1.5]] * 4)
+    np.testing.assert_allclose(refined_table(table, measured).score, [[6.0, 3.0, 1.5]] * 4)
     nothing = table_of(model, [[np.nan] * 3] * 4)
-    np.testing.assert_array_equal(combined(table, nothing).score, table.score)
+    np.testing.assert_array_equal(refined_table(table, nothing).score, table.score)

@@ -20,13 +20,13 @@ from tests.models.networks import (
 )
 from workbench.errors import CancelledError, MissingResultError, ModelError, PlanError, SchemeError
 from workbench.measurement.calibrate import calibrate
+from workbench.measurement.units import HALF_SQUARED_DISTANCE
 from workbench.models.summary import OutputKind
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.rounding.round_weight import round_weight
 from workbench.sensitivity.directional import DRAWS
 from workbench.sensitivity.predicted import Form, form_of
 from workbench.sensitivity.score import score
-from workbench.sensitivity.table import DISTANCE
 
 SCHEMES = ("int3-g32-asym", "int4-channel", "int8-channel")
 
@@ -46,7 +46,9 @@ def test_weight_error_is_the_inverse_of_the_snr():
             assert table.of(name, scheme) == pytest.approx(float(error), rel=1e-9)
 
 
-@pytest.mark.parametrize(("metric", "unit"), [("measured_kl", DISTANCE), ("weight_error", "relative squared error")])
+@pytest.mark.parametrize(
+    ("metric", "unit"), [("measured_kl", HALF_SQUARED_DISTANCE), ("weight_error", "relative squared error")]
+)
 def test_losses_where_outputs_are_no_logits_are_distances(metric, unit):
     model = recurrent()
     table = score(model, metric, ("int8-channel",), dataset=None if metric == "weight_error" else sequences())

@@ -16,8 +16,8 @@ from workbench.models.summary import quantizable
 from workbench.planning.budgets import Budgets
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.totals import plan_totals
-from workbench.sensitivity.activations import score_cache, score_inputs
-from workbench.sensitivity.table import ACTIVATION_METRICS
+from workbench.sensitivity.metrics import ACTIVATION_METRICS
+from workbench.sensitivity.score import score
 from workbench.session.session import Session
 from workbench.session.workspace import Workspace
 from workbench.steps import planner, session_data, tasks
@@ -50,10 +50,10 @@ def test_the_tables_are_those_of_the_functions(model: Model, calibrated: Session
     data = session_data.recorded(model, calibrated.calibration, samples=4)
     if metric.endswith("_cache"):
         kind = metric.removesuffix("_cache")
-        expected = score_cache(model, ["int4-token"], data, metric=kind, batch_size=2, seed=1)
+        expected = score(model, f"{kind}_cache", ["int4-token"], dataset=data, batch_size=2, seed=1)
     else:
         kind = metric.removesuffix("_inputs")
-        expected = score_inputs(model, ["int4-token"], data, metric=kind, batch_size=2, seed=1)
+        expected = score(model, f"{kind}_inputs", ["int4-token"], dataset=data, batch_size=2, seed=1)
     assert (table.metric, table.unit, table.samples, table.seed) == (metric, "nats", 4, 1)
     assert table.layers == expected.layers and (table.score > 0).all()
     np.testing.assert_array_equal(table.score, expected.score)

@@ -6,7 +6,7 @@ import argparse
 
 from workbench.console import search_options
 from workbench.console.terminal import parse_size
-from workbench.sensitivity.table import ACTIVATION_METRICS, METRICS
+from workbench.sensitivity.metrics import SCORED, WEIGHT_METRICS
 
 
 def model(entry: argparse.ArgumentParser, required: bool = True) -> None:
@@ -86,7 +86,7 @@ def plan(entry: argparse.ArgumentParser) -> None:
     entry.add_argument("--size", type=_size, metavar="SIZE", help="bytes of all tensors, such as 120MB or 1.5GiB")
     entry.add_argument("--uniform", metavar="SCHEME", help="one scheme everywhere, such as int4-g32-asym")
     entry.add_argument(
-        "--metric", choices=(*METRICS, "refined"),
+        "--metric", choices=WEIGHT_METRICS,
         help="what to minimise (default: the best table in the session); refined: the predicted losses corrected by "
         "the measured ones",
     )  # fmt: skip
@@ -103,7 +103,7 @@ def plan(entry: argparse.ArgumentParser) -> None:
 def sensitivity(entry: argparse.ArgumentParser) -> None:
     session(entry)
     entry.add_argument(
-        "--metric", choices=(*METRICS, *ACTIVATION_METRICS), default="predicted_kl",
+        "--metric", choices=SCORED, default="predicted_kl",
         help="default predicted_kl; ..._inputs and ..._cache score activation schemes: of each layer's input, or of "
         "the keys or values that it gives the cache",
     )  # fmt: skip
@@ -198,7 +198,7 @@ def front(entry: argparse.ArgumentParser) -> None:
 
 
 def _space(entry: argparse.ArgumentParser) -> None:
-    entry.add_argument("--metric", choices=(*METRICS, "refined"), help="whose losses (default: the best there are)")
+    entry.add_argument("--metric", choices=WEIGHT_METRICS, help="whose losses (default: the best there are)")
     entry.add_argument("--schemes", type=_names, metavar="A,B,...", help="among these schemes only")
     entry.add_argument("--target", metavar="NAME", help="only what this runs: vllm, gguf, nvidia-9.0")
 

@@ -8,6 +8,7 @@ from typing import Any
 from workbench.console import reports
 from workbench.console.terminal import readable_bytes, table
 from workbench.measurement.evaluation import Evaluation
+from workbench.measurement.metrics import HALF_DISTANCE, KL
 from workbench.measurement.paired import Difference, against_baseline
 from workbench.steps.paired_differences import paired_differences
 
@@ -83,7 +84,7 @@ def _metrics(result: Result) -> str:
     ]  # fmt: skip
     head = f"{result['bits_per_weight']:.3f} bits per weight, {readable_bytes(result['bytes'])}"
     if result["predicted_kl"] is not None:
-        unit = "KL {:.4g} nats" if "kl" in result["metrics"] else "half squared distance {:.4g}"
+        unit = "KL {:.4g} nats" if KL.name in result["metrics"] else f"{HALF_DISTANCE.unit} {{:.4g}}"
         head += f", predicted {unit.format(result['predicted_kl'])}"
     return f"{head}\n\n" + table(rows, ("metric", "quantized", "floating point", "95 % interval", "unit", "samples"))
 

@@ -12,7 +12,8 @@ from workbench.models.summary import ModelSummary
 from workbench.planning.kv_cache import cache_bits, cached_layers
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.totals import Totals, plan_totals, quantized_inputs, totals
-from workbench.sensitivity.table import METRICS, Sensitivity
+from workbench.sensitivity.metrics import TABLE_METRICS
+from workbench.sensitivity.table import Sensitivity
 
 if TYPE_CHECKING:
     from workbench.session.session import Session
@@ -23,7 +24,7 @@ Result = dict[str, Any]
 def plan(session: Session, found: Plan, metric: str | None = None, *, corrected: bool = False) -> Result:
     """Return a plan's totals and every layer's scheme; the loss ``corrected`` by the session's audit if asked for."""
     assignments = resolve(found, session.model.layers)
-    scores = session.require_table(metric) if session.sensitivities.keys() & METRICS.keys() else None
+    scores = session.require_table(metric) if session.sensitivities.keys() & set(TABLE_METRICS) else None
     activations, cache = (
         (session.inputs_table(scores.metric), session.cache_table(scores.metric)) if scores else (None, None)
     )

@@ -9,10 +9,9 @@ from workbench.errors import WorkbenchError
 from workbench.measurement.evaluation import Evaluation, Metric
 from workbench.planning.plan import KEEP, Assignment, resolve
 from workbench.planning.totals import Totals, layer_bits, plan_totals
+from workbench.sensitivity.metrics import TABLE_METRICS
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
-
-TABLES = ("predicted_kl", "measured_kl", "output_error", "weight_error")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +117,7 @@ def _sides(session: Session) -> dict[str, Side]:
 
 
 def _table(session: Session) -> Sensitivity | None:
-    return next((session.sensitivities[name] for name in TABLES if name in session.sensitivities), None)
+    return next((session.sensitivities[name] for name in TABLE_METRICS if name in session.sensitivities), None)
 
 
 def _totals(session: Session) -> Totals | None:

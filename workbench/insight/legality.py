@@ -10,10 +10,10 @@ from workbench.deployment.targets import Target
 from workbench.deployment.targets import target as target_of
 from workbench.errors import PlanError
 from workbench.insight import schemes
+from workbench.models.kv_cache import cache_scheme
 from workbench.models.layer import Layer
 from workbench.numerics.formats import activation_schemes, standard_schemes
 from workbench.planning.groups import sharing_groups
-from workbench.planning.kv_cache import cache_scheme
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.session.session import Session
 

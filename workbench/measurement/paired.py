@@ -11,9 +11,8 @@ import numpy as np
 from workbench.errors import DataError
 from workbench.measurement.bootstrap import RESAMPLES, weighted_mean
 from workbench.measurement.evaluation import Metric
-
-COMPARED_ALREADY = frozenset({"kl", "top1_agreement", "cosine", "relative_error", "half_squared_distance"})
-"""Metrics that are a comparison with floating point themselves."""
+from workbench.measurement.metrics import BY_NAME
+from workbench.measurement.metrics.metric import identity
 
 _CELLS = 1 << 22
 
@@ -97,7 +96,8 @@ def against_baseline(metric: Metric, seed: int = 0) -> Difference | None:
     None where the baseline says nothing: it is a constant (a divergence from itself), or an old file lacks it.
     """
     base = metric.baseline_per_sample
-    if base is None or base.size != metric.per_sample.size or metric.name in COMPARED_ALREADY:
+    known = BY_NAME.get(metric.name)
+    if base is None or base.size != metric.per_sample.size or (known is not None and known.compares_models):
         return None
     return paired_difference(
         metric.per_sample, base, name=metric.name, unit=metric.unit, weights=metric.weights, seed=seed,
@@ -106,7 +106,7 @@ def against_baseline(metric: Metric, seed: int = 0) -> Difference | None:
 
 
 def _transform(metric: Metric) -> Callable[[np.ndarray], np.ndarray]:
-    return np.exp if metric.name == "perplexity" else lambda mean: mean
+    return BY_NAME[metric.name].transform if metric.name in BY_NAME else identity
 
 
 def _change(transform: Callable[[np.ndarray], np.ndarray], first: float, second: float) -> float:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     be set on the output).  For linear layers the last axis is the feature, for convolutions axis 1; for an embedding
     the input holds the int64 token ids."""
 
+Replacement = Callable[["torch.Tensor"], "torch.Tensor"]
+"""What a layer's input or output passes through on its way."""
+
 
 @runtime_checkable
 class Model(Protocol):

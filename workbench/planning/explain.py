@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from workbench.errors import PlanError, nearest
+from workbench.measurement.units import is_divergence
 from workbench.planning.constraints import Group
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.search.hull import padded, walk
 from workbench.planning.search.search import Front
 from workbench.planning.totals import Ledger, layer_bits
-from workbench.sensitivity.table import Sensitivity, is_divergence
+from workbench.sensitivity.table import Sensitivity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,47 +1,16 @@
-"""Which layers make the keys and values that a decoder keeps in its cache, and what the cache takes."""
+"""Which layers' keys and values a plan rounds, and the bits that the KV cache takes."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from workbench.errors import PlanError
-from workbench.models.layer import DTYPE_BITS, Layer, LayerKind
+from workbench.models.kv_cache import makes_keys_or_values
+from workbench.models.layer import DTYPE_BITS, Layer
 from workbench.numerics.formats import parse_scheme
-from workbench.numerics.granularity import PerTensor
-from workbench.numerics.scheme import Scheme
 
 if TYPE_CHECKING:
     from workbench.planning.plan import Assignment
-
-KEYS_AND_VALUES = re.compile(r"(.*[._])?(k|v|key|value)(_proj|_lin|_linear)?", re.IGNORECASE)
-"""Names of the layers that make keys and values, in the models of transformers."""
-
-
-def makes_keys_or_values(layer: Layer) -> bool:
-    """Tell by its name whether a linear layer makes an attention's keys or values."""
-    return layer.kind is LayerKind.LINEAR and _named_so(layer.name)
-
-
-@lru_cache(maxsize=65536)
-def _named_so(name: str) -> bool:
-    return KEYS_AND_VALUES.fullmatch(name) is not None
-
-
-def cache_scheme(name: str) -> Scheme:
-    """Return the scheme ``name`` if keys and values can be stored in it one token after another.
-
-    Raises PlanError for one with a scale for the whole tensor: a cache grows, and no range is calibrated for it.
-    """
-    scheme = parse_scheme(name)
-    if isinstance(scheme.granularity, PerTensor) and scheme.family != "half":
-        raise PlanError(
-            f"a key-value cache cannot be stored in {scheme.name}: its tokens come one by one, and one scale for all "
-            "of them is not calibrated; choose a scheme with scales for each token, such as int8-token"
-        )
-    return scheme
 
 
 def cached_layers(layers: Iterable[Layer], assignments: Mapping[str, Assignment]) -> dict[str, str]:

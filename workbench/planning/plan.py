@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import PlanError, UnmatchedRuleError, nearest
+from workbench.models.kv_cache import cache_scheme, makes_keys_or_values
 from workbench.models.layer import Layer
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.kv_cache import cache_scheme, makes_keys_or_values
 
 KEEP = "keep"
 """The scheme name that leaves a layer's weight exactly as the model stores it."""

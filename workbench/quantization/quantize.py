@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.errors import AlgorithmError, MissingResultError, NonFiniteError
-from workbench.models.model import Model
+from workbench.errors import AlgorithmError, NonFiniteError
+from workbench.models.execution.activation_quantizers import Ranges, cache_quantizer, input_quantizer
+from workbench.models.model import Model, Replacement
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
-from workbench.numerics.formats import parse_scheme, takes_range
+from workbench.numerics.formats import parse_scheme
 from workbench.numerics.quantized_tensor import QuantizedTensor
-from workbench.numerics.ranges import Range
 from workbench.numerics.rounding.round_weight import needs_sequence, round_weight
-from workbench.numerics.scheme import Parameters, Scheme
-from workbench.planning.kv_cache import cache_scheme, cached_layers
+from workbench.planning.kv_cache import cached_layers
 from workbench.planning.plan import KEEP, LEARNED, Assignment, Plan, resolve
 from workbench.progress import Progress, part_of, silent
 from workbench.quantization.transforms.changes import Changes
@@ -26,11 +25,6 @@ if TYPE_CHECKING:
 
     from workbench.models.data.batches import Data
     from workbench.models.model import Batch, Tap
-
-Ranges = Mapping[tuple[str, str], Range]
-"""The range in force by (layer, tap)."""
-
-Replacement = Callable[["torch.Tensor"], "torch.Tensor"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -161,68 +155,17 @@ def _round_alone(
 
 
 def input_quantizers(summary: ModelSummary, plan: Plan, ranges: Ranges) -> dict[str, Replacement]:
-    """Return the function that quantizes each layer's input, for the layers whose inputs ``plan`` quantizes.
-
-    A scheme for a whole tensor is static: it takes the calibrated range.  Any other is dynamic: scales are computed
-    from each token (each sample, for convolutions) when it is seen.
-    """
-    found: dict[str, Replacement] = {}
-    for name, assignment in resolve(plan, summary.layers).items():
-        if assignment.inputs is None:
-            continue
-        scheme = parse_scheme(assignment.inputs)
-        convolution = summary.by_name[name].kind.value.startswith("conv")
-        parameters = None
-        if takes_range(scheme):
-            parameters = _static_parameters(name, scheme, ranges)
-        found[name] = _InputQuantizer(layer=name, scheme=scheme, parameters=parameters, by_sample=convolution)
-    return found
+    """Return the function that quantizes each layer's input, for the layers whose inputs ``plan`` quantizes."""
+    return {
+        name: input_quantizer(summary.by_name[name], assignment.inputs, ranges)
+        for name, assignment in resolve(plan, summary.layers).items() if assignment.inputs is not None
+    }  # fmt: skip
 
 
 def cache_quantizers(summary: ModelSummary, plan: Plan) -> dict[str, Replacement]:
-    """Return the function that rounds what each layer of keys or values gives the cache, where ``plan`` says so.
-
-    Scales are of each token (or of groups of its features); keys are rounded before their rotation by position.
-    """
+    """Return the function that rounds what each layer of keys or values gives the cache, where ``plan`` says so."""
     cached = cached_layers(summary.layers, resolve(plan, summary.layers))
-    return {name: cache_quantizer(name, scheme) for name, scheme in cached.items()}
-
-
-def cache_quantizer(layer: str, scheme: str) -> Replacement:
-    """Return the function that rounds what ``layer`` gives a cache in ``scheme``; PlanError for a static scheme."""
-    return _InputQuantizer(layer=layer, scheme=cache_scheme(scheme), parameters=None, by_sample=False, end="output")
-
-
-def _static_parameters(name: str, scheme: Scheme, ranges: Ranges) -> Parameters:
-    known = ranges.get((name, "input"))
-    if known is None:
-        raise MissingResultError(
-            f"the plan gives the inputs of {name} the static scheme {scheme.name}, but no range was calibrated for "
-            "them; calibrate first, or choose a dynamic scheme such as int8-token"
-        )
-    return scheme.fit_range(known.low, known.high)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _InputQuantizer:
-    """Rounds a layer's input (or, for a cache, its output) to the grid of a scheme; token ids pass unchanged."""
-
-    layer: str
-    scheme: Scheme
-    parameters: Parameters | None
-    by_sample: bool
-    end: str = "input"
-
-    def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
-        if not tensor.is_floating_point():
-            return tensor
-        rows = tensor.reshape(tensor.shape[0], -1) if self.by_sample else tensor.reshape(-1, tensor.shape[-1])
-        try:
-            parameters = self.parameters or self.scheme.fit(rows)
-        except NonFiniteError:
-            held = f"the {self.end} of {self.layer}"
-            raise NonFiniteError(f"{held} holds NaN or infinite values: no scale fits") from None
-        return self.scheme.round(rows, parameters).reshape(tensor.shape).to(tensor.dtype)
+    return {name: cache_quantizer(summary.by_name[name], scheme) for name, scheme in cached.items()}
 
 
 class _BoundModel:

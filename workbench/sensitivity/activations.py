@@ -10,27 +10,23 @@ the Fisher information, of activations instead of weights.  One backward pass fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 
-from workbench.errors import MissingResultError, ModelError, nearest
+from workbench.errors import ModelError, nearest
 from workbench.measurement.divergence import Divergence
 from workbench.measurement.finite import FiniteBatches
 from workbench.measurement.gradients import batch_generator, drawn_gradient
-from workbench.models.data.batches import Data, require_data, tappable, units_of
+from workbench.models.data.batches import Data, tappable, units_of
+from workbench.models.execution.activation_quantizers import Ranges, cache_quantizer, input_quantizer
+from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import LayerKind
-from workbench.models.model import Model
-from workbench.models.summary import OutputKind
-from workbench.numerics.formats import parse_scheme
-from workbench.planning.kv_cache import makes_keys_or_values
-from workbench.planning.plan import Plan
-from workbench.progress import Progress, silent
-from workbench.quantization.quantize import Ranges, Replacement, cache_quantizer, input_quantizers
-from workbench.sensitivity.table import Sensitivity, unit_of
+from workbench.models.model import Model, Replacement
+from workbench.sensitivity.metrics.metric import OpenCells, Part
+from workbench.sensitivity.scoring import Scoring
 
 if TYPE_CHECKING:
     from workbench.models.model import Batch
@@ -38,115 +34,63 @@ if TYPE_CHECKING:
 Quantizers = Mapping[str, Mapping[str, Replacement]]
 """What each scheme does to a layer's activations, by layer and scheme."""
 
+Losses = Mapping[str, Mapping[str, float]]
 
-def score_inputs(
-    model: Model, schemes: Sequence[str], dataset: Data, *, ranges: Ranges | None = None, metric: str = "predicted_kl",
-    layers: Sequence[str] | None = None, batch_size: int = 8, seed: int = 0, notes: list[str] | None = None,
-    progress: Progress = silent,
-) -> Sensitivity:  # fmt: skip
-    """Return the table of layers x activation schemes: what quantizing that one layer's input costs, in nats.
 
-    ``search`` takes it as ``inputs``.  ``metric`` is ``predicted_kl``, or ``measured_kl``: the model run with that
-    input quantized, one run for each cell and batch.  ``ranges`` (a session's ``active_ranges``) serve schemes for
-    whole tensors, which are static; others are dynamic.  ``layers`` default to all whose input a tap sees.  A layer
-    that no data reach has a row of NaN; a batch whose output holds NaN or infinity is left out, and ``notes`` says so.
-    Raises MissingResultError for a static scheme without ranges, SchemeError, ModelError, DataError, CannotRunError.
+def scored_layers(model: Model, part: Part, layers: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the layers whose activations are scored.
+
+    They default to all whose input a tap sees, or to the layers of keys and values by their usual names (``k_proj``,
+    ``v_proj``, ``key``, ``value``).  Raises ModelError for a layer that no tap sees, and where there are no keys and
+    values by such names.
     """
-    require_data(model, dataset, "an activation's loss")
-    names = _names(model, layers, [layer.name for layer in tappable(model) if layer.kind is not LayerKind.EMBEDDING])
-    quantizers = _quantizers(model, names, schemes, ranges or {})
-    finite = FiniteBatches(model=model, notes=[] if notes is None else notes)
-    if metric == "measured_kl":
-        losses = dict(_measured(model, quantizers, "input", dataset, batch_size, finite, progress))
-    else:
-        losses = _predicted(model, quantizers, "input", dataset, batch_size, seed, finite, progress)
-    return _table(metric, model.summary.output, quantizers, losses, dataset, seed)
-
-
-def score_cache(
-    model: Model, schemes: Sequence[str], dataset: Data, *, metric: str = "predicted_kl", batch_size: int = 8,
-    seed: int = 0, layers: Sequence[str] | None = None, notes: list[str] | None = None, progress: Progress = silent,
-) -> Sensitivity:  # fmt: skip
-    """Return the same for a key-value cache: what rounding the output of that one layer of keys or values costs.
-
-    ``layers`` default to those with the usual names (``k_proj``, ``v_proj``, ``key``, ``value``); scales are dynamic,
-    for each token (``int8-token``) or group of its features.  Keys are rounded before their rotation by position.
-    Raises ModelError where the model has no such layer, PlanError for a scheme with one scale for the whole tensor.
-    """
-    require_data(model, dataset, "a key-value cache's loss")
-    found = [layer.name for layer in tappable(model) if makes_keys_or_values(layer)]
-    if not found and layers is None:
-        raise ModelError(
-            f"{model.summary.name} has no layer named as those of keys and values are (k_proj, v_proj, key, value); "
-            "name them with layers=..."
-        )
-    names = _names(model, layers, found)
-    columns = tuple(dict.fromkeys(parse_scheme(scheme).name for scheme in schemes))
-    quantizers = {name: {scheme: cache_quantizer(name, scheme) for scheme in columns} for name in names}
-    _require_some(quantizers)
-    finite = FiniteBatches(model=model, notes=[] if notes is None else notes)
-    if metric == "measured_kl":
-        losses = dict(_measured(model, quantizers, "output", dataset, batch_size, finite, progress))
-    else:
-        losses = _predicted(model, quantizers, "output", dataset, batch_size, seed, finite, progress)
-    return _table(metric, model.summary.output, quantizers, losses, dataset, seed)
-
-
-def _names(model: Model, layers: Sequence[str] | None, known: Sequence[str]) -> tuple[str, ...]:
+    seen = {layer.name: layer for layer in tappable(model)}
+    if layers is None and part == "inputs":
+        return tuple(name for name, layer in seen.items() if layer.kind is not LayerKind.EMBEDDING)
     if layers is None:
-        return tuple(known)
-    seen = {layer.name for layer in tappable(model)}
+        layers = [name for name, layer in seen.items() if makes_keys_or_values(layer)]
+        if not layers:
+            raise ModelError(
+                f"{model.summary.name} has no layer with a usual name of keys and values (k_proj, v_proj, key, "
+                "value); name them with layers=..."
+            )
     for name in layers:
         if name not in seen:
             raise ModelError(f"no tap sees the activations of a layer {name!r}{nearest(name, seen)}")
     return tuple(dict.fromkeys(layers))
 
 
-def _quantizers(model: Model, names: Sequence[str], schemes: Sequence[str], ranges: Ranges) -> Quantizers:
-    """Return the functions that a plan with these input schemes would quantize with."""
-    found: dict[str, dict[str, Replacement]] = {name: {} for name in names}
-    for scheme in dict.fromkeys(parse_scheme(scheme).name for scheme in schemes):
-        for name, quantizer in input_quantizers(model.summary, Plan().assign(names, inputs=scheme), ranges).items():
-            found[name][scheme] = quantizer
-    _require_some(found)
-    return found
+def quantizers_of(model: Model, part: Part, cells: OpenCells, ranges: Ranges) -> Quantizers:
+    """Return the functions that a plan with these schemes would quantize the inputs, or the KV cache, with.
+
+    Raises MissingResultError for a static scheme of inputs without a range, PlanError for a static one of the cache.
+    """
+    layers = model.summary.by_name
+    if part == "inputs":
+        return {
+            name: {scheme: input_quantizer(layers[name], scheme, ranges) for scheme in schemes}
+            for name, schemes in cells.items()
+        }
+    return {
+        name: {scheme: cache_quantizer(layers[name], scheme) for scheme in schemes} for name, schemes in cells.items()
+    }
 
 
-def _require_some(quantizers: Quantizers) -> None:
-    if not quantizers or not all(quantizers.values()):
-        raise MissingResultError("there is nothing to score: give at least one layer and one activation scheme")
-
-
-def _table(
-    metric: str, output: OutputKind, quantizers: Quantizers, losses: Mapping[str, Mapping[str, float]], data: Data,
-    seed: int,
-) -> Sensitivity:
-    schemes = tuple(next(iter(quantizers.values())))
-    score = np.array([[losses.get(name, {}).get(scheme, np.nan) for scheme in schemes] for name in quantizers])
-    return Sensitivity(
-        metric=metric, unit=unit_of(metric, output), layers=tuple(quantizers), schemes=schemes, score=score,
-        samples=len(data), seed=seed, data_hash=data.record.content_hash,
-    )  # fmt: skip
-
-
-def _predicted(
-    model: Model, quantizers: Quantizers, tap: str, data: Data, batch_size: int, seed: int, finite: FiniteBatches,
-    progress: Progress,
-) -> dict[str, dict[str, float]]:  # fmt: skip
-    """Return the predicted loss of every cell that the data reach."""
-    total, units = -(-len(data) // batch_size), 0
+def predicted_losses(scoring: Scoring, quantizers: Quantizers, part: Part, data: Data) -> Losses:
+    """Return the predicted loss of every cell that the data reach, by layer and scheme."""
+    model, finite = scoring.model, scoring.finite
+    total, units = -(-len(data) // scoring.batch_size), 0
     sums: dict[str, dict[str, float]] = {}
-    for number, batch in enumerate(data.batches(batch_size)):
-        progress(number / total, f"noise and gradients of batch {number + 1} of {total}")
-        one = _Noise(quantizers=quantizers)
-        if one.run(model, batch, tap, number, seed, finite):
+    for number, batch in enumerate(data.batches(scoring.batch_size)):
+        scoring.progress(number / total, f"noise and gradients of batch {number + 1} of {total}")
+        noise = _Noise(quantizers=quantizers)
+        if noise.run(model, batch, part, number, scoring.seed, finite):
             units += units_of(batch, model.summary)
-            for name, losses in one.sums.items():
-                kept = sums.setdefault(name, dict.fromkeys(losses, 0.0))
+            for name, losses in noise.sums.items():
+                layer_sums = sums.setdefault(name, dict.fromkeys(losses, 0.0))
                 for scheme, loss in losses.items():
-                    kept[scheme] += loss
+                    layer_sums[scheme] += loss
     finite.require_any(data)
-    progress(1.0, "activations scored")
     return {name: {scheme: loss / units for scheme, loss in losses.items()} for name, losses in sums.items()}
 
 
@@ -158,14 +102,14 @@ class _Noise:
     sums: dict[str, dict[str, float]] = field(default_factory=dict)
     leaves: list[torch.Tensor] = field(default_factory=list)
 
-    def run(self, model: Model, batch: Batch, tap: str, number: int, seed: int, finite: FiniteBatches) -> bool:
+    def run(self, model: Model, batch: Batch, part: Part, number: int, seed: int, finite: FiniteBatches) -> bool:
         """Run forward and backward; False where the output holds NaN or infinity and the batch is left out."""
-        at_input = {name: self._entering(name) for name in self.quantizers} if tap == "input" else {}
-        starts = {name: self._started for name in self.quantizers} if tap == "output" else {}
+        at_input = {name: self._entering(name) for name in self.quantizers} if part == "inputs" else {}
+        starts = {name: self._started for name in self.quantizers} if part == "cache" else {}
         with torch.enable_grad():
             output = model.run(
-                batch, tap=self._leaving if tap == "output" else None, inputs=at_input or starts,
-                layers=tuple(self.quantizers) if tap == "output" else None,
+                batch, tap=self._leaving if part == "cache" else None, inputs=at_input or starts,
+                layers=tuple(self.quantizers) if part == "cache" else None,
             )  # fmt: skip
         if not finite.keeps(number, batch, output) or not output.requires_grad or not self.leaves:
             return False
@@ -209,30 +153,29 @@ class _Noise:
         return weigh
 
 
-def _measured(
-    model: Model, quantizers: Quantizers, end: str, data: Data, batch_size: int, finite: FiniteBatches,
-    progress: Progress,
-) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield each layer's measured losses: the divergence of the model run with its ``input`` or ``output`` rounded."""
+def measured_losses(scoring: Scoring, quantizers: Quantizers, part: Part, data: Data) -> Losses:
+    """Return the measured loss of every cell that the data reach: the divergence of the model run with it quantized."""
+    model, finite = scoring.model, scoring.finite
     sums = {name: dict.fromkeys(schemes, 0.0) for name, schemes in quantizers.items()}
     reached: set[str] = set()
-    total, units = -(-len(data) // batch_size), 0
+    total, units = -(-len(data) // scoring.batch_size), 0
     with torch.no_grad():
-        for number, batch in enumerate(data.batches(batch_size)):
+        for number, batch in enumerate(data.batches(scoring.batch_size)):
             reference = model.run(batch)
             if not finite.keeps(number, batch, reference):
                 continue
             units += units_of(batch, model.summary)
             distance = Divergence(reference, batch, model.summary.output)
             for place, (name, schemes) in enumerate(quantizers.items()):
-                progress((number + place / len(quantizers)) / total, f"the {end} of {name}, batch {number + 1}")
+                done = (number + place / len(quantizers)) / total
+                scoring.progress(done, f"the {part} of {name}, batch {number + 1}")
                 for scheme, quantizer in schemes.items():
                     rounded = {name: _noting(reached, name, quantizer)}
-                    output = model.run(batch, inputs=rounded) if end == "input" else model.run(batch, outputs=rounded)
+                    output = model.run(batch, inputs=rounded) if part == "inputs" else model.run(batch, outputs=rounded)
                     sums[name][scheme] += float(distance.of(output).sum())
     finite.require_any(data)
-    for name in reached:
-        yield name, {scheme: loss / units for scheme, loss in sums[name].items()}
+    sums = {name: losses for name, losses in sums.items() if name in reached}
+    return {name: {scheme: loss / units for scheme, loss in losses.items()} for name, losses in sums.items()}
 
 
 def _noting(reached: set[str], name: str, quantizer: Replacement) -> Replacement:

@@ -30,7 +30,7 @@ def input_weights(
 
     Bins are equal over ``[-edge, edge]``; values beyond count in the outer ones.  In nats per squared unit of the
     input, a mean over units (tokens or samples), so that weights times squared errors add up to the loss that
-    :func:`workbench.sensitivity.activations.score_inputs` predicts with the same data and seed.  None where no number
+    ``predicted_kl_inputs`` predicts with the same data and seed.  None where no number
     that can be rounded enters the layer.  A batch whose output is not finite is left out.  Raises DataError,
     CannotRunError.
     """

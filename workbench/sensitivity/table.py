@@ -7,36 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from workbench.models.summary import OutputKind
 from workbench.sensitivity.directions import Directions
-
-METRICS = {
-    "predicted_kl": "nats",
-    "measured_kl": "nats",
-    "output_error": "relative squared error",
-    "weight_error": "relative squared error",
-}
-"""The metrics and their units.  ``predicted_kl`` needs curvature, ``measured_kl`` and ``output_error`` run the model,
-``weight_error`` (10 ** (-SQNR / 10)) needs weights only."""
-
-ACTIVATION_METRICS = dict.fromkeys(
-    ("predicted_kl_inputs", "measured_kl_inputs", "predicted_kl_cache", "measured_kl_cache"), "nats"
-)
-"""The metrics of activation schemes and their units: each layer's input, or its keys or values, quantized alone."""
-
-DISTANCE = "half squared distance"
-"""The unit of a loss where outputs are no logits: what their KL is to Gaussians of variance 1 around them."""
-
-
-def unit_of(metric: str, output: OutputKind) -> str:
-    """Return the unit of a metric's scores for a model of such outputs."""
-    unit = (METRICS | ACTIVATION_METRICS)[metric]
-    return DISTANCE if unit == "nats" and output is OutputKind.EMBEDDING else unit
-
-
-def is_divergence(unit: str) -> bool:
-    """Tell whether a unit is one of losses of the model's answers, which an evaluation measures for whole plans."""
-    return unit in ("nats", DISTANCE)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

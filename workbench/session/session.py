@@ -8,6 +8,7 @@ from pathlib import Path
 
 from workbench.errors import MissingResultError
 from workbench.measurement.evaluation import Evaluation, Timing
+from workbench.measurement.units import NATS
 from workbench.models.data.record import DataRecord
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
@@ -15,16 +16,15 @@ from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.numerics.statistics.outliers import TokenOutliers
 from workbench.planning.plan import Plan
-from workbench.sensitivity.combined import combined
 from workbench.sensitivity.error_budget import BudgetPair
+from workbench.sensitivity.metrics import BY_NAME, METRICS, REFINED, TABLE_METRICS
+from workbench.sensitivity.metrics.metric import Part
+from workbench.sensitivity.metrics.refined import refined_table
 from workbench.sensitivity.plan_audit import PlanAudit
 from workbench.sensitivity.table import Sensitivity
 
 SCHEMA_VERSION = 1
 """The version of the file layout; a file of a later version is refused with a clear message."""
-
-REFINED = "refined"
-"""The table of predicted losses corrected by the measured ones; made of two tables, never stored."""
 
 TAPS = ("weight", "input", "output")
 """Where statistics are taken."""
@@ -78,10 +78,9 @@ class Session:
 
         ``refined`` is the predicted table with the measured cells in place and the others corrected by them.
         """
-        if metric == REFINED:
-            return combined(self.require_table("predicted_kl"), self.require_table("measured_kl"))
-        wanted = (metric,) if metric else ("predicted_kl", "measured_kl", "output_error", "weight_error")
-        for name in wanted:
+        if metric == REFINED.name:
+            return refined_table(*(self.require_table(name) for name in REFINED.derived_from))
+        for name in (metric,) if metric else TABLE_METRICS:
             if name in self.sensitivities:
                 return self.sensitivities[name]
         raise MissingResultError(
@@ -92,10 +91,10 @@ class Session:
 
     def table(self, metric: str) -> Sensitivity | None:
         """Return the table of ``metric``, which may be ``refined``; None where it is not there."""
-        if metric != REFINED:
+        if metric != REFINED.name:
             return self.sensitivities.get(metric)
-        predicted, measured = (self.sensitivities.get(name) for name in ("predicted_kl", "measured_kl"))
-        return None if predicted is None or measured is None else combined(predicted, measured)
+        predicted, measured = (self.sensitivities.get(name) for name in REFINED.derived_from)
+        return None if predicted is None or measured is None else refined_table(predicted, measured)
 
     def inputs_table(self, metric: str) -> Sensitivity | None:
         """Return what quantized inputs cost beside the losses of ``metric`` (the predicted or the measured KL).
@@ -108,12 +107,11 @@ class Session:
         """Return what a quantized key-value cache costs beside the losses of ``metric``, as :meth:`inputs_table`."""
         return self._beside(metric, "cache")
 
-    def _beside(self, metric: str, what: str) -> Sensitivity | None:
-        kinds = ("predicted_kl", "measured_kl")
-        if metric not in (*kinds, REFINED):
+    def _beside(self, metric: str, part: Part) -> Sensitivity | None:
+        if metric not in BY_NAME or BY_NAME[metric].unit != NATS:
             return None
-        names = [f"{kind}_{what}" for kind in sorted(kinds, key=lambda kind: kind != metric)]
-        return next((self.sensitivities[name] for name in names if name in self.sensitivities), None)
+        names = [other.name for other in METRICS if other.part == part and other.name in self.sensitivities]
+        return self.sensitivities[min(names, key=lambda name: not name.startswith(metric))] if names else None
 
     def save(self, path: str | Path) -> None:
         """Write the session to an HDF5 file (``.qwb``), atomically: the old file stays whole if anything fails."""

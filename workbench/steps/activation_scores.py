@@ -34,22 +34,16 @@ def activation_table(
     earlier table on the same data and seed are kept.  ``notes`` gets a sentence for each batch left out.  Raises
     MissingResultError for a static scheme without ranges, SchemeError, ModelError, DataError.
     """
-    from workbench.sensitivity.activations import score_cache, score_inputs
+    from workbench.sensitivity.score import score
 
     data = session_data.recorded(model, record, samples=samples)
     names = tuple(parse_scheme(name).name for name in schemes or DYNAMIC_SCHEMES)
     in_force = ranges_in_force(model.summary, session.plan, session.ranges, session.active_ranges)
-    if metric.endswith("_cache"):
-        found = score_cache(
-            model, names, data, metric=metric.removesuffix("_cache"), batch_size=batch_size, seed=seed,
-            notes=notes, progress=progress,
-        )  # fmt: skip
-    else:
-        found = score_inputs(
-            model, names, data, ranges={**session.active_ranges, **in_force}, metric=metric.removesuffix("_inputs"),
-            batch_size=batch_size, seed=seed, notes=notes, progress=progress,
-        )  # fmt: skip
-    return _beside(session.sensitivities.get(metric), replace(found, metric=metric))
+    found = score(
+        model, metric, names, dataset=data, ranges={**session.active_ranges, **in_force}, batch_size=batch_size,
+        seed=seed, notes=notes, progress=progress,
+    )  # fmt: skip
+    return _beside(session.sensitivities.get(metric), found)
 
 
 def _beside(earlier: Sensitivity | None, found: Sensitivity) -> Sensitivity:

@@ -18,8 +18,9 @@ from workbench.engine.model_cache import ModelCache
 from workbench.measurement.evaluation import Evaluation
 from workbench.planning.plan import Plan
 from workbench.progress import Progress
-from workbench.sensitivity.table import ACTIVATION_METRICS, METRICS, Sensitivity
-from workbench.session.session import REFINED, Session
+from workbench.sensitivity.metrics import ACTIVATION_METRICS, BY_NAME, metric_phrase
+from workbench.sensitivity.table import Sensitivity
+from workbench.session.session import Session
 from workbench.steps.slimming import moments, moments_of_plan, without_results
 
 
@@ -34,19 +35,6 @@ class Request(Protocol):
     def run(self, models: ModelCache, progress: Progress) -> Any:
         """Do it; called in the engine."""
         ...
-
-
-METRIC_TITLES = {
-    "predicted_kl": "predicted KL",
-    "measured_kl": "measured KL",
-    "output_error": "layer-output error",
-    "weight_error": "weight error",
-    "predicted_kl_inputs": "predicted KL of quantized inputs",
-    "measured_kl_inputs": "measured KL of quantized inputs",
-    "predicted_kl_cache": "predicted KL of a quantized key-value cache",
-    "measured_kl_cache": "measured KL of a quantized key-value cache",
-}
-"""What a person reads for each sensitivity metric."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,13 +165,13 @@ class Score:
 
     @property
     def title(self) -> str:
-        return f"Sensitivity by {METRIC_TITLES.get(self.metric, self.metric)}"
+        return f"Sensitivity by {metric_phrase(self.metric)}"
 
     def slim(self) -> Score:
         """Keep what scoring needs: the data's record, the metric's earlier table, curvature where it is used."""
         curvature = moments(self.session, {self.algorithm}, self.metric)
         earlier = {name: table for name, table in self.session.sensitivities.items() if name == self.metric}
-        ranges = self.session.ranges if self.metric.endswith("_inputs") else {}
+        ranges = self.session.ranges if BY_NAME[self.metric].part == "inputs" else {}
         slimmed = without_results(self.session, curvature=curvature, sensitivities=earlier, ranges=ranges)
         return replace(self, session=slimmed)
 
@@ -227,7 +215,7 @@ class SearchPlan:
 
     def slim(self) -> SearchPlan:
         """Keep the plan, the locks, the metric's table and those of what is rounded besides."""
-        used = ("predicted_kl", "measured_kl") if self.metric == REFINED else (self.metric,)
+        used = BY_NAME[self.metric].derived_from or (self.metric,)
         kept = {*used, *ACTIVATION_METRICS}
         tables = {name: table for name, table in self.session.sensitivities.items() if name in kept}
         return replace(self, session=without_results(self.session, sensitivities=tables))
@@ -360,6 +348,3 @@ def short(path: str | Path) -> str:
     """Return the last part of a path, or the name of a bundled data set as it is."""
     text = str(path)
     return text if text.startswith("demo:") else PurePath(text).name or text
-
-
-assert METRIC_TITLES.keys() == METRICS.keys() | ACTIVATION_METRICS.keys()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.numerics.curvature import Curvature
+from workbench.sensitivity.metrics import BY_NAME
 from workbench.session.calibrated_ranges import statistics_for_plan
 from workbench.session.session import Session
 
@@ -29,9 +30,10 @@ def without_results(session: Session, **kept: Any) -> Session:
 
 def moments(session: Session, algorithms: Collection[str], metric: str = "") -> Mapping[str, Curvature]:
     """Return what the task needs of the curvature: whole second moments only for algorithms that look at the inputs."""
-    if set(algorithms) - WEIGHTS_ONLY or metric == "output_error":
+    needed = BY_NAME[metric].moments if metric else "none"
+    if set(algorithms) - WEIGHTS_ONLY or needed == "full":
         return session.curvature
-    if metric == "predicted_kl":
+    if needed == "diagonal":
         return {name: replace(one, full=None, outputs=None) for name, one in session.curvature.items()}
     return {}
 

@@ -20,7 +20,8 @@ from workbench.numerics.formats import parse_scheme, standard_schemes
 from workbench.planning.plan import KEEP, LEARNED, Plan, resolve
 from workbench.planning.totals import plan_totals
 from workbench.progress import Progress, part_of, silent
-from workbench.sensitivity.table import ACTIVATION_METRICS, METRICS, Sensitivity
+from workbench.sensitivity.metrics import TABLE_METRICS, find_metric
+from workbench.sensitivity.table import Sensitivity
 from workbench.session.calibrated_ranges import all_ranges, ranges_in_force, ranges_of_plan
 from workbench.session.environment import environment
 from workbench.session.session import Session
@@ -125,15 +126,16 @@ def score(
 ) -> Session:
     """Score every layer under every scheme by ``metric`` and return the session with the table.
 
-    The metrics are those of weights (METRICS) and of activations (ACTIVATION_METRICS; see ``activation_table``).
-    ``schemes`` default to the standard ones.  An earlier table of the same metric, algorithm, seed and data is
-    extended.  Metrics that run the model use the calibration's data, which must be unchanged (DataError).  Raises
-    MissingResultError naming the missing step, CannotRunError for what a weights-only model cannot do.
+    The metrics are those of :mod:`workbench.sensitivity.metrics`, of weights and of activations.  ``schemes`` default
+    to the standard ones.  An earlier table of the same metric, algorithm, seed and data is extended.  Metrics that run
+    the model use the calibration's data, which must be unchanged (DataError).  Raises MissingResultError naming the
+    missing step, CannotRunError for what a weights-only model cannot do.
     """
     from workbench.sensitivity.score import score as score_cells
 
     notes: list[str] = []
-    if metric in ACTIVATION_METRICS:
+    record = find_metric(metric)
+    if record.part != "weights":
         _require_runs(session, metric)
         if algorithm != "rtn-clip":
             raise PlanError(f"the algorithm {algorithm} rounds weights, and {metric} scores activations; leave it out")
@@ -142,13 +144,10 @@ def score(
             samples=samples, batch_size=batch_size, seed=seed, notes=notes, progress=progress,
         )  # fmt: skip
         return _with_table(session, metric, table, notes)
-    if metric not in METRICS:
-        known = ", ".join((*METRICS, *ACTIVATION_METRICS))
-        raise PlanError(f"there is no metric {metric!r}; the metrics are {known}")
     names = tuple(parse_scheme(name).name for name in schemes or [scheme.name for scheme in standard_schemes()])
     model = model or reopen(session.model, trust=trust)
     dataset = None
-    if metric != "weight_error":
+    if record.needs_data:
         _require_runs(session, metric)
         dataset = session_data.recorded(model, _calibrated(session, metric), samples=samples)
     earlier = session.sensitivities.get(metric)
@@ -218,7 +217,7 @@ def complete_table(
     progress: Progress = silent,
 ) -> Session:
     """Return the session with a table that covers every scheme of ``plan``; as it is if it has none of that metric."""
-    if metric is None and not session.sensitivities.keys() & METRICS.keys():
+    if metric is None and not session.sensitivities.keys() & set(TABLE_METRICS):
         return session
     table = session.require_table(metric)
     used = {assignment.weights for assignment in resolve(plan, session.model.layers).values()} - {KEEP}

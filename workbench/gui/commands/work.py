@@ -9,7 +9,7 @@ from workbench.gui.commands.command_group import CommandGroup, fields_of
 from workbench.gui.shell import options
 from workbench.insight import schemes
 from workbench.numerics.formats import activation_schemes, standard_schemes
-from workbench.sensitivity.table import ACTIVATION_METRICS
+from workbench.sensitivity.metrics import ACTIVATION_METRICS
 from workbench.session.session import Session
 from workbench.steps import requests
 from workbench.steps.timings import TimeKernels

@@ -11,11 +11,11 @@ from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.agreement import Agreement, rank_agreement
 from workbench.gui.shell.fitted_label import FittedLabel
-from workbench.gui.shell.options import metric_title
 from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.insight import quantities, schemes
-from workbench.sensitivity.table import ACTIVATION_METRICS, METRICS, Sensitivity
+from workbench.sensitivity.metrics import BY_NAME, SCORED, metric_title
+from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import State
 
@@ -142,13 +142,12 @@ class AgreementPanel(Panel):
 
 def pairs(session: Session) -> dict[str, tuple[str, ...]]:
     """Return for every metric of the session the others that score the same thing: weights, inputs or the cache."""
-    there = [name for name in (*METRICS, *ACTIVATION_METRICS) if name in session.sensitivities]
-    found = {one: tuple(other for other in there if other != one and _part(other) == _part(one)) for one in there}
-    return {one: others for one, others in found.items() if others}
-
-
-def _part(metric: str) -> str:
-    return "weights" if metric in METRICS else metric.rpartition("_")[2]
+    there = [name for name in SCORED if name in session.sensitivities]
+    partners = {
+        name: tuple(other for other in there if other != name and BY_NAME[other].part == BY_NAME[name].part)
+        for name in there
+    }
+    return {name: others for name, others in partners.items() if others}
 
 
 def _offer(box: QComboBox, metrics: tuple[str, ...]) -> None:

@@ -26,8 +26,8 @@ from workbench.gui.tables.layer_filter import HINT
 from workbench.gui.tables.layers import LayersModel
 from workbench.gui.tables.row_painter import LayersView
 from workbench.insight import legality, quantities
+from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer
-from workbench.planning.kv_cache import makes_keys_or_values
 from workbench.session.workspace import State
 
 EXPAND_LIMIT = 400

@@ -15,10 +15,10 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.panels.plan.why import why
 from workbench.gui.plots.front import FrontPlot, Measured, Picture
 from workbench.gui.shell.fitted_label import FittedLabel
-from workbench.gui.shell.options import short_unit
 from workbench.gui.shell.theme import Colours
 from workbench.insight import quantities
 from workbench.insight.roofline import plan_time
+from workbench.measurement.units import is_divergence, short_unit
 from workbench.models.summary import quantizable
 from workbench.planning.budgets import MeasuredTimes
 from workbench.planning.constraints import Constraints
@@ -27,7 +27,7 @@ from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.search.search import Front, pareto
 from workbench.planning.search.timed_front import TimedFront, timed_front
 from workbench.planning.totals import quantized_inputs, totals
-from workbench.sensitivity.table import Sensitivity, is_divergence
+from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import State
 from workbench.steps.candidate_timing import TimeCandidates

@@ -17,14 +17,15 @@ from workbench.gui.plots.cells import Cells, colour_scale
 from workbench.gui.plots.colour_bar import ColourBar
 from workbench.gui.plots.heatmap import Heatmap
 from workbench.gui.shell.fitted_label import FittedLabel
-from workbench.gui.shell.options import METRIC_TITLES, UNITS, metric_title, short_unit
 from workbench.gui.shell.theme import Colours
 from workbench.insight import quantities, schemes
 from workbench.insight.changes import Assignments, changed_layers
+from workbench.measurement.units import short_unit
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.totals import layer_bits
-from workbench.sensitivity.table import ACTIVATION_METRICS, Sensitivity
-from workbench.session.session import REFINED, Session
+from workbench.sensitivity.metrics import ACTIVATION_METRICS, BY_NAME, METRICS, REFINED, WEIGHT_METRICS, metric_title
+from workbench.sensitivity.table import Sensitivity
+from workbench.session.session import Session
 from workbench.session.workspace import State
 
 BY_DEPTH, BY_LOSS = "By depth", "By loss"
@@ -45,7 +46,7 @@ NO_TABLE = (
 
 
 NOT_YET = {
-    REFINED: "The refined losses are the predicted ones with measured ones in place where decisions are close.\n"
+    REFINED.name: "The refined losses are the predicted ones with measured ones in place where decisions are close.\n"
     "Compute the predicted KL (F6), then press Refine.",
     "inputs": "What rounding inputs costs was not scored yet.\nCompute it (F6) by the metric {title}.",
     "cache": "What rounding keys and values costs was not scored yet.\nCompute it (F6) by the metric {title}.",
@@ -172,9 +173,10 @@ class SensitivityPanel(Panel):
     # ---------------------------------------------------------------- the metrics
 
     def _name_metrics(self) -> None:
-        for name in (*METRIC_TITLES, *ACTIVATION_METRICS):
-            self.metric_box.addItem(f"{metric_title(name)} ({UNITS[name]})", name)
-        self.metric_box.insertSeparator(len(METRIC_TITLES))
+        for metric in METRICS:
+            self.metric_box.addItem(f"{metric.title} ({metric.unit})", metric.name)
+            self.metric_box.setItemData(self.metric_box.count() - 1, metric.meaning, Qt.ItemDataRole.ToolTipRole)
+        self.metric_box.insertSeparator(len(WEIGHT_METRICS))
         self.metric_box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.metric_box.setMinimumContentsLength(TITLE_LENGTH)
 
@@ -187,7 +189,7 @@ class SensitivityPanel(Panel):
             if name is not None:
                 table = session.table(name)
                 model.item(place).setEnabled(table is not None)
-                unit = UNITS[name] if table is None else table.unit
+                unit = BY_NAME[name].unit if table is None else table.unit
                 self.metric_box.setItemText(place, f"{metric_title(name, unit)} ({unit})")
 
     @property
@@ -197,7 +199,7 @@ class SensitivityPanel(Panel):
     @property
     def _field(self) -> str:
         """The field of an Assignment that a click sets: ``weights``, ``inputs`` or ``cache``."""
-        return self._activation.rpartition("_")[2] or "weights"
+        return BY_NAME[self._shown_metric].part
 
     def _say_not_yet(self) -> None:
         """Say how to get the table that is not there; the choice of metrics stays where there are others."""
@@ -296,7 +298,7 @@ class SensitivityPanel(Panel):
     def _measured(self) -> Sensitivity | None:
         """Return the measured losses that the refined table, if that is shown, has in it."""
         session = self.context.workspace.state.session
-        return session.sensitivities.get("measured_kl") if session and self._shown_metric == REFINED else None
+        return session.sensitivities.get("measured_kl") if session and self._shown_metric == REFINED.name else None
 
     def _measured_cells(self, table: Sensitivity) -> str:
         measured = self._measured()

@@ -25,9 +25,10 @@ from workbench.gui.report.layers import layer_rows
 from workbench.gui.report.page import Figure, Section, Table, page
 from workbench.gui.report.pictures import png, svg
 from workbench.gui.shell import theme
-from workbench.gui.shell.options import metric_title, shown_unit
+from workbench.gui.shell.options import shown_unit
 from workbench.gui.tables.files import rows_of
 from workbench.insight import quantities
+from workbench.sensitivity.metrics import metric_title
 from workbench.session.workspace import State
 
 LEFT_OUT = ("layers", "plan", "jobs")

@@ -4,42 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from workbench.sensitivity.table import ACTIVATION_METRICS, DISTANCE, METRICS
-from workbench.session.session import REFINED
+from workbench.sensitivity.metrics import BY_NAME, SCORED
 from workbench.session.workspace import State
-
-METRIC_TITLES = {
-    "predicted_kl": "Predicted KL",
-    "measured_kl": "Measured KL",
-    "output_error": "Layer-output error",
-    "weight_error": "Weight error",
-    REFINED: "Refined KL",
-}
-ACTIVATION_TITLES = {
-    "predicted_kl_inputs": "Predicted KL of inputs",
-    "measured_kl_inputs": "Measured KL of inputs",
-    "predicted_kl_cache": "Predicted KL of the key-value cache",
-    "measured_kl_cache": "Measured KL of the key-value cache",
-}
-UNITS = METRICS | ACTIVATION_METRICS | {REFINED: METRICS["predicted_kl"]}
-"""The unit of every table that can be shown, of a model whose outputs are logits."""
-
-
-def metric_title(metric: str, unit: str = "") -> str:
-    """Return what a metric is called where its scores have that unit."""
-    title = (METRIC_TITLES | ACTIVATION_TITLES).get(metric, metric)
-    return title.replace("KL", "distance") if unit == DISTANCE else title
-
-
-def short_unit(unit: str) -> str:
-    """Return a unit for which there is little room; empty for one that a title like "Weight error" tells already."""
-    return {"nats": "nats", DISTANCE: "½ d²"}.get(unit, "")
 
 
 def shown_unit(state: State) -> str:
     """Return the unit of the state's metric for its model."""
     table = state.session.table(state.metric) if state.session else None
-    return UNITS.get(state.metric, "") if table is None else table.unit
+    return BY_NAME[state.metric].unit if table is None else table.unit
+
 
 SAMPLES = {
     "label": "Samples",
@@ -96,8 +69,7 @@ class ScoreOptions:
         metadata={
             "label": "Metric",
             "choices": tuple(
-                (name, f"{metric_title(name)} ({unit})")
-                for name, unit in (METRICS | ACTIVATION_METRICS).items()
+                (name, f"{BY_NAME[name].title} ({BY_NAME[name].unit})") for name in SCORED
             ),
             "tip": "What is computed for each layer and scheme; higher is worse, always",
         },

@@ -9,10 +9,12 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QStatusBar, QWi
 
 from workbench.gui.context.messages import Message
 from workbench.gui.shell.fitted_label import FittedLabel
-from workbench.gui.shell.options import metric_title, short_unit, shown_unit
+from workbench.gui.shell.options import shown_unit
 from workbench.insight import quantities
+from workbench.measurement.units import short_unit
 from workbench.planning.kv_cache import cached_layers
 from workbench.planning.totals import quantized_inputs
+from workbench.sensitivity.metrics import metric_title
 from workbench.session.workspace import State
 
 READY = "Ready"

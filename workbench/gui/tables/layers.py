@@ -35,9 +35,9 @@ from workbench.insight import quantities
 from workbench.insight.latest import Latest
 from workbench.insight.legality import reasons_by_layer, refusals
 from workbench.measurement.evaluation import Timing
+from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
-from workbench.planning.kv_cache import makes_keys_or_values
 from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.planning.totals import layer_bits
 from workbench.session.workspace import State

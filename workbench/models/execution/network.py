@@ -15,6 +15,7 @@ from torch.func import functional_call
 from workbench.errors import CannotRunError, DataError, ModelError, WorkbenchError, nearest
 from workbench.models.data.inputs import InputSpec
 from workbench.models.layer import KeptTensor, Layer
+from workbench.models.model import Replacement
 from workbench.models.summary import ModelSummary
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 Forward = Callable[..., Any]
 Call = Callable[[Forward, Mapping[str, torch.Tensor]], torch.Tensor]
 """How a batch is handed to a network and what of its answer is the output: ``call(network or its stand-in, batch)``."""
-
-Replacement = Callable[[torch.Tensor], torch.Tensor]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,12 +9,11 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVB
 
 from workbench.gui.context.context import Context
 from workbench.gui.shell.fitted_label import FittedLabel
-from workbench.gui.shell.options import short_unit
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.insight import quantities
+from workbench.measurement.units import loss_unit, short_unit
 from workbench.sensitivity.audit import Audit
 from workbench.sensitivity.plan_audit import PlanAudit
-from workbench.sensitivity.table import unit_of
 from workbench.session.workspace import State
 
 WHAT_TO_DO = (
@@ -124,7 +123,7 @@ class AuditView(QWidget):
 
     def _unit(self) -> str:
         session = self._context.workspace.state.session
-        return "" if session is None else short_unit(unit_of("measured_kl", session.model.output))
+        return "" if session is None else short_unit(loss_unit(session.model.output))
 
     def _figures(self) -> tuple[QLabel, ...]:
         grid = QGridLayout(self.sums)

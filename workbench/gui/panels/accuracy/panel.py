@@ -17,6 +17,7 @@ from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.insight import quantities
 from workbench.measurement.evaluation import Evaluation, Metric
+from workbench.measurement.metrics import metric_meaning, metric_title
 from workbench.session.workspace import State
 
 MAX_PLOTS, MAX_BARS = 4, 5
@@ -24,27 +25,6 @@ NOTHING = (
     "Evaluate a plan (F8) to see it beside the floating-point model.\n\nAudit a plan (Ctrl+Shift+F8) to see whether "
     "the losses of its layers add up."
 )
-TITLES = {
-    "kl": "KL to floating point", "top1_agreement": "Top-1 agreement", "perplexity": "Perplexity",
-    "accuracy": "Top-1 accuracy", "loss": "Loss",
-    "cosine": "Cosine similarity", "relative_error": "Relative error",
-    "half_squared_distance": "Half squared distance",
-}  # fmt: skip
-MEANINGS = {
-    "kl": "Kullback-Leibler divergence of the quantized model's answers from the floating-point model's, in nats per "
-          "token or sample; 0 is equal, lower is better",
-    "top1_agreement": "Share of tokens or samples for which both models hold the same answer most likely, in %; higher "
-                      "is better",
-    "perplexity": "Exponential of the mean loss per token: among how many equally likely tokens the model wavers; no "
-                  "unit, lower is better",
-    "accuracy": "Share of samples whose label the model holds most likely, in %; higher is better",
-    "loss": "Mean cross-entropy of the labels, in nats per token or sample; lower is better",
-    "relative_error": "Squared distance of both models' outputs over the squared size of the floating-point model's; "
-                      "no unit, lower is better",
-    "half_squared_distance": "Half the squared distance of both models' outputs, which is what the predicted loss "
-                             "stands for where they are no logits; 0 is equal, lower is better",
-    "cosine": "Cosine of the angle between both models' outputs; 1 is equal, higher is better",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +38,8 @@ class Row:
 
 FIELDS = (
     Field(title="Plan", text=lambda row: row.run.plan_name),
-    Field(title="Metric", text=lambda row: title_of(row.metric.name), told=lambda row: explained(row.metric.name),
-          tip="↑ higher is better, ↓ lower is better"),
+    Field(title="Metric", text=lambda row: metric_title(row.metric.name),
+          told=lambda row: metric_meaning(row.metric.name), tip="↑ higher is better, ↓ lower is better"),
     Field(title="FP", text=lambda row: quantities.number(row.metric.baseline, 4), numeric=True,
           key=lambda row: row.metric.baseline, tip="The floating-point model on the same data"),
     Field(title="Quantized", text=lambda row: quantities.number(row.metric.value, 4), numeric=True,
@@ -164,7 +144,7 @@ class AccuracyPanel(Panel):
     def _show_plots(self, runs: tuple[Evaluation, ...]) -> None:
         names = list(dict.fromkeys(name for run in runs for name in run.metrics))[:MAX_PLOTS]
         while len(self.plots) < len(names):
-            plot = Comparison(title_of(names[len(self.plots)]), self.colours)
+            plot = Comparison(metric_title(names[len(self.plots)]), self.colours)
             self.plots.append(plot)
             self._plots.addWidget(plot)
         for place, plot in enumerate(self.plots):
@@ -182,18 +162,8 @@ class AccuracyPanel(Panel):
             for run in runs
         ]  # fmt: skip
         metric = runs[-1].metrics[name]
-        plot.setToolTip(explained(name))
-        plot.show_bars(title_of(name), metric.unit, metric.baseline, bars)
+        plot.setToolTip(metric_meaning(name))
+        plot.show_bars(metric_title(name), metric.unit, metric.baseline, bars)
         plot.label(
             "bottom", "bits per weight" + (" (◆ predicted)" if any(bar.predicted is not None for bar in bars) else "")
         )
-
-
-def explained(name: str) -> str:
-    """Return what a metric means, with its unit; its name where a person has made it up."""
-    return MEANINGS.get(name, title_of(name))
-
-
-def title_of(name: str) -> str:
-    """Return what a metric is called."""
-    return TITLES.get(name, name.replace("_", " ").capitalize())

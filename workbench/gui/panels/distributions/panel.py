@@ -30,9 +30,9 @@ from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.layer_rows import short_name
 from workbench.insight import quantities
+from workbench.models.kv_cache import makes_keys_or_values
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
-from workbench.planning.kv_cache import makes_keys_or_values
 from workbench.planning.plan import KEEP
 from workbench.session.session import TAPS, Session
 from workbench.session.workspace import State

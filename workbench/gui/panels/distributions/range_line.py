@@ -11,14 +11,13 @@ from workbench.gui.context.context import Context
 from workbench.gui.context.layer_results import LayerResults
 from workbench.gui.plots.histogram import METHOD_LABELS
 from workbench.gui.shell.fitted_label import FittedLabel
-from workbench.gui.shell.options import short_unit
 from workbench.insight import quantities
+from workbench.measurement.units import loss_unit, short_unit
 from workbench.numerics.formats import parse_scheme, takes_range
 from workbench.numerics.range_error import RangeQuality, histogram_error, histogram_loss, range_in_force
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP
-from workbench.sensitivity.table import unit_of
 from workbench.session.session import TAPS, Session
 from workbench.steps.before_after import InputWeights, WeighInput
 
@@ -175,7 +174,7 @@ class RangeLine(QWidget):
 
     def _unit(self, short: bool = False) -> str:
         session = self._session
-        unit = "" if session is None else unit_of("predicted_kl_inputs", session.model.output)
+        unit = "" if session is None else loss_unit(session.model.output)
         return short_unit(unit) if short else unit
 
     def _mirrored(self, low: float, high: float) -> str:

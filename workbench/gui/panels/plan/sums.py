@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from workbench.gui.shell.fitted_label import FittedLabel
-from workbench.gui.shell.options import metric_title, short_unit, shown_unit
+from workbench.gui.shell.options import shown_unit
 from workbench.insight import quantities
 from workbench.insight.roofline import plan_time
+from workbench.measurement.units import short_unit
 from workbench.planning.plan import Assignment
+from workbench.sensitivity.metrics import metric_title
 from workbench.session.session import Session
 from workbench.session.workspace import State
 

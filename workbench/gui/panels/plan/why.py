@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from workbench.errors import WorkbenchError
-from workbench.gui.shell.options import short_unit
 from workbench.insight import quantities
+from workbench.measurement.units import short_unit
 from workbench.planning.explain import explain, next_purchase
 from workbench.planning.search.search import Front
 from workbench.session.workspace import State

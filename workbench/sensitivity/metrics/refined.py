@@ -1,4 +1,4 @@
-"""Predicted losses corrected by those that were measured.  numpy only."""
+"""The refined loss: predicted losses corrected by those that were measured.  numpy only."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from functools import lru_cache
 
 import numpy as np
 
+from workbench.measurement.units import NATS
+from workbench.sensitivity.metrics.metric import SensitivityMetric
 from workbench.sensitivity.table import Sensitivity
 
 
-@lru_cache(maxsize=4)  # the same object for the same tables: what is drawn and summed from it need not be made anew
-def combined(table: Sensitivity, measured: Sensitivity) -> Sensitivity:
+@lru_cache(maxsize=4)  # the same object for the same tables: what is drawn and summed from it stays valid
+def refined_table(table: Sensitivity, measured: Sensitivity) -> Sensitivity:
     """Return measured losses where there are any, elsewhere the prediction times its scheme's median ratio to them.
 
     The ratio is that of the scheme's own measured cells, or of all where the scheme has none: a calibrated prediction,
@@ -28,3 +30,9 @@ def combined(table: Sensitivity, measured: Sensitivity) -> Sensitivity:
         own = ratios[np.isfinite(ratios[:, column]), column]
         score[:, column] *= float(np.median(own)) if own.size else everywhere
     return replace(table, score=np.where(np.isnan(known), score, known))
+
+
+REFINED = SensitivityMetric(
+    name="refined", title="Refined KL", unit=NATS, derived_from=("predicted_kl", "measured_kl"),
+    meaning="The predicted losses with measured ones in place where decisions are close, the others corrected by them",
+)  # fmt: skip

@@ -1,0 +1,30 @@
+"""Evaluation metrics, one record each: a new one is its own file and one line in METRICS."""
+
+from __future__ import annotations
+
+from workbench.measurement.metrics.logits import ACCURACY, KL, PERPLEXITY, TOP1_AGREEMENT
+from workbench.measurement.metrics.metric import EvaluationMetric
+from workbench.measurement.metrics.vectors import COSINE, HALF_DISTANCE, RELATIVE_ERROR
+
+METRICS: tuple[EvaluationMetric, ...] = (
+    KL,
+    TOP1_AGREEMENT,
+    PERPLEXITY,
+    ACCURACY,
+    COSINE,
+    RELATIVE_ERROR,
+    HALF_DISTANCE,
+)
+"""In the order in which an evaluation lists them."""
+
+BY_NAME = {metric.name: metric for metric in METRICS}
+
+
+def metric_title(name: str) -> str:
+    """Return a metric's title; one made from the name for a metric of the user's own."""
+    return BY_NAME[name].title if name in BY_NAME else name.replace("_", " ").capitalize()
+
+
+def metric_meaning(name: str) -> str:
+    """Return what a metric means, with its unit; its title for a metric of the user's own."""
+    return BY_NAME[name].meaning if name in BY_NAME else metric_title(name)

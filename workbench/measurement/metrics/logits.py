@@ -1,0 +1,87 @@
+"""Metrics of models whose outputs are logits: KL, agreement, perplexity, accuracy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.measurement.metrics.metric import EvaluationMetric, Outputs, Sums
+from workbench.measurement.units import NATS, PERCENT
+from workbench.models.summary import OutputKind
+
+if TYPE_CHECKING:
+    import torch
+
+
+def _kl(outputs: Outputs) -> Sums | None:
+    if not outputs.kind.is_logits:
+        return None
+    if outputs.kind is OutputKind.CLASS_LOGITS:
+        return Sums(outputs.kl, 0.0 * outputs.ones, outputs.ones)
+    units = outputs.tokens.sum(dim=1)
+    return Sums(outputs.kl.sum(dim=1), 0.0 * units, units)
+
+
+def _agreement(outputs: Outputs) -> Sums | None:
+    if not outputs.kind.is_logits:
+        return None
+    same = outputs.reference.argmax(-1) == outputs.quantized.argmax(-1)
+    if outputs.kind is OutputKind.CLASS_LOGITS:
+        return Sums(100.0 * same, 100.0 * outputs.ones, outputs.ones)
+    units = outputs.tokens.sum(dim=1)
+    return Sums(100.0 * (same & outputs.tokens).sum(dim=1), 100.0 * units, units)
+
+
+def _perplexity(outputs: Outputs) -> Sums | None:
+    if outputs.kind is not OutputKind.TOKEN_LOGITS:
+        return None
+    batch, tokens = outputs.batch, outputs.tokens
+    ids = batch["input_ids"] if "input_ids" in batch else next(iter(batch.values()))
+    if ids.shape[1] < 2:
+        return None
+    pairs = tokens[:, 1:] & tokens[:, :-1]
+    return Sums(
+        _log_likelihood_loss(outputs.quantized, ids, pairs), _log_likelihood_loss(outputs.reference, ids, pairs),
+        pairs.sum(dim=1),
+    )  # fmt: skip
+
+
+def _log_likelihood_loss(logits: torch.Tensor, ids: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
+    """Return each window's summed negative log-likelihood of the next tokens where ``pairs`` holds, float64."""
+    import torch
+
+    losses = [
+        torch.nn.functional.cross_entropy(row[:-1].double(), following[1:].long(), reduction="none")[pair].sum()
+        for row, following, pair in zip(logits, ids, pairs, strict=True)
+    ]
+    return torch.stack(losses)
+
+
+def _accuracy(outputs: Outputs) -> Sums | None:
+    if outputs.kind is not OutputKind.CLASS_LOGITS or "labels" not in outputs.batch:
+        return None
+    labels = outputs.batch["labels"]
+    right, baseline = (logits.argmax(-1) == labels for logits in (outputs.quantized, outputs.reference))
+    return Sums(100.0 * right, 100.0 * baseline, outputs.ones)
+
+
+KL = EvaluationMetric(
+    name="kl", title="KL to floating point", unit=NATS, higher_is_better=False, measure=_kl, compares_models=True,
+    meaning="Kullback-Leibler divergence of the quantized model's answers from the floating-point model's, in nats per "
+    "token or sample; 0 is equal, lower is better",
+)  # fmt: skip
+TOP1_AGREEMENT = EvaluationMetric(
+    name="top1_agreement", title="Top-1 agreement", unit=PERCENT, higher_is_better=True, measure=_agreement,
+    compares_models=True,
+    meaning="Share of tokens or samples for which both models hold the same answer most likely, in %; higher is better",
+)  # fmt: skip
+PERPLEXITY = EvaluationMetric(
+    name="perplexity", title="Perplexity", unit="", higher_is_better=False, measure=_perplexity, transform=np.exp,
+    meaning="Exponential of the mean loss per token: among how many equally likely tokens the model wavers; no unit, "
+    "lower is better",
+)  # fmt: skip
+ACCURACY = EvaluationMetric(
+    name="accuracy", title="Top-1 accuracy", unit=PERCENT, higher_is_better=True, measure=_accuracy,
+    meaning="Share of samples whose label the model holds most likely, in %; higher is better",
+)

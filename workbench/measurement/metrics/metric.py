@@ -1,0 +1,88 @@
+"""One record for each evaluation metric: what it is called, what it means, how a batch is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from workbench.models.summary import OutputKind
+
+if TYPE_CHECKING:
+    import torch
+
+    from workbench.models.model import Batch
+
+
+class Sums(NamedTuple):
+    """Sums over each sample's units, ``[samples]`` each: of the quantized model, of the baseline, number of units."""
+
+    values: torch.Tensor
+    baselines: torch.Tensor
+    units: torch.Tensor
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Outputs:
+    """What both models return for one batch; ``kind`` says what the outputs are."""
+
+    reference: torch.Tensor
+    quantized: torch.Tensor
+    batch: Batch
+    kind: OutputKind
+
+    @cached_property
+    def tokens(self) -> torch.Tensor:
+        """Which tokens of token logits are real, bool ``[samples, tokens]``."""
+        import torch
+
+        from workbench.models.data.batches import token_mask
+
+        mask = token_mask(self.batch)
+        return torch.ones(self.reference.shape[:2], dtype=torch.bool) if mask is None else mask
+
+    @cached_property
+    def kl(self) -> torch.Tensor:
+        """KL in nats of each token (0 at padding) or sample, float64 ``[samples, tokens]`` or ``[samples]``."""
+        import torch
+
+        from workbench.measurement.divergence import logit_divergence, sample_divergence
+
+        if self.kind is OutputKind.CLASS_LOGITS:
+            return sample_divergence(self.reference, self.quantized, self.batch, self.kind)
+        rows = zip(self.reference, self.quantized, strict=True)
+        return torch.stack([logit_divergence(reference, quantized) for reference, quantized in rows]) * self.tokens
+
+    @cached_property
+    def ones(self) -> torch.Tensor:
+        """One unit for each sample."""
+        import torch
+
+        return torch.ones(self.reference.shape[0])
+
+
+def identity(mean: np.ndarray) -> np.ndarray:
+    """Return the mean as it is."""
+    return mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationMetric:
+    """A figure of the quantized model beside the floating-point baseline.
+
+    ``measure`` returns the sums of one batch, None where the metric does not apply (other outputs, no labels);
+    ``transform`` maps the mean over units to the figure.  ``compares_models`` is true where the figure itself compares
+    the two models, so that the baseline is a constant.
+    """
+
+    name: str
+    title: str
+    unit: str
+    meaning: str
+    higher_is_better: bool
+    measure: Callable[[Outputs], Sums | None]
+    compares_models: bool = False
+    transform: Callable[[np.ndarray], np.ndarray] = identity

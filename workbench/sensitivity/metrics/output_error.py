@@ -1,0 +1,33 @@
+"""The error of the layer's own output, from second moments of its inputs or from data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.errors import MissingResultError
+from workbench.measurement.units import RELATIVE_SQUARED_ERROR
+from workbench.sensitivity.metrics.metric import OpenCells, SensitivityMetric
+
+if TYPE_CHECKING:
+    from workbench.sensitivity.scoring import Scoring
+
+
+def _fill(scoring: Scoring, cells: OpenCells) -> None:
+    from workbench.models.data.batches import require_data
+    from workbench.sensitivity.measured import output_rows
+
+    if scoring.dataset is None and not scoring.curvature:
+        raise MissingResultError("output_error needs calibrated curvature or data; calibrate, or give a data set")
+    if scoring.dataset is not None:
+        require_data(scoring.model, scoring.dataset, "an output error")
+    rows = output_rows(
+        scoring.model, cells, scoring.dataset, batch_size=scoring.batch_size, algorithm=scoring.algorithm,
+        curvature=scoring.curvature, tick=scoring.ticker(cells, 1), notes=scoring.finite.notes,
+    )  # fmt: skip
+    scoring.fill(rows, len(cells))
+
+
+OUTPUT_ERROR = SensitivityMetric(
+    name="output_error", title="Layer-output error", unit=RELATIVE_SQUARED_ERROR, moments="full", fill=_fill,
+    meaning="Squared error of the layer's own output over its squared size",
+)  # fmt: skip

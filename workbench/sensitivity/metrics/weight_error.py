@@ -1,0 +1,34 @@
+"""The error of the weight itself, 10 ** (-SQNR / 10): no data, no gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from workbench.measurement.units import RELATIVE_SQUARED_ERROR
+from workbench.sensitivity.metrics.metric import OpenCells, SensitivityMetric
+
+if TYPE_CHECKING:
+    from workbench.sensitivity.scoring import Scoring
+
+
+def _fill(scoring: Scoring, cells: OpenCells) -> None:
+    scoring.fill(((name, _errors(scoring, name, schemes)) for name, schemes in cells.items()), len(cells))
+
+
+def _errors(scoring: Scoring, name: str, schemes: Sequence[str]) -> dict[str, float]:
+    from workbench.numerics.rounding.round_weight import round_weight
+
+    weight = scoring.model.weight(name).float()
+    energy = float(weight.double().square().sum())
+    errors = {}
+    for scheme in schemes:
+        rounded = round_weight(name, weight, scheme, scoring.algorithm, scoring.curvature.get(name)).values
+        errors[scheme] = float((rounded.double() - weight).square().sum()) / energy if energy else 0.0
+    return errors
+
+
+WEIGHT_ERROR = SensitivityMetric(
+    name="weight_error", title="Weight error", unit=RELATIVE_SQUARED_ERROR, needs_data=False, fill=_fill,
+    meaning="Squared error of the weight over its squared size; needs neither data nor a calibration",
+)  # fmt: skip

@@ -1,0 +1,82 @@
+"""A table of layers x schemes while it is filled: what metrics compute their cells from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from workbench.measurement.finite import FiniteBatches
+from workbench.models.data.batches import Data
+from workbench.models.execution.activation_quantizers import Ranges
+from workbench.models.model import Model
+from workbench.numerics.curvature import Curvature
+from workbench.progress import Progress
+from workbench.sensitivity.directions import Directions
+from workbench.sensitivity.predicted import Row, Sloped
+from workbench.sensitivity.table import Sensitivity
+
+
+@dataclass(slots=True, kw_only=True)
+class Scoring:
+    """The table being filled, and what its cells are computed from."""
+
+    model: Model
+    table: Sensitivity
+    curvature: Mapping[str, Curvature]
+    dataset: Data | None
+    batch_size: int
+    seed: int
+    algorithm: str
+    progress: Progress
+    finite: FiniteBatches
+    ranges: Ranges = field(default_factory=dict)
+    slopes: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = self.table.directions
+        for name in self.table.layers if known is not None else ():
+            if known is not None and name in known.layers:
+                row = known.row(name)
+                self.slopes[name] = {scheme: row[scheme] for scheme in self.table.schemes if scheme in row}
+
+    def snapshot(self) -> Sensitivity:
+        """Return the table so far; open cells are NaN."""
+        ordered = {name: self.slopes[name] for name in self.table.layers if name in self.slopes}
+        directions = Directions.gather(self.table.schemes, ordered)
+        return replace(self.table, score=self.table.score.copy(), directions=directions)
+
+    def fill(self, rows: Iterable[Row], total: int, start: float = 0.0) -> None:
+        """Take up rows as they come; cells that were there already are kept."""
+        for number, (name, losses) in enumerate(rows):
+            row = self.table.row[name]
+            for scheme, loss in losses.items():
+                column = self.table.column[scheme]
+                if np.isnan(self.table.score[row, column]):
+                    self.table.score[row, column] = loss
+            done = start + (1 - start) * (number + 1) / max(total, 1)
+            self.progress(done, f"scored {name}", self.snapshot())
+
+    def with_slopes(self, rows: Iterable[Sloped]) -> Iterator[Row]:
+        """Keep the slopes of rows as they come."""
+        for name, losses, slopes in rows:
+            self.slopes[name] = slopes
+            yield name, losses
+
+    def ticker(self, cells: Mapping[str, Sequence[str]], batches: int) -> Ticker:
+        """Return what counts one step for each cell and batch."""
+        return Ticker(progress=self.progress, total=max(batches * sum(map(len, cells.values())), 1))
+
+
+@dataclass(slots=True, kw_only=True)
+class Ticker:
+    """Counts cells, and lets a cancellation through in the middle of a row."""
+
+    progress: Progress
+    total: int
+    done: int = 0
+
+    def __call__(self, text: str) -> None:
+        self.progress(self.done / self.total, text)
+        self.done += 1
