@@ -12,6 +12,7 @@ from pathlib import Path
 
 from workbench.errors import PlanError
 from workbench.models.data.batches import Data, require_data
+from workbench.models.execution.activation_quantizers import Ranges
 from workbench.models.model import Model
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.quantized_tensor import QuantizedTensor
@@ -22,7 +23,7 @@ from workbench.quantization.learning.data import Samples
 from workbench.quantization.learning.learn import first_fits, passing, saved_at
 from workbench.quantization.learning.loop import LearnOptions, Run
 from workbench.quantization.learning.loss import Loss
-from workbench.quantization.quantize import QuantizedModel, Ranges, input_quantizers
+from workbench.quantization.quantize import QuantizedModel, input_quantizers
 
 STEP_RATE = 0.2
 """A scale's rate relative to that of the weights: shares of itself against steps of the grid."""

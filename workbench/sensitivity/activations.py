@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Quantizers = Mapping[str, Mapping[str, Replacement]]
 """What each scheme does to a layer's activations, by layer and scheme."""
 
-Losses = Mapping[str, Mapping[str, float]]
+Losses = dict[str, dict[str, float]]
 
 
 def scored_layers(model: Model, part: Part, layers: Sequence[str] | None) -> tuple[str, ...]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from workbench.measurement.metrics.logits import ACCURACY, KL, PERPLEXITY, TOP1_AGREEMENT
+from workbench.measurement.metrics.logits import ACCURACY, PERPLEXITY, TOP1_AGREEMENT
+from workbench.measurement.metrics.logits import KL as KL
 from workbench.measurement.metrics.metric import EvaluationMetric
-from workbench.measurement.metrics.vectors import COSINE, HALF_DISTANCE, RELATIVE_ERROR
+from workbench.measurement.metrics.vectors import COSINE, RELATIVE_ERROR
+from workbench.measurement.metrics.vectors import HALF_DISTANCE as HALF_DISTANCE
 
 METRICS: tuple[EvaluationMetric, ...] = (
     KL,

@@ -17,8 +17,9 @@ def _cosine(outputs: Outputs) -> Sums | None:
 
     if outputs.kind is not OutputKind.EMBEDDING:
         return None
-    pair = (vectors.double().flatten(1) for vectors in (outputs.reference, outputs.quantized))
-    return Sums(torch.nn.functional.cosine_similarity(*pair, dim=1), outputs.ones, outputs.ones)
+    reference, quantized = (vectors.double().flatten(1) for vectors in (outputs.reference, outputs.quantized))
+    cosine = torch.nn.functional.cosine_similarity(reference, quantized, dim=1)
+    return Sums(cosine, outputs.ones, outputs.ones)
 
 
 def _relative_error(outputs: Outputs) -> Sums | None:

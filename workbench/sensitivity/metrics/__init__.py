@@ -13,7 +13,7 @@ from workbench.sensitivity.metrics.measured_kl import MEASURED_KL
 from workbench.sensitivity.metrics.metric import SensitivityMetric
 from workbench.sensitivity.metrics.output_error import OUTPUT_ERROR
 from workbench.sensitivity.metrics.predicted_kl import PREDICTED_KL
-from workbench.sensitivity.metrics.refined import REFINED
+from workbench.sensitivity.metrics.refined import REFINED as REFINED
 from workbench.sensitivity.metrics.weight_error import WEIGHT_ERROR
 
 METRICS: tuple[SensitivityMetric, ...] = (
