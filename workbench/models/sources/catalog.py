@@ -12,6 +12,7 @@ from workbench.models.sources.python_module import PythonModule
 from workbench.models.sources.safetensors_file import SafetensorsFiles
 from workbench.models.sources.source import Opening, Source, absolute
 from workbench.models.sources.state_dict_file import StateDictFile
+from workbench.registry import Registry
 
 SOURCES: tuple[Source, ...] = (
     HuggingFaceFolder(),
@@ -20,15 +21,21 @@ SOURCES: tuple[Source, ...] = (
     SafetensorsFiles(),
     StateDictFile(),
 )
-"""The first that detects a path opens it."""
+"""The first that detects a path opens it.  Third parties publish theirs as a ``workbench.sources`` entry point."""
 
-BUNDLED = ("language-model", "digits-classifier")
-KINDS = (
-    "a Hugging Face folder (config.json and .safetensors), a .pt2 exported program, a Python file with a factory "
-    "function, a .safetensors file or folder, or a .pt/.pth state dict"
+REGISTRY: Registry[Source] = Registry(
+    SOURCES, "workbench.sources", kind="model source", error=NotAModelError, member_type=Source
 )
 
-__all__ = ["BUNDLED", "SOURCES", "Opening", "bundled_folder", "detect", "resolve"]
+BUNDLED = ("language-model", "digits-classifier")
+
+__all__ = ["BUNDLED", "REGISTRY", "SOURCES", "Opening", "bundled_folder", "detect", "resolve"]
+
+
+def kinds() -> str:
+    """Return what can be opened, for messages."""
+    *others, last = (source.description for source in REGISTRY)
+    return f"{', '.join(others)}, or {last}"
 
 
 def bundled_folder(name: str) -> Path:
@@ -46,13 +53,13 @@ def resolve(path: str | Path) -> tuple[Path, bool]:
         return bundled_folder(text.removeprefix("demo:")), True
     found = absolute(Path(path))
     if not found.exists():
-        raise NotAModelError(f"{found} does not exist; expected {KINDS}")
+        raise NotAModelError(f"{found} does not exist; expected {kinds()}")
     return found, False
 
 
 def detect(path: Path) -> Source:
     """Return the source that opens ``path``; raises NotAModelError, or UnsafeModelError for a pickled folder."""
-    for source in SOURCES:
+    for source in REGISTRY:
         if source.detects(path):
             return source
     if path.is_dir() and any(path.glob("*.bin")):
@@ -61,4 +68,4 @@ def detect(path: Path) -> Source:
             "safetensors (model.save_pretrained writes it) and open that"
         )
     what = "a folder with nothing that is a model" if path.is_dir() else f"a file of unknown kind ({path.suffix})"
-    raise NotAModelError(f"{path} is {what}; expected {KINDS}")
+    raise NotAModelError(f"{path} is {what}; expected {kinds()}")

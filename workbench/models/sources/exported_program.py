@@ -42,6 +42,7 @@ class ExportedProgramFile:
     """A ``.pt2`` archive of plain data."""
 
     name = "exported_program"
+    description = "a .pt2 exported program"
 
     def detects(self, path: Path) -> bool:
         """Tell by the suffix."""

@@ -39,6 +39,7 @@ class HuggingFaceFolder:
     """A folder with config.json, through ``transformers``."""
 
     name = "huggingface"
+    description = "a Hugging Face folder (config.json and .safetensors)"
 
     def detects(self, path: Path) -> bool:
         """Tell by config.json (or by being that file)."""

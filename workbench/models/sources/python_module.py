@@ -37,6 +37,7 @@ class PythonModule:
     """
 
     name = "python_module"
+    description = "a Python file with a factory function"
 
     def detects(self, path: Path) -> bool:
         """Tell by the suffix, or by ``network.py`` in the folder."""

@@ -34,6 +34,7 @@ class SafetensorsFiles:
     """``model.safetensors``, ``model.safetensors.index.json``, or a folder that holds them."""
 
     name = "safetensors"
+    description = "a .safetensors file or folder"
 
     def detects(self, path: Path) -> bool:
         """Tell by the names."""

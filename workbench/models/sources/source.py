@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from torch import nn
 
@@ -30,12 +30,18 @@ class Opening:
     memory_limit: int | None = None
 
 
+@runtime_checkable
 class Source(Protocol):
     """One kind of model source; implementations are frozen dataclasses without fields."""
 
     @property
     def name(self) -> str:
         """The kind that a session records."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What it opens, with an article, for messages: "a .pt2 exported program"."""
         ...
 
     def detects(self, path: Path) -> bool:

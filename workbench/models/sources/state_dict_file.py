@@ -31,6 +31,7 @@ class StateDictFile:
     """Weights only, like a bare safetensors file."""
 
     name = "state_dict"
+    description = "a .pt/.pth state dict"
 
     def detects(self, path: Path) -> bool:
         """Tell by the suffix."""
