@@ -54,6 +54,7 @@ class ParetoPanel(Panel):
         self.why.setProperty("role", "muted")
         layout.addWidget(self.why)
         self._held: AnyFront | None = None  # the front that is slid along
+        self._drag: int | None = None  # the edit that the drag goes on with
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.setInterval(0)
@@ -185,15 +186,16 @@ class ParetoPanel(Panel):
         state = self.context.workspace.state
         if state.session is None or self.front is None:
             return
-        first = self._held is None
         if self._held is None:
+            self._drag = None
             table = state.session.require_table(state.metric)
             self._held = self._fresh(state.session, table)
         index = min(self.slider.value(), len(self._held) - 1)
         plan = self._held.plan(index)
         title = f"Slide to {self._held.bits_per_weight[index]:.3f} bits per weight"
-        step = self.context.workspace.edit if first else self.context.workspace.amend
-        step(title, lambda session: replace(session, plan=plan))
+        self._drag = self.context.workspace.edit(
+            title, lambda session: replace(session, plan=plan), extend=self._drag
+        )
         if not self.slider.isSliderDown():
             self._held = None
 
