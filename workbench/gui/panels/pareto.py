@@ -12,12 +12,12 @@ from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
-from workbench.gui.panels.plan.why import why
 from workbench.gui.plots.front import FrontPlot, Measured, Picture
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.theme import Colours
 from workbench.insight import quantities
 from workbench.insight.roofline import plan_time
+from workbench.insight.why import why
 from workbench.measurement.units import is_divergence, short_unit
 from workbench.models.summary import quantizable
 from workbench.planning.budgets import MeasuredTimes
@@ -86,7 +86,16 @@ class ParetoPanel(Panel):
         self.say_empty("")
         self._show(new, session, table)
         self._show_slider(new)
-        self.why.setText(why(self.front, new) if isinstance(self.front, Front) else "")
+        self.why.setText(self._why(new))
+
+    def _why(self, state: State) -> str:
+        """Say why the first selected layer has its scheme."""
+        session, totals = state.session, state.totals
+        if not isinstance(self.front, Front) or session is None or totals is None or not state.selection:
+            return ""
+        if not state.assignments:
+            return ""
+        return why(self.front, state.selection[0], state.assignments, totals, session.table(state.metric))
 
     def recolour(self, colours: Colours) -> None:
         """Redraw in other colours."""
