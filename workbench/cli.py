@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -53,6 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not words or (words[0] not in names and not words[0].startswith("-")):
         words.insert(0, "gui")
     options = parser().parse_args(words)
+    if arguments is None:
+        from workbench import log
+
+        log.start("window" if options.command == "gui" else "command")
     return run(names[options.command], options)
 
 
@@ -62,6 +67,7 @@ def run(command: Command, options: argparse.Namespace) -> int:
         with Bar(enabled=not options.quiet and sys.stderr.isatty()) as progress:
             result = command.run(options, progress)
     except (WorkbenchError, OSError, MemoryError) as error:
+        logging.getLogger(__name__).info("%s failed", command.name, exc_info=error)
         if options.debug:
             raise
         print(f"workbench {command.name}: {_line(error)}", file=sys.stderr)

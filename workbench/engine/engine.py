@@ -259,6 +259,7 @@ class Engine:
             self._ready.set()  # whoever waits learns from `alive` that there is no engine
 
     def _tell(self, event: str, text: str) -> None:
+        log.info("the engine %s: %s", event, text)
         for listener in tuple(self._listeners):
             listener(event, text)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import logging
 import os
 import queue
 import shutil
@@ -20,12 +21,15 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from workbench import log as log_file
 from workbench.engine.failure import Failure
 from workbench.engine.transport import Channel, Envelope
 from workbench.errors import CancelledError
 
 if TYPE_CHECKING:
     from workbench.engine.model_cache import ModelCache
+
+log = logging.getLogger(__name__)
 
 RUN, CANCEL, CLOSE = "run", "cancel", "close"
 READY, BROKEN, PROGRESS, PARTIAL, DONE, FAILED = "ready", "broken", "progress", "partial", "done", "failed"
@@ -49,6 +53,7 @@ def main(connection: Connection, folder: str) -> NoReturn:
     The cyclic garbage collector waits until the first job is done or everything is loaded: looking again and again
     through what the imports leave behind would take a third of the time to the first model.
     """
+    log_file.start("engine")
     gc.disable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is the window's to answer
     os.nice(NICENESS)
@@ -162,9 +167,13 @@ class Worker:
         try:
             request = envelope.open()
             doing = request.title
+            log.info("job %d: %s", job, doing)
             progress(0.0, "")
-            return DONE, request.run(models, progress)
+            response = request.run(models, progress)
+            log.info("job %d: done", job)
+            return DONE, response
         except BaseException as error:
+            log.info("job %d: %s failed", job, doing, exc_info=error)
             failure = Failure.of(error, doing)
         if failure.trace:
             models.clear()  # after a fault, memory or another, start from the file again

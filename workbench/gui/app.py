@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import linecache
+import logging
 import signal
 import sys
 import threading
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from workbench.gui.context.context import Context
     from workbench.gui.recovery import Recovery
     from workbench.gui.window import Window
+
+log = logging.getLogger(__name__)
 
 SWITCH_SECONDS = 0.001
 """How long a thread that reads from the engine may hold the interpreter while the window waits for it."""
@@ -144,6 +147,7 @@ def install_hooks(context: Context) -> Callable[[], None]:
 
     def report(error: BaseException) -> None:
         traceback.print_exception(error)
+        log.info("an exception that nobody caught", exc_info=error)
         context.messages.report("Something went wrong inside the workbench", error)
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
