@@ -29,7 +29,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import torch
 
 from workbench.measurement.calibrate import calibrate
-from workbench.measurement.growing import Part
+from workbench.measurement.data_doublings import BatchRange
 from workbench.models.data.datasets import open_dataset
 from workbench.models.model import Model
 from workbench.models.sources import open_model
@@ -46,14 +46,14 @@ LAYER_BYTES = 64 << 10
 """What a layer may take beyond 1.2 times a bare pass."""
 
 
-def bare(model: Model, data: Part) -> None:
+def bare(model: Model, data: BatchRange) -> None:
     """Run the model once over the data."""
     with torch.no_grad():
         for batch in data.batches(data.batch_size):
             model.run(batch)
 
 
-def passes(model: Model, data: Part) -> dict[str, Callable[[], object]]:
+def passes(model: Model, data: BatchRange) -> dict[str, Callable[[], object]]:
     """Return what is timed and weighed."""
     size = data.batch_size
     return {
@@ -150,9 +150,9 @@ def main() -> None:
     model = open_model(options.model, weights=options.weights, trust=options.trust)
     split = {"split": "calibration"} if options.data.startswith("demo:") else {}
     data = open_dataset(options.data, model, samples=options.batches * options.batch_size, **split)
-    work = passes(model, Part(data=data, start=0, stop=options.batches, batch_size=options.batch_size))
+    work = passes(model, BatchRange(data=data, start=0, stop=options.batches, batch_size=options.batch_size))
     if options.weigh:
-        small = passes(model, Part(data=data, start=0, stop=1, batch_size=1))
+        small = passes(model, BatchRange(data=data, start=0, stop=1, batch_size=1))
         print(json.dumps(weigh(work[options.weigh], small.values())))
         return
     kind = model.summary.output.value

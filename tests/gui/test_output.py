@@ -23,8 +23,7 @@ from tests.gui.conftest import Person
 from workbench.errors import ExportError
 from workbench.gui.report.page import Section, Table, page
 from workbench.gui.report.pictures import save_picture
-from workbench.sensitivity.audit import Audit
-from workbench.sensitivity.plan_audit import PlanAudit
+from workbench.sensitivity.audit import Audit, PlanAudit
 
 
 def marks_in_their_clips(drawing: ElementTree.Element) -> list[tuple[float, float]]:

@@ -10,7 +10,7 @@ from tests.models.networks import decoder, tokens
 from workbench.errors import PlanError
 from workbench.numerics.formats import parse_scheme
 from workbench.sensitivity.audit import Audit
-from workbench.sensitivity.auditing import audit
+from workbench.sensitivity.audit_measurement import audit
 
 
 def quantized(model, scheme="int3-channel"):

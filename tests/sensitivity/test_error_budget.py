@@ -12,7 +12,6 @@ import torch
 from tests.planning.synthetic import linear, summary_of
 from workbench.errors import CannotRunError, MissingResultError
 from workbench.models.summary import ModelSummary
-from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.sensitivity.error_budget import (
     OUTPUT,
     NoiseGains,
@@ -113,8 +112,7 @@ def test_prediction_meets_measurement(size: float):
         metric="weight_error", unit="", layers=tuple(noisy), schemes=("int8-channel",),
         score=np.array(errors)[:, None], samples=0, seed=0,
     )  # fmt: skip
-    given = resolve(Plan().assign(noisy, weights="int8-channel"), model.summary.layers)
-    predicted = predicted_budget(gains, given, table)
+    predicted = predicted_budget(gains, dict.fromkeys(noisy, "int8-channel"), table)
     measured = measured_budget(model, model.with_weights(noisy), data, batch_size=3)
     assert np.allclose(predicted.decibels, measured.decibels, atol=0.7)
     assert (np.diff(measured.decibels[:4]) < 0).all()
@@ -136,15 +134,13 @@ def test_an_exact_model_has_no_noise_and_padding_does_not_count():
 
 def test_what_is_missing_is_named():
     gains = NoiseGains(layers=("a",), blocks=(OUTPUT,), gain=np.ones((1, 1)), samples=1, seed=0)
-    facts = summary_of(linear("a"))
     table = Sensitivity(
         metric="weight_error", unit="", layers=("a",), schemes=("int8-channel",), score=np.full((1, 1), np.nan),
         samples=0, seed=0,
     )  # fmt: skip
-    given = resolve(Plan().assign(["a"], weights="int8-channel"), facts.layers)
     with pytest.raises(MissingResultError, match="no score for a in int8-channel"):
-        predicted_budget(gains, given, table)
-    kept = predicted_budget(gains, resolve(Plan(), facts.layers), table)
-    assert (kept.noise == 0).all() and kept.worst(OUTPUT) == () and KEEP
+        predicted_budget(gains, {"a": "int8-channel"}, table)
+    kept = predicted_budget(gains, {}, table)
+    assert (kept.noise == 0).all() and kept.worst(OUTPUT) == ()
     with pytest.raises(CannotRunError, match="weights only"):
         noise_gains(Chain(chain().weights, cannot_run="weights only"), Samples(24))

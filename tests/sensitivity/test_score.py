@@ -24,7 +24,7 @@ from workbench.measurement.units import HALF_SQUARED_DISTANCE
 from workbench.models.summary import OutputKind
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.rounding.round_weight import round_weight
-from workbench.sensitivity.directional import DRAWS
+from workbench.sensitivity.directional_losses import DRAWS
 from workbench.sensitivity.predicted import Form, form_of
 from workbench.sensitivity.score import score
 

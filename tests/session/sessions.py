@@ -16,9 +16,8 @@ from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.layer_statistics import BINS, LayerStatistics
 from workbench.numerics.statistics.outliers import TokenOutliers
 from workbench.planning.plan import Assignment, Plan, Rule
-from workbench.sensitivity.audit import Audit
+from workbench.sensitivity.audit import Audit, PlanAudit
 from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget, NoiseGains
-from workbench.sensitivity.plan_audit import PlanAudit
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import TAPS, Environment, Session
 

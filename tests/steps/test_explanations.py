@@ -15,8 +15,7 @@ from workbench.errors import MissingResultError, PlanError
 from workbench.models.model import Model
 from workbench.planning.plan import KEEP, Plan
 from workbench.planning.totals import plan_totals
-from workbench.sensitivity.audit import Audit
-from workbench.sensitivity.plan_audit import PlanAudit
+from workbench.sensitivity.audit import Audit, PlanAudit
 from workbench.session.session import Session
 from workbench.steps import tasks
 from workbench.steps.explanations import efficient_plans, explain_plan

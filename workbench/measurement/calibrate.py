@@ -15,10 +15,9 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError
-from workbench.measurement.geometry import Geometry
 from workbench.measurement.gradients import GradientPass
-from workbench.measurement.squared_gradients import row_and_column_squares
 from workbench.measurement.token_outliers import BatchPlaces, PlacedPeaks, TokenSums
+from workbench.measurement.weight_gradients import ConvolutionGeometry, row_and_column_squares
 from workbench.models.data.batches import Data, require_data, samples_of, tappable, token_mask, units_of
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
@@ -127,7 +126,7 @@ class _BatchSums:
     gradients: list[tuple[str, torch.Tensor]] = field(default_factory=list)
     columns: list[tuple[str, torch.Tensor]] = field(default_factory=list)
     outputs: list[tuple[str, torch.Tensor, int]] = field(default_factory=list)
-    geometry: dict[str, Geometry | None] = field(default_factory=dict)
+    geometry: dict[str, ConvolutionGeometry | None] = field(default_factory=dict)
     bad: str = ""
     _seen: dict[str, _Seen] = field(default_factory=dict)
 
@@ -140,7 +139,7 @@ class _BatchSums:
                 self.inputs.append((name, tensor if masked is None else masked))
         self._observe(name, "output", output, axis)
         if axis == 1 and output.requires_grad:
-            geometry = self.geometry[name] = Geometry.of(layer, tensor, output)
+            geometry = self.geometry[name] = ConvolutionGeometry.of(layer, tensor, output)
             drawn = None if geometry is None or layer.matrix[1] > FULL_COLUMNS else drawn_inputs(geometry, tensor)
             if drawn is not None:
                 self.patches.append((name, drawn))
@@ -343,7 +342,7 @@ class _Sums:
         return Curvature(rows=rows.cpu().numpy(), columns=inputs, full=full, count=count, outputs=outputs)
 
 
-def drawn_inputs(geometry: Geometry, x: torch.Tensor) -> torch.Tensor | None:
+def drawn_inputs(geometry: ConvolutionGeometry, x: torch.Tensor) -> torch.Tensor | None:
     """Return a convolution's unfolded inputs at drawn positions, float32 ``[groups, positions, columns]``."""
     x = x.detach().float()
     count = 0 if geometry.transposed else geometry.positions(x)

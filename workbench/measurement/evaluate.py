@@ -11,11 +11,11 @@ import torch
 from workbench.errors import DataError
 from workbench.measurement.bootstrap import interval, weighted_mean
 from workbench.measurement.evaluation import Metric
-from workbench.measurement.finite import FiniteBatches
+from workbench.measurement.finite_batches import FiniteBatches
 from workbench.measurement.metrics import BY_NAME, METRICS, metric_title
 from workbench.measurement.metrics.metric import EvaluationMetric, Outputs, Sums
+from workbench.measurement.most_changed import MostChanged
 from workbench.measurement.user_metric import UserMetric
-from workbench.measurement.worst import Worst
 from workbench.models.data.batches import Data, require_data
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind
@@ -29,7 +29,7 @@ def evaluate(
     *,
     batch_size: int = 8,
     seed: int = 0,
-    worst: Worst | None = None,
+    most_changed: MostChanged | None = None,
     user_metrics: Sequence[UserMetric] = (),
     notes: list[str] | None = None,
     progress: Progress = silent,
@@ -37,9 +37,9 @@ def evaluate(
     """Run both models on ``dataset`` and return the metrics that the output allows, by name.
 
     The metrics are METRICS, where they apply to the model's outputs, and ``user_metrics`` under their own names.
-    ``worst`` collects the most changed tokens or samples where the outputs are logits.  Batches on which the reference
-    gives NaN or infinity are left out; ``notes`` gets a sentence for each, and one for labels that are missing.
-    Raises CannotRunError and DataError.
+    ``most_changed`` collects the most changed tokens or samples where the outputs are logits.  Batches on which the
+    reference gives NaN or infinity are left out; ``notes`` gets a sentence for each, and one for labels that are
+    missing.  Raises CannotRunError and DataError.
     """
     require_data(reference, dataset, "evaluation")
     columns = [_Column(metric=metric) for metric in (*METRICS, *map(_user_record, user_metrics))]
@@ -51,8 +51,8 @@ def evaluate(
         with torch.no_grad():
             base = reference.run(batch)
             if not finite.keeps(number, batch, base):
-                if worst is not None:
-                    worst.skip(batch)
+                if most_changed is not None:
+                    most_changed.skip(batch)
                 continue
             outputs = Outputs(
                 reference=base, quantized=candidate.run(batch), batch=batch, kind=reference.summary.output
@@ -61,8 +61,8 @@ def evaluate(
                 sums = column.metric.measure(outputs)
                 if sums is not None:
                     column.batches.append(sums)
-            if worst is not None and outputs.kind.is_logits and outputs.kl.ndim == base.ndim - 1:
-                worst.add(outputs.kl, base, outputs.quantized, batch)
+            if most_changed is not None and outputs.kind.is_logits and outputs.kl.ndim == base.ndim - 1:
+                most_changed.add(outputs.kl, base, outputs.quantized, batch)
     finite.require_any(dataset)
     figures = {column.metric.name: column.figure(seed) for column in columns if column.batches}
     if reference.summary.output is OutputKind.CLASS_LOGITS and "accuracy" not in figures:

@@ -15,7 +15,7 @@ from workbench.numerics.formats import parse_scheme
 from workbench.planning.kv_cache import cached_layers
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.transform_names import planned_summary
-from workbench.sensitivity.directions import interaction, interaction_of
+from workbench.sensitivity.interaction import interaction, interaction_of
 from workbench.sensitivity.table import Sensitivity
 
 
@@ -24,7 +24,7 @@ class Totals:
     """``nbytes`` of every tensor of the model under the plan; ``bits_per_weight`` over the quantizable layers and
     whatever else the plan quantizes; ``predicted`` the sum of the metric's scores (None where a cell is missing) and
     of ``interaction``, what the layers' errors cost together beyond that sum where the table knows their slopes (see
-    :func:`workbench.sensitivity.directions.interaction`)."""
+    :func:`workbench.sensitivity.interaction.interaction`)."""
 
     nbytes: int
     bits_per_weight: float

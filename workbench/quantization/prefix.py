@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from workbench.measurement.calibrate import FULL_COLUMNS, drawn_inputs
-from workbench.measurement.geometry import Geometry
+from workbench.measurement.weight_gradients import ConvolutionGeometry
 from workbench.models.data.batches import Data, tappable, token_mask
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
@@ -24,7 +24,7 @@ class Stage:
     """Layers that get the same input; ``geometry`` None where they are linear."""
 
     layers: tuple[str, ...]
-    geometry: Geometry | None = None
+    geometry: ConvolutionGeometry | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,7 +59,7 @@ def _started(tensor: torch.Tensor) -> torch.Tensor:
 @dataclass(slots=True, kw_only=True)
 class _Order:
     by_name: Mapping[str, Layer]
-    entries: list[tuple[list[str], Geometry | None, torch.Tensor]] = field(default_factory=list)
+    entries: list[tuple[list[str], ConvolutionGeometry | None, torch.Tensor]] = field(default_factory=list)
 
     def add(self, name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
         layer = self.by_name[name]
@@ -72,7 +72,7 @@ class _Order:
             else:
                 self.entries.append(([name], None, tensor))
             return
-        geometry = Geometry.of(layer, tensor, output) if layer.kind.value.startswith("conv") else None
+        geometry = ConvolutionGeometry.of(layer, tensor, output) if layer.kind.value.startswith("conv") else None
         if geometry is not None and not geometry.transposed:
             self.entries.append(([name], geometry, tensor))
 

@@ -18,7 +18,7 @@ import torch
 
 from workbench.errors import ModelError, nearest
 from workbench.measurement.divergence import Divergence
-from workbench.measurement.finite import FiniteBatches
+from workbench.measurement.finite_batches import FiniteBatches
 from workbench.measurement.gradients import batch_generator, drawn_gradient
 from workbench.models.data.batches import Data, tappable, units_of
 from workbench.models.execution.activation_quantizers import Ranges, cache_quantizer, input_quantizer

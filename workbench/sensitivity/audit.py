@@ -78,3 +78,18 @@ class Audit:
             f"the layers' losses {judged}: together {self.whole:.4g} nats, one by one {self.alone_sum:.4g}, predicted "
             f"{predicted} ({self.samples} samples)"
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlanAudit:
+    """An audit and the plan that it belongs to.
+
+    ``rounded_inputs`` and ``cached`` are how many layers' inputs, and keys or values, the plan rounds besides: an audit
+    leaves them as they are.
+    """
+
+    plan_name: str
+    plan_hash: str
+    rounded_inputs: int
+    cached: int
+    audit: Audit

@@ -20,7 +20,6 @@ import numpy as np
 from workbench.errors import CannotRunError, MissingResultError
 from workbench.models.model import Model
 from workbench.models.summary import ModelSummary
-from workbench.planning.plan import KEEP, Assignment
 from workbench.progress import Progress, silent
 from workbench.sensitivity.table import Sensitivity
 
@@ -96,26 +95,25 @@ def blocks_of(summary: ModelSummary) -> tuple[str, ...]:
     return (*inner, OUTPUT)
 
 
-def predicted_budget(gains: NoiseGains, assignments: Mapping[str, Assignment], errors: Sensitivity) -> ErrorBudget:
-    """Return the budget that a plan's weights will have; ``errors`` is the ``weight_error`` table.  numpy only.
+def predicted_budget(gains: NoiseGains, schemes: Mapping[str, str], errors: Sensitivity) -> ErrorBudget:
+    """Return the budget of weights quantized to ``schemes``, by layer; ``errors`` is the ``weight_error`` table.
 
-    Activation schemes are not part of it.  Raises MissingResultError naming a cell that the table lacks.
+    Layers without a scheme stay in floating point.  Activation schemes are not part of it.  Raises MissingResultError
+    naming a cell that the table lacks.  numpy only.
     """
-    error = np.array([_error(errors, name, assignments[name].weights) for name in gains.layers])
+    error = np.array([_error(errors, name, schemes[name]) if name in schemes else 0.0 for name in gains.layers])
     share = gains.gain * error[:, None]
     return ErrorBudget(blocks=gains.blocks, noise=share.sum(axis=0), layers=gains.layers, share=share)
 
 
-def _error(errors: Sensitivity, layer: str, weights: str) -> float:
-    if weights == KEEP:
-        return 0.0
-    found = errors.of(layer, weights)
-    if math.isnan(found):
+def _error(errors: Sensitivity, layer: str, scheme: str) -> float:
+    error = errors.of(layer, scheme)
+    if math.isnan(error):
         raise MissingResultError(
-            f"the {errors.metric} table has no score for {layer} in {weights}; score that scheme first",
-            command=f"workbench sensitivity S.qwb --metric {errors.metric} --schemes {weights}",
+            f"the {errors.metric} table has no score for {layer} in {scheme}; score that scheme first",
+            command=f"workbench sensitivity S.qwb --metric {errors.metric} --schemes {scheme}",
         )
-    return found
+    return error
 
 
 def noise_gains(
@@ -129,7 +127,7 @@ def noise_gains(
     """
     import torch
 
-    from workbench.measurement.finite import FiniteBatches
+    from workbench.measurement.finite_batches import FiniteBatches
     from workbench.models.data.batches import require_data
 
     require_data(model, data, "noise gains")
@@ -169,7 +167,7 @@ def measured_budget(
     """
     import torch
 
-    from workbench.measurement.finite import FiniteBatches
+    from workbench.measurement.finite_batches import FiniteBatches
     from workbench.models.data.batches import require_data, samples_of
 
     require_data(reference, data, "an error budget")

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
 
-from workbench.measurement.finite import FiniteBatches
+from workbench.measurement.finite_batches import FiniteBatches
 from workbench.models.data.batches import Data, tappable, units_of
 from workbench.models.execution.network import NetworkModel
 from workbench.models.execution.resume import Resumable, layer_outputs
 from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature, output_energy
 from workbench.numerics.rounding.round_weight import round_weight
-from workbench.sensitivity.cells import Cells, Tick
+from workbench.sensitivity.single_layer_runs import SingleLayerRuns, Tick
 from workbench.sensitivity.stacked_rounding import rounded_layers
 
 ROUNDED_BYTES = 1 << 29
@@ -50,7 +50,7 @@ def replaced_rows(
     infinity are left out; ``finite`` says which.  Raises DataError if none is left.
     """
     finite = finite or FiniteBatches(model=model)
-    cells = Cells(model=model, resumable=Resumable(model) if isinstance(model, NetworkModel) else None)
+    cells = SingleLayerRuns(model=model, resumable=Resumable(model) if isinstance(model, NetworkModel) else None)
     for group in _groups(cells, wanted):
         matrices = matrices_of(group)
         sums = {name: dict.fromkeys(wanted[name], 0.0) for name in group}
@@ -72,7 +72,7 @@ def replaced_rows(
             yield name, {key: math.nan if lost else loss / units for key, loss in sums[name].items()}
 
 
-def _groups(cells: Cells, wanted: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
+def _groups(cells: SingleLayerRuns, wanted: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
     """Yield runs of layers of one block whose rounded weights fit into memory together."""
     group: list[str] = []
     size = 0

@@ -17,7 +17,7 @@ from workbench.numerics.curvature import Curvature, predicted_loss, predicted_lo
 from workbench.numerics.rounding import Need
 from workbench.numerics.rounding import algorithm as find_algorithm
 from workbench.progress import Progress
-from workbench.sensitivity.directional import DIFFERENCE_BYTES, directional_losses
+from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
 from workbench.sensitivity.stacked_rounding import rounded_layers
 
 Row = tuple[str, dict[str, float]]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from workbench.errors import ModelError, nearest
-from workbench.measurement.finite import FiniteBatches
+from workbench.measurement.finite_batches import FiniteBatches
 from workbench.models.data.batches import Data
 from workbench.models.execution.activation_quantizers import Ranges
 from workbench.models.model import Model

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from workbench.measurement.finite import FiniteBatches
+from workbench.measurement.finite_batches import FiniteBatches
 from workbench.models.data.batches import Data
 from workbench.models.execution.activation_quantizers import Ranges
 from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature
 from workbench.progress import Progress
-from workbench.sensitivity.directions import Directions
+from workbench.sensitivity.interaction import Directions
 from workbench.sensitivity.predicted import Row, Sloped
 from workbench.sensitivity.table import Sensitivity
 

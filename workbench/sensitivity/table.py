@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from workbench.sensitivity.directions import Directions
+from workbench.sensitivity.interaction import Directions
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -16,11 +16,11 @@ from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.numerics.statistics.outliers import TokenOutliers
 from workbench.planning.plan import Plan
+from workbench.sensitivity.audit import PlanAudit
 from workbench.sensitivity.error_budget import BudgetPair
 from workbench.sensitivity.metrics import BY_NAME, METRICS, REFINED, TABLE_METRICS
 from workbench.sensitivity.metrics.metric import Part
 from workbench.sensitivity.metrics.refined import refined_table
-from workbench.sensitivity.plan_audit import PlanAudit
 from workbench.sensitivity.table import Sensitivity
 
 SCHEMA_VERSION = 1

@@ -13,9 +13,8 @@ from workbench.planning.kv_cache import cached_layers
 from workbench.planning.plan import Plan, resolve
 from workbench.planning.totals import quantized_inputs
 from workbench.progress import Progress, part_of, silent
-from workbench.sensitivity.audit import Audit
-from workbench.sensitivity.directions import interaction_of
-from workbench.sensitivity.plan_audit import PlanAudit
+from workbench.sensitivity.audit import Audit, PlanAudit
+from workbench.sensitivity.interaction import interaction_of
 from workbench.session.session import Session
 from workbench.steps import session_data, tasks
 from workbench.steps.requests import knows_as_much
@@ -43,7 +42,7 @@ def audit_plan(
     Losses are predicted for the model as it is, so a plan with transforms has none.  Raises PlanError if the plan
     quantizes nothing, CannotRunError, DataError and what quantizing raises.
     """
-    from workbench.sensitivity.auditing import audit
+    from workbench.sensitivity.audit_measurement import audit
 
     plan, model = plan or session.plan, model or tasks.reopen(session.model, trust=trust)
     if model.summary.cannot_run is not None:
@@ -82,7 +81,7 @@ def calibration_quality(
 ) -> CalibrationQuality:
     """Judge the session's calibration data against its evaluation data; MissingResultError before a calibration."""
     from workbench.measurement.calibrate import calibrate
-    from workbench.measurement.growing import statistics_by_step
+    from workbench.measurement.data_doublings import statistics_by_step
 
     if session.calibration is None:
         raise MissingResultError("the calibration data are judged after a calibration; calibrate first")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import MissingResultError
-from workbench.planning.plan import Plan, resolve
+from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.progress import Progress, part_of, silent
 from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget, NoiseGains
 from workbench.session.session import Session
@@ -71,8 +71,10 @@ def _predicted(session: Session, plan: Plan, gains: NoiseGains) -> tuple[ErrorBu
     errors = session.sensitivities.get("weight_error")
     if errors is None:
         return None, "compute the sensitivity by weight error first"
+    assignments = resolve(plan, session.model.layers)
+    schemes = {name: assignment.weights for name, assignment in assignments.items() if assignment.weights != KEEP}
     try:
-        return predicted_budget(gains, resolve(plan, session.model.layers), errors), ""
+        return predicted_budget(gains, schemes, errors), ""
     except MissingResultError as error:
         return None, str(error)
 

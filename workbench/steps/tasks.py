@@ -279,8 +279,8 @@ def evaluate(
     :mod:`workbench.measurement.user_metric`).  Raises CannotRunError, DataError, PlanError and its kin.
     """
     from workbench.measurement.evaluate import evaluate as measure
+    from workbench.measurement.most_changed import MostChanged
     from workbench.measurement.user_metric import load_metric
-    from workbench.measurement.worst import Worst
     from workbench.models.data.inputs import InputSpec
     from workbench.models.data.samples import decoder
 
@@ -296,17 +296,17 @@ def evaluate(
     dataset = session_data.for_evaluation(model, session, data, samples=samples, seed=seed)
     own = () if metric is None else (load_metric(metric, trust=trust),)
     spec = getattr(model, "inputs", InputSpec())
-    worst = Worst(decoder(spec) if spec.tokenizer is not None else None)
+    changed = MostChanged(decoder(spec) if spec.tokenizer is not None else None)
     quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.3))
     notes: list[str] = []
     metrics = measure(
-        model, quantized.bind(model), dataset, batch_size=batch_size, seed=seed, worst=worst, user_metrics=own,
+        model, quantized.bind(model), dataset, batch_size=batch_size, seed=seed, most_changed=changed, user_metrics=own,
         notes=notes, progress=part_of(progress, 0.3, 1.0),
     )  # fmt: skip
     return Evaluation(
         plan_name=plan.name, plan_hash=plan.hash, data_name=dataset.record.name, data_hash=dataset.record.content_hash,
         bits_per_weight=sums.bits_per_weight, nbytes=sums.nbytes, predicted_kl=sums.predicted, metrics=metrics,
-        changed=worst.changed(), notes=tuple(dict.fromkeys((*quantized.notes, *dataset.notes, *notes))),
+        changed=changed.units(), notes=tuple(dict.fromkeys((*quantized.notes, *dataset.notes, *notes))),
     )  # fmt: skip
 
 

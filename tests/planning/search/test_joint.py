@@ -16,7 +16,7 @@ from workbench.planning.search import exchange
 from workbench.planning.search.search import assignments_of, pareto, search
 from workbench.planning.search.timed_front import timed_front
 from workbench.planning.totals import plan_totals, totals
-from workbench.sensitivity.directions import Directions
+from workbench.sensitivity.interaction import Directions
 
 
 def sloped(table, draws: int = 64, seed: int = 0):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from workbench.errors import SessionError
-from workbench.sensitivity.directions import Directions
+from workbench.sensitivity.interaction import Directions
 from workbench.session.file.findings import read_directions, write_directions
 
 

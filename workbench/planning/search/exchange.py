@@ -13,7 +13,7 @@ import numpy as np
 
 from workbench.planning.search.joint import Joint
 from workbench.planning.search.solve import Problem
-from workbench.sensitivity.directions import KINSHIP, UNIT
+from workbench.sensitivity.interaction import KINSHIP, UNIT
 
 SHARE = 0.2
 """So much of the predicted interaction is believed when a choice is made by it.

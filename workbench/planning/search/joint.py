@@ -10,7 +10,7 @@ import numpy as np
 from workbench.planning.candidates import Option
 from workbench.planning.constraints import Choices
 from workbench.planning.search.hull import Walk
-from workbench.sensitivity.directions import interaction, interactions
+from workbench.sensitivity.interaction import interaction, interactions
 from workbench.sensitivity.table import Sensitivity
 
 BLOCK = 512

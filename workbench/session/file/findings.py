@@ -8,10 +8,9 @@ import numpy as np
 
 from workbench.errors import SessionError
 from workbench.measurement.evaluation import Changed, Evaluation, Metric
-from workbench.sensitivity.audit import Audit
-from workbench.sensitivity.directions import Directions
+from workbench.sensitivity.audit import Audit, PlanAudit
 from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget, NoiseGains
-from workbench.sensitivity.plan_audit import PlanAudit
+from workbench.sensitivity.interaction import Directions
 from workbench.session.file.columns import Group, describe, member, read_array, read_text, write_array, write_text
 from workbench.session.file.records import build, read_record, read_rows, read_table, write_record, write_table
 

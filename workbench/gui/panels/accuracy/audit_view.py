@@ -12,8 +12,7 @@ from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.insight import quantities
 from workbench.measurement.units import loss_unit, short_unit
-from workbench.sensitivity.audit import Audit
-from workbench.sensitivity.plan_audit import PlanAudit
+from workbench.sensitivity.audit import Audit, PlanAudit
 from workbench.session.workspace import State
 
 WHAT_TO_DO = (

@@ -2,8 +2,8 @@
 
 To second order a plan costs ``1/2 mean_n (sum_l s[l, n]) ** 2`` where ``s[l, n]`` is the slope of sample ``n``'s
 log-likelihood along the error of layer ``l`` (the Fisher information's definition, as in
-:mod:`workbench.sensitivity.directional`).  A layer's own loss is ``1/2 mean_n s[l, n] ** 2``; what the plan costs
-beyond the sum of these is the interaction of its layers.  numpy only.
+:mod:`workbench.sensitivity.directional_losses`).  A layer's own loss is ``1/2 mean_n s[l, n] ** 2``; what the plan
+costs beyond the sum of these is the interaction of its layers.  numpy only.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class _Unit:
     context: tuple[int, ...]
 
 
-class Worst:
+class MostChanged:
     """Collects over batches; memory for KEPT units only.
 
     ``decode`` turns token ids into text; without it ids and labels are given as numbers.
@@ -81,7 +81,7 @@ class Worst:
             quantized=int(second.flatten()[index]), actual=actual, context=context,
         )  # fmt: skip
 
-    def changed(self) -> tuple[Changed, ...]:
+    def units(self) -> tuple[Changed, ...]:
         """Return the units, the largest divergence first: the worst of all and the worst of those that flipped."""
         units = sorted({*self._worst, *self._flips}, key=lambda unit: (-unit.kl, unit.sample, unit.position))
         return tuple(self._readable(unit) for unit in units)

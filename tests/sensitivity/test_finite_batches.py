@@ -12,14 +12,14 @@ from torch import nn
 from tests.models.networks import Rows, model_of
 from workbench.errors import DataError
 from workbench.measurement.evaluate import evaluate
-from workbench.measurement.finite import FiniteBatches, first_non_finite
-from workbench.measurement.worst import Worst
+from workbench.measurement.finite_batches import FiniteBatches, first_non_finite
+from workbench.measurement.most_changed import MostChanged
 from workbench.models.execution.network import NetworkModel
 from workbench.models.summary import OutputKind
 from workbench.planning.plan import Plan
 from workbench.quantization.quantize import quantize
 from workbench.sensitivity.audit import Audit
-from workbench.sensitivity.auditing import audit
+from workbench.sensitivity.audit_measurement import audit
 from workbench.sensitivity.error_budget import measured_budget, noise_gains
 from workbench.sensitivity.score import score
 
@@ -116,9 +116,9 @@ def test_a_prediction_that_lacks_a_cell_is_not_known() -> None:
 def test_an_evaluation_goes_on_without_the_batch(model: NetworkModel) -> None:
     notes: list[str] = []
     bound = quantize(model, Plan().assign(["second"], weights="int4-channel")).bind(model)
-    worst = Worst()
-    found = evaluate(model, bound, rows(5), batch_size=4, worst=worst, notes=notes)
-    assert {one.sample for one in worst.changed()} == {0, 1, 2, 3, 8, 9, 10, 11}
+    changed = MostChanged()
+    found = evaluate(model, bound, rows(5), batch_size=4, most_changed=changed, notes=notes)
+    assert {one.sample for one in changed.units()} == {0, 1, 2, 3, 8, 9, 10, 11}
     rest = evaluate(model, bound, Without(rows(5), 1), batch_size=4)
     assert found["kl"].value == rest["kl"].value > 0 and found["kl"].samples == 8
     assert notes[0] == SAID and "rows has no labels" in notes[1]

@@ -33,7 +33,7 @@ Tick = Callable[[str], None]
 
 
 @dataclass(slots=True, kw_only=True)
-class Cells:
+class SingleLayerRuns:
     """Recordings of the model as it is, batch by batch, and the losses of other weights of one layer."""
 
     model: Model

@@ -8,19 +8,19 @@ import torch
 from tests.models.networks import convolutions, decoder, images, tokens
 from workbench.measurement.divergence import logit_divergence
 from workbench.measurement.evaluate import evaluate
-from workbench.measurement.worst import KEPT, Worst
+from workbench.measurement.most_changed import KEPT, MostChanged
 
 
 def test_the_worst_tokens_are_those_of_a_full_sort() -> None:
     reference, candidate, data = decoder(0), decoder(1), tokens()
-    worst = Worst(lambda ids: "/".join(map(str, ids)))
-    evaluate(reference, candidate, data, batch_size=4, worst=worst)
+    changed = MostChanged(lambda ids: "/".join(map(str, ids)))
+    evaluate(reference, candidate, data, batch_size=4, most_changed=changed)
     ids = data.tensors["input_ids"]
     with torch.no_grad():
         p, q = reference.run({"input_ids": ids}), candidate.run({"input_ids": ids})
     each = torch.stack([logit_divergence(a, b) for a, b in zip(p, q, strict=True)])
     order = torch.argsort(each.flatten(), descending=True, stable=True)
-    found = worst.changed()
+    found = changed.units()
     for one, index in zip(found[:KEPT], order.tolist(), strict=False):
         sample, position = divmod(index, ids.shape[1])
         assert (one.sample, one.position) == (sample, position)
@@ -39,16 +39,16 @@ def test_padding_is_never_among_them() -> None:
     data = tokens()
     data.tensors["attention_mask"] = torch.ones_like(data.tensors["input_ids"])
     data.tensors["attention_mask"][:, 2:] = 0
-    worst = Worst()
-    evaluate(decoder(0), decoder(1), data, batch_size=4, worst=worst)
-    assert worst.changed() and max(one.position for one in worst.changed()) < 2
+    changed = MostChanged()
+    evaluate(decoder(0), decoder(1), data, batch_size=4, most_changed=changed)
+    assert changed.units() and max(one.position for one in changed.units()) < 2
 
 
 def test_samples_of_a_classifier_are_whole_and_say_their_label() -> None:
     data = images()
-    worst = Worst()
-    found = evaluate(convolutions(0), convolutions(1), data, batch_size=3, worst=worst)
-    first = worst.changed()[0]
+    changed = MostChanged()
+    found = evaluate(convolutions(0), convolutions(1), data, batch_size=3, most_changed=changed)
+    first = changed.units()[0]
     assert first.position == -1 and first.context == ""
     assert first.sample == int(found["kl"].per_sample.argmax()) and first.kl == found["kl"].per_sample.max()
     if "labels" in data.tensors:
@@ -56,6 +56,6 @@ def test_samples_of_a_classifier_are_whole_and_say_their_label() -> None:
 
 
 def test_a_model_against_itself_changes_nothing() -> None:
-    worst = Worst()
-    evaluate(decoder(), decoder(), tokens(), worst=worst)
-    assert worst.changed() == ()
+    changed = MostChanged()
+    evaluate(decoder(), decoder(), tokens(), most_changed=changed)
+    assert changed.units() == ()

@@ -1,4 +1,7 @@
-"""How a layer's gradient at its weight is formed for every sample, from its input and its output gradient."""
+"""The gradient at a layer's weight for every sample, from its input and its output gradient, and sums of its squares.
+
+The row and column sums over samples are those of the Fisher information's diagonal.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from workbench.models.layer import Layer
+from workbench.models.layer import Layer, LayerKind
+
+GRADIENT_CELLS = 1 << 24
+"""So many elements of single samples' weight gradients are formed at once."""
 
 PATCH_CELLS = 1 << 21
 """Unfolded inputs are formed for some samples at a time, so many elements: what fits a core's cache."""
@@ -25,7 +31,7 @@ def linear_gradients(x: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Geometry:
+class ConvolutionGeometry:
     """How a one- or two-dimensional convolution walks over its input, read off its autograd node."""
 
     kernel: tuple[int, ...]
@@ -36,7 +42,7 @@ class Geometry:
     transposed: bool
 
     @staticmethod
-    def of(layer: Layer, tensor: torch.Tensor, output: torch.Tensor) -> Geometry | None:
+    def of(layer: Layer, tensor: torch.Tensor, output: torch.Tensor) -> ConvolutionGeometry | None:
         """Return the geometry, None where the output is no plain convolution of the input (padded beforehand, 3-D)."""
         node = output.grad_fn
         dimensions = len(layer.shape) - 2
@@ -44,7 +50,7 @@ class Geometry:
             return None
         names = ("stride", "padding", "dilation", "groups", "transposed")
         saved = {name: getattr(node, f"_saved_{name}") for name in names}
-        found = Geometry(
+        found = ConvolutionGeometry(
             kernel=layer.shape[2:], stride=tuple(saved["stride"]), padding=tuple(saved["padding"]),
             dilation=tuple(saved["dilation"]), groups=int(saved["groups"]), transposed=bool(saved["transposed"]),
         )  # fmt: skip
@@ -113,3 +119,42 @@ class Geometry:
 
 def _pair(values: tuple[int, ...], fill: int, one: bool) -> tuple[int, ...]:
     return (fill, *values) if one else values
+
+
+def row_and_column_squares(
+    layer: Layer, x: torch.Tensor, d: torch.Tensor, samples: int, geometry: ConvolutionGeometry | None
+) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """Return the sums over samples of each sample's squared weight gradient, by row and by column, float64.
+
+    ``x`` is the layer's input, ``d`` the gradient at its output.  None for a convolution whose geometry is not known.
+    """
+    if layer.kind is LayerKind.EMBEDDING:
+        return _embedding_squares(layer, x, d, samples)
+    if layer.kind.value.startswith("conv"):
+        if geometry is None:
+            return None
+        squares = geometry.weight_gradients(layer, x.float(), d.float()).square()
+        return squares.sum(dim=(0, 2)).double(), squares.sum(dim=(0, 1)).double()
+    if x.shape[0] != samples:  # tokens of all samples in one row, as experts get them: taken as independent
+        x, d = x.reshape(-1, x.shape[-1]).float(), d.reshape(-1, d.shape[-1]).float()
+        by_row = d.square().T @ x.square().sum(dim=1)
+        return by_row.double(), (x.square().T @ d.square().sum(dim=1)).double()
+    step = max(GRADIENT_CELLS // layer.parameters, 1)
+    rows, columns = torch.zeros(layer.matrix[0]).double(), torch.zeros(layer.matrix[1]).double()
+    for part_x, part_d in zip(torch.split(x, step), torch.split(d, step), strict=True):
+        squares = linear_gradients(part_x.float(), part_d.float()).square_()
+        rows, columns = rows + squares.sum(dim=(0, 2)), columns + squares.sum(dim=(0, 1))
+    return rows, columns
+
+
+def _embedding_squares(
+    layer: Layer, ids: torch.Tensor, d: torch.Tensor, samples: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    rows, columns = (torch.zeros(size, dtype=torch.float64) for size in layer.matrix)
+    ids, d = ids.reshape(samples, -1), d.reshape(samples, -1, d.shape[-1]).float()
+    for one, gradient in zip(ids, d, strict=True):
+        used, place = one.unique(return_inverse=True)
+        squares = torch.zeros(used.numel(), d.shape[-1]).index_add_(0, place, gradient).square()
+        rows[used] += squares.sum(dim=1)
+        columns += squares.sum(dim=0)
+    return rows, columns

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 
-from workbench.measurement.geometry import Geometry, linear_gradients
 from workbench.measurement.gradients import GradientPass, batch_generator, drawn_gradient
+from workbench.measurement.weight_gradients import ConvolutionGeometry, linear_gradients
 from workbench.models.data.batches import Data, samples_of, tappable, units_of
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
 from workbench.progress import Progress, silent
-from workbench.sensitivity.directions import MOST_DRAWS
+from workbench.sensitivity.interaction import MOST_DRAWS
 
 if TYPE_CHECKING:
     from workbench.models.model import Batch
@@ -89,7 +89,7 @@ class _Dots:
     units: int = 0
     refused: set[str] = field(default_factory=set)
     _batch: dict[str, torch.Tensor] = field(default_factory=dict)
-    _geometry: dict[str, Geometry | None] = field(default_factory=dict)
+    _geometry: dict[str, ConvolutionGeometry | None] = field(default_factory=dict)
     _samples: int = 0
     _units: int = 0
     _first: int = 0
@@ -115,7 +115,7 @@ class _Dots:
         if tensor.shape[0] != self._samples:  # tokens of all samples in one row, as experts get them
             self.refused.add(layer.tied_to or name)
         if layer.kind.value.startswith("conv"):
-            self._geometry[name] = Geometry.of(layer, tensor, output)
+            self._geometry[name] = ConvolutionGeometry.of(layer, tensor, output)
             if self._geometry[name] is None:
                 self.refused.add(name)
 

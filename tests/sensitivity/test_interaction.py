@@ -14,7 +14,7 @@ from workbench.measurement.evaluate import evaluate
 from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.planning.totals import Ledger, plan_totals, totals
 from workbench.quantization.quantize import quantize
-from workbench.sensitivity.directions import UNIT, Directions, interaction, interaction_of, interactions, loss_of
+from workbench.sensitivity.interaction import UNIT, Directions, interaction, interaction_of, interactions, loss_of
 from workbench.sensitivity.score import score
 
 

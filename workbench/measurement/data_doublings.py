@@ -22,7 +22,7 @@ DOUBLINGS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class BatchRange:
     """The batches ``start`` to ``stop`` of a data set, whose batches hold ``batch_size`` samples."""
 
     data: Data
@@ -58,7 +58,7 @@ def statistics_by_step(
     start, samples = 0, 0
     found: dict[tuple[str, str], LayerStatistics] = {}
     for stop in ends or [0]:
-        part = Part(data=data, start=start, stop=stop, batch_size=batch_size)
+        part = BatchRange(data=data, start=start, stop=stop, batch_size=batch_size)
         report = part_of(progress, start / max(count, 1), stop / max(count, 1))
         more = calibrate(model, part, batch_size=batch_size, curvature=False, progress=report)
         found = found | {key: found[key].merge(each) if key in found else each for key, each in more.statistics.items()}

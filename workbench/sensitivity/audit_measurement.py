@@ -9,7 +9,7 @@ import torch
 
 from workbench.errors import PlanError
 from workbench.measurement.divergence import sample_divergence
-from workbench.measurement.finite import FiniteBatches
+from workbench.measurement.finite_batches import FiniteBatches
 from workbench.models.data.batches import Data, require_data, units_of
 from workbench.models.model import Model
 from workbench.progress import Progress, silent
