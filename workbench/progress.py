@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 
 class Progress(Protocol):
@@ -12,19 +12,19 @@ class Progress(Protocol):
     the same type as the final one.  Raises CancelledError when the user has cancelled: let it pass.
     """
 
-    def __call__(self, fraction: float, text: str, partial: Any = None) -> None:
+    def __call__(self, fraction: float, text: str, partial: object = None) -> None:
         """Report progress."""
         ...
 
 
-def silent(fraction: float, text: str, partial: Any = None) -> None:
+def silent(fraction: float, text: str, partial: object = None) -> None:
     """Report to nobody."""
 
 
 def part_of(progress: Progress, start: float, stop: float) -> Progress:
     """Return a progress that fills the share from ``start`` to ``stop`` of ``progress``."""
 
-    def report(fraction: float, text: str, partial: Any = None) -> None:
+    def report(fraction: float, text: str, partial: object = None) -> None:
         progress(start + (stop - start) * fraction, text, partial)
 
     return report
@@ -34,7 +34,7 @@ def rising(progress: Progress) -> Progress:
     """Return a progress whose fraction never falls: for work whose parts report ahead of the results they yield."""
     reached = 0.0
 
-    def report(fraction: float, text: str, partial: Any = None) -> None:
+    def report(fraction: float, text: str, partial: object = None) -> None:
         nonlocal reached
         reached = max(reached, fraction)
         progress(reached, text, partial)

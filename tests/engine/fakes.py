@@ -29,6 +29,9 @@ class Fake:
     kill: int = 0
     array: np.ndarray | None = None
     unpicklable: bool = False
+    unpicklable_partial: int = -1
+    keeps_partial: bool = False
+    listed: bool = True
     touch: str = ""
     extra: dict[str, Any] = field(default_factory=dict)
 
@@ -38,7 +41,8 @@ class Fake:
             with open(self.touch, "x"):
                 pass
         for step in range(self.steps):
-            progress(step / self.steps, f"step {step}", ("partial", step) if self.partials else None)
+            partial: object = ("partial", step) if self.partials else None
+            progress(step / self.steps, f"step {step}", (lambda: 0) if step == self.unpicklable_partial else partial)
             time.sleep(self.pause)
         if self.deaf:
             _sleep_without_reporting(self.deaf)
@@ -57,6 +61,8 @@ class AskProcess:
     """Says what the engine process is like."""
 
     title: str = "ask"
+    keeps_partial: bool = False
+    listed: bool = True
 
     def run(self, models: Any, progress: Progress) -> dict[str, Any]:
         """Look around."""
@@ -86,6 +92,8 @@ class Loaded:
 
     names: tuple[str, ...]
     title: str = "loaded"
+    keeps_partial: bool = False
+    listed: bool = True
 
     def run(self, models: Any, progress: Progress) -> tuple[str, ...]:
         """Look."""

@@ -43,7 +43,7 @@ async def main(model, data):
         lambda s: TimeKernels(session=s, repeats=2),
     ):
         request = make(now)
-        now = requests.merge(now, request, await jobs.submit(request.slim()).result())
+        now = requests.merge(now, request, await jobs.submit(request.reduced()).result())
     assert now.curvature and now.sensitivities and now.evaluations and now.timings and now.plan.rules
     await jobs.close()
     heavy = {"torch", "h5py", "transformers", "scipy", "cupy"} & set(sys.modules)

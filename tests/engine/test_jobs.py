@@ -8,7 +8,6 @@ import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +68,7 @@ def test_jobs_run_one_after_the_other_in_order(tmp_path: Path) -> None:
     in_loop(main)
 
 
-def test_a_request_is_made_anew_when_its_turn_comes_from_what_was_answered_by_then() -> None:
+def test_a_request_is_prepared_when_its_turn_comes_from_what_was_answered_by_then() -> None:
     async def main() -> None:
         async with inline() as jobs:
             known: list[int] = []
@@ -77,18 +76,18 @@ def test_a_request_is_made_anew_when_its_turn_comes_from_what_was_answered_by_th
             async def take_up(job: Job) -> None:
                 known.append(await job.result())
 
-            def renewed(request: Fake) -> Fake:
-                return replace(request, answer=sum(known) + 1)
+            def prepared() -> Fake:
+                return Fake(steps=1, pause=0.01, answer=sum(known) + 1)
 
-            taking = [asyncio.create_task(take_up(jobs.submit(Fake(steps=1, pause=0.01), renewed))) for _ in range(4)]
+            taking = [asyncio.create_task(take_up(jobs.submit(Fake(), prepared))) for _ in range(4)]
             await asyncio.gather(*taking)
             assert known == [1, 2, 4, 8]
 
     in_loop(main)
 
 
-def test_a_request_that_cannot_be_made_anew_fails_and_the_queue_goes_on() -> None:
-    def refuse(request: Fake) -> Fake:
+def test_a_request_that_cannot_be_prepared_fails_and_the_queue_goes_on() -> None:
+    def refuse() -> Fake:
         raise DataError("the data are gone")
 
     async def main() -> None:
@@ -221,14 +220,69 @@ def test_retry_makes_a_new_job_of_a_failed_or_cancelled_one(tmp_path: Path) -> N
             with pytest.raises(WorkbenchError, match="FileExistsError"):
                 await job.result()
             marker.unlink()
-            again = jobs.retry(job.id)
-            assert again.id != job.id
-            assert await again.result() == "made"
+            jobs.retry(job.id)
+            again = jobs.views[-1]
+            assert again.id != job.id and again.title == job.view.title
+            await until(lambda: jobs.views[-1].status is JobStatus.DONE)
             for number in (again.id, 999):
                 with pytest.raises(WorkbenchError, match="cannot be tried again"):
                     jobs.retry(number)
 
     in_loop(main)
+
+
+def test_retry_calls_what_starts_the_whole_work_again_and_requests_stay_known() -> None:
+    async def main() -> None:
+        async with inline() as jobs:
+            called: list[str] = []
+            failing = Fake(error="DataError")
+            job = jobs.submit(failing, again=lambda: called.append("again"))
+            with pytest.raises(DataError):
+                await job.result()
+            jobs.retry(job.id)
+            assert called == ["again"] and len(jobs.views) == 1
+            done = jobs.submit(Fake(), lambda: Fake(title="prepared"))
+            await done.result()
+            assert jobs.request(job.id) is failing and jobs.request(999) is None
+            request = jobs.request(done.id)
+            assert request is not None and request.title == "prepared", "the whole request of a done job is kept"
+
+    in_loop(main)
+
+
+def test_a_listener_that_raises_is_reported_and_stops_neither_the_job_nor_other_listeners() -> None:
+    async def main() -> None:
+        reported: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: reported.append(context))
+        async with inline() as jobs:
+            heard: list[tuple[JobView, ...]] = []
+
+            def broken(views: tuple[JobView, ...]) -> None:
+                raise ValueError("on purpose")
+
+            jobs.subscribe(broken)
+            jobs.subscribe(heard.append)
+            assert await jobs.submit(Fake(answer=1)).result() == 1
+            assert await jobs.submit(Fake(answer=2)).result() == 2
+            assert heard[-1][-1].status is JobStatus.DONE
+        assert "ValueError: on purpose" in reported[0]["message"]
+
+    in_loop(main)
+
+
+def test_a_partial_result_that_cannot_be_pickled_does_not_end_progress() -> None:
+    async def main() -> None:
+        async with spawned() as jobs:
+            job = jobs.submit(Fake(steps=60, pause=0.02, unpicklable_partial=3, answer="done"))
+            seen: set[str] = set()
+            while not job.view.status.over:
+                jobs.poll()
+                seen.add(job.view.text)
+                await asyncio.sleep(0.01)
+            assert len(seen) > 10, "progress ended at the value that could not be sent"
+            assert await job.result() == "done"
+
+    run(main)
 
 
 def test_only_the_last_200_views_are_kept_and_done_jobs_are_freed() -> None:
@@ -274,8 +328,9 @@ def test_a_dead_engine_fails_the_job_and_the_queue_goes_on() -> None:
                 await doomed.result()
             assert doomed.view.status is JobStatus.FAILED
             assert await follower.result() == "alive"
-            with pytest.raises(EngineDiedError):
-                await jobs.retry(doomed.id).result()
+            jobs.retry(doomed.id)
+            await until(lambda: jobs.views[-1].status is JobStatus.FAILED, 20)
+            assert "the engine process ended" in jobs.views[-1].error
 
     run(main)
 

@@ -17,7 +17,7 @@ from workbench.errors import NotAModelError
 from workbench.gui.context import edits
 from workbench.gui.shell.actions import ACTIONS
 from workbench.session.session import Session
-from workbench.steps.first_look import STILL_LOADING, is_first_look
+from workbench.steps.files.first_look import STILL_LOADING, is_first_look
 from workbench.steps.requests import OpenModel
 
 PATH = "/nowhere/tiny-llama"

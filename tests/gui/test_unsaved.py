@@ -16,7 +16,7 @@ from workbench.gui.context import edits
 from workbench.gui.recovery import Recovery
 from workbench.gui.shell import dialogs, settings
 from workbench.session.autosave import recoverable, window_folders
-from workbench.steps.recovery import TITLE
+from workbench.steps.files.keep_recovery import KEEP_RECOVERY
 
 LAYER = "model.layers.0.mlp.up_proj"
 
@@ -32,7 +32,7 @@ def test_unsaved_work_is_kept_aside_and_offered_after_a_crash(live: Callable[...
         await person.act(lambda: person.context.workspace.select([LAYER]))
         await person.press(Qt.Key.Key_0, control=True)
         await person.until(recoverable, 10)
-        assert TITLE not in [view.title for view in person.window.panels["jobs"]._views]
+        assert KEEP_RECOVERY.title not in [view.title for view in person.window.panels["jobs"]._views]
         recovery.end(wilful=False)
 
     async def again(person: Person) -> None:

@@ -96,7 +96,7 @@ def test_slimming_drops_what_the_task_does_not_need() -> None:
     for slimmed in (
         requests.Evaluate(session=whole).slim().session,
         TimeKernels(session=whole).slim().session,
-        requests.Export(session=whole, kind="plan", out="x").slim().session,
+        requests.slim(requests.Export(session=whole, kind="plan", out="x")).session,
     ):
         assert not slimmed.curvature and not slimmed.statistics and not slimmed.evaluations and not slimmed.timings
         assert slimmed.plan is whole.plan and slimmed.calibration is RECORD
@@ -104,7 +104,7 @@ def test_slimming_drops_what_the_task_does_not_need() -> None:
     assert requests.Evaluate(session=needs).slim().session.curvature
     transformed = replace(whole, plan=replace(whole.plan, transforms=("awq",)))
     for request in (requests.Evaluate(session=transformed), requests.Export(session=transformed, kind="gguf", out="o")):
-        assert request.slim().session.curvature["blocks.0.proj"].full is not None, "awq looks at the inputs"
+        assert requests.slim(request).session.curvature["blocks.0.proj"].full is not None, "awq looks at the inputs"
 
 
 def test_calibration_joins_a_session_edited_meanwhile() -> None:

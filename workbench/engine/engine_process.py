@@ -159,7 +159,7 @@ class Worker:
         """Run the job; returns the message to send."""
         job, doing = envelope.job, "reading the request"
 
-        def progress(fraction: float, text: str, partial: Any = None) -> None:
+        def progress(fraction: float, text: str, partial: object = None) -> None:
             if job in self._cancelled:
                 raise CancelledError(f"{doing}: cancelled")
             self._reporter.put(job, fraction, text, partial)
@@ -192,7 +192,7 @@ class Reporter:
         self._partial: tuple[int, Any] | None = None
         self._partial_sent = 0.0
 
-    def put(self, job: int, fraction: float, text: str, partial: Any = None) -> None:
+    def put(self, job: int, fraction: float, text: str, partial: object = None) -> None:
         """Replace what is to be sent next."""
         with self._lock:
             self._progress = (job, (min(1.0, max(0.0, float(fraction))), text))
@@ -212,7 +212,12 @@ class Reporter:
             while True:
                 self._news.wait()
                 self._news.clear()
-                self._send()
+                try:
+                    self._send()
+                except OSError:
+                    raise
+                except Exception:  # a value that cannot be pickled: the next one may be
+                    log.exception("a progress message could not be sent")
                 time.sleep(PROGRESS_INTERVAL)
 
     def _send(self) -> None:

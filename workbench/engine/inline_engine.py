@@ -7,7 +7,7 @@ import contextlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.engine.failure import Failure
 from workbench.engine.request import EngineListener, OnProgress, Request, Response
@@ -81,7 +81,7 @@ class InlineEngine:
     def _work(self, request: Request[Response], flag: threading.Event, on_progress: OnProgress | None) -> Response:
         from workbench.engine.model_cache import ModelCache
 
-        def progress(fraction: float, text: str, partial: Any = None) -> None:
+        def progress(fraction: float, text: str, partial: object = None) -> None:
             if flag.is_set():
                 raise CancelledError(f"{request.title}: cancelled")
             if on_progress is not None:

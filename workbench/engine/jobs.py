@@ -1,7 +1,7 @@
 """Jobs: what was asked for, how far it is, how it ended.  asyncio only, no Qt; everything on the loop's thread.
 
 A job is a frozen request that the engine answers with a frozen response.  One runs at a time, the others queue; a
-request that waited may be made anew when its turn comes, of what is known by then.
+request that waited may be brought up to date when its turn comes.
 Progress is a latest-value slot that the engine's reading thread writes and ``poll`` reads; a cancelled job is over for
 its owner at once, however long the engine takes to heed it, and what it still sends is dropped.
 """
@@ -17,12 +17,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
+from workbench.engine.request import OnProgress, Request
 from workbench.errors import CancelledError, WorkbenchError
 
-if TYPE_CHECKING:
-    from workbench.engine.request import OnProgress, Request
+R = TypeVar("R")
 
 MAX_VIEWS = 200
 
@@ -44,7 +44,10 @@ class JobStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobView:
-    """A snapshot of a job for the jobs panel; ``started`` and ``finished`` in seconds of ``time.monotonic``."""
+    """A snapshot of a job for the jobs panel; ``started`` and ``finished`` in seconds of ``time.monotonic``.
+
+    ``listed``: the user sees it.
+    """
 
     id: int
     title: str
@@ -54,12 +57,13 @@ class JobView:
     error: str = ""
     started: float | None = None
     finished: float | None = None
+    listed: bool = True
 
 
 class RunsRequests(Protocol):
     """What Jobs needs of an engine."""
 
-    async def run(self, job: int, request: Request[Any], on_progress: OnProgress | None = None) -> Any:
+    async def run(self, job: int, request: Request[R], on_progress: OnProgress | None = None) -> R:
         """Run one request and return its response."""
         ...
 
@@ -74,76 +78,85 @@ class RunsRequests(Protocol):
 
 Listener = Callable[[tuple[JobView, ...]], None]
 
-Renew = Callable[[Any], Any]
-"""Makes of a request the one to run, on the loop's thread, when its turn comes."""
 
+class Job(Generic[R]):
+    """One request on its way.  Made by :meth:`Jobs.submit`.
 
-def unchanged(request: Any) -> Any:
-    """Return the request as it is."""
-    return request
-
-
-class Job:
-    """One request on its way.  Made by :meth:`Jobs.submit`."""
+    ``prepare`` makes of the request the one to run, on the loop's thread, when its turn comes; ``again`` starts the
+    same work again.
+    """
 
     def __init__(
-        self, number: int, request: Request[Any], cancel: Callable[[Job], None], renew: Renew = unchanged
-    ) -> None:
+        self, number: int, request: Request[R], cancel: Callable[[int], None], prepare: Callable[[], Request[R]],
+        again: Callable[[], object],
+    ) -> None:  # fmt: skip
         self.id = number
         self.request = request
-        self.renew = renew
-        self.view = JobView(id=number, title=request.title)
+        self.prepare = prepare
+        self.again = again
+        self.view = JobView(id=number, title=request.title, listed=getattr(request, "listed", True))
         self._cancel = cancel
         self._over = asyncio.Event()
-        self._response: Any = None
+        self._responses: tuple[R, ...] = ()
         self._error: WorkbenchError | None = None
         self.progress: tuple[float, str] | None = None  # the slot: written on the engine's reading thread
-        self.partial: Any = None
+        self.partial: object = None
         self.partial_is_new = False
 
-    async def result(self) -> Any:
+    async def result(self) -> R:
         """Wait for the response; raises the task's WorkbenchError, or CancelledError."""
         await self._over.wait()
         if self._error is not None:
             raise self._error
-        return self._response
+        return self._responses[0]
 
     def cancel(self) -> None:
         """End the job now; nothing happens if it is over."""
-        self._cancel(self)
+        self._cancel(self.id)
 
-    def take(self, fraction: float | None, text: str, partial: Any) -> None:
-        """Take up progress; called on the engine's reading thread."""
+    def report(self, fraction: float | None, text: str, partial: object) -> None:
+        """Note progress; called on the engine's reading thread."""
         if fraction is not None:
             self.progress = (fraction, text)
         if partial is not None:
             self.partial = partial
             self.partial_is_new = True
 
-    def finish(self, status: JobStatus, response: Any = None, error: WorkbenchError | None = None) -> None:
-        """End the job, once: a later call changes nothing."""
+    def succeed(self, response: R) -> None:
+        """End the job with its response; nothing happens if it is over."""
+        if not self.view.status.over:
+            self._responses = (response,)
+            self._end(JobStatus.DONE, 1.0)
+
+    def fail(self, error: WorkbenchError) -> None:
+        """End the job with an error, which may be a CancelledError; nothing happens if it is over."""
         if self.view.status.over:
             return
-        self._response, self._error = response, error
-        if isinstance(error, CancelledError) and hasattr(self.request, "kept"):
+        self._error = error
+        cancelled = isinstance(error, CancelledError)
+        if isinstance(error, CancelledError) and getattr(self.request, "keeps_partial", hasattr(self.request, "kept")):
             error.partial = self.partial
-        text = str(error) if error is not None and status is JobStatus.FAILED else ""
-        fraction = 1.0 if status is JobStatus.DONE else self.view.fraction
-        self.view = replace(self.view, status=status, fraction=fraction, error=text, finished=time.monotonic())
+        self._end(
+            JobStatus.CANCELLED if cancelled else JobStatus.FAILED, self.view.fraction, "" if cancelled else str(error)
+        )
+
+    def _end(self, status: JobStatus, fraction: float, error: str = "") -> None:
+        self.view = replace(self.view, status=status, fraction=fraction, error=error, finished=time.monotonic())
         self.progress = self.partial = None
         self._over.set()
 
 
 class Jobs:
-    """The queue before one engine, and what the window shows of it."""
+    """The queue before one engine, and the one list of what was asked for."""
 
     def __init__(self, engine: RunsRequests) -> None:
         self._engine = engine
         self._numbers = itertools.count(1)
         self._views: dict[int, JobView] = {}
-        self._kept: dict[int, Job] = {}  # queued, running, failed and cancelled ones: those that can be tried again
-        self._queue: deque[Job] = deque()
-        self._running: Job | None = None
+        self._kept: dict[int, Job[Any]] = {}  # without those that are done, whose responses would stay in memory
+        self._requests: dict[int, Request[object]] = {}
+        self._queue: deque[Job[Any]] = deque()
+        self._running: Job[Any] | None = None
         self._worker: asyncio.Task[None] | None = None
         self._listeners: list[Listener] = []
         self._closed = False
@@ -158,11 +171,21 @@ class Jobs:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def submit(self, request: Request[Any], renew: Renew = unchanged) -> Job:
-        """Queue ``request``, to be run as ``renew`` makes it then; raises WorkbenchError after ``close``."""
+    def submit(
+        self, request: Request[R], prepare: Callable[[], Request[R]] | None = None,
+        again: Callable[[], object] | None = None,
+    ) -> Job[R]:  # fmt: skip
+        """Queue ``request``; raises WorkbenchError after ``close``.
+
+        ``prepare`` returns the request to run when its turn comes (default: the request itself), ``again`` is what
+        :meth:`retry` calls (default: submit the same).
+        """
         if self._closed:
             raise WorkbenchError("the workbench is closing; no further job can be started")
-        job = Job(next(self._numbers), request, self._cancel, renew)
+        job = Job(
+            next(self._numbers), request, self.cancel, prepare or (lambda: request),
+            again or (lambda: self.submit(request, prepare, again)),
+        )  # fmt: skip
         self._kept[job.id] = job
         self._queue.append(job)
         self._show(job)
@@ -170,26 +193,36 @@ class Jobs:
             self._worker = asyncio.get_running_loop().create_task(self._work(), name="jobs")
         return job
 
-    def retry(self, job_id: int) -> Job:
-        """Submit the request of a failed or cancelled job again, as a new job; raises WorkbenchError for any other."""
+    def retry(self, job_id: int) -> None:
+        """Start the work of a failed or cancelled job again, as a new job; raises WorkbenchError for any other."""
         job = self._kept.get(job_id)
         if job is None or job.view.status not in (JobStatus.FAILED, JobStatus.CANCELLED):
             raise WorkbenchError(f"job {job_id} cannot be tried again: only failed and cancelled jobs can")
-        return self.submit(job.request, job.renew)
+        job.again()
+
+    def request(self, job_id: int) -> Request[object] | None:
+        """Return what a job was asked to do; None for one that is no longer listed."""
+        return self._requests.get(job_id)
 
     def cancel(self, job_id: int) -> None:
         """End a job now, whether it runs or waits; nothing happens if it is over."""
         job = self._kept.get(job_id)
-        if job is not None:
-            self._cancel(job)
+        if job is None or job.view.status.over:
+            return
+        if job is self._running:
+            self._engine.cancel(job.id)
+        else:
+            self._queue.remove(job)
+        job.fail(CancelledError(f"{job.view.title}: cancelled"))
+        self._show(job)
 
-    def partial(self, job_id: int) -> Any:
+    def partial(self, job_id: int) -> object:
         """Return the latest partial result of a running job, or None."""
         job = self._running
         return job.partial if job is not None and job.id == job_id else None
 
     def poll(self) -> None:
-        """Take up the latest progress; the window's one timer calls this about 30 times a second."""
+        """Show the latest progress; the window's one timer calls this about 30 times a second."""
         job = self._running
         if job is None or job.view.status.over:
             return
@@ -203,54 +236,49 @@ class Jobs:
         """Cancel everything, end the engine, and wait for both."""
         self._closed = True
         for job in (*self._queue, *filter(None, (self._running,))):
-            self._cancel(job)
+            self.cancel(job.id)
         await self._engine.close()
         if self._worker is not None:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._worker
-
-    def _cancel(self, job: Job) -> None:
-        if job.view.status.over:
-            return
-        if job is self._running:
-            self._engine.cancel(job.id)
-        else:
-            self._queue.remove(job)
-        job.finish(JobStatus.CANCELLED, error=CancelledError(f"{job.view.title}: cancelled"))
-        self._show(job)
 
     async def _work(self) -> None:
         while self._queue:
             job = self._running = self._queue.popleft()
             job.view = replace(job.view, status=JobStatus.RUNNING, started=time.monotonic())
             self._show(job)
-            try:
-                job.request = job.renew(job.request)
-                response = await self._engine.run(job.id, job.request, job.take)
-                job.finish(JobStatus.DONE, response=response)
-            except CancelledError as error:
-                job.finish(JobStatus.CANCELLED, error=error)
-            except WorkbenchError as error:
-                job.finish(JobStatus.FAILED, error=error)
-            except Exception as error:  # a fault of our own: shown, and the queue goes on
-                fault = WorkbenchError(f"{job.view.title} failed with {type(error).__name__}: {error}")
-                fault.add_note("".join(traceback.format_exception(error)))
-                job.finish(JobStatus.FAILED, error=fault)
+            await self._run(job)
             self._running = None
             self._show(job)
-            await asyncio.sleep(0)  # whoever waits for the answer takes it up before the next request is made anew
+            await asyncio.sleep(0)  # whoever waits for the result gets it before the next request is prepared
 
-    def _show(self, job: Job) -> None:
-        """Note the job's view and tell the listeners."""
+    async def _run(self, job: Job[R]) -> None:
+        try:
+            job.request = self._requests[job.id] = job.prepare()
+            job.succeed(await self._engine.run(job.id, job.request, job.report))
+        except WorkbenchError as error:
+            job.fail(error)
+        except Exception as error:  # a fault of our own: shown, and the queue goes on
+            fault = WorkbenchError(f"{job.view.title} failed with {type(error).__name__}: {error}")
+            fault.add_note("".join(traceback.format_exception(error)))
+            job.fail(fault)
+
+    def _show(self, job: Job[R]) -> None:
+        """Note the job's view and tell the listeners; one that raises is reported and does not stop the queue."""
         self._views[job.id] = job.view
+        self._requests.setdefault(job.id, job.request)
         if job.view.status is JobStatus.DONE:
             self._kept.pop(job.id, None)
         while len(self._views) > MAX_VIEWS:
             oldest = next((number for number, view in self._views.items() if view.status.over), None)
             if oldest is None:
                 break
-            self._views.pop(oldest)
-            self._kept.pop(oldest, None)
+            for ledger in (self._views, self._requests, self._kept):
+                ledger.pop(oldest, None)
         views = self.views
         for listener in tuple(self._listeners):
-            listener(views)
+            try:
+                listener(views)
+            except Exception as error:
+                message = f"a listener to the jobs failed with {type(error).__name__}: {error}"
+                asyncio.get_running_loop().call_exception_handler({"message": message, "exception": error})

@@ -28,6 +28,16 @@ class Request(Protocol[Result]):
         """The job's heading."""
         ...
 
+    @property
+    def listed(self) -> bool:
+        """Whether the user sees the job."""
+        ...
+
+    @property
+    def keeps_partial(self) -> bool:
+        """Whether the partial result of a cancelled run is of use."""
+        ...
+
     def run(self, models: ModelCache, progress: Progress) -> Result:
         """Compute the response; called in the engine."""
         ...

@@ -26,8 +26,8 @@ from workbench.session.autosave import (
 from workbench.session.session import Session
 from workbench.session.workspace import State
 from workbench.steps import requests
-from workbench.steps.first_look import is_first_look
-from workbench.steps.recovery import KeepRecovery
+from workbench.steps.files.first_look import is_first_look
+from workbench.steps.files.keep_recovery import KEEP_RECOVERY, KeepRecoveryOptions
 
 if TYPE_CHECKING:
     from workbench.gui.window import Window
@@ -99,7 +99,8 @@ class Recovery:
         path = None if state.path is None else str(state.path)
         try:
             self._file = recovery_path(state.path, self._own_folder())
-            await self._context.jobs.submit(KeepRecovery(session=session, path=path, folder=str(self._folder))).result()
+            options = KeepRecoveryOptions(path=path, folder=str(self._folder))
+            await self._context.jobs.submit(KEEP_RECOVERY.request(session, options)).result()
             self._safe = session
             self._let_go()
         except (WorkbenchError, OSError) as error:

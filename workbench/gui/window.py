@@ -31,7 +31,6 @@ from workbench.gui.shell.status_bar import StatusBar
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import State
-from workbench.steps import recovery
 
 POLL_MS = 33
 SIZE = QSize(1440, 900)
@@ -189,7 +188,7 @@ class Window(QMainWindow):
         self.setWindowModified(state.dirty)
 
     def _jobs_changed(self, views: tuple[Any, ...]) -> None:
-        views = tuple(view for view in views if view.title != recovery.TITLE)
+        views = tuple(view for view in views if view.listed)
         self.status.show_jobs(views)
         self.panels["jobs"].show_jobs(views)
         self.notices.look(views)

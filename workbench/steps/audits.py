@@ -17,8 +17,8 @@ from workbench.sensitivity.audit import Audit, PlanAudit
 from workbench.sensitivity.interaction import interaction_of
 from workbench.session.session import Session
 from workbench.steps import session_data, tasks
+from workbench.steps.needs import moments, moments_of_plan, without_results
 from workbench.steps.requests import knows_as_much
-from workbench.steps.slimming import moments, moments_of_plan, without_results
 
 if TYPE_CHECKING:
     from workbench.engine.model_cache import ModelCache

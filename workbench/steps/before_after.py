@@ -14,7 +14,7 @@ from workbench.planning.plan import KEEP, LEARNED, Plan, Rule, resolve
 from workbench.progress import Progress, part_of, silent
 from workbench.session.calibrated_ranges import ranges_of_plan
 from workbench.session.session import Session
-from workbench.steps.slimming import moments_of_plan, without_results
+from workbench.steps.needs import moments_of_plan, without_results
 
 if TYPE_CHECKING:
     import torch

@@ -10,7 +10,7 @@ from workbench.measurement.data_quality import CalibrationQuality
 from workbench.models.data.files import CALIBRATION, EVALUATION
 from workbench.progress import Progress
 from workbench.session.session import Session
-from workbench.steps.slimming import without_results
+from workbench.steps.needs import without_results
 
 if TYPE_CHECKING:
     from workbench.engine.model_cache import ModelCache

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.measurement.evaluation import Timing
 from workbench.progress import Progress
 from workbench.session.session import Session
-from workbench.steps.slimming import without_results
+from workbench.steps.needs import without_results
 from workbench.steps.timings import candidate_timings, with_timings
 
 if TYPE_CHECKING:

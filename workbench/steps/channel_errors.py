@@ -11,7 +11,7 @@ from workbench.errors import PlanError
 from workbench.progress import Progress, silent
 from workbench.session.session import Session
 from workbench.steps.before_after import plan_for, rounded_weight
-from workbench.steps.slimming import moments_of_plan, without_results
+from workbench.steps.needs import moments_of_plan, without_results
 
 if TYPE_CHECKING:
     from workbench.engine.model_cache import ModelCache

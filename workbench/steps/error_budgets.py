@@ -10,7 +10,7 @@ from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.progress import Progress, part_of, silent
 from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget, NoiseGains
 from workbench.session.session import Session
-from workbench.steps.slimming import moments_of_plan, without_results
+from workbench.steps.needs import moments_of_plan, without_results
 
 if TYPE_CHECKING:
     from workbench.engine.model_cache import ModelCache

@@ -21,7 +21,7 @@ from workbench.progress import Progress
 from workbench.sensitivity.metrics import ACTIVATION_METRICS, BY_NAME, metric_phrase
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
-from workbench.steps.slimming import moments, moments_of_plan, without_results
+from workbench.steps.needs import moments, moments_of_plan, without_results
 
 
 class Request(Protocol):
@@ -37,117 +37,6 @@ class Request(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenModel:
-    """Open a model and read its weights; the response is a Session with an empty plan and the weights' statistics.
-
-    The partial result, where there is one, is a first look (see :mod:`workbench.steps.first_look`).
-    """
-
-    path: str
-    factory: str | None = None
-    weights: str | None = None
-    trust: bool = False
-
-    @property
-    def title(self) -> str:
-        return f"Open {short(self.path)}"
-
-    def run(self, models: ModelCache, progress: Progress) -> Session:
-        """Open it; raises ModelError and its kin, TrustRequiredError for a Python file that was not trusted yet."""
-        from workbench.steps import tasks
-        from workbench.steps.first_look import first_look
-
-        progress(0.0, "Reading the model")
-        look = first_look(self.path)
-        if look is not None:
-            progress(0.1, "Loading the network", look)
-        model = tasks.open(self.path, factory=self.factory, weights=self.weights, trust=self.trust)
-        models.put(model)
-        return tasks.start(model, progress)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenSession:
-    """Read a session file."""
-
-    path: str
-
-    @property
-    def title(self) -> str:
-        return f"Open {short(self.path)}"
-
-    def run(self, models: ModelCache, progress: Progress) -> Session:
-        """Read it; raises SessionError."""
-        return Session.load(self.path)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SaveSession:
-    """Write a session file; the response is its path."""
-
-    session: Session
-    path: str
-
-    @property
-    def title(self) -> str:
-        return f"Save {short(self.path)}"
-
-    def slim(self) -> SaveSession:
-        """Everything is saved, so nothing is dropped."""
-        return self
-
-    def run(self, models: ModelCache, progress: Progress) -> str:
-        """Write it, atomically; raises SessionError."""
-        self.session.save(self.path)
-        return self.path
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Calibrate:
-    """Take statistics, ranges and curvature on a data set; the response is a Session for ``merge``."""
-
-    session: Session
-    data: str
-    samples: int | None = None
-    batch_size: int = 8
-    seed: int = 0
-    trust: bool = False
-
-    @property
-    def title(self) -> str:
-        return f"Calibrate on {short(self.data)}"
-
-    def slim(self) -> Calibrate:
-        """Keep the model's facts and the weights' statistics."""
-        weights = {key: value for key, value in self.session.statistics.items() if key[1] == "weight"}
-        return replace(self, session=without_results(self.session, statistics=weights))
-
-    def run(self, models: ModelCache, progress: Progress) -> Session:
-        """Calibrate; raises DataError, CannotRunError and what opening the model raises."""
-        from workbench.steps import tasks
-
-        model = models.get(self.session.model, self.trust)
-        return tasks.calibrate(
-            model, self.data, samples=self.samples, batch_size=self.batch_size, seed=self.seed,
-            session=self.session, progress=progress,
-        )  # fmt: skip
-
-    def joined(self, current: Session, response: Session) -> Session:
-        """Take the new statistics and ranges; a range that a person set by hand stays in force."""
-        manual = {key: value for key, value in current.active_ranges.items() if value.method == "manual"}
-        return replace(
-            current,
-            calibration=response.calibration,
-            evaluation=response.evaluation,
-            statistics={**current.statistics, **response.statistics},
-            ranges={**current.ranges, **response.ranges},
-            active_ranges={**current.active_ranges, **response.active_ranges, **manual},
-            curvature=response.curvature,
-            outliers=response.outliers,
-            environment=response.environment,
-            notes=tuple(dict.fromkeys((*current.notes, *response.notes))),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -277,42 +166,12 @@ class Evaluate:
         return replace(current, evaluations=with_evaluation(current.evaluations, response))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Export:
-    """Write the plan, or the quantized model, in the form ``kind``; the response is the paths written."""
-
-    session: Session
-    kind: str
-    out: str
-    trust: bool = False
-
-    @property
-    def title(self) -> str:
-        return f"Export {self.kind} to {short(self.out)}"
-
-    def slim(self) -> Export:
-        """Keep the plan, the active ranges and the moments that its algorithms look at."""
-        return replace(
-            self,
-            session=without_results(self.session, curvature=moments_of_plan(self.session)),
-        )
-
-    def run(self, models: ModelCache, progress: Progress) -> tuple[str, ...]:
-        """Export; raises ExportError and what opening the model raises."""
-        from workbench.deployment.exporters import exporter
-        from workbench.steps import tasks
-
-        model = models.get(self.session.model, self.trust) if exporter(self.kind).needs_model else None
-        paths = tasks.export(self.session, self.kind, self.out, model=model, trust=self.trust, progress=progress)
-        return tuple(str(path) for path in paths)
-
-
 R = TypeVar("R")
 
 
 def slim(request: R) -> R:
     """Return the request with no more of the session than it needs; any other request as it is."""
-    slimmer = getattr(request, "slim", None)
+    slimmer = getattr(request, "reduced", None) or getattr(request, "slim", None)
     return slimmer() if slimmer is not None else request
 
 
@@ -348,3 +207,38 @@ def short(path: str | Path) -> str:
     """Return the last part of a path, or the name of a bundled data set as it is."""
     text = str(path)
     return text if text.startswith("demo:") else PurePath(text).name or text
+
+
+def Calibrate(*, session: Session, trust: bool = False, **values: Any) -> Any:
+    """Bridge: a request of the step."""
+    from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
+
+    return CALIBRATE.request(session, CalibrateOptions(**values), trust=trust)
+
+
+def Export(*, session: Session, trust: bool = False, **values: Any) -> Any:
+    """Bridge: a request of the step."""
+    from workbench.steps.files.export import EXPORT, ExportOptions
+
+    return EXPORT.request(session, ExportOptions(**values), trust=trust)
+
+
+def OpenModel(*, trust: bool = False, **values: Any) -> Any:
+    """Bridge: a request of the step."""
+    from workbench.steps.files.open_model import OPEN, OpenModelOptions
+
+    return OPEN.request(None, OpenModelOptions(**values), trust=trust)
+
+
+def OpenSession(*, path: str) -> Any:
+    """Bridge: a request of the step."""
+    from workbench.steps.files.open_session import OPEN_SESSION, OpenSessionOptions
+
+    return OPEN_SESSION.request(None, OpenSessionOptions(path=path))
+
+
+def SaveSession(*, session: Session, path: str) -> Any:
+    """Bridge: a request of the step."""
+    from workbench.steps.files.save_session import SAVE_SESSION, SaveSessionOptions
+
+    return SAVE_SESSION.request(session, SaveSessionOptions(path=path))

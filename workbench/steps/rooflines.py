@@ -12,7 +12,7 @@ from workbench.measurement.device_jobs import on_gpu
 from workbench.measurement.evaluation import Timing
 from workbench.progress import Progress, part_of, silent
 from workbench.session.session import Session
-from workbench.steps.slimming import without_results
+from workbench.steps.needs import without_results
 from workbench.steps.timings import time_kernels, with_timings
 
 if TYPE_CHECKING:

@@ -11,104 +11,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.errors import CannotRunError, DataError, MissingResultError, PlanError
+from workbench.errors import CannotRunError, MissingResultError, PlanError
 from workbench.measurement.evaluation import Evaluation
 from workbench.models.data.record import DataRecord
 from workbench.models.sources import reopen as reopen
-from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme, standard_schemes
-from workbench.planning.plan import KEEP, LEARNED, Plan, resolve
+from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.totals import plan_totals
 from workbench.progress import Progress, part_of, silent
 from workbench.sensitivity.metrics import TABLE_METRICS, find_metric
 from workbench.sensitivity.table import Sensitivity
-from workbench.session.calibrated_ranges import all_ranges, ranges_in_force, ranges_of_plan
-from workbench.session.environment import environment
 from workbench.session.session import Session
 from workbench.steps import session_data
 from workbench.steps.activation_scores import activation_table
+from workbench.steps.calibrate import calibrate as calibrate
+from workbench.steps.files.export import apply as apply
+from workbench.steps.files.export import export as export
+from workbench.steps.files.new_session import start as start
+from workbench.steps.files.open_model import open as open
+from workbench.steps.quantize import quantize as quantize
+from workbench.steps.quantize import require_same as require_same
 
 if TYPE_CHECKING:
     from workbench.models.data.datasets import Dataset
     from workbench.models.model import Model
-    from workbench.quantization.quantize import QuantizedModel
-
-
-def open(
-    path: str | Path, *, factory: str | None = None, weights: str | Path | None = None, trust: bool = False
-) -> Model:
-    """Open the model at ``path``: a folder, a file, or a bundled one (``demo:language-model``).
-
-    ``factory`` and ``weights`` serve Python files, which run only with ``trust``.  Raises NotAModelError,
-    UnsafeModelError, TrustRequiredError or ModelTooLargeError.
-    """
-    from workbench.models.sources import open_model
-
-    return open_model(path, factory=factory, weights=weights, trust=trust)
-
-
-def start(model: Model, progress: Progress = silent) -> Session:
-    """Return a new session: the model's facts, the weights' statistics, a plan that keeps every layer as it is."""
-    from workbench.measurement.calibrate import weight_statistics
-
-    summary = model.summary
-    return Session(
-        model=summary,
-        environment=environment(),
-        plan=Plan(model=summary.name, fingerprint=summary.fingerprint),
-        statistics=weight_statistics(model, progress),
-        notes=tuple(f"the weights of {name} hold NaN or infinite values" for name in summary.non_finite),
-    )
-
-
-def calibrate(
-    model: Model,
-    data: str | Path | None = None,
-    *,
-    samples: int | None = None,
-    batch_size: int = 8,
-    seed: int = 0,
-    session: Session | None = None,
-    progress: Progress = silent,
-) -> Session:
-    """Observe the model on ``data`` and return ``session`` (or a new one) with statistics, ranges and curvature.
-
-    ``data`` is a text file, a folder of images, an array file or ``demo:...``; a bundled model has its own by default,
-    any other needs it (MissingResultError).  A weights-only model gets the statistics and ranges of its weights, or
-    CannotRunError if ``data`` was given.  Results of other data (tables, evaluations) and ranges set by hand are kept.
-    Where weights with NaN or infinity spoil every batch, the weights' part of the session is there and a note says so.
-    """
-    from workbench.measurement.calibrate import calibrate as observe
-
-    session = _session_for(model, session, part_of(progress, 0.0, 0.1))
-    statistics = dict(session.statistics)
-    if model.summary.cannot_run is None:
-        dataset = session_data.for_calibration(model, data, samples=samples, seed=seed)
-        try:
-            found = observe(model, dataset, batch_size=batch_size, seed=seed, progress=part_of(progress, 0.1, 0.85))
-        except DataError as error:
-            session = _without_activations(session, error)
-        else:
-            weights = {key: value for key, value in statistics.items() if key[1] == "weight"}
-            statistics = weights | dict(found.statistics)
-            session = replace(
-                session,
-                calibration=dataset.record,
-                evaluation=session_data.evaluation_record(model, dataset.record),
-                curvature=found.curvature,
-                outliers=session_data.readable(found.outliers, model),
-                notes=tuple(dict.fromkeys((*session.notes, *dataset.notes, *found.notes))),
-            )
-    elif data is not None:
-        raise CannotRunError(f"{model.summary.name} cannot be calibrated on data: {model.summary.cannot_run}")
-    ranges = all_ranges(statistics, part_of(progress, 0.85, 1.0))
-    return replace(
-        session,
-        environment=environment(),
-        statistics=statistics,
-        ranges=ranges,
-        active_ranges=ranges_in_force(model.summary, session.plan, ranges, session.active_ranges),
-    )
 
 
 def score(
@@ -230,35 +156,6 @@ def complete_table(
     )  # fmt: skip
 
 
-def quantize(
-    model: Model, plan: Plan, *, session: Session | None = None, progress: Progress = silent
-) -> QuantizedModel:
-    """Quantize ``model`` by ``plan``; ranges, curvature and the calibration data come from ``session``.
-
-    The same session and plan give the same bits, so what was evaluated is what is exported.
-    Raises FingerprintMismatchError for a plan or session of another model, UnmatchedRuleError, SchemeError, and
-    MissingResultError if static input schemes lack a calibrated range.
-    """
-    from workbench.quantization.quantize import quantize as apply_plan
-
-    require_same(model.summary, plan, session)
-    return apply_plan(
-        model, plan, ranges=ranges_of_plan(session, plan) if session else {},
-        curvature=session.curvature if session else {}, data=_learning_data(model, plan, session), progress=progress,
-    )  # fmt: skip
-
-
-def _learning_data(model: Model, plan: Plan, session: Session | None) -> Dataset | None:
-    """Open the calibration's data again if the plan learns on them or transforms by them; else None."""
-    from workbench.numerics.rounding.round_weight import needs_sequence
-
-    used = {a.algorithm for a in resolve(plan, model.summary.layers).values() if a.weights != KEEP}
-    learns = bool(plan.transforms) or LEARNED in used or any(needs_sequence(name) for name in used)
-    if not learns or session is None or session.calibration is None:
-        return None
-    return session_data.recorded(model, session.calibration)
-
-
 def evaluate(
     session: Session,
     plan: Plan | None = None,
@@ -310,72 +207,6 @@ def evaluate(
     )  # fmt: skip
 
 
-def apply(
-    model: Model,
-    plan: Plan,
-    kind: str,
-    out: str | Path,
-    *,
-    session: Session | None = None,
-    progress: Progress = silent,
-) -> tuple[Path, ...]:
-    """Quantize ``model`` by ``plan`` and write it to ``out`` in the form ``kind``; returns the paths written."""
-    from workbench.deployment.exporters import exporter
-
-    chosen = exporter(kind)
-    quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
-    return chosen.export(quantized, model, Path(out), part_of(progress, 0.7, 1.0))
-
-
-def export(
-    session: Session,
-    kind: str,
-    out: str | Path,
-    *,
-    plan: Plan | None = None,
-    model: Model | None = None,
-    trust: bool = False,
-    progress: Progress = silent,
-) -> tuple[Path, ...]:
-    """Write the session's plan (or ``plan``), or the model quantized by it, to ``out``; returns the paths written.
-
-    Forms that hold no weights (the plan, a replay script) do not open the model.  Raises ExportError.
-    """
-    from workbench.deployment.exporters import exporter
-
-    plan = plan or session.plan
-    chosen = exporter(kind)
-    if chosen.needs_model:
-        model = model or reopen(session.model, trust=trust)
-        return apply(model, plan, kind, out, session=session, progress=progress)
-    from workbench.quantization.quantize import QuantizedModel
-
-    require_same(session.model, plan, None)
-    resolve(plan, session.model.layers)
-    bare = QuantizedModel(summary=session.model, plan=plan, tensors={}, ranges=ranges_of_plan(session, plan))
-    return chosen.export(bare, None, Path(out), progress)
-
-
-def _without_activations(session: Session, error: DataError) -> Session:
-    """Go on with the weights alone if it is weights with NaN that spoil every batch; else raise ``error``."""
-    if not session.model.non_finite:
-        raise error
-    note = f"{error}; weights with NaN or infinity kept activations from being observed; what needs weights works"
-    return replace(session, notes=tuple(dict.fromkeys((*session.notes, note))))
-
-
-def _session_for(model: Model, session: Session | None, progress: Progress) -> Session:
-    """Return ``session`` if it is of this model, with the weights' statistics; a new one for None."""
-    if session is None:
-        return start(model, progress)
-    model.summary.require_fingerprint(session.model.fingerprint, "the session")
-    if any(tap == "weight" for _, tap in session.statistics):
-        return session
-    from workbench.measurement.calibrate import weight_statistics
-
-    return replace(session, statistics={**session.statistics, **weight_statistics(model, progress)})
-
-
 def _require_runs(session: Session, metric: str) -> None:
     if session.model.cannot_run is not None:
         raise CannotRunError(
@@ -401,8 +232,3 @@ def _calibrated(session: Session, metric: str) -> DataRecord:
     return session.calibration
 
 
-def require_same(summary: ModelSummary, plan: Plan, session: Session | None) -> None:
-    if plan.fingerprint is not None:
-        summary.require_fingerprint(plan.fingerprint, f"the plan {plan.name!r}")
-    if session is not None:
-        summary.require_fingerprint(session.model.fingerprint, "the session")

@@ -13,7 +13,7 @@ from workbench.numerics.formats import parse_scheme, standard_schemes
 from workbench.planning.plan import Assignment, Plan, resolve
 from workbench.progress import Progress, silent
 from workbench.session.session import Session
-from workbench.steps.slimming import without_results
+from workbench.steps.needs import without_results
 
 
 def time_kernels(

@@ -9,7 +9,7 @@ from typing import Literal
 from workbench.engine.model_cache import ModelCache
 from workbench.progress import Progress
 from workbench.session.session import Session
-from workbench.steps.slimming import without_results
+from workbench.steps.needs import without_results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

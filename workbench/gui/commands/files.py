@@ -18,7 +18,7 @@ from workbench.planning.plan_json import TYPE, read_plan
 from workbench.session.session import Session
 from workbench.session.workspace import State
 from workbench.steps import requests
-from workbench.steps.first_look import STILL_LOADING, is_first_look
+from workbench.steps.files.first_look import STILL_LOADING, is_first_look
 
 if TYPE_CHECKING:
     from workbench.gui.context.context import Context

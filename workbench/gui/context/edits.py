@@ -13,19 +13,16 @@ if TYPE_CHECKING:
     from workbench.numerics.ranges import Range
 
 
-def assign(workspace: Workspace, layers: Iterable[str], **changes: Any) -> int | None:
-    """Set fields of the layers' Assignment (``weights``, ``inputs``, ``cache``, ``algorithm``, ``range_method``).
-
-    Returns the number of the edit, None if nothing changed.
-    """
+def assign(workspace: Workspace, layers: Iterable[str], **changes: Any) -> None:
+    """Set fields of the layers' Assignment (``weights``, ``inputs``, ``cache``, ``algorithm``, ``range_method``)."""
     names = tuple(layers)
     if not names or workspace.state.session is None:
-        return None
+        return
     current = workspace.state.assignments
     if current and all(getattr(current[name], key) == value for name in names for key, value in changes.items()):
-        return None
+        return
     title = f"Set {_layers(names)} to {_values(changes)}"
-    return workspace.edit(title, lambda session: replace(session, plan=session.plan.assign(names, **changes)))
+    workspace.edit(title, lambda session: replace(session, plan=session.plan.assign(names, **changes)))
 
 
 def lock(workspace: Workspace, layers: Iterable[str], locked: bool) -> None:

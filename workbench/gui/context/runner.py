@@ -5,23 +5,30 @@ from __future__ import annotations
 import functools
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from workbench.engine.jobs import Renew, unchanged
 from workbench.errors import CancelledError, EngineDiedError, TrustRequiredError, WorkbenchError
 from workbench.gui.context.background import BackgroundTasks
 from workbench.gui.context.messages import MessageLog
-from workbench.session.workspace import EditableParts, Workspace
+from workbench.session.workspace import Edits, Workspace
 
 if TYPE_CHECKING:
-    from workbench.engine.jobs import JobView
+    from workbench.engine.jobs import Job, JobView
+    from workbench.engine.request import Request
 
-MAX_RETRIES = 200
-"""Jobs that can be cancelled or tried again."""
+R = TypeVar("R")
+
+Renew = Callable[[Any], Any]
+"""Makes of a request the one to run, when its turn comes."""
 
 ErrorHandler = Callable[[WorkbenchError], bool]
 """Gets the error of a failed request; returns whether it is shown in its place, so that a line in the log is enough.
 Otherwise a dialog shows it."""
+
+
+def unchanged(request: Any) -> Any:
+    """Return the request as it is."""
+    return request
 
 
 def show_dialog(error: WorkbenchError) -> bool:
@@ -40,13 +47,22 @@ class RunsJobs(Protocol):
     @property
     def views(self) -> tuple[JobView, ...]: ...
 
-    def submit(self, request: Any, renew: Renew = unchanged) -> Any: ...
+    def submit(
+        self, request: Request[R], prepare: Callable[[], Request[R]] | None = None,
+        again: Callable[[], object] | None = None,
+    ) -> Job[R]: ...  # fmt: skip
 
     def subscribe(self, listener: Callable[[tuple[JobView, ...]], None]) -> Callable[[], None]: ...
 
+    def cancel(self, job_id: int) -> None: ...
+
+    def retry(self, job_id: int) -> None: ...
+
+    def request(self, job_id: int) -> Request[object] | None: ...
+
     def poll(self) -> None: ...
 
-    def partial(self, job_id: int) -> Any: ...
+    def partial(self, job_id: int) -> object: ...
 
 
 class NoJobs:
@@ -54,7 +70,10 @@ class NoJobs:
 
     views: tuple[JobView, ...] = ()
 
-    def submit(self, request: Any, renew: Renew = unchanged) -> Any:
+    def submit(
+        self, request: Request[R], prepare: Callable[[], Request[R]] | None = None,
+        again: Callable[[], object] | None = None,
+    ) -> Job[R]:  # fmt: skip
         """Refuse."""
         raise WorkbenchError("this window cannot run anything; it was opened to be drawn")
 
@@ -62,11 +81,22 @@ class NoJobs:
         """Never call ``listener``."""
         return lambda: None
 
+    def cancel(self, job_id: int) -> None:
+        """Do nothing."""
+
+    def retry(self, job_id: int) -> None:
+        """Do nothing."""
+
+    def request(self, job_id: int) -> Request[object] | None:
+        """Return None."""
+        return None
+
     def poll(self) -> None:
         """Do nothing."""
 
-    def partial(self, job_id: int) -> Any:
+    def partial(self, job_id: int) -> object:
         """Return None."""
+        return None
 
 
 class JobRunner:
@@ -76,7 +106,6 @@ class JobRunner:
         self._workspace, self._jobs, self._messages, self._tasks = workspace, jobs, messages, tasks
         self.ask_trust: Callable[[str], Awaitable[bool]] = _refuse
         self._trusted: set[str] = set()
-        self._retries: dict[int, tuple[Any, Callable[[], None]]] = {}
 
     async def run(
         self,
@@ -135,17 +164,15 @@ class JobRunner:
 
     def cancel(self, job_id: int) -> None:
         """Cancel a job by its number."""
-        if job_id in self._retries:
-            self._retries[job_id][0].cancel()
+        self._jobs.cancel(job_id)
 
     def retry(self, job_id: int) -> None:
         """Repeat a failed or cancelled job's work."""
-        if job_id in self._retries:
-            self._retries[job_id][1]()
+        self._jobs.retry(job_id)
 
     def request_of(self, job_id: int) -> Any:
         """Return a job's request, None where it is not known any more."""
-        return self._retries[job_id][0].request if job_id in self._retries else None
+        return self._jobs.request(job_id)
 
     # ---------------------------------------------------------------- inside
 
@@ -162,7 +189,7 @@ class JobRunner:
         now, session = self._workspace.state.session, request.session
         if now is not None and now is not session and now.model.fingerprint == session.model.fingerprint:
             manual = {place: value for place, value in session.active_ranges.items() if value.method == "manual"}
-            edits = replace(EditableParts.of(session), active_ranges={**now.active_ranges, **manual})
+            edits = replace(Edits.of(session), active_ranges={**now.active_ranges, **manual})
             request = replace(request, session=edits.into(now))
         return slim(request)
 
@@ -193,11 +220,7 @@ class JobRunner:
         return True
 
     def _post(self, request: Any, again: Callable[[], None], renew: Renew) -> Any:
-        job = self._jobs.submit(request, renew)
-        self._retries[job.id] = job, again
-        while len(self._retries) > MAX_RETRIES:
-            self._retries.pop(next(iter(self._retries)))
-        return job
+        return self._jobs.submit(request, lambda: renew(request), again)
 
     async def _trusting(self, request: Any, again: Callable[[], None], renew: Renew) -> Any:
         if hasattr(request, "trust") and self._trusts(request):

@@ -9,7 +9,7 @@ from typing import Any
 from workbench.gui.commands import checks as check_commands
 from workbench.gui.commands.commands import Commands
 from workbench.session.workspace import State
-from workbench.steps.first_look import STILL_LOADING, is_first_look
+from workbench.steps.files.first_look import STILL_LOADING, is_first_look
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

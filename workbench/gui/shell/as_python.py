@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
+from workbench.steps.step import Request
+
 HEAD = "import workbench as wb\n\n"
 
 Writer = Callable[[Any], str]
@@ -14,6 +16,8 @@ Writer = Callable[[Any], str]
 
 def as_python(request: Any) -> str:
     """Return a script for a request; a comment for one that no script needs."""
+    if isinstance(request, Request):
+        return request.python()
     writer = _WRITERS.get(type(request).__name__)
     if writer is None:
         return f"# {request.title}: the window's own work, nothing to repeat in a script\n"

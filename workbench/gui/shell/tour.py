@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QPushButton,
 from workbench.gui.shell import dialogs, settings
 from workbench.gui.window import Window
 from workbench.session.workspace import State
-from workbench.steps.first_look import is_first_look
+from workbench.steps.files.first_look import is_first_look
 
 WIDTH = 380
 SETTLE_SECONDS = 0.05

@@ -30,7 +30,7 @@ def first_look(path: str) -> Session | None:
     from workbench.models.sources.source import display_name
     from workbench.models.sources.stored import SafetensorsStore
     from workbench.models.summary import ModelSource
-    from workbench.steps import tasks
+    from workbench.steps.files.new_session import start
 
     try:
         found, bundled = resolve(path)
@@ -43,7 +43,7 @@ def first_look(path: str) -> Session | None:
             return None
         source = ModelSource(kind="huggingface", path=path if bundled or found.is_file() else str(found))
         model = weights_only_model(source, SafetensorsStore(files))
-        look = tasks.start(model)
+        look = start(model)
     except (WorkbenchError, OSError):
         return None
     name = display_name(Path(path.removeprefix("demo:")))

@@ -20,6 +20,11 @@ _RESULTS: Mapping[str, Any] = {
 }  # fmt: skip
 
 
+def everything(session: Session, options: object) -> Session:
+    """Return the whole session: for steps that write it."""
+    return session
+
+
 def without_results(session: Session, **kept: Any) -> Session:
     """Return ``session`` without results but for ``kept``; facts, records, plan, locks and active ranges stay.
 

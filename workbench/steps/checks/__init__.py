@@ -1,0 +1,1 @@
+"""Steps that check what was predicted or calibrated: audits, refinement, error budgets, data quality."""

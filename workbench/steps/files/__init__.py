@@ -1,0 +1,1 @@
+"""Steps that open, save and export: models and sessions as files."""

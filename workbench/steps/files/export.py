@@ -1,0 +1,113 @@
+"""Write a plan, or the model quantized by it, for another program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.models.sources import reopen
+from workbench.planning.plan import Plan, resolve
+from workbench.progress import Progress, part_of, silent
+from workbench.session.calibrated_ranges import ranges_of_plan
+from workbench.session.session import Session
+from workbench.steps.needs import moments_of_plan, without_results
+from workbench.steps.options import Choice, OptionInfo
+from workbench.steps.quantize import quantize, require_same
+from workbench.steps.step import Context, Step, short
+
+if TYPE_CHECKING:
+    from workbench.models.model import Model
+
+
+def kinds() -> tuple[Choice, ...]:
+    """Return every form that can be written."""
+    from workbench.deployment.exporters import REGISTRY
+
+    return tuple(Choice(member.name, f"{member.name}: {member.description}") for member in REGISTRY)
+
+
+KIND = OptionInfo(label="Kind", choices=kinds, flag="to", metavar="KIND", help="the form to write")
+OUT = OptionInfo(label="Write to", path="save", metavar="PATH", help="the file or folder to write")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportOptions:
+    """What to write and where."""
+
+    kind: str = field(metadata=KIND.metadata)
+    out: str = field(metadata=OUT.metadata)
+
+
+def apply(
+    model: Model,
+    plan: Plan,
+    kind: str,
+    out: str | Path,
+    *,
+    session: Session | None = None,
+    progress: Progress = silent,
+) -> tuple[Path, ...]:
+    """Quantize ``model`` by ``plan`` and write it to ``out`` in the form ``kind``; returns the paths written."""
+    from workbench.deployment.exporters import exporter
+
+    chosen = exporter(kind)
+    quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
+    return chosen.export(quantized, model, Path(out), part_of(progress, 0.7, 1.0))
+
+
+def export(
+    session: Session,
+    kind: str,
+    out: str | Path,
+    *,
+    plan: Plan | None = None,
+    model: Model | None = None,
+    trust: bool = False,
+    progress: Progress = silent,
+) -> tuple[Path, ...]:
+    """Write the session's plan (or ``plan``), or the model quantized by it, to ``out``; returns the paths written.
+
+    Forms that hold no weights (the plan, a replay script) do not open the model.  Raises ExportError.
+    """
+    from workbench.deployment.exporters import exporter
+    from workbench.quantization.quantize import QuantizedModel
+
+    plan = plan or session.plan
+    chosen = exporter(kind)
+    if chosen.needs_model:
+        model = model or reopen(session.model, trust=trust)
+        return apply(model, plan, kind, out, session=session, progress=progress)
+    require_same(session.model, plan, None)
+    resolve(plan, session.model.layers)
+    bare = QuantizedModel(summary=session.model, plan=plan, tensors={}, ranges=ranges_of_plan(session, plan))
+    return chosen.export(bare, None, Path(out), progress)
+
+
+def _run(context: Context, options: ExportOptions) -> tuple[str, ...]:
+    from workbench.deployment.exporters import exporter
+
+    model = context.model() if exporter(options.kind).needs_model else None
+    paths = export(context.session, options.kind, options.out, model=model, progress=context.progress)
+    return tuple(str(path) for path in paths)
+
+
+def _heading(options: ExportOptions, session: Session | None) -> str:
+    return f"Export {options.kind} to {short(options.out)}"
+
+
+def _needs(session: Session, options: ExportOptions) -> Session:
+    """Keep the plan, the active ranges and the moments that its algorithms look at."""
+    return without_results(session, curvature=moments_of_plan(session))
+
+
+EXPORT = Step(
+    name="export",
+    title="Export",
+    summary="Writes the plan, or the quantized model, for another program.",
+    options=ExportOptions,
+    run=_run,
+    heading=_heading,
+    needs=_needs,
+    call="wb.export",
+)

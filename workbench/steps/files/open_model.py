@@ -1,0 +1,80 @@
+"""Open a model and read its weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.session.session import Session
+from workbench.steps.files.first_look import first_look
+from workbench.steps.files.new_session import start
+from workbench.steps.options import OptionInfo, option
+from workbench.steps.step import Context, Step, arguments, short
+
+if TYPE_CHECKING:
+    from workbench.models.model import Model
+
+PATH = OptionInfo(
+    label="Model", path="data", metavar="MODEL", positional=True,
+    help="a Hugging Face folder, a torch.export .pt2 file, a .safetensors file or folder, or a Python file",
+)  # fmt: skip
+FACTORY = OptionInfo(
+    label="Function", empty="build", metavar="NAME", help="the function of a Python file that builds the model"
+)  # fmt: skip
+WEIGHTS = OptionInfo(
+    label="Weights", path="file", metavar="FILE", help="the state dict for a Python file (.safetensors, .pt, .pth)"
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenModelOptions:
+    """Which model, and how a Python file builds it."""
+
+    path: str = field(metadata=PATH.metadata)
+    factory: str | None = option(None, FACTORY)
+    weights: str | None = option(None, WEIGHTS)
+
+
+def open(
+    path: str | Path, *, factory: str | None = None, weights: str | Path | None = None, trust: bool = False
+) -> Model:
+    """Open the model at ``path``: a folder, a file, or a bundled one (``demo:language-model``).
+
+    ``factory`` and ``weights`` serve Python files, which run only with ``trust``.  Raises NotAModelError,
+    UnsafeModelError, TrustRequiredError or ModelTooLargeError.
+    """
+    from workbench.models.sources import open_model
+
+    return open_model(path, factory=factory, weights=weights, trust=trust)
+
+
+def _run(context: Context, options: OpenModelOptions) -> Session:
+    """Open it; the partial result, where there is one, is a first look."""
+    context.progress(0.0, "Reading the model")
+    look = first_look(options.path)
+    if look is not None:
+        context.progress(0.1, "Loading the network", look)
+    model = open(options.path, factory=options.factory, weights=options.weights, trust=context.trust)
+    context.models.put(model)
+    return start(model, context.progress)
+
+
+def _heading(options: OpenModelOptions, session: Session | None) -> str:
+    return f"Open {short(options.path)}"
+
+
+def _python(options: OpenModelOptions, session: Session | None) -> str:
+    return f"\nmodel = wb.open({', '.join([repr(options.path), *arguments(options, 'factory', 'weights')])})"
+
+
+OPEN = Step(
+    name="open",
+    title="Open a model",
+    summary="Opens a model and reads its weights.",
+    options=OpenModelOptions,
+    run=_run,
+    heading=_heading,
+    document=False,
+    python=_python,
+)

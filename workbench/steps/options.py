@@ -1,0 +1,142 @@
+"""How a step describes its options: once, for the window's form, the command line's flags and Python.
+
+A step's options are a frozen dataclass.  Each field is made with :func:`option`, whose :class:`OptionInfo` says what
+the option means; a field without a default is made with ``field(metadata=info.metadata)``.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import TypeVar
+
+T = TypeVar("T")
+
+KEY = "option"
+"""Where a field's metadata hold its OptionInfo."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A value that an option may take, and how a form shows it."""
+
+    value: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionInfo:
+    """What is known of one option beside its type and default.
+
+    ``help`` is one phrase or sentence: tooltip and flag help.  ``minimum`` and ``maximum`` are inclusive;
+    ``increment`` and ``decimals`` serve number fields.  ``choices`` is called when a form or a parser is made; an
+    option of several values (a tuple) takes any number of them.  ``path`` says that the text is a path: to ``data``
+    (a file or a folder), an existing ``file`` or ``folder``, or one to ``save``.  ``empty`` says what no value (None,
+    an empty text or tuple) means.  ``flag`` is the spelling on the command line where it is not the field's name,
+    ``metavar`` its placeholder there, ``positional`` makes it an argument without a flag.  ``parse`` reads a text that
+    is not simply a number or a name; it raises ValueError.  ``form`` and ``command`` say where the option is offered.
+    """
+
+    label: str
+    help: str
+    minimum: float | None = None
+    maximum: float | None = None
+    increment: float = 1.0
+    decimals: int = 3
+    unit: str = ""
+    choices: Callable[[], tuple[Choice, ...]] | None = None
+    path: typing.Literal["", "data", "file", "folder", "save"] = ""
+    empty: str = ""
+    flag: str = ""
+    metavar: str = ""
+    positional: bool = False
+    parse: Callable[[str], object] | None = None
+    form: bool = True
+    command: bool = True
+
+    @property
+    def metadata(self) -> Mapping[str, OptionInfo]:
+        """The metadata of a dataclass field without a default."""
+        return {KEY: self}
+
+
+def option(default: T, info: OptionInfo) -> T:
+    """Return the dataclass field of an option."""
+    made: T = field(default=default, metadata=info.metadata)
+    return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionField:
+    """One option of a step, ready to be drawn or parsed.
+
+    ``kind`` is bool, int, float or str, or another class for what only Python gives; ``several``: the value is a tuple
+    of that kind; ``optional``: it may be None; ``required``: there is no default.
+    """
+
+    name: str
+    info: OptionInfo
+    kind: type
+    several: bool
+    optional: bool
+    required: bool
+    default: object
+
+    @property
+    def flag(self) -> str:
+        """The flag on the command line, such as ``--batch-size``."""
+        return f"--{self.info.flag or self.name.replace('_', '-')}"
+
+    def fault(self, value: object) -> str | None:
+        """Return what is wrong with a value of the right type, None if nothing is."""
+        low, high = self.info.minimum, self.info.maximum
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            if low is not None and value < low:
+                return f"{self.info.label} must be at least {low:g}, not {value:g}"
+            if high is not None and value > high:
+                return f"{self.info.label} must be at most {high:g}, not {value:g}"
+        return None
+
+
+def option_fields(options: type) -> tuple[OptionField, ...]:
+    """Return the options of a step's options class, in the order in which they are declared."""
+    hints = typing.get_type_hints(options)
+    return tuple(_described(item.name, hints[item.name], item.metadata[KEY], item.default) for item in fields(options))
+
+
+def _described(name: str, hint: object, info: OptionInfo, default: object) -> OptionField:
+    members = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    (inner,) = (member for member in members if member is not types.NoneType)
+    several = typing.get_origin(inner) is tuple
+    kind = typing.get_args(inner)[0] if several else inner
+    if typing.get_origin(kind) is typing.Literal:
+        kind = type(typing.get_args(kind)[0])
+    return OptionField(
+        name=name, info=info, kind=kind if isinstance(kind, type) else object, several=several,
+        optional=len(members) > 1, required=default is MISSING, default=None if default is MISSING else default,
+    )  # fmt: skip
+
+
+SAMPLES = OptionInfo(
+    label="Samples", minimum=1, maximum=1_000_000, empty="all", metavar="N",
+    help="how many samples of the data are used; more take longer and narrow the intervals",
+)  # fmt: skip
+BATCH_SIZE = OptionInfo(
+    label="Batch size", minimum=1, maximum=4096, metavar="N", help="samples that run through the model at once"
+)  # fmt: skip
+SEED = OptionInfo(
+    label="Seed", metavar="N", minimum=0, maximum=2**31 - 1,
+    help="seed of every random choice: same seed, data and plan, same numbers",
+)  # fmt: skip
+DATA = OptionInfo(
+    label="Data", path="data", empty="the model's bundled data", metavar="DATA",
+    help="a text file, a folder of images, an array file (.npz, .npy, .pt, .safetensors) or a bundled set "
+    "(demo:language-model)",
+)  # fmt: skip
+EVALUATION_DATA = OptionInfo(
+    label="Data", path="data", metavar="DATA", help=DATA.help,
+    empty="the evaluation data that belong to the calibration data, disjoint from them",
+)  # fmt: skip
+LAYER = OptionInfo(label="Layer", help="the layer's name", metavar="NAME")

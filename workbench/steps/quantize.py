@@ -1,0 +1,54 @@
+"""The model quantized by a plan, with the session's ranges, curvature and calibration data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.models.summary import ModelSummary
+from workbench.planning.plan import KEEP, LEARNED, Plan, resolve
+from workbench.progress import Progress, silent
+from workbench.session.calibrated_ranges import ranges_of_plan
+from workbench.session.session import Session
+from workbench.steps import session_data
+
+if TYPE_CHECKING:
+    from workbench.models.data.datasets import Dataset
+    from workbench.models.model import Model
+    from workbench.quantization.quantize import QuantizedModel
+
+
+def quantize(
+    model: Model, plan: Plan, *, session: Session | None = None, progress: Progress = silent
+) -> QuantizedModel:
+    """Quantize ``model`` by ``plan``; ranges, curvature and the calibration data come from ``session``.
+
+    The same session and plan give the same bits, so what was evaluated is what is exported.
+    Raises FingerprintMismatchError for a plan or session of another model, UnmatchedRuleError, SchemeError, and
+    MissingResultError if static input schemes lack a calibrated range.
+    """
+    from workbench.quantization.quantize import quantize as apply_plan
+
+    require_same(model.summary, plan, session)
+    return apply_plan(
+        model, plan, ranges=ranges_of_plan(session, plan) if session else {},
+        curvature=session.curvature if session else {}, data=_learning_data(model, plan, session), progress=progress,
+    )  # fmt: skip
+
+
+def require_same(summary: ModelSummary, plan: Plan, session: Session | None) -> None:
+    """Raise FingerprintMismatchError for a plan or session of another model."""
+    if plan.fingerprint is not None:
+        summary.require_fingerprint(plan.fingerprint, f"the plan {plan.name!r}")
+    if session is not None:
+        summary.require_fingerprint(session.model.fingerprint, "the session")
+
+
+def _learning_data(model: Model, plan: Plan, session: Session | None) -> Dataset | None:
+    """Open the calibration's data again if the plan learns on them or transforms by them; else None."""
+    from workbench.numerics.rounding.round_weight import needs_sequence
+
+    used = {a.algorithm for a in resolve(plan, model.summary.layers).values() if a.weights != KEEP}
+    learns = bool(plan.transforms) or LEARNED in used or any(needs_sequence(name) for name in used)
+    if not learns or session is None or session.calibration is None:
+        return None
+    return session_data.recorded(model, session.calibration)

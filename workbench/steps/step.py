@@ -1,0 +1,236 @@
+"""A step: what a user can ask for, described once for the window, the command line, Python and the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from workbench.engine.model_cache import ModelCache
+from workbench.errors import MissingResultError, WorkbenchError
+from workbench.progress import Progress, silent
+from workbench.session.session import Session
+from workbench.session.workspace import Edits
+from workbench.steps.needs import without_results
+
+if TYPE_CHECKING:
+    from workbench.models.model import Model
+
+O = TypeVar("O")  # noqa: E741
+R = TypeVar("R")
+
+NO_SESSION = "no model is open; open a model or a session first"
+HEAD = "import workbench as wb\n"
+SESSION_LINE = 'session = wb.Session.load("session.qwb")  # the session of the window, saved\n'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """What a step needs of the session.
+
+    ``unmet(session)`` returns the reason why a step cannot be run, None if it can; ``step`` names the step that
+    provides what is missing.  A greyed action shows the reason, the command line and Python raise ``error`` with it.
+    """
+
+    unmet: Callable[[Session], str | None]
+    error: type[WorkbenchError] = MissingResultError
+    step: str = ""
+
+    def require(self, session: Session) -> None:
+        """Raise ``error`` with the reason if the requirement is not met."""
+        reason = self.unmet(session)
+        if reason is not None:
+            raise self.error(reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a step runs in: the open session, its model on demand, where to report progress.
+
+    ``opened`` is the session's model where it is open already; ``trust`` allows its own Python file to run.
+    """
+
+    document: Session | None = None
+    models: ModelCache = field(default_factory=ModelCache)
+    opened: Model | None = None
+    trust: bool = False
+    progress: Progress = silent
+
+    @property
+    def session(self) -> Session:
+        """The session; raises MissingResultError where none is open."""
+        if self.document is None:
+            raise MissingResultError(NO_SESSION)
+        return self.document
+
+    def model(self) -> Model:
+        """Return the session's model, opened if need be; raises what opening raises."""
+        return self.opened or self.models.get(self.session.model, self.trust)
+
+
+def _facts(session: Session, options: object) -> Session:
+    """Keep the model's facts, the plan, the locks, the data's records and the active ranges."""
+    return without_results(session)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step(Generic[O, R]):
+    """What a user can ask for.  All functions are module-level: a request, and its step with it, is pickled.
+
+    ``name`` is the spelling on the command line, ``title`` the menu entry and the form's title, ``summary`` what the
+    step does (form and help).  ``options`` is the frozen dataclass of its options (see :mod:`workbench.steps.options`).
+    ``run(context, options)`` does the work and changes nothing but the files that the options name.
+    ``heading(options, session)`` is the job's title.  ``needs(session, options)`` returns the part of the session that
+    ``run`` reads: what crosses the pipe.  ``join(session, options, result)`` puts a result into the session as it is
+    by then; ``keep(session, options, partial)`` what a cancelled run had computed.  ``undo(options)`` names the edit,
+    where the result is one.  ``requires`` must be met before the step can run; ``document``: it works on a session.
+    ``call`` is the step's function in the public interface (``wb.evaluate``) if it has one; ``python(options,
+    session)`` replaces the lines that are generated.  ``listed``: it stands in the list of jobs.
+    """
+
+    name: str
+    title: str
+    summary: str
+    options: type[O]
+    run: Callable[[Context, O], R]
+    heading: Callable[[O, Session | None], str]
+    needs: Callable[[Session, O], Session] = _facts
+    join: Callable[[Session, O, R], Session] | None = None
+    keep: Callable[[Session, O, R], Session] | None = None
+    undo: Callable[[O], str] | None = None
+    requires: tuple[Requirement, ...] = ()
+    document: bool = True
+    call: str = ""
+    python: Callable[[O, Session | None], str] | None = None
+    listed: bool = True
+
+    def __call__(
+        self, session: Session | None, options: O, *, model: Model | None = None, trust: bool = False,
+        progress: Progress = silent,
+    ) -> R:  # fmt: skip
+        """Run the step in this process; ``model`` saves opening the session's again.  Raises what ``run`` raises."""
+        return self.within(Context(document=session, opened=model, trust=trust, progress=progress), options)
+
+    def within(self, context: Context, options: O) -> R:
+        """Run the step in a context whose session meets its requirements; else raises their errors."""
+        if context.document is not None:
+            for requirement in self.requires:
+                requirement.require(context.document)
+        return self.run(context, options)
+
+    def request(self, session: Session | None, options: O, *, trust: bool = False) -> Request[O, R]:
+        """Return the request to run this step."""
+        return Request(step=self, options=options, session=session, trust=trust)
+
+    def why_not(self, session: Session | None) -> str | None:
+        """Return why the step cannot be run on a session, None if it can."""
+        if session is None:
+            return NO_SESSION if self.document else None
+        return next((reason for need in self.requires if (reason := need.unmet(session)) is not None), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Request(Generic[O, R]):
+    """A step with its options, about a session: what jobs keep, the engine runs and the window repeats."""
+
+    step: Step[O, R]
+    options: O
+    session: Session | None = None
+    trust: bool = False
+
+    @property
+    def title(self) -> str:
+        """What the list of jobs shows."""
+        return self.step.heading(self.options, self.session)
+
+    @property
+    def keeps_partial(self) -> bool:
+        """Whether the partial result of a cancelled run is of use."""
+        return self.step.keep is not None
+
+    @property
+    def listed(self) -> bool:
+        """Whether the user sees the job."""
+        return self.step.listed
+
+    def reduced(self) -> Request[O, R]:
+        """Return the request with no more of the session than the step needs."""
+        if self.session is None:
+            return self
+        return replace(self, session=self.step.needs(self.session, self.options))
+
+    def about(self, current: Session | None) -> Request[O, R]:
+        """Return the request with the results that ``current`` holds by now, and the plan and edits of its own session.
+
+        A session of another model changes nothing.
+        """
+        session = self.session
+        if current is None or session is None or current is session or not self.fits(current):
+            return self
+        manual = {place: chosen for place, chosen in session.active_ranges.items() if chosen.method == "manual"}
+        edits = replace(Edits.of(session), active_ranges={**current.active_ranges, **manual})
+        return replace(self, session=edits.into(current))
+
+    def fits(self, current: Session | None) -> bool:
+        """Tell whether ``current`` is a session of the request's model, so that the result belongs to it."""
+        return (
+            current is not None and self.session is not None
+            and current.model.fingerprint == self.session.model.fingerprint
+        )  # fmt: skip
+
+    def run(self, models: ModelCache, progress: Progress) -> R:
+        """Do the work; called in the engine.  Raises what the step's ``run`` raises."""
+        context = Context(document=self.session, models=models, trust=self.trust, progress=progress)
+        return self.step.within(context, self.options)
+
+    def joined(self, current: Session, result: R) -> Session:
+        """Return ``current`` with what the result adds to it; edits made while the job ran stay.
+
+        Raises FingerprintMismatchError for a session of another model.
+        """
+        if self.step.join is None or self.session is None:
+            return current
+        current.model.require_fingerprint(self.session.model.fingerprint, "the result")
+        return self.step.join(current, self.options, result)
+
+    def kept(self, current: Session, partial: R) -> Session:
+        """Return ``current`` with what a cancelled run had computed; as it is where that is nothing."""
+        return current if self.step.keep is None else self.step.keep(current, self.options, partial)
+
+    def python(self) -> str:
+        """Return the script that does the same."""
+        step = self.step
+        if step.python is not None:
+            return f"{HEAD}{step.python(self.options, self.session)}\n"
+        start = SESSION_LINE if step.document else ""
+        about = ["session"] if step.document else []
+        if step.call:
+            return f"{HEAD}\n{start}result = {step.call}({', '.join([*about, *arguments(self.options)])})\n"
+        module, name, options = step.run.__module__, constant(step), step.options.__name__
+        about = about or ["None"]
+        called = f"{name}({', '.join(about)}, {options}({', '.join(arguments(self.options))}))"
+        return f"{HEAD}from {module} import {name}, {options}\n\n{start}result = {called}\n"
+
+
+def constant(step: Step[O, R]) -> str:
+    """Return the name under which a step stands in the module of its function: ``error-budget`` is ERROR_BUDGET."""
+    return step.name.upper().replace("-", "_")
+
+
+def arguments(options: object, *names: str) -> list[str]:
+    """Return ``name=value`` for every option that differs from its default, or for those of ``names`` alone."""
+    if not is_dataclass(options) or isinstance(options, type):
+        raise TypeError(f"a step's options are a dataclass, not {options!r}")
+    values = [(item.name, getattr(options, item.name), item.default) for item in fields(options)]
+    return [f"{name}={value!r}" for name, value, default in values if value != default and (not names or name in names)]
+
+
+def plan_name(session: Session | None) -> str:
+    """Return the name of the session's plan in quotation marks, for headings."""
+    return "the plan" if session is None else f"“{session.plan.name}”"
+
+
+def short(path: str) -> str:
+    """Return the last part of a path, or the name of a bundled data set as it is, for headings."""
+    return path if path.startswith("demo:") else PurePath(path).name or path
