@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDoubleSpinBox, QLineEdit, QSpinBox
+from PySide6.QtWidgets import QLineEdit
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.context import edits
+from workbench.gui.shell.number_field import NumberField
 from workbench.planning.constraints import Constraints
 from workbench.planning.plan import Plan
 from workbench.planning.search.search import pareto
@@ -42,7 +43,7 @@ async def _fill(person: Person, **values: float) -> None:
     await person.until(lambda: person.dialog("form"), 10)
     dialog = person.dialog("form")
     for name, value in values.items():
-        box = dialog.findChild(QDoubleSpinBox, name) or dialog.findChild(QSpinBox, name)
+        box = dialog.findChild(NumberField, name)
         await person.type(box.lineEdit(), str(value))
     person.picture("form")
     await person.click(dialog.start_button)

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDoubleSpinBox, QLineEdit, QSpinBox
+from PySide6.QtWidgets import QLineEdit
 
 from tests.gui.conftest import Person
 from workbench.engine.engine import Engine
 from workbench.gui.context import edits
+from workbench.gui.shell.number_field import NumberField
 
 STEPS = 120
 
@@ -19,8 +20,8 @@ async def _ask(person: Person, out: Path) -> None:
     await person.press(Qt.Key.Key_F8, person.window, control=True)
     await person.until(lambda: person.dialog("form"), 10)
     dialog = person.dialog("form")
-    for kind, name, text in ((QSpinBox, "steps", str(STEPS)), (QDoubleSpinBox, "learning_rate", "0.02")):
-        await person.type(dialog.findChild(kind, name).lineEdit(), text)
+    for name, text in (("steps", str(STEPS)), ("learning_rate", "0.02")):
+        await person.type(dialog.findChild(NumberField, name).lineEdit(), text)
     lines = [line for line in dialog.findChildren(QLineEdit) if line.accessibleName() == "Path"]
     await person.type(lines[-1], str(out))
     person.picture("form")

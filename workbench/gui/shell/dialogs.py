@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TypeVar
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import (
@@ -19,7 +18,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-T = TypeVar("T")
+from workbench.gui.shell.forms import Form
+
 Button = QMessageBox.StandardButton
 WIDE = "QLabel#qt_msgbox_informativelabel { min-width: 380px; }"
 """Without it a message is as narrow as its title."""
@@ -175,8 +175,9 @@ def _take_suffix(dialog: QFileDialog, chosen: str) -> None:
 class FormDialog(QDialog):
     """A dialog around a form: an explanation, the form, ``Start`` and ``Cancel``."""
 
-    def __init__(self, parent: QWidget, title: str, explanation: str, form: QWidget, start: str) -> None:
+    def __init__(self, parent: QWidget, title: str, explanation: str, form: Form, start: str) -> None:
         super().__init__(parent)
+        self._form = form
         self.setObjectName("form")
         self.setWindowTitle(title)
         heading, label = QLabel(title), QLabel(explanation)
@@ -187,11 +188,16 @@ class FormDialog(QDialog):
         buttons.addButton("&Cancel", QDialogButtonBox.ButtonRole.RejectRole)
         self.start_button = buttons.addButton(start, QDialogButtonBox.ButtonRole.AcceptRole)
         self.start_button.setProperty("role", "primary")
-        self.start_button.setDefault(True)
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
         layout = QVBoxLayout(self)
         layout.setSpacing(10)
         for widget in (heading, label, form, buttons):
             layout.addWidget(widget)
+        self.start_button.setDefault(True)
         self.setMinimumWidth(460)
+
+    def accept(self) -> None:
+        """Start, unless a field holds a text that cannot be used."""
+        if not self._form.refuse():
+            super().accept()

@@ -18,17 +18,18 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
     QComboBox,
-    QDoubleSpinBox,
     QFileDialog,
     QFormLayout,
     QHBoxLayout,
+    QLabel,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
-    QSpinBox,
     QToolButton,
     QWidget,
 )
+
+from workbench.gui.shell.number_field import NumberField
 
 T = TypeVar("T")
 Maker = tuple[QWidget, Callable[[], Any]]
@@ -62,6 +63,16 @@ class Form(QWidget):
             self._readers[item.name] = reader
             self.widgets[item.name] = widget
             layout.addRow(with_key(label, taken), widget)
+            if isinstance(widget, NumberField):
+                layout.addRow(self._problem_line(widget, label))
+
+    def refuse(self) -> bool:
+        """Whether a field holds a text that cannot be used; the keyboard goes to it, and it says why."""
+        wrong = [widget for widget in self.widgets.values() if isinstance(widget, NumberField) and widget.problem]
+        if wrong:
+            wrong[0].setFocus()
+            wrong[0].selectAll()
+        return bool(wrong)
 
     def value(self) -> Any:
         """Return the options as edited."""
@@ -89,19 +100,25 @@ class Form(QWidget):
         return box, box.isChecked
 
     def _number(self, kind: type, optional: bool, meta: typing.Mapping[str, Any], value: Any) -> Maker:
-        box: QSpinBox | QDoubleSpinBox = QSpinBox() if kind is int else QDoubleSpinBox()
         low = meta.get("minimum", 0)
-        box.setRange(low, meta.get("maximum", 1_000_000_000))
-        if isinstance(box, QDoubleSpinBox):
-            box.setDecimals(meta.get("decimals", 3))
-            box.setSingleStep(meta.get("step", 0.25))
-        if meta.get("unit"):
-            box.setSuffix(f" {meta['unit']}")
-        if optional:
-            box.setSpecialValueText(meta.get("none", "all"))
-        box.setValue(low if value is None else value)
-        box.valueChanged.connect(lambda _: self.changed.emit())
-        return box, lambda: None if optional and box.value() == low else box.value()
+        whole = {"decimals": 0} if kind is int else {"step": meta.get("step", 0.25)}
+        field = NumberField(
+            low, meta.get("maximum", 1_000_000_000), low if value is None else value, unit=meta.get("unit", ""),
+            special=meta.get("none", "all") if optional else "", **whole,
+        )  # fmt: skip
+        field.changed.connect(self.changed)
+        return field, lambda: None if optional and field.number == low else field.number
+
+    def _problem_line(self, field: NumberField, name: str) -> QLabel:
+        """Return the line below a number field that says what is wrong with its text."""
+        line = QLabel()
+        line.setAccessibleName(f"What is wrong with {name}")
+        line.setProperty("role", "error")
+        line.setWordWrap(True)
+        line.hide()
+        field.problem_changed.connect(line.setText)
+        field.problem_changed.connect(lambda problem: line.setVisible(bool(problem)))
+        return line
 
     def _choice(self, choices: Any, value: Any) -> Maker:
         box = QComboBox()

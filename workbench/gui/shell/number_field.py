@@ -1,0 +1,155 @@
+"""The one field for numbers: the same notation in every locale, and what is wrong with a number is said, not dropped.
+
+Numbers have a decimal point and no separators of thousands.  Qt's own spin boxes follow the locale: they drop the
+separators of thousands wherever they stand and read ``4,5`` as 45, or ``0.001`` as 1 in German.
+"""
+
+from __future__ import annotations
+
+import re
+
+from PySide6.QtCore import QLocale, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QValidator
+from PySide6.QtWidgets import QDoubleSpinBox, QWidget
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_MAX_DECIMALS = 12
+
+
+def parse_number(text: str) -> float:
+    """Return the number that ``text`` says; raises ValueError with a sentence for the user."""
+    text = text.strip()
+    if not text:
+        raise ValueError("Enter a number")
+    if "," in text:
+        raise ValueError(f"“{text}” has a comma: use a decimal point and no separator of thousands, for example 4.5")
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"“{text}” is not a number: expected digits and a decimal point, for example 4.5")
+    return float(text)
+
+
+class NumberField(QDoubleSpinBox):
+    """A number from ``low`` to ``high``; whole numbers only where ``decimals`` is 0.
+
+    A text that is not such a number stays in the field while the user edits, is never used, and ``problem`` says why.
+    ``number`` is the last good one, which :meth:`restore` shows again.  With ``special``, that word stands for the
+    lowest value (Qt's special value text).
+    """
+
+    changed = Signal()
+    """Another number, or another problem, at every key."""
+    problem_changed = Signal(str)
+    entered = Signal()
+    """The user pressed Return."""
+
+    def __init__(
+        self, low: float, high: float, value: float, *, decimals: int = _MAX_DECIMALS, step: float = 1.0,
+        unit: str = "", special: str = "", parent: QWidget | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(parent)
+        self.problem = ""
+        locale = QLocale.c()
+        locale.setNumberOptions(QLocale.NumberOption.OmitGroupSeparator | QLocale.NumberOption.RejectGroupSeparator)
+        self.setLocale(locale)
+        self.setDecimals(decimals)
+        self.setRange(low, high)
+        self.setSingleStep(step)
+        self.setSuffix(f" {unit}" if unit else "")
+        self.setSpecialValueText(special)
+        self.setValue(value)
+        self.setKeyboardTracking(False)  # what is half typed is no number yet
+        self.lineEdit().textEdited.connect(self._edited)
+        self.valueChanged.connect(self._stepped)
+
+    @property
+    def number(self) -> float:
+        """The number as it is typed, the last good one where that is none; an int where ``decimals`` is 0."""
+        value = self.value() if self.problem else self.valueFromText(self.lineEdit().text())
+        return value if self.decimals() else round(value)
+
+    def restore(self) -> str:
+        """Show the last good number in place of a text that is none; returns what was wrong with the text."""
+        problem = self.problem
+        if problem:
+            self.lineEdit().setText(self.textFromValue(self.value()) + self.suffix())
+            self.selectAll()
+            self._set_problem("")
+        return problem
+
+    def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
+        """Let the user type anything; only a number within the range is acceptable."""
+        state = QValidator.State.Intermediate if self._problem_of(text) else QValidator.State.Acceptable
+        return state, text, position
+
+    def fixup(self, text: str) -> str:
+        """Leave the text as it is."""
+        return text
+
+    def valueFromText(self, text: str) -> float:
+        """Return the number of an acceptable text."""
+        text = self._bare(text)
+        return self.minimum() if self._is_special(text) else parse_number(text)
+
+    def textFromValue(self, value: float) -> str:
+        """Return the shortest text of the number."""
+        text = f"{value:.{self.decimals()}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+
+    def stepBy(self, steps: int) -> None:
+        """Step from the last good number."""
+        self.restore()
+        super().stepBy(steps)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Keep a text that is no number when Return is pressed; Qt would put the last good number in its place."""
+        if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            super().keyPressEvent(event)
+            return
+        if self.problem:
+            event.ignore()
+        else:
+            super().keyPressEvent(event)
+        self.entered.emit()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Keep a text that is no number when the keyboard goes elsewhere."""
+        if self.problem:
+            self.lineEdit().event(event)
+            QWidget.focusOutEvent(self, event)
+        else:
+            super().focusOutEvent(event)
+
+    def _problem_of(self, text: str) -> str:
+        text = self._bare(text)
+        if self._is_special(text):
+            return ""
+        try:
+            value = parse_number(text)
+        except ValueError as error:
+            return str(error)
+        low, high = self.textFromValue(self.minimum()), self.textFromValue(self.maximum())
+        if not self.minimum() <= value <= self.maximum():
+            return f"“{text}” is out of range: expected a number from {low} to {high}"
+        if not self.decimals() and value != round(value):
+            return f"“{text}” is not a whole number: expected one from {low} to {high}"
+        return ""
+
+    def _bare(self, text: str) -> str:
+        """Return the text without the unit."""
+        return text.strip().removesuffix(self.suffix().strip()).strip()
+
+    def _is_special(self, text: str) -> bool:
+        return bool(self.specialValueText()) and text == self.specialValueText()
+
+    def _edited(self, text: str) -> None:
+        self._set_problem(self._problem_of(text))
+        self.changed.emit()
+
+    def _stepped(self, value: float) -> None:
+        self._set_problem("")
+        self.changed.emit()
+
+    def _set_problem(self, problem: str) -> None:
+        if problem != self.problem:
+            self.problem = problem
+            self.problem_changed.emit(problem)
