@@ -18,7 +18,15 @@ from workbench.errors import DataError
 from workbench.measurement.gradients import GradientPass
 from workbench.measurement.token_outliers import BatchPlaces, PlacedPeaks, TokenSums
 from workbench.measurement.weight_gradients import ConvolutionGeometry, row_and_column_squares
-from workbench.models.data.batches import Data, require_data, samples_of, tappable, token_mask, units_of
+from workbench.models.data.batches import (
+    Data,
+    numbered_batches,
+    require_data,
+    samples_of,
+    tappable,
+    token_mask,
+    units_of,
+)
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature
@@ -91,9 +99,7 @@ def calibrate(
     require_data(model, dataset, "calibration")
     sums = _Sums(layers={layer.name: layer for layer in tappable(model)})
     gradients = GradientPass(model) if curvature else None
-    total = -(-len(dataset) // batch_size)
-    for number, batch in enumerate(dataset.batches(batch_size)):
-        progress(number / total, f"calibrating, batch {number + 1} of {total}")
+    for number, batch in numbered_batches(dataset, batch_size, progress, "calibrating"):
         places = BatchPlaces.of(batch, first_sample + number * batch_size)
         mask = token_mask(batch)
         one = _BatchSums(batch=batch, layers=sums.layers, places=places, mask=mask, keep_inputs=curvature)

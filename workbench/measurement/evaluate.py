@@ -45,15 +45,8 @@ def evaluate(
     columns = [_Column(metric=metric) for metric in (*METRICS, *map(_user_record, user_metrics))]
     notes = [] if notes is None else notes
     finite = FiniteBatches(model=reference, notes=notes)
-    total = -(-len(dataset) // batch_size)
-    for number, batch in enumerate(dataset.batches(batch_size)):
-        progress(number / total, f"evaluating, batch {number + 1} of {total}")
+    for number, batch, base in finite.of(dataset, batch_size, progress=progress, text="evaluating"):
         with torch.no_grad():
-            base = reference.run(batch)
-            if not finite.keeps(number, batch, base):
-                if most_changed is not None:
-                    most_changed.skip(batch)
-                continue
             outputs = Outputs(
                 reference=base, quantized=candidate.run(batch), batch=batch, kind=reference.summary.output
             )
@@ -62,8 +55,7 @@ def evaluate(
                 if sums is not None:
                     column.batches.append(sums)
             if most_changed is not None and outputs.kind.is_logits and outputs.kl.ndim == base.ndim - 1:
-                most_changed.add(outputs.kl, base, outputs.quantized, batch)
-    finite.require_any(dataset)
+                most_changed.add(outputs.kl, base, outputs.quantized, batch, number * batch_size)
     figures = {column.metric.name: column.figure(seed) for column in columns if column.batches}
     if reference.summary.output is OutputKind.CLASS_LOGITS and "accuracy" not in figures:
         notes.append(f"{dataset.record.name} has no labels, so there is no accuracy; KL and agreement need none")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import torch
 
 from workbench.errors import DataError
-from workbench.models.data.batches import Data, tappable
+from workbench.models.data.batches import Data, numbered_batches, tappable
 from workbench.models.model import Model
+from workbench.progress import Progress, silent
 
 if TYPE_CHECKING:
     from workbench.models.model import Batch
@@ -17,40 +19,54 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class FiniteBatches:
-    """Tells which batches to measure on; ``notes`` gets a sentence for each that is left out, with the place in it."""
+    """Yields the batches to measure on; ``notes`` gets a sentence for each that is left out, with the place in it.
+
+    Passes over the same data share one of these: a batch that was left out is not run again.
+    """
 
     model: Model
     notes: list[str] = field(default_factory=list)
-    _known: dict[int, bool] = field(default_factory=dict)
+    _finite: dict[int, bool] = field(default_factory=dict)
 
-    def dropped(self, number: int) -> bool:
-        """Tell whether the batch of that number (from 0) was found to be left out."""
-        return not self._known.get(number, True)
+    def of(
+        self, data: Data, batch_size: int, run: Callable[[int, Batch], torch.Tensor] | None = None, *,
+        progress: Progress = silent, text: str = "",
+    ) -> Iterator[tuple[int, Batch, torch.Tensor]]:  # fmt: skip
+        """Yield number, batch and the model's output where that is finite.
 
-    def keeps(self, number: int, batch: Batch, output: torch.Tensor) -> bool:
-        """Tell whether the model's ``output`` for the batch is finite; where not, say so once."""
-        if number not in self._known:
-            self._known[number] = bool(output.detach().isfinite().all())
-            if not self._known[number]:
+        ``run(number, batch)`` returns the output (default: the model run without gradients).  Raises DataError after
+        the last batch if none was finite.
+        """
+        for number, batch in numbered_batches(data, batch_size, progress, text):
+            if self._finite.get(number, True):
+                output = self._run(batch) if run is None else run(number, batch)
+                if self._is_finite(number, batch, output):
+                    yield number, batch, output
+        if self._finite and not any(self._finite.values()):
+            raise DataError(f"no batch of {data.record.name} went through without NaN or infinity: {self.notes[-1]}")
+
+    def _run(self, batch: Batch) -> torch.Tensor:
+        with torch.no_grad():
+            return self.model.run(batch)
+
+    def _is_finite(self, number: int, batch: Batch, output: torch.Tensor) -> bool:
+        if number not in self._finite:
+            self._finite[number] = bool(output.detach().isfinite().all())
+            if not self._finite[number]:
                 place = first_non_finite(self.model, batch)
                 self.notes.append(f"batch {number + 1} was left out: {place} holds NaN or infinite values")
-        return self._known[number]
-
-    def require_any(self, data: Data) -> None:
-        """Raise DataError if batches were seen and none was kept."""
-        if self._known and not any(self._known.values()):
-            raise DataError(f"no batch of {data.record.name} went through without NaN or infinity: {self.notes[-1]}")
+        return self._finite[number]
 
 
 def first_non_finite(model: Model, batch: Batch) -> str:
     """Run one batch and name the first input or output of a layer that holds NaN or infinity, else the output."""
-    found: list[str] = []
+    places: list[str] = []
 
     def tap(name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
         for end, values in (("input", tensor), ("output", output)):
-            if not found and values.is_floating_point() and not bool(values.isfinite().all()):
-                found.append(f"the {end} of {name}")
+            if not places and values.is_floating_point() and not bool(values.isfinite().all()):
+                places.append(f"the {end} of {name}")
 
     with torch.no_grad():
         model.run(batch, tap=tap, layers=tuple(layer.name for layer in tappable(model)))
-    return found[0] if found else "the model's output"
+    return places[0] if places else "the model's output"

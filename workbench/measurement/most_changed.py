@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import torch
 
 from workbench.measurement.evaluation import Changed
-from workbench.models.data.batches import samples_of
 
 if TYPE_CHECKING:
     from workbench.models.model import Batch
@@ -42,44 +41,24 @@ class MostChanged:
 
     def __init__(self, decode: Decode | None = None) -> None:
         self._decode = decode
-        self._seen = 0
         self._worst: list[_Unit] = []
         self._flips: list[_Unit] = []
 
-    def add(self, divergence: torch.Tensor, base: torch.Tensor, other: torch.Tensor, batch: Batch) -> None:
-        """Add a batch: ``divergence`` ``[samples]`` or ``[samples, tokens]`` in nats, 0 at padding, and the logits."""
-        first, second = base.argmax(-1), other.argmax(-1)
-        flips = torch.where(first != second, divergence, torch.zeros_like(divergence))
+    def add(
+        self, divergence: torch.Tensor, base: torch.Tensor, other: torch.Tensor, batch: Batch, first_sample: int
+    ) -> None:
+        """Add a batch: ``divergence`` ``[samples]`` or ``[samples, tokens]`` in nats, 0 at padding, and the logits.
+
+        ``first_sample`` is the number of its first sample.
+        """
+        answers = base.argmax(-1), other.argmax(-1)
+        flips = torch.where(answers[0] != answers[1], divergence, torch.zeros_like(divergence))
         for values, held in ((divergence, self._worst), (flips, self._flips)):
             order = torch.argsort(values.flatten(), descending=True, stable=True)[:KEPT]
             for index in order[values.flatten()[order] > 0].tolist():
-                held.append(self._unit(index, divergence, first, second, batch))
+                held.append(_unit(index, divergence, answers, batch, first_sample))
             held.sort(key=lambda unit: (-unit.kl, unit.sample, unit.position))
             del held[KEPT:]
-        self._seen += samples_of(batch)
-
-    def skip(self, batch: Batch) -> None:
-        """Count the samples of a batch that was left out, so that later ones keep their numbers."""
-        self._seen += samples_of(batch)
-
-    def _unit(
-        self, index: int, divergence: torch.Tensor, first: torch.Tensor, second: torch.Tensor, batch: Batch
-    ) -> _Unit:
-        tokens = divergence.shape[1] if divergence.ndim == 2 else 1
-        sample, position = divmod(index, tokens)
-        ids = batch.get("input_ids") if divergence.ndim == 2 else None
-        actual, context = None, ()
-        if ids is not None:
-            row = ids[sample].tolist()
-            actual = int(row[position + 1]) if position + 1 < len(row) else None
-            context = tuple(row[max(position + 1 - CONTEXT, 0) : position + 1])
-        elif "labels" in batch and divergence.ndim == 1:
-            actual = int(batch["labels"].reshape(-1)[sample])
-        return _Unit(
-            kl=float(divergence.flatten()[index]), sample=self._seen + sample,
-            position=position if divergence.ndim == 2 else -1, baseline=int(first.flatten()[index]),
-            quantized=int(second.flatten()[index]), actual=actual, context=context,
-        )  # fmt: skip
 
     def units(self) -> tuple[Changed, ...]:
         """Return the units, the largest divergence first: the worst of all and the worst of those that flipped."""
@@ -96,3 +75,23 @@ class MostChanged:
             context=text(unit.context), baseline=text([unit.baseline]), quantized=text([unit.quantized]),
             actual="" if unit.actual is None else text([unit.actual]),
         )  # fmt: skip
+
+
+def _unit(
+    index: int, divergence: torch.Tensor, answers: tuple[torch.Tensor, torch.Tensor], batch: Batch, first_sample: int
+) -> _Unit:
+    tokens = divergence.shape[1] if divergence.ndim == 2 else 1
+    sample, position = divmod(index, tokens)
+    ids = batch.get("input_ids") if divergence.ndim == 2 else None
+    actual, context = None, ()
+    if ids is not None:
+        row = ids[sample].tolist()
+        actual = int(row[position + 1]) if position + 1 < len(row) else None
+        context = tuple(row[max(position + 1 - CONTEXT, 0) : position + 1])
+    elif "labels" in batch and divergence.ndim == 1:
+        actual = int(batch["labels"].reshape(-1)[sample])
+    return _Unit(
+        kl=float(divergence.flatten()[index]), sample=first_sample + sample,
+        position=position if divergence.ndim == 2 else -1, baseline=int(answers[0].flatten()[index]),
+        quantized=int(answers[1].flatten()[index]), actual=actual, context=context,
+    )  # fmt: skip

@@ -130,14 +130,13 @@ def _biases(model: Model, quantized: QuantizedModel) -> dict[str, str]:
 
 def _mean_inputs(model: Model, order: tuple[Stage, ...], data: Data, progress: Progress) -> dict[str, torch.Tensor]:
     """Return ``E[x]`` float64 ``[groups, columns]`` of every layer, from one pass over ``data``."""
+    from workbench.models.data.batches import numbered_batches
     from workbench.quantization.prefix import stage_inputs
 
     stage_of = {name: stage for stage in order for name in stage.layers}
     sums: dict[str, torch.Tensor] = {}
     counts: dict[str, int] = {}
-    total = -(-len(data) // BATCH_SIZE)
-    for number, batch in enumerate(data.batches(BATCH_SIZE)):
-        progress(number / total, f"mean inputs, batch {number + 1} of {total}")
+    for _, batch in numbered_batches(data, BATCH_SIZE, progress, "mean inputs"):
 
         def tap(name: str, tensor: torch.Tensor, output: torch.Tensor, batch: object = batch) -> None:
             found = stage_inputs(stage_of[name], tensor, batch)  # type: ignore[arg-type]

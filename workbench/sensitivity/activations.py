@@ -18,13 +18,13 @@ import torch
 
 from workbench.errors import ModelError, nearest
 from workbench.measurement.divergence import Divergence
-from workbench.measurement.finite_batches import FiniteBatches
 from workbench.measurement.gradients import batch_generator, drawn_gradient
 from workbench.models.data.batches import Data, tappable, units_of
 from workbench.models.execution.activation_quantizers import Ranges, cache_quantizer, input_quantizer
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model, Replacement
+from workbench.models.summary import OutputKind
 from workbench.sensitivity.metrics.metric import OpenCells, Part
 from workbench.sensitivity.scoring import Scoring
 
@@ -78,42 +78,41 @@ def quantizers_of(model: Model, part: Part, cells: OpenCells, ranges: Ranges) ->
 
 def predicted_losses(scoring: Scoring, quantizers: Quantizers, part: Part, data: Data) -> Losses:
     """Return the predicted loss of every cell that the data reach, by layer and scheme."""
-    model, finite = scoring.model, scoring.finite
-    total, units = -(-len(data) // scoring.batch_size), 0
-    sums: dict[str, dict[str, float]] = {}
-    for number, batch in enumerate(data.batches(scoring.batch_size)):
-        scoring.progress(number / total, f"noise and gradients of batch {number + 1} of {total}")
-        noise = _Noise(quantizers=quantizers)
-        if noise.run(model, batch, part, number, scoring.seed, finite):
+    model, sums, units = scoring.model, dict[str, dict[str, float]](), 0
+    noise = _Noise(quantizers=quantizers, part=part, sums=sums)
+    batches = scoring.finite.of(
+        data, scoring.batch_size, lambda _, batch: noise.forward(model, batch), progress=scoring.progress,
+        text="noise and gradients",
+    )  # fmt: skip
+    for number, batch, output in batches:
+        if noise.backward(output, batch, model.summary.output, batch_generator(scoring.seed, number)):
             units += units_of(batch, model.summary)
-            for name, losses in noise.sums.items():
-                layer_sums = sums.setdefault(name, dict.fromkeys(losses, 0.0))
-                for scheme, loss in losses.items():
-                    layer_sums[scheme] += loss
-    finite.require_any(data)
     return {name: {scheme: loss / units for scheme, loss in losses.items()} for name, losses in sums.items()}
 
 
 @dataclass(slots=True, kw_only=True)
 class _Noise:
-    """Half the sums of squared gradients times squared noise in one batch, by layer and scheme."""
+    """Half the sums of squared gradients times squared noise, by layer and scheme, batch after batch."""
 
     quantizers: Quantizers
-    sums: dict[str, dict[str, float]] = field(default_factory=dict)
+    part: Part
+    sums: dict[str, dict[str, float]]
     leaves: list[torch.Tensor] = field(default_factory=list)
 
-    def run(self, model: Model, batch: Batch, part: Part, number: int, seed: int, finite: FiniteBatches) -> bool:
-        """Run forward and backward; False where the output holds NaN or infinity and the batch is left out."""
-        at_input = {name: self._entering(name) for name in self.quantizers} if part == "inputs" else {}
-        starts = {name: self._started for name in self.quantizers} if part == "cache" else {}
+    def forward(self, model: Model, batch: Batch) -> torch.Tensor:
+        """Run a batch and return the output, with its graph."""
+        self.leaves = []
+        names = tuple(self.quantizers)
         with torch.enable_grad():
-            output = model.run(
-                batch, tap=self._leaving if part == "cache" else None, inputs=at_input or starts,
-                layers=tuple(self.quantizers) if part == "cache" else None,
-            )  # fmt: skip
-        if not finite.keeps(number, batch, output) or not output.requires_grad or not self.leaves:
+            if self.part == "inputs":
+                return model.run(batch, inputs={name: self._entering(name) for name in names})
+            return model.run(batch, tap=self._leaving, inputs=dict.fromkeys(names, self._started), layers=names)
+
+    def backward(self, output: torch.Tensor, batch: Batch, kind: OutputKind, generator: torch.Generator) -> bool:
+        """Let a random gradient flow back; False where the output depends on none of the layers."""
+        if not output.requires_grad or not self.leaves:
             return False
-        gradient = drawn_gradient(output, batch, model.summary.output, batch_generator(seed, number))
+        gradient = drawn_gradient(output, batch, kind, generator)
         torch.autograd.grad(output, self.leaves, gradient, allow_unused=True)
         return True
 
@@ -145,35 +144,31 @@ class _Noise:
     def _weighing(self, name: str, values: torch.Tensor) -> Callable[[torch.Tensor], None]:
         def weigh(gradient: torch.Tensor) -> None:
             squares = gradient.detach().float().square()
-            kept = self.sums.setdefault(name, {})
+            losses = self.sums.setdefault(name, {})
             for scheme, quantizer in self.quantizers[name].items():
                 noise = (quantizer(values) - values).float().square_()
-                kept[scheme] = kept.get(scheme, 0.0) + 0.5 * float((squares * noise).sum(dtype=torch.float64))
+                losses[scheme] = losses.get(scheme, 0.0) + 0.5 * float((squares * noise).sum(dtype=torch.float64))
 
         return weigh
 
 
 def measured_losses(scoring: Scoring, quantizers: Quantizers, part: Part, data: Data) -> Losses:
     """Return the measured loss of every cell that the data reach: the divergence of the model run with it quantized."""
-    model, finite = scoring.model, scoring.finite
+    model, units = scoring.model, 0
     sums = {name: dict.fromkeys(schemes, 0.0) for name, schemes in quantizers.items()}
     reached: set[str] = set()
-    total, units = -(-len(data) // scoring.batch_size), 0
-    with torch.no_grad():
-        for number, batch in enumerate(data.batches(scoring.batch_size)):
-            reference = model.run(batch)
-            if not finite.keeps(number, batch, reference):
-                continue
-            units += units_of(batch, model.summary)
-            distance = Divergence(reference, batch, model.summary.output)
-            for place, (name, schemes) in enumerate(quantizers.items()):
-                done = (number + place / len(quantizers)) / total
-                scoring.progress(done, f"the {part} of {name}, batch {number + 1}")
-                for scheme, quantizer in schemes.items():
-                    rounded = {name: _noting(reached, name, quantizer)}
+    total = -(-len(data) // scoring.batch_size)
+    for number, batch, reference in scoring.finite.of(data, scoring.batch_size):
+        units += units_of(batch, model.summary)
+        distance = Divergence(reference, batch, model.summary.output)
+        for place, (name, schemes) in enumerate(quantizers.items()):
+            done = (number + place / len(quantizers)) / total
+            scoring.progress(done, f"the {part} of {name}, batch {number + 1}")
+            for scheme, quantizer in schemes.items():
+                rounded = {name: _noting(reached, name, quantizer)}
+                with torch.no_grad():
                     output = model.run(batch, inputs=rounded) if part == "inputs" else model.run(batch, outputs=rounded)
-                    sums[name][scheme] += float(distance.of(output).sum())
-    finite.require_any(data)
+                sums[name][scheme] += float(distance.of(output).sum())
     sums = {name: losses for name, losses in sums.items() if name in reached}
     return {name: {scheme: loss / units for scheme, loss in losses.items()} for name, losses in sums.items()}
 

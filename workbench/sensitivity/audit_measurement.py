@@ -76,14 +76,11 @@ def _losses(
 ) -> list[float]:
     """Return each view's divergence from the model, in nats per unit."""
     sums, units = [0.0] * len(views), 0
-    with torch.no_grad():
-        for number, batch in enumerate(data.batches(batch_size)):
-            if finite.dropped(number):
-                continue
-            reference = model.run(batch)
-            units += units_of(batch, model.summary)
-            for index, view in enumerate(views):
-                tick(f"the plan as a whole, batch {number + 1}")
+    for number, batch, reference in finite.of(data, batch_size):
+        units += units_of(batch, model.summary)
+        for index, view in enumerate(views):
+            tick(f"the plan as a whole, batch {number + 1}")
+            with torch.no_grad():
                 output = view.run(batch)
-                sums[index] += float(sample_divergence(reference, output, batch, model.summary.output).sum())
+            sums[index] += float(sample_divergence(reference, output, batch, model.summary.output).sum())
     return [total / units for total in sums]

@@ -20,7 +20,7 @@ import torch.nn.functional as F
 
 from workbench.measurement.gradients import GradientPass, batch_generator, drawn_gradient
 from workbench.measurement.weight_gradients import ConvolutionGeometry, linear_gradients
-from workbench.models.data.batches import Data, samples_of, tappable, units_of
+from workbench.models.data.batches import Data, numbered_batches, samples_of, tappable, units_of
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
 from workbench.progress import Progress, silent
@@ -52,10 +52,8 @@ def directional_losses(
     """
     sums = _Dots(model=model, differences=differences, most=min(MOST_DRAWS, DRAWS * len(data)))
     seen = {layer.name for layer in tappable(model)}
-    total = -(-len(data) // batch_size)
     gradients = GradientPass(model)
-    for number, batch in enumerate(data.batches(batch_size)):
-        progress(number / total, f"gradients of batch {number + 1} of {total}")
+    for number, batch in numbered_batches(data, batch_size, progress, "gradients"):
         sums.begin(batch)
         output = gradients.run(
             batch, number, seed, sums.forward, sums.backward, layers=sums.watched(seen), draws=DRAWS,

@@ -127,28 +127,20 @@ def noise_gains(
     """
     import torch
 
-    from workbench.measurement.finite_batches import FiniteBatches
     from workbench.models.data.batches import require_data
 
     require_data(model, data, "noise gains")
     names = tuple(layer.name for layer in model.summary.stored)
     blocks = blocks_of(model.summary)
     gain = np.zeros((len(names), len(blocks)))
-    finite = FiniteBatches(model=model, notes=[] if notes is None else notes)
-    batches, reference = [], []
+    references = list(_block_outputs(model, data, batch_size, notes))
     with torch.no_grad():
-        for number, batch in enumerate(data.batches(batch_size)):
-            exact = _outputs(model, batch, blocks)
-            if finite.keeps(number, batch, exact[OUTPUT]):
-                batches.append(batch)
-                reference.append(exact)
-        finite.require_any(data)
         for number, name in enumerate(names):
             progress(number / len(names), f"noise from {name}")
             generator = torch.Generator().manual_seed(seed + number)
             view = model.with_weights({name: _disturbed(model.weight(name), generator)})
             total = _Sums(blocks)
-            for batch, exact in zip(batches, reference, strict=True):
+            for batch, exact in references:
                 total.add(batch, exact, _outputs(view, batch, blocks, model))
             gain[number] = total.noise / PROBE
     progress(1.0, "gains measured")
@@ -167,22 +159,36 @@ def measured_budget(
     """
     import torch
 
-    from workbench.measurement.finite_batches import FiniteBatches
     from workbench.models.data.batches import require_data, samples_of
 
     require_data(reference, data, "an error budget")
     blocks = blocks_of(reference.summary)
-    finite = FiniteBatches(model=reference, notes=[] if notes is None else notes)
     total, done = _Sums(blocks), 0
     with torch.no_grad():
-        for number, batch in enumerate(data.batches(batch_size)):
-            exact = _outputs(reference, batch, blocks)
-            if finite.keeps(number, batch, exact[OUTPUT]):
-                total.add(batch, exact, _outputs(candidate, batch, blocks, reference))
+        for batch, exact in _block_outputs(reference, data, batch_size, notes):
+            total.add(batch, exact, _outputs(candidate, batch, blocks, reference))
             done += samples_of(batch)
             progress(done / len(data), "comparing block outputs")
-    finite.require_any(data)
     return ErrorBudget(blocks=blocks, noise=total.noise)
+
+
+def _block_outputs(
+    model: Model, data: Data, batch_size: int, notes: list[str] | None
+) -> Iterator[tuple[Batch, dict[str, torch.Tensor]]]:
+    """Yield each batch on which the model's output is finite, with what comes out of every block."""
+    import torch
+
+    from workbench.measurement.finite_batches import FiniteBatches
+
+    blocks, outputs = blocks_of(model.summary), dict[str, torch.Tensor]()
+
+    def run(number: int, batch: Batch) -> torch.Tensor:
+        with torch.no_grad():
+            outputs.update(_outputs(model, batch, blocks))
+        return outputs[OUTPUT]
+
+    for _, batch, _ in FiniteBatches(model=model, notes=[] if notes is None else notes).of(data, batch_size, run):
+        yield batch, dict(outputs)
 
 
 class _Sums:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from workbench.measurement.gradients import batch_generator, drawn_gradient
-from workbench.models.data.batches import Data, require_data, units_of
+from workbench.models.data.batches import Data, numbered_batches, require_data, units_of
 from workbench.models.model import Model
 from workbench.numerics.statistics.layer_statistics import BINS
 from workbench.progress import Progress, silent
@@ -30,14 +30,12 @@ def input_weights(
 
     Bins are equal over ``[-edge, edge]``; values beyond count in the outer ones.  In nats per squared unit of the
     input, a mean over units (tokens or samples), so that weights times squared errors add up to the loss that
-    ``predicted_kl_inputs`` predicts with the same data and seed.  None where no number
-    that can be rounded enters the layer.  A batch whose output is not finite is left out.  Raises DataError,
-    CannotRunError.
+    ``predicted_kl_inputs`` predicts with the same data and seed.  None where no number that can be rounded enters the
+    layer.  A batch whose output is not finite is left out.  Raises DataError, CannotRunError.
     """
     require_data(model, dataset, "the loss of an input range")
-    total, units, sums = -(-len(dataset) // batch_size), 0, None
-    for number, batch in enumerate(dataset.batches(batch_size)):
-        progress(number / total, f"gradients of batch {number + 1} of {total}")
+    units, sums = 0, None
+    for number, batch in numbered_batches(dataset, batch_size, progress, "gradients"):
         found = _of_batch(model, layer, batch, edge, number, seed)
         if found is not None:
             units += units_of(batch, model.summary)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import torch
 
 from workbench.measurement.finite_batches import FiniteBatches
-from workbench.models.data.batches import Data, tappable, units_of
+from workbench.models.data.batches import Data, numbered_batches, tappable, units_of
 from workbench.models.execution.network import NetworkModel
 from workbench.models.execution.resume import Resumable, layer_outputs
 from workbench.models.model import Model
@@ -50,35 +51,29 @@ def replaced_rows(
     infinity are left out; ``finite`` says which.  Raises DataError if none is left.
     """
     finite = finite or FiniteBatches(model=model)
-    cells = SingleLayerRuns(model=model, resumable=Resumable(model) if isinstance(model, NetworkModel) else None)
-    for group in _groups(cells, wanted):
+    runs = SingleLayerRuns(model=model, resumable=Resumable(model) if isinstance(model, NetworkModel) else None)
+    for group in _groups(runs, wanted):
         matrices = matrices_of(group)
         sums = {name: dict.fromkeys(wanted[name], 0.0) for name in group}
         units = 0
-        with torch.no_grad():
-            for number, batch in enumerate(data.batches(batch_size)):
-                if finite.dropped(number):
-                    continue
-                cells.begin(number, batch, group)
-                if finite.keeps(number, batch, cells.reference):
-                    units += units_of(batch, model.summary)
-                    for name in group:
-                        for key, loss in cells.losses(name, matrices[name], batch, tick):
-                            sums[name][key] += loss
-                cells.end()
-        finite.require_any(data)
+        for _, batch, _ in finite.of(data, batch_size, partial(runs.begin, group)):
+            units += units_of(batch, model.summary)
+            for name in group:
+                for key, loss in runs.losses(name, matrices[name], batch, tick):
+                    sums[name][key] += loss
+        runs.end()
         for name in group:
-            lost = cells.unreached(name, sums[name].values())
+            lost = runs.unreached(name, sums[name].values())
             yield name, {key: math.nan if lost else loss / units for key, loss in sums[name].items()}
 
 
-def _groups(cells: SingleLayerRuns, wanted: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
+def _groups(runs: SingleLayerRuns, wanted: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
     """Yield runs of layers of one block whose rounded weights fit into memory together."""
     group: list[str] = []
     size = 0
     for name, schemes in wanted.items():
-        more = 4 * cells.model.summary.by_name[name].parameters * len(schemes)
-        if group and (size + more > ROUNDED_BYTES or not cells.together(group[0], name)):
+        more = 4 * runs.model.summary.by_name[name].parameters * len(schemes)
+        if group and (size + more > ROUNDED_BYTES or not runs.together(group[0], name)):
             yield group
             group, size = [], 0
         group.append(name)
@@ -128,7 +123,7 @@ def _tapped_errors(
     matrices = [weight, torch.zeros_like(weight), *rounded.values()]
     energy, errors = 0.0, [0.0] * len(rounded)
     with torch.no_grad():
-        for number, batch in enumerate(data.batches(batch_size)):
+        for number, batch in numbered_batches(data, batch_size):
             exact, bias, *others = layer_outputs(model, batch, name, matrices)
             if not all(bool(one.isfinite().all()) for one in exact):
                 notes.append(f"batch {number + 1} was left out: the output of {name} holds NaN or infinite values")

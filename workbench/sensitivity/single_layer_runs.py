@@ -53,12 +53,14 @@ class SingleLayerRuns:
         """Tell whether two layers lie in one block, so that they share what ran before it."""
         return self.resumable is not None and self.resumable.unit_of(one) == self.resumable.unit_of(other)
 
-    def begin(self, number: int, batch: Batch, group: Sequence[str]) -> None:
-        """Make ready to measure the layers of ``group`` on a batch."""
+    @torch.no_grad()
+    def begin(self, group: Sequence[str], number: int, batch: Batch) -> torch.Tensor:
+        """Prepare to measure the layers of ``group`` on a batch, and return the output of the model as it is."""
+        self.end()
         self._number = number
         if self.resumable is None:
             self._distance = Divergence(self._output(number, batch), batch, self.model.summary.output)
-            return
+            return self._distance.reference
         recording = self._recorded.get(number) or self.resumable.record(batch)
         if number not in self._recorded:
             self._recorded[number] = recording
@@ -74,15 +76,10 @@ class SingleLayerRuns:
         self._reached |= {layer for layer in group if self.resumable.reaches(recording, layer)}
         self._now = recording
         self._distance = Divergence(recording.output, batch, self.model.summary.output)
-
-    @property
-    def reference(self) -> torch.Tensor:
-        """The output of the model as it is, on the batch that was begun."""
-        assert self._distance is not None
-        return self._distance.reference
+        return recording.output
 
     def end(self) -> None:
-        """Let go of what only this group needs."""
+        """Drop what only the group of the last batch needs."""
         if self._now is not None:
             for name in self._inside:
                 del self._now.kept[name]
@@ -113,6 +110,7 @@ class SingleLayerRuns:
             return 1
         return self.resumable.most_stacked(self._now, layer, STACKED_BYTES)
 
+    @torch.no_grad()
     def _run(self, layer: str, matrices: Sequence[torch.Tensor], batch: Batch) -> list[torch.Tensor]:
         """Return the output for each weight: all in one run, else each resumed, else each whole.
 

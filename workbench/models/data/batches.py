@@ -12,6 +12,7 @@ from workbench.models.data.record import DataRecord
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
 from workbench.models.summary import ModelSummary, OutputKind
+from workbench.progress import Progress, silent
 
 if TYPE_CHECKING:
     from workbench.models.model import Batch
@@ -44,6 +45,17 @@ def require_data(model: Model, data: Data, purpose: str) -> None:
         raise CannotRunError(f"{model.summary.name} cannot be run for {purpose}: {model.summary.cannot_run}")
     if not len(data):
         raise DataError(f"the data set {data.record.name} holds no samples; {purpose} needs at least one")
+
+
+def numbered_batches(
+    data: Data, batch_size: int, progress: Progress = silent, text: str = ""
+) -> Iterator[tuple[int, Batch]]:
+    """Yield each batch with its number from 0, and report ``text, batch n of all`` before it where there is a text."""
+    total = -(-len(data) // batch_size)
+    for number, batch in enumerate(data.batches(batch_size)):
+        if text:
+            progress(number / total, f"{text}, batch {number + 1} of {total}")
+        yield number, batch
 
 
 def tappable(model: Model) -> tuple[Layer, ...]:
