@@ -22,6 +22,8 @@ from scipy.stats import spearmanr
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.evaluate import evaluate
 from workbench.models.data.datasets import open_dataset
+from workbench.models.data.files import ALL
+from workbench.models.execution.network import NetworkModel
 from workbench.models.sources import open_model
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.ranges import MinMax
@@ -44,9 +46,10 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=16)
     options = parser.parse_args()
     model = open_model(options.model, weights=options.weights, trust=options.trust)
-    split = {"split": "calibration"} if options.data.startswith("demo:") else {}
-    data = open_dataset(options.data, model, samples=options.samples, **split)
+    split = "calibration" if options.data.startswith("demo:") else ALL
+    data = open_dataset(options.data, model, samples=options.samples, split=split)
     size = options.batch_size
+    assert isinstance(model, NetworkModel)
     schemes = TOKEN_SCHEMES if model.inputs.tokens else IMAGE_SCHEMES
     statistics = calibrate(model, data, batch_size=size, curvature=False).statistics
     scheme = parse_scheme("int8-tensor-asym")

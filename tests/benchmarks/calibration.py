@@ -31,6 +31,7 @@ import torch
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.data_doublings import BatchRange
 from workbench.models.data.datasets import open_dataset
+from workbench.models.data.files import ALL
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 
@@ -148,8 +149,8 @@ def main() -> None:
     parser.add_argument("--weigh", choices=("bare", "statistics", "curvature"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     model = open_model(options.model, weights=options.weights, trust=options.trust)
-    split = {"split": "calibration"} if options.data.startswith("demo:") else {}
-    data = open_dataset(options.data, model, samples=options.batches * options.batch_size, **split)
+    split = "calibration" if options.data.startswith("demo:") else ALL
+    data = open_dataset(options.data, model, samples=options.batches * options.batch_size, split=split)
     work = passes(model, BatchRange(data=data, start=0, stop=options.batches, batch_size=options.batch_size))
     if options.weigh:
         small = passes(model, BatchRange(data=data, start=0, stop=1, batch_size=1))

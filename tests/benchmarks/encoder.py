@@ -22,6 +22,7 @@ import torch
 from scipy.stats import spearmanr
 
 from workbench.models.data.datasets import open_dataset
+from workbench.models.data.files import ALL
 from workbench.models.execution.network import Body, NetworkModel
 from workbench.models.sources import open_model
 from workbench.models.summary import OutputKind, quantizable
@@ -35,7 +36,8 @@ def encoder(model: NetworkModel) -> NetworkModel:
 
     def call(forward: Any, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
         answer = forward(input_ids=batch["input_ids"], use_cache=False, output_hidden_states=True)
-        return answer.hidden_states[-1].mean(dim=1)
+        result: torch.Tensor = answer.hidden_states[-1].mean(dim=1)
+        return result
 
     return NetworkModel(
         replace(model.summary, output=OutputKind.EMBEDDING),
@@ -54,9 +56,9 @@ def main() -> None:
     opened = open_model(options.model)
     assert isinstance(opened, NetworkModel)
     model = encoder(opened)
-    split = ({}, {}) if options.evaluation else ({"split": "calibration"}, {"split": "evaluation"})
-    data = open_dataset(options.calibration, opened, samples=options.samples, **split[0])
-    held = open_dataset(options.evaluation or options.calibration, opened, samples=options.samples, **split[1])
+    split = (ALL, ALL) if options.evaluation else ("calibration", "evaluation")
+    data = open_dataset(options.calibration, opened, samples=options.samples, split=split[0])
+    held = open_dataset(options.evaluation or options.calibration, opened, samples=options.samples, split=split[1])
     names = [layer.name for layer in quantizable(model.summary.stored) if "head" not in layer.name]
     predicted = score(model, "predicted_kl", SCHEMES, dataset=data, layers=names)
     measured = score(model, "measured_kl", SCHEMES, dataset=held, layers=names)

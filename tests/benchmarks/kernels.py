@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import importlib
 import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -106,11 +108,11 @@ def format_table(rows: int, columns: int, repeats: int) -> list[Row]:
     """Time number formats on one thread, beside the gguf package where there is one: GB/s of float32 values."""
     from workbench.numerics.formats import parse_scheme
 
+    gguf: ModuleType | None = None
     try:
-        import gguf
+        gguf = importlib.import_module("gguf")
     except ImportError as error:
         print(f"\nno figures of the gguf package: {error} (pip install gguf)")
-        gguf = None
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     x = torch.randn(rows, columns, generator=torch.Generator().manual_seed(0))

@@ -9,6 +9,7 @@ orders of magnitude.  Every figure is the median of the repeats, the worst repea
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import math
 import os
@@ -95,6 +96,10 @@ def timed(what: str, limit: float | None, work: Callable[[], Any], repeats: int)
     return Row(what=what, seconds=tuple(seconds), limit=limit)
 
 
+def _assigned(session: Session, name: str, scheme: str) -> Session:
+    return replace(session, plan=session.plan.assign([name], weights=scheme))
+
+
 def edits(summary: ModelSummary, table: Sensitivity, plan: Plan, what: str, repeats: int) -> Row:
     """Time edits of single layers through the workspace, and check the totals that they give."""
     environment = Environment(workbench="", python="", numpy="", torch="", device="", threads=1)
@@ -106,7 +111,7 @@ def edits(summary: ModelSummary, table: Sensitivity, plan: Plan, what: str, repe
     for number in range(repeats * 10):
         name, scheme = summary.layers[number * 37 % len(summary.layers)].name, SCHEMES[number % len(SCHEMES)]
         start = time.perf_counter()
-        workspace.edit("edit", lambda now, n=name, s=scheme: replace(now, plan=now.plan.assign([n], weights=s)))
+        workspace.edit("edit", functools.partial(_assigned, name=name, scheme=scheme))
         seconds.append(time.perf_counter() - start)
     state = workspace.state
     assert state.session is not None and state.totals == plan_totals(summary, state.session.plan, table)
@@ -125,7 +130,7 @@ def rows_of(repeats: int) -> list[Row]:
     for bits in (3.2, 4.25, 6.1):
         exact = timed(
             f"exact plan, 300 x 24, {bits} bits", 1.0,
-            lambda b=bits: search(small, few, bits_per_weight=b, base=Plan()), repeats,
+            functools.partial(search, small, few, bits_per_weight=bits, base=Plan()), repeats,
         )  # fmt: skip
         rows.append(exact)
     loss = Budgets(loss=1.0)

@@ -24,6 +24,7 @@ from workbench.measurement.calibrate import calibrate
 from workbench.measurement.evaluate import evaluate
 from workbench.models.data.batches import Data
 from workbench.models.data.datasets import open_dataset
+from workbench.models.data.files import ALL
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
@@ -151,10 +152,10 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", torch.get_num_threads())))
     model = open_model(options.model, weights=options.weights, trust=options.trust)
-    split = {} if options.evaluation else {"split": "calibration"}
-    data = open_dataset(options.calibration, model, samples=options.samples, **split)
-    held = {} if options.evaluation else {"split": "evaluation"}
-    held_out = open_dataset(options.evaluation or options.calibration, model, samples=options.samples, **held)
+    split = ALL if options.evaluation else "calibration"
+    data = open_dataset(options.calibration, model, samples=options.samples, split=split)
+    held = ALL if options.evaluation else "evaluation"
+    held_out = open_dataset(options.evaluation or options.calibration, model, samples=options.samples, split=held)
     print(json.dumps(report(model, data, held_out, options.batch_size, costs_only=options.costs)))
 
 

@@ -95,7 +95,7 @@ def compare(case: Case, ours: list[Found], peers: list[Found]) -> None:
     print(f"\n{case.name}: every peer beside our plan of the same size or the next smaller\n")
     print(f"{'bits':>6}  {'peer':<52}{'KL':>10}{'earlier':>9}{'ours':>10}{'at':>7}  rounding only")
     for row in peers:
-        bits = row.get("bits", row["nominal"])
+        bits: float = row["bits"] if "bits" in row else row["nominal"]
         row["known"] = row["known"] if case.name == "llama-260k" else None
         kl = row.get("kl", row["known"] if "error" not in row else None)
         smaller = [mine for mine in ours if mine["best"]["bits"] <= bits + SLACK]

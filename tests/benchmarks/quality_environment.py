@@ -67,7 +67,7 @@ class Environment:
         """Make the environment if there is none, and install ``tool`` in it."""
         if not self.python.is_file():
             subprocess.run([sys.executable, "-m", "venv", self.folder], check=True, timeout=INSTALLING)
-        command = [self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", self.torch]
+        command = [str(self.python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", self.torch]
         subprocess.run(
             [*command, *SHARED, *PACKAGES[tool]], check=True, capture_output=True, text=True, timeout=INSTALLING
         )

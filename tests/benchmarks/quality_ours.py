@@ -63,9 +63,11 @@ class Ours:
                case.evaluation.record.content_hash)  # fmt: skip
         known = self.cache.get(*key)
         if known is not None:
-            return known
+            earlier: dict[str, Any] = known
+            return earlier
         saved = self.cache.path(*key).with_suffix(".checkpoint") if algorithm == LEARNED else None
-        return self.cache.put(self._measured(plan, table, saved), *key)
+        result: dict[str, Any] = self.cache.put(self._measured(plan, table, saved), *key)
+        return result
 
     def _measured(self, plan: Plan, table: Sensitivity, saved: Path | None) -> dict[str, Any]:
         case, start = self.case, time.perf_counter()

@@ -17,6 +17,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
 import torch
+from torch import nn
 
 from workbench.measurement.divergence import sample_divergence
 from workbench.models.data.batches import Data, units_of
@@ -51,10 +52,11 @@ def llama(blocks: int, width: int) -> NetworkModel:
     from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(0)
-    network = LlamaForCausalLM(LlamaConfig(
+    network: nn.Module = LlamaForCausalLM(LlamaConfig(
         hidden_size=width, intermediate_size=width * 8 // 3 // 16 * 16, num_hidden_layers=blocks, vocab_size=512,
         num_attention_heads=8, num_key_value_heads=4, tie_word_embeddings=True,
-    )).eval()  # fmt: skip
+    ))  # fmt: skip
+    network.eval()
     found = find_layers(network, lambda name, tensor: "float32")
     summary = ModelSummary(
         name=f"llama-{blocks}", source=ModelSource(kind="none", path=""), fingerprint="", layers=found.layers,

@@ -28,6 +28,7 @@ from workbench.measurement.evaluation import Metric
 from workbench.measurement.paired import between
 from workbench.models.data.batches import Data
 from workbench.models.data.datasets import open_dataset
+from workbench.models.execution.network import NetworkModel
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
@@ -121,16 +122,17 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Measure and print what the command line asks for."""
     options = arguments()
-    plans = ROTATION if options.rotation else PLANS
+    plans: Sequence[tuple[str, str | None]] = ROTATION if options.rotation else PLANS
     if options.plans:
-        parts = [name.partition("/") for name in options.plans]
+        parts = [str(name).partition("/") for name in options.plans]
         plans = tuple((weights, inputs or None) for weights, _, inputs in parts)
-    transforms = (("rotation-heads",), ("rotation",)) if options.rotation else TRANSFORMS
+    transforms: tuple[tuple[str, ...], ...] = (("rotation-heads",), ("rotation",)) if options.rotation else TRANSFORMS
     if options.transforms:
-        transforms = tuple(tuple(name.split("+")) for name in options.transforms)
+        transforms = tuple(tuple(str(name).split("+")) for name in options.transforms)
     algorithms = options.algorithm or (["rtn", "rtn-clip", "gptq"] if options.rotation else ["rtn-clip"])
     model = open_model(options.model)
     if options.outliers:
+        assert isinstance(model, NetworkModel)
         model = llama_with_outliers(model, factor=options.outliers)
     data = open_dataset(options.calibration, model, samples=options.samples)
     held_out = open_dataset(options.evaluation, model, samples=options.evaluate)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import functools
 import gc
 import json
 import os
@@ -296,15 +297,15 @@ def clicks(window: Any, app: Any) -> list[Row]:
     workspace.open(_many(5000), None)
     _milliseconds(app, window, lambda: window.show_panel("distributions"))
     names = [layer.name for layer in workspace.state.session.model.layers]
-    select = [_milliseconds(app, window, lambda n=n: workspace.select([names[n]])) for n in range(50, 4950, 350)]
+    select = [_milliseconds(app, window, functools.partial(workspace.select, [names[n]])) for n in range(50, 4950, 350)]
     panel = window.panels["sensitivity"]
-    assign = [_milliseconds(app, window, lambda n=n: panel._click(n, 4 + n % 3)) for n in range(60, 4900, 350)]
+    assign = [_milliseconds(app, window, functools.partial(panel._click, n, 4 + n % 3)) for n in range(60, 4900, 350)]
     workspace.open(_many(300), None)
     _milliseconds(app, window, lambda: window.show_panel("pareto"))
     slider = window.panels["pareto"].slider
     steps = range(0, slider.maximum(), max(slider.maximum() // 30, 1))
     slider.setSliderDown(True)
-    slide = [_milliseconds(app, window, lambda at=at: slider.setValue(at)) for at in steps][1:]
+    slide = [_milliseconds(app, window, functools.partial(slider.setValue, at)) for at in steps][1:]
     slider.setSliderDown(False)
     app.processEvents()
     window.show_panel("sensitivity")
@@ -317,7 +318,8 @@ def clicks(window: Any, app: Any) -> list[Row]:
 
 def frames(window: Any, app: Any) -> list[Row]:
     """Return the 95th percentile of a frame's time while scrolling 10,000 rows and a heatmap of 5,000, and zooming."""
-    rows, times = [], list[float]()
+    rows: list[Row] = []
+    times: list[float] = []
 
     def frame(act: Callable[[], object], view: Any) -> None:
         began = time.perf_counter()
@@ -329,22 +331,22 @@ def frames(window: Any, app: Any) -> list[Row]:
         return Row(what=f"{title}, p95", value=float(np.percentile(times, 95)), unit="ms", limit=16.7)
 
     for title, layers, panel, widget in (
-        ("tree of 10,000 rows", 10_000, "layers", lambda: window.panels["layers"].view),
-        (f"heatmap of 5,000 x {SCHEMES}", 5000, "sensitivity", lambda: window.panels["sensitivity"].heatmap),
+        ("tree of 10,000 rows", 10_000, "layers", "view"),
+        (f"heatmap of 5,000 x {SCHEMES}", 5000, "sensitivity", "heatmap"),
     ):
         window.context.workspace.open(_many(layers), None)
-        _milliseconds(app, window, lambda panel=panel: window.show_panel(panel))
-        view = widget()
+        _milliseconds(app, window, functools.partial(window.show_panel, panel))
+        view = getattr(window.panels[panel], widget)
         if panel == "layers":
             view.expandAll()
         bar = view.verticalScrollBar()
         times.clear()
         for at in np.linspace(0, bar.maximum(), 200).astype(int):
-            frame(lambda bar=bar, at=at: bar.setValue(int(at)), view)
+            frame(functools.partial(bar.setValue, int(at)), view)
         rows.append(row(f"scroll frame, {title}"))
     times.clear()
     for factor in [1.25] * 20 + [0.8] * 20:
-        frame(lambda factor=factor: view.zoom(factor), view)
+        frame(functools.partial(view.zoom, factor), view)
     rows.append(row(f"zoom frame, heatmap of 5,000 x {SCHEMES}"))
     return rows
 

@@ -61,7 +61,8 @@ class Decoder(nn.Module):
         steps = torch.arange(1, ids.shape[1] + 1)[:, None]
         x = x + self.value(x).cumsum(dim=1) / steps
         x = x + self.down(torch.tanh(self.up(x)))
-        return self.head(x)
+        result: torch.Tensor = self.head(x)
+        return result
 
 
 class Convolutions(nn.Module):
@@ -79,7 +80,8 @@ class Convolutions(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = torch.tanh(self.back(torch.tanh(self.grouped(torch.tanh(self.first(x))))))
         x = torch.tanh(self.wrapped(torch.tanh(self.line(x.flatten(2)))))
-        return self.out(x.mean(dim=2))
+        result: torch.Tensor = self.out(x.mean(dim=2))
+        return result
 
 
 class Recurrent(nn.Module):
@@ -92,7 +94,8 @@ class Recurrent(nn.Module):
         self.unused = nn.Linear(4, 6)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.out(self.lstm(x)[0][:, -1])
+        result: torch.Tensor = self.out(self.lstm(x)[0][:, -1])
+        return result
 
 
 def decoder(seed: int = 0) -> NetworkModel:

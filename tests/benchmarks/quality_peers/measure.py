@@ -79,7 +79,8 @@ def replace_weights(model: nn.Module, rounded: Callable[[torch.Tensor], torch.Te
 
 def pad(model: nn.Module, multiple: int) -> nn.Module:
     """Fill gate, up (rows) and down (columns) up with zeros."""
-    width = model.config.intermediate_size
+    config: Any = model.config
+    width = int(config.intermediate_size)
     wanted = math.ceil(width / multiple) * multiple
     if wanted == width:
         return model
@@ -92,7 +93,7 @@ def pad(model: nn.Module, multiple: int) -> nn.Module:
             wide.weight.zero_()
             wide.weight[:rows, :columns] = module.weight
         model.set_submodule(name, wide)
-    model.config.intermediate_size = wanted
+    config.intermediate_size = wanted
     return model
 
 
@@ -100,14 +101,15 @@ def load(folder: Path) -> nn.Module:
     """Return the model in FP32."""
     from transformers import AutoModelForCausalLM
 
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    model: nn.Module = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    return model.eval()
 
 
 @torch.no_grad()
 def divergence(reference: nn.Module, model: nn.Module, windows: torch.Tensor) -> tuple[float, float]:
     """Return KL(reference || model), the mean over all positions, and the model's perplexity over all but the first."""
     kl = nll = tokens = targets = 0.0
-    for batch in windows.split(BATCH):
+    for batch in torch.split(windows, BATCH):
         p = reference(input_ids=batch, use_cache=False).logits.double().log_softmax(-1)
         q = model(input_ids=batch, use_cache=False).logits.double().log_softmax(-1)
         kl += float((p.exp() * (p - q)).sum())

@@ -33,7 +33,7 @@ def registered(windows: torch.Tensor) -> str:
     """Register the calibration windows as a data set of auto-round's, which wants a name; return it."""
     rows = windows.tolist()
 
-    @register_dataset(NAME)
+    @register_dataset(NAME)  # type: ignore[untyped-decorator]
     def _windows(**_: Any) -> Dataset:
         return Dataset.from_dict({"input_ids": rows, "attention_mask": [[1] * len(row) for row in rows]})
 
@@ -48,7 +48,8 @@ def tokenizer_of(given: Given) -> Any:
         from tokenizers import Tokenizer
         from tokenizers.models import WordLevel
 
-        return PreTrainedTokenizerFast(tokenizer_object=Tokenizer(WordLevel({"?": 0}, unk_token="?")))
+        bare: Any = PreTrainedTokenizerFast
+        return bare(tokenizer_object=Tokenizer(WordLevel({"?": 0}, unk_token="?")))
 
 
 def rounded(given: Given, model: nn.Module, chosen: Any, steps: int) -> nn.Module:
@@ -57,7 +58,8 @@ def rounded(given: Given, model: nn.Module, chosen: Any, steps: int) -> nn.Modul
     It goes through a folder: auto-round loads a model anew from where it came, and would lose the padding.
     """
     windows, folder = given.calibration, tempfile.mkdtemp()
-    model.save_pretrained(folder)
+    saving: Any = model
+    saving.save_pretrained(folder)
     padded = load(Path(folder))
     work = AutoRound(
         padded, tokenizer_of(given), scheme=chosen, dataset=registered(windows), iters=steps, nsamples=len(windows),
@@ -65,7 +67,8 @@ def rounded(given: Given, model: nn.Module, chosen: Any, steps: int) -> nn.Modul
         seed=0,
     )  # fmt: skip
     found, _ = work.quantize()
-    return found.float()
+    result: nn.Module = found.float()
+    return result
 
 
 def spent(model: nn.Module) -> float:
@@ -74,7 +77,8 @@ def spent(model: nn.Module) -> float:
     for name, module in linear(model):
         bits = int(getattr(module, "bits", 16))
         each[name] = float(bits) if bits >= 16 else affine_bits(bits, int(module.group_size), bits)
-    return mean_bits(model, each)
+    result: float = mean_bits(model, each)
+    return result
 
 
 def uniform(bits: int) -> Work:

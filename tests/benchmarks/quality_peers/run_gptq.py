@@ -18,7 +18,7 @@ Grid = tuple[torch.Tensor, torch.Tensor]
 def grids(weight: torch.Tensor, bits: int, group: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Return scale and zero point ``[rows, columns]`` of the range of each group with the least squared error."""
     top, scales, zeros = 2**bits - 1, [], []
-    for part in weight.split(group, dim=1):
+    for part in torch.split(weight, group, dim=1):
         low, high = part.amin(1, keepdim=True).clamp_max(0), part.amax(1, keepdim=True).clamp_min(0)
         best: tuple[torch.Tensor, ...] | None = None
         for step in range(60):
@@ -70,7 +70,7 @@ def moments(model: nn.Module, layers: list[nn.Linear], windows: torch.Tensor) ->
         return seen
 
     handles = [layer.register_forward_pre_hook(hook(place)) for place, layer in enumerate(layers)]
-    for batch in windows.split(16):
+    for batch in torch.split(windows, 16):
         model(input_ids=batch, use_cache=False)
     for handle in handles:
         handle.remove()

@@ -14,7 +14,8 @@ def half_quadratic(bits: int, group: int) -> Work:
         packed, meta = Quantizer.quantize(
             weight, nbits=bits, group_size=group, optimize=True, axis=1, device="cpu", compute_dtype=torch.float32
         )
-        return Quantizer.dequantize(packed, meta)
+        result: torch.Tensor = Quantizer.dequantize(packed, meta)
+        return result
 
     def quantized(given: Given) -> Made:
         return Made(model=replace_weights(given.padded(group), rounded), bits=bits + 32 / group)

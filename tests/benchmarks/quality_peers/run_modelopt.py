@@ -45,7 +45,8 @@ def _effective(model: Any, bits: float) -> float:
     """Return what ModelOpt calls so: its mean over the head as well, which stays in 16 bits."""
     head = model.lm_head.weight.numel()
     weights = sum(module.weight.numel() for _, module in linear(model))
-    return (weights * bits + head * 16) / (weights + head)
+    result: float = (weights * bits + head * 16) / (weights + head)
+    return result
 
 
 def _loss(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:

@@ -13,7 +13,8 @@ def integers(bits: int, group: int) -> Work:
 
     def rounded(weight: torch.Tensor) -> torch.Tensor:
         scale, shift = MaxOptimizer()(weight, kind, 0, group)
-        return quantize_weight(weight, kind, 0, scale, shift, group).dequantize()
+        result: torch.Tensor = quantize_weight(weight, kind, 0, scale, shift, group).dequantize()
+        return result
 
     def quantized(given: Given) -> Made:
         return Made(model=replace_weights(given.padded(group), rounded), bits=bits + 32 / group)

@@ -54,7 +54,8 @@ class GatedBlock(nn.Module):
         weights = torch.softmax(q @ k.transpose(2, 3) / self.size**0.5, dim=-1)
         x = x + self.d((weights @ v).transpose(1, 2).reshape(n, t, width))
         y = self.two(x)
-        return x + self.g(functional.silu(self.e(y)) * self.f(y))
+        result: torch.Tensor = x + self.g(functional.silu(self.e(y)) * self.f(y))
+        return result
 
 
 class Gated(nn.Module):
@@ -72,7 +73,8 @@ class Gated(nn.Module):
         x = self.ids(ids)
         for block in self.body:
             x = block(x)
-        return self.out(self.last(x))
+        result: torch.Tensor = self.out(self.last(x))
+        return result
 
 
 class Fused(nn.Module):
@@ -96,7 +98,8 @@ class Fused(nn.Module):
         y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.back(y.transpose(1, 2).flatten(2))
         x = x + self.narrow(self.act(self.wide(self.n2(x))))
-        return self.out(self.n3(x))
+        result: torch.Tensor = self.out(self.n3(x))
+        return result
 
 
 class After(nn.Module):
@@ -110,7 +113,8 @@ class After(nn.Module):
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         x = self.n1(self.ids(ids))
-        return self.out(torch.tanh(x + self.narrow(torch.tanh(self.wide(x)))))
+        result: torch.Tensor = self.out(torch.tanh(x + self.narrow(torch.tanh(self.wide(x)))))
+        return result
 
 
 def language_model(network: type[nn.Module] = Gated, seed: int = 0, **options: object) -> NetworkModel:
