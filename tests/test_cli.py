@@ -13,7 +13,9 @@ import pytest
 
 import workbench as wb
 from workbench.cli import main, parser
+from workbench.console import launch
 from workbench.console.commands import COMMANDS
+from workbench.gui import app
 
 DEMO = Path(str(files("workbench_resources"))) / "demo"
 MODEL = str(DEMO / "language-model")
@@ -195,3 +197,30 @@ def test_without_a_display_the_window_says_what_to_do(
         monkeypatch.delenv(name, raising=False)
     if sys.platform.startswith("linux"):
         assert "headless" in fails(capsys, "demo")
+
+
+@pytest.mark.parametrize(("word", "closest"), [("inspekt", "inspect"), ("sensitvity", "sensitivity"), ("S.qwb", "")])
+def test_an_unknown_command_is_named_with_the_closest_ones(
+    word: str, closest: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(launch, "open_window", lambda path, **how: pytest.fail(f"the window opens {path}"))
+    assert main([word]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and word in captured.err and closest in captured.err
+    assert len(captured.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [[], ["gui"], ["S.qwb"], ["a-model"], ["demo:language-model"], ["demo"]])
+def test_the_exit_code_of_the_window_is_returned(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "S.qwb").touch()
+    (tmp_path / "a-model").mkdir()
+    monkeypatch.chdir(tmp_path)
+    opened: list[str | None] = []
+    monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
+    monkeypatch.setattr(app, "run", lambda path, **how: opened.append(path) or 3)
+    assert main(words) == 3
+    path = {"gui": None, "demo": "demo:language-model"}.get(words[0], words[0]) if words else None
+    assert opened == [path]

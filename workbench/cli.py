@@ -1,22 +1,21 @@
 """The command line: every step of the job without a display.
 
 Standard output carries the result (text, or with ``--json`` exactly one JSON object), standard error the progress bar
-and the one-line errors.  Exit codes: 0 success, 1 failure, 2 bad usage.
+and the one-line errors.  Exit codes: 0 success, 1 failure or a check that says no, 2 bad usage.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from workbench.console.commands import COMMANDS, Command
-from workbench.console.terminal import Bar
-from workbench.errors import WorkbenchError
+from workbench.console.terminal import Bar, print_report, visible
+from workbench.errors import WorkbenchError, nearest
 from workbench.version import VERSION
 
 
@@ -34,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
         entry = commands.add_parser(
             command.name,
             help=command.help,
-            description=command.description or command.help,
+            description=command.help,
             epilog=f"example: {command.example}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
@@ -50,42 +49,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Threads of torch that spin while they wait stall every parallel region by milliseconds on a busy machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     words = list(sys.argv[1:] if arguments is None else arguments)
-    names = {command.name: command for command in COMMANDS}
-    if not words or (words[0] not in names and not words[0].startswith("-")):
+    commands = {command.name: command for command in COMMANDS}
+    if not words or (words[0] not in commands and not words[0].startswith("-")):
+        if words and not (words[0].startswith("demo:") or Path(words[0]).exists()):
+            return _unknown(words[0], commands)
         words.insert(0, "gui")
     options = parser().parse_args(words)
     if arguments is None:
         from workbench import log
 
         log.start("window" if options.command == "gui" else "command")
-    return run(names[options.command], options)
+    return run(commands[options.command], options)
 
 
 def run(command: Command, options: argparse.Namespace) -> int:
     """Carry out one command; every expected failure becomes one line on standard error and exit code 1."""
     try:
         with Bar(enabled=not options.quiet and sys.stderr.isatty()) as progress:
-            result = command.run(options, progress)
+            outcome = command.run(options, progress)
     except (WorkbenchError, OSError, MemoryError) as error:
         logging.getLogger(__name__).info("%s failed", command.name, exc_info=error)
         if options.debug:
             raise
-        print(f"workbench {command.name}: {_line(error)}", file=sys.stderr)
-        return 1
+        return _failed(f"workbench {command.name}: {_line(error)}", 1)
     except KeyboardInterrupt:
-        print(f"workbench {command.name}: cancelled", file=sys.stderr)
-        return 1
-    if result is not None:
-        _print(command, options, result)
-    return 0
-
-
-def _print(command: Command, options: argparse.Namespace, result: dict[str, Any]) -> None:
+        return _failed(f"workbench {command.name}: cancelled", 1)
+    if isinstance(outcome, int):
+        return outcome
     try:
-        print(json.dumps(result, allow_nan=False) if options.json else command.text(result))
-        sys.stdout.flush()
+        print_report(outcome, as_json=options.json)
     except BrokenPipeError:
         sys.stderr.close()
+    return outcome.exit_code
+
+
+def _unknown(word: str, commands: Iterable[str]) -> int:
+    closest = nearest(word, commands)
+    return _failed(f"workbench: there is no command and no file {word!r}{closest}; see workbench --help", 2)
+
+
+def _failed(line: str, exit_code: int) -> int:
+    print(visible(line), file=sys.stderr)
+    return exit_code
 
 
 def _line(error: BaseException) -> str:

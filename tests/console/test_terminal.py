@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import json
+from pathlib import Path
+
 import pytest
 
-from workbench.console.terminal import Bar, parse_size, readable_bytes, table
+from workbench.console.report import Column, Report, Table, readable_bytes
+from workbench.console.terminal import Bar, parse_size, print_report, text_of
 
 
 @pytest.mark.parametrize(
@@ -28,22 +33,78 @@ def test_bytes_are_readable(count: int, text: str) -> None:
     assert readable_bytes(count) == text
 
 
+def drawn(*rows: dict[str, object], **titles: str) -> str:
+    columns = [Column(key, title) for key, title in titles.items()]
+    return text_of(Report(facts={}, parts=[Table(rows=rows, columns=columns)]))
+
+
 def test_a_table_puts_figures_right_and_words_left() -> None:
-    lines = table([("a", "1.5", "what ran"), ("long", "12", "x")], ("layer", "us", "note")).splitlines()
+    rows = ({"layer": "a", "us": 1.5, "note": "what ran"}, {"layer": "long", "us": 12, "note": "x"})
+    lines = drawn(*rows, layer="layer", us="us", note="note").splitlines()
     assert lines[0] == "layer   us  note"
     assert lines[2] == "a      1.5  what ran"
     assert lines[3] == "long    12  x"
 
 
 def test_a_table_without_rows_is_its_header() -> None:
-    assert table([], ("layer", "us")).splitlines()[0] == "layer  us"
+    assert drawn(layer="layer", us="us").splitlines()[0] == "layer  us"
 
 
-def test_the_bar_draws_on_a_terminal_only(capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_are_no_markup_and_their_control_characters_are_escaped() -> None:
+    rows = ({"layer": "[red]a[/red] :smile:", "n": 1}, {"layer": "b\x1b[31m\n\u202e\udcff", "n": 2})
+    text = drawn(*rows, layer="layer", n="n")
+    assert "[red]a[/red] :smile:" in text and "b\\x1b[31m\\n\\u202e\\udcff  2" in text
+
+
+def test_wide_characters_keep_the_columns_straight() -> None:
+    lines = drawn({"layer": "模型", "n": 1}, {"layer": "abcd", "n": 2}, layer="layer", n="n").splitlines()
+    assert lines[2:] == ["模型   1", "abcd   2"]
+
+
+def report(name: str) -> Report:
+    table = Table(key="layers", rows=[{"layer": name, "loss": float("nan")}], columns=(Column("layer"), Column("loss")))
+    return Report(facts={"sum": float("inf"), "path": Path("a")}, parts=["head", table], notes=("one",))
+
+
+def test_a_report_is_one_json_object_without_what_json_cannot_say() -> None:
+    stream = io.StringIO()
+    print_report(report("x"), as_json=True, stream=stream)
+    assert json.loads(stream.getvalue()) == {
+        "sum": None, "path": "a", "layers": [{"layer": "x", "loss": None}], "notes": ["one"],
+    }  # fmt: skip
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_file_and_no_color_get_plain_lines_that_are_not_cut(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    stream, name = Terminal() if terminal else io.StringIO(), "model.layers." + "x" * 200
+    print_report(report(name), as_json=False, stream=stream)
+    lines = stream.getvalue().splitlines()
+    assert "\x1b" not in stream.getvalue() and f"{name}     -" in lines and lines[-1] == "note: one"
+
+
+def test_headings_are_bold_on_a_terminal_and_names_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "80")
+    stream, name = Terminal(), "[bold]" + "x" * 200
+    print_report(report(name), as_json=False, stream=stream)
+    assert "\x1b[1mlayer" in stream.getvalue() and f"{name}     -" in stream.getvalue().splitlines()
+
+
+def test_the_bar_draws_on_a_terminal_only(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     with Bar(enabled=False) as quiet:
         quiet(0.5, "half")
     assert capsys.readouterr().err == ""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
     with Bar(enabled=True) as bar:
-        bar(1.0, "done")
-    drawn = capsys.readouterr().err
-    assert "100%" in drawn and "done" in drawn and drawn.endswith("\r")
+        bar(1.0, "[red]done[/red]")
+    err = capsys.readouterr().err
+    assert "100%" in err and "[red]done[/red]" in err and err.endswith("\x1b[2K"), "the line is erased at the end"

@@ -20,7 +20,8 @@ from workbench_kernels.gpu.recording import KernelUse
 
 from tests.kernels.shim.emulator import Emulator, missing
 from tests.planning.synthetic import linear, summary_of
-from workbench.console import reports
+from workbench.console.reports.timings import timed
+from workbench.console.terminal import text_of
 from workbench.engine.failure import Failure
 from workbench.errors import BackendUnavailableError, CancelledError, DeviceError, DeviceLostError
 from workbench.measurement.device_jobs import on_gpu
@@ -116,7 +117,8 @@ def test_kernels_are_compiled_and_timed_on_the_devices_thread(device, measured):
 
 def test_rates_occupancy_and_the_command_that_profiles_are_told(device, measured):
     timings = time_layers(LAYERS, PLAN, batch=4, repeats=3)
-    told = reports.bench(timings, ncu=True)
+    report = timed(timings, ncu=True)
+    told = report.as_json()
     assert [(row["occupancy"], row["occupancy_reason"]) for row in told["rows"]] == [("gemm 75% (registers)", None)] * 2
     assert told["rows"][0]["gigabytes_per_second"] == pytest.approx(64 * 128 / 2e3)
     lines = [
@@ -125,7 +127,7 @@ def test_rates_occupancy_and_the_command_that_profiles_are_told(device, measured
         for one, shape, scheme in zip(timings, ("64x128", "64x64"), ("int8-channel", "int4-g64-asym"), strict=True)
     ]  # fmt: skip
     assert told["ncu"] == lines
-    text = reports.bench_text(told)
+    text = text_of(report)
     assert "gemm 75% (registers)" in text and text.endswith("\n".join(["profile with Nsight Compute:", *lines]))
 
 

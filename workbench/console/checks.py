@@ -6,16 +6,15 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from workbench.console import check_reports
 from workbench.console.interruption import keeping
+from workbench.console.report import Report
 from workbench.errors import MissingResultError
 from workbench.progress import Progress
 
-Result = dict[str, Any]
 
-
-def audit(options: argparse.Namespace, progress: Progress) -> Result:
+def audit(options: argparse.Namespace, progress: Progress) -> Report:
     """Measure a plan's layers one by one, all together and all but one, and keep it in the session."""
+    from workbench.console.reports.checks import audited
     from workbench.steps.audits import audit_plan, of_plan
 
     session = _load(options.session)
@@ -27,22 +26,24 @@ def audit(options: argparse.Namespace, progress: Progress) -> Result:
     of = of_plan(found, session, plan)
     if not options.no_save:
         replace(session, audit=of).save(options.session)
-    return check_reports.audit(found, options.most, of.rounded_inputs, of.cached)
+    return audited(of, options.most)
 
 
-def quality(options: argparse.Namespace, progress: Progress) -> Result:
+def quality(options: argparse.Namespace, progress: Progress) -> Report:
     """Judge the calibration data."""
+    from workbench.console.reports.checks import judged
     from workbench.steps.audits import calibration_quality
 
     found = calibration_quality(
         _load(options.session), samples=options.samples, batch_size=options.batch_size, trust=options.trust,
         progress=progress,
     )  # fmt: skip
-    return check_reports.quality(found, options.most)
+    return judged(found, options.most)
 
 
-def refine(options: argparse.Namespace, progress: Progress) -> Result:
+def refine(options: argparse.Namespace, progress: Progress) -> Report:
     """Measure the close cells; what an interrupted run has measured stays in the session."""
+    from workbench.console.reports.tables import refined
     from workbench.steps.audits import close_decisions, refine_table
 
     session = _load(options.session)
@@ -59,11 +60,12 @@ def refine(options: argparse.Namespace, progress: Progress) -> Result:
         )  # fmt: skip
     session.save(out)
     cells = close_decisions(session, options.bits_per_weight, options.tolerance)
-    return check_reports.refine(session, cells, options.bits_per_weight)
+    return refined(session, cells, options.bits_per_weight)
 
 
-def error_budget(options: argparse.Namespace, progress: Progress) -> Result:
+def error_budget(options: argparse.Namespace, progress: Progress) -> Report:
     """Measure signal to noise along the depth and keep it in the session."""
+    from workbench.console.reports.checks import budgeted
     from workbench.steps.error_budgets import error_budget as measure
 
     session = _load(options.session)
@@ -74,22 +76,23 @@ def error_budget(options: argparse.Namespace, progress: Progress) -> Result:
     )  # fmt: skip
     if not options.no_save:
         replace(session, error_budget=pair).save(options.session)
-    return check_reports.error_budget(pair, options.most, notes)
+    return budgeted(pair, options.most, notes)
 
 
-def compare(options: argparse.Namespace, progress: Progress) -> Result:
+def compare(options: argparse.Namespace, progress: Progress) -> Report:
     """Compare two sessions layer by layer."""
+    from workbench.console.reports.checks import compared
     from workbench.insight.compare import compare_sessions
 
     found = compare_sessions(_load(options.session), _load(options.other))
-    return check_reports.compare(found, everything=options.all)
+    return compared(found, everything=options.all)
 
 
-def outliers(options: argparse.Namespace, progress: Progress) -> Result:
+def outliers(options: argparse.Namespace, progress: Progress) -> Report:
     """List the tokens with the largest values of every layer."""
-    from workbench.console import outlier_reports
+    from workbench.console.reports import outliers as reports
 
-    return outlier_reports.outliers(_load(options.session), options.most, options.layer, options.tokens)
+    return reports.outliers(_load(options.session), options.most, options.layer, options.tokens)
 
 
 def _load(path: str) -> Any:

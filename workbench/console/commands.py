@@ -1,7 +1,6 @@
-"""The commands as one table: name, help, arguments, what runs, and the text form of the result.
+"""The commands as one table: name, help, arguments, and what runs.
 
-Each ``run`` returns the object that ``--json`` prints; ``text`` makes the readable form of that same object, so the two
-never disagree.  Nothing heavy is imported before a command runs.
+Nothing heavy is imported before a command runs.
 """
 
 from __future__ import annotations
@@ -12,11 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from workbench.console import arguments, search_options
+from workbench.console import arguments, checks, search_options
+from workbench.console.report import Report
 from workbench.errors import DataError, WorkbenchError
 from workbench.progress import Progress, part_of
 
-Result = dict[str, Any]
+Run = Callable[[argparse.Namespace, Progress], "Report | int"]
+"""Carries out a command; an exit code where there is nothing to print."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +28,7 @@ class Command:
     help: str
     example: str
     arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace, Progress], Result | None]
-    text: Callable[[Result], str]
-    description: str = ""
+    run: Run
 
 
 def _open(options: argparse.Namespace) -> Any:
@@ -44,29 +43,28 @@ def _load(path: str) -> Any:
     return Session.load(path)
 
 
-def _gui(options: argparse.Namespace, progress: Progress) -> None:
+def _gui(options: argparse.Namespace, progress: Progress) -> int:
     from workbench.console.launch import open_window
 
-    open_window(options.path, factory=options.factory, weights=options.weights, trust=options.trust)
+    return open_window(options.path, factory=options.factory, weights=options.weights, trust=options.trust)
 
 
-def _demo(options: argparse.Namespace, progress: Progress) -> Result | None:
+def _demo(options: argparse.Namespace, progress: Progress) -> Report | int:
     from workbench.console import demo, launch
 
     if options.headless:
         return demo.run(Path(options.out), progress)
-    launch.open_window(demo.MODEL)
-    return None
+    return launch.open_window(demo.MODEL)
 
 
-def _inspect(options: argparse.Namespace, progress: Progress) -> Result:
-    from workbench.console import reports
+def _inspect(options: argparse.Namespace, progress: Progress) -> Report:
+    from workbench.console.reports.models import inspected
 
-    return reports.inspect(_open(options).summary)
+    return inspected(_open(options).summary)
 
 
-def _calibrate(options: argparse.Namespace, progress: Progress) -> Result:
-    from workbench.console import reports
+def _calibrate(options: argparse.Namespace, progress: Progress) -> Report:
+    from workbench.console.reports.models import calibrated
     from workbench.steps import tasks
 
     session = tasks.calibrate(
@@ -74,12 +72,12 @@ def _calibrate(options: argparse.Namespace, progress: Progress) -> Result:
         progress=progress,
     )  # fmt: skip
     session.save(options.out)
-    return reports.calibrate(session, options.out)
+    return calibrated(session, options.out)
 
 
-def _sensitivity(options: argparse.Namespace, progress: Progress) -> Result:
-    from workbench.console import reports
+def _sensitivity(options: argparse.Namespace, progress: Progress) -> Report:
     from workbench.console.interruption import keeping
+    from workbench.console.reports.tables import scored
     from workbench.steps import tasks
 
     session = _load(options.session)
@@ -90,11 +88,11 @@ def _sensitivity(options: argparse.Namespace, progress: Progress) -> Result:
             progress=watched,
         )  # fmt: skip
     session.save(options.out or options.session)
-    return reports.sensitivity(session.sensitivities[options.metric], session.model, session.notes)
+    return scored(session.sensitivities[options.metric], session.model, session.notes)
 
 
-def _plan(options: argparse.Namespace, progress: Progress) -> Result:
-    from workbench.console import plan_reports
+def _plan(options: argparse.Namespace, progress: Progress) -> Report:
+    from workbench.console.reports.plans import planned
     from workbench.models.summary import quantizable
     from workbench.planning.plan import Plan, with_cache
     from workbench.planning.transform_names import check_names
@@ -116,11 +114,11 @@ def _plan(options: argparse.Namespace, progress: Progress) -> Result:
     replace(session, plan=plan).save(options.session)
     if options.out:
         plan.save(options.out)
-    return plan_reports.plan(session, plan, options.metric, corrected=options.corrected)
+    return planned(session, plan, options.metric, corrected=options.corrected)
 
 
-def _evaluate(options: argparse.Namespace, progress: Progress) -> Result:
-    from workbench.console import evaluations
+def _evaluate(options: argparse.Namespace, progress: Progress) -> Report:
+    from workbench.console.reports.evaluations import evaluated
     from workbench.steps import tasks
     from workbench.steps.requests import with_evaluation
 
@@ -130,10 +128,10 @@ def _evaluate(options: argparse.Namespace, progress: Progress) -> Result:
         session, plan, data=options.data, samples=options.samples, batch_size=options.batch_size, seed=options.seed,
         metric=options.metric_file, trust=options.trust, progress=progress,
     )  # fmt: skip
-    found = evaluations.evaluated(evaluation, session.evaluations, options.worst)
+    report = evaluated(evaluation, session.evaluations, options.worst)
     if not options.no_save:
         replace(session, evaluations=with_evaluation(session.evaluations, evaluation)).save(options.session)
-    return found
+    return report
 
 
 def _plan_of(options: argparse.Namespace, session: Any) -> Any:
@@ -142,8 +140,9 @@ def _plan_of(options: argparse.Namespace, session: Any) -> Any:
     return Plan.load(options.plan) if options.plan else session.plan
 
 
-def _apply(options: argparse.Namespace, progress: Progress) -> Result:
-    from workbench.console import plan_reports, reports
+def _apply(options: argparse.Namespace, progress: Progress) -> Report:
+    from workbench.console.reports.models import written
+    from workbench.console.reports.plans import left_to_the_runtime
     from workbench.deployment.exporters import exporter
     from workbench.planning.plan import Plan
     from workbench.steps import tasks
@@ -152,11 +151,12 @@ def _apply(options: argparse.Namespace, progress: Progress) -> Result:
     session = _load(options.session) if options.session else None
     quantized = tasks.quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
     paths = exporter(options.to).export(quantized, model, Path(options.out), part_of(progress, 0.7, 1.0))
-    return reports.written(paths, (*quantized.notes, *plan_reports.left_to_the_runtime(quantized.summary, plan)))
+    return written(paths, (*quantized.notes, *left_to_the_runtime(quantized.summary, plan)))
 
 
-def _train(options: argparse.Namespace, progress: Progress) -> Result:
-    from workbench.console import plan_reports, reports
+def _train(options: argparse.Namespace, progress: Progress) -> Report:
+    from workbench.console.reports.models import written
+    from workbench.console.reports.plans import left_to_the_runtime
     from workbench.steps import training
 
     session = _load(options.session)
@@ -166,35 +166,36 @@ def _train(options: argparse.Namespace, progress: Progress) -> Result:
         learning_rate=options.learning_rate, loss=options.loss, samples=options.samples, batch_size=options.batch_size,
         seed=options.seed, checkpoint=options.checkpoint, trust=options.trust, progress=progress,
     )  # fmt: skip
-    return reports.written(paths, plan_reports.left_to_the_runtime(session.model, plan))
+    return written(paths, left_to_the_runtime(session.model, plan))
 
 
-def _export(options: argparse.Namespace, progress: Progress) -> Result:
-    from workbench.console import plan_reports, reports
+def _export(options: argparse.Namespace, progress: Progress) -> Report:
+    from workbench.console.reports.models import written
+    from workbench.console.reports.plans import left_to_the_runtime
     from workbench.steps import tasks
 
     session = _load(options.session)
     plan = _plan_of(options, session)
     paths = tasks.export(session, options.to, options.out, plan=plan, trust=options.trust, progress=progress)
-    return reports.written(paths, plan_reports.left_to_the_runtime(session.model, plan))
+    return written(paths, left_to_the_runtime(session.model, plan))
 
 
-def _report(options: argparse.Namespace, progress: Progress) -> Result:
-    from workbench.console import reports
+def _report(options: argparse.Namespace, progress: Progress) -> Report:
+    from workbench.console.reports.models import written
     from workbench.gui.report.report import write_from_file
 
-    return reports.written((write_from_file(Path(options.session), Path(options.out)),))
+    return written((write_from_file(Path(options.session), Path(options.out)),))
 
 
-def _bench(options: argparse.Namespace, progress: Progress) -> Result:
-    from workbench.console import reports
+def _bench(options: argparse.Namespace, progress: Progress) -> Report:
+    from workbench.console.reports.timings import timed
     from workbench.insight.estimates import predicted
     from workbench.steps import timings as runtime
 
     timings: list[Any] = []
     session = _load(options.session) if options.session else None
     if options.target:
-        predicted(options.target, (), session)  # an unknown name is told before anything is timed
+        predicted(options.target, (), session)  # an unknown name is an error before anything is timed
     for number, batch in enumerate(options.batch):
         part = part_of(progress, number / len(options.batch), (number + 1) / len(options.batch))
         if session is not None:
@@ -207,75 +208,56 @@ def _bench(options: argparse.Namespace, progress: Progress) -> Result:
         raise DataError("the session's plan quantizes no layer, so there is nothing to time; make a plan first")
     if session is not None and not options.no_save:
         replace(session, timings=runtime.with_timings(session.timings, timings)).save(options.session)
-    told = predicted(options.target, timings, session) if options.target else None
-    return reports.bench(timings, told, ncu=options.ncu)
+    estimates = predicted(options.target, timings, session) if options.target else None
+    return timed(timings, estimates, ncu=options.ncu)
 
 
-def _info(options: argparse.Namespace, progress: Progress) -> Result:
-    from workbench.console import reports
+def _info(options: argparse.Namespace, progress: Progress) -> Report:
+    from workbench.console.reports.models import summarized
 
     path = Path(options.session)
     if not path.exists():
         raise WorkbenchError(f"there is no file {path}; give the path of a session (.qwb)")
-    return reports.info(_load(options.session), path)
+    return summarized(_load(options.session), path)
 
 
-def _check(name: str) -> Callable[[argparse.Namespace, Progress], Result]:
-    def run(options: argparse.Namespace, progress: Progress) -> Result:
-        from workbench.console import checks
+def _explain(options: argparse.Namespace, progress: Progress) -> Report:
+    from workbench.console.reports.plans import explained
+    from workbench.steps.explanations import explain_plan
 
-        found: Result = getattr(checks, name)(options, progress)
-        return found
-
-    return run
-
-
-def _explained(name: str) -> Callable[[argparse.Namespace, Progress], Result]:
-    def run(options: argparse.Namespace, progress: Progress) -> Result:
-        from workbench.console import explanations
-
-        found: Result = getattr(explanations, name)(options)
-        return found
-
-    return run
-
-
-def _ranges(options: argparse.Namespace, progress: Progress) -> Result:
-    from workbench.console import ranges
-
-    return ranges.ranges(options)
-
-
-def _as_text(name: str) -> Callable[[Result], str]:
-    def text(result: Result) -> str:
-        from workbench.console import (
-            check_reports,
-            evaluations,
-            explanations,
-            outlier_reports,
-            plan_reports,
-            ranges,
-            reports,
+    session = _load(options.session)
+    return explained(
+        explain_plan(
+            session, _plan_of(options, session), layer=options.layer, metric=options.metric, schemes=options.schemes,
+            target=options.target,
         )
+    )  # fmt: skip
 
-        modules = (reports, plan_reports, check_reports, evaluations, explanations, outlier_reports, ranges)
-        return str(next(getattr(m, f"{name}_text") for m in modules if hasattr(m, f"{name}_text"))(result))
 
-    return text
+def _front(options: argparse.Namespace, progress: Progress) -> Report:
+    from workbench.console.reports.plans import listed
+    from workbench.steps.explanations import efficient_plans
+
+    session = _load(options.session)
+    front = efficient_plans(session, metric=options.metric, schemes=options.schemes, target=options.target)
+    return listed(front, session.require_table(options.metric), options.points)
+
+
+def _ranges(options: argparse.Namespace, progress: Progress) -> Report:
+    from workbench.console.reports.tables import ranges
+    from workbench.session.calibrated_ranges import set_by_hand
+
+    session = _load(options.session)
+    if options.low is not None or options.high is not None:
+        session = set_by_hand(session, options.layer, options.low, options.high)
+        session.save(options.session)
+    return ranges(session, options.layer, options.tap)
 
 
 def _command(
-    name: str,
-    help: str,
-    example: str,
-    arguments: Callable[[argparse.ArgumentParser], None],
-    run: Callable[[argparse.Namespace, Progress], Result | None],
-    report: str = "",
+    name: str, help: str, example: str, arguments: Callable[[argparse.ArgumentParser], None], run: Run
 ) -> Command:
-    return Command(
-        name=name, help=help, example=f"workbench {example}", arguments=arguments, run=run,
-        text=_as_text(report or name),
-    )  # fmt: skip
+    return Command(name=name, help=help, example=f"workbench {example}", arguments=arguments, run=run)
 
 
 COMMANDS = (
@@ -290,35 +272,33 @@ COMMANDS = (
     _command("plan", "find the best plan for a budget", "plan S.qwb --bits-per-weight 4.5 --out plan.json",
              arguments.plan, _plan),
     _command("explain", "say why a plan's layers have their schemes", "explain S.qwb --layer '*.mlp.*'",
-             arguments.explain, _explained("explain")),
-    _command("front", "list the best plan of every size", "front S.qwb --points 12", arguments.front,
-             _explained("front")),
+             arguments.explain, _explain),
+    _command("front", "list the best plan of every size", "front S.qwb --points 12", arguments.front, _front),
     _command("ranges", "list the calibrated ranges, or set one by hand", "ranges S.qwb --layer '*.down_proj'",
              arguments.ranges, _ranges),
     _command("evaluate", "measure a plan against the floating-point model", "evaluate S.qwb --plan plan.json",
-             arguments.evaluate, _evaluate, "evaluated"),
+             arguments.evaluate, _evaluate),
     _command("audit", "check whether a plan's losses add up", "audit S.qwb --plan plan.json --samples 16",
-             arguments.audit, _check("audit")),
+             arguments.audit, checks.audit),
     _command("quality", "judge whether the calibration data are enough", "quality S.qwb", arguments.quality,
-             _check("quality")),
+             checks.quality),
     _command("refine", "measure the losses that decide closely", "refine S.qwb --bits-per-weight 4.5",
-             arguments.refine, _check("refine")),
+             arguments.refine, checks.refine),
     _command("error-budget", "signal to noise along the depth of the network", "error-budget S.qwb --plan plan.json",
-             arguments.error_budget, _check("error_budget"), "error_budget"),
+             arguments.error_budget, checks.error_budget),
     _command("outliers", "list the tokens that carry massive values", "outliers S.qwb --most 20", arguments.outliers,
-             _check("outliers")),
+             checks.outliers),
     _command("compare", "compare two sessions layer by layer", "compare A.qwb B.qwb", arguments.compare,
-             _check("compare")),
+             checks.compare),
     _command("apply", "quantize a model by a plan and write it",
              "apply path/to/model --plan plan.json --to safetensors --out quantized.safetensors",
-             arguments.apply, _apply, "written"),
+             arguments.apply, _apply),
     _command("train", "train new weights on a plan's number formats and write them",
              "train S.qwb --plan plan.json --steps 1000 --to safetensors --out trained.safetensors",
-             arguments.train, _train, "written"),
+             arguments.train, _train),
     _command("export", "write a session's plan or quantized model", "export S.qwb --to script --out replay.py",
-             arguments.export, _export, "written"),
-    _command("report", "write a session's printable report", "report S.qwb report.html", arguments.report, _report,
-             "written"),
+             arguments.export, _export),
+    _command("report", "write a session's printable report", "report S.qwb report.html", arguments.report, _report),
     _command("bench", "time the kernels of this machine", "bench --shape 4096x4096 --batch 1",
              arguments.bench, _bench),
     _command("info", "say what a session holds", "info S.qwb", arguments.session, _info),

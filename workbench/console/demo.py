@@ -7,12 +7,13 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from workbench.console import reports
-from workbench.console.terminal import readable_bytes, table
+from workbench.console.report import Report, readable_bytes
+from workbench.console.reports.evaluations import figures_of, metrics_table
+from workbench.console.reports.models import facts_table
 from workbench.errors import BackendUnavailableError
-from workbench.progress import Progress
+from workbench.measurement.evaluation import Evaluation
+from workbench.progress import Progress, part_of
 
 MODEL = "demo:language-model"
 """The bundled language model, and its data."""
@@ -24,44 +25,35 @@ EVALUATION_SAMPLES = 64
 """Windows of text that the demo evaluates on; enough for tight intervals, quick on two cores."""
 
 
-def run(out: Path, progress: Progress) -> dict[str, Any]:
-    """Open, calibrate, score, plan, evaluate, time, save, export, picture; returns the summary object."""
+def run(out: Path, progress: Progress) -> Report:
+    """Open, calibrate, score, plan, evaluate, time, save, export, picture; returns the summary."""
     from workbench.steps import tasks
     from workbench.steps.timings import time_kernels
 
     out.mkdir(parents=True, exist_ok=True)
     model = tasks.open(MODEL)
-    session = tasks.calibrate(model, MODEL, progress=_part(progress, 0.0, 0.2))
-    session = tasks.score(session, "predicted_kl", model=model, progress=_part(progress, 0.2, 0.35))
+    session = tasks.calibrate(model, MODEL, progress=part_of(progress, 0.0, 0.2))
+    session = tasks.score(session, "predicted_kl", model=model, progress=part_of(progress, 0.2, 0.35))
     plan = tasks.search(session, bits_per_weight=BITS_PER_WEIGHT)
     session = replace(session, plan=plan)
     evaluation = tasks.evaluate(
-        session, model=model, samples=EVALUATION_SAMPLES, progress=_part(progress, 0.35, 0.6)
+        session, model=model, samples=EVALUATION_SAMPLES, progress=part_of(progress, 0.35, 0.6)
     )
-    timings = time_kernels(session, progress=_part(progress, 0.6, 0.75))
+    timings = time_kernels(session, progress=part_of(progress, 0.6, 0.75))
     session = replace(session, evaluations=(evaluation,), timings=timings)
     plan.save(out / "plan.json")
     tasks.export(session, "script", str(out / "replay.py"), model=model)
     packed = str(out / "model.safetensors")
-    tasks.export(session, "safetensors", packed, model=model, progress=_part(progress, 0.75, 0.9))
+    tasks.export(session, "safetensors", packed, model=model, progress=part_of(progress, 0.75, 0.9))
     session.save(out / "session.qwb")
     progress(0.9, "Drawing the window")
     picture = draw(out / "session.qwb", out / "window.png")
     progress(1.0, "Done")
-    return {
+    files = {
         "session": str(out / "session.qwb"), "plan": str(out / "plan.json"), "script": str(out / "replay.py"),
         "exported": packed, "window": picture,
-        "floating_point_bytes": session.model.nbytes, **reports.evaluate(evaluation),
     }  # fmt: skip
-
-
-def _part(progress: Progress, start: float, stop: float) -> Progress:
-    """Return a progress that fills the share from ``start`` to ``stop``."""
-
-    def report(fraction: float, text: str, partial: Any = None) -> None:
-        progress(start + (stop - start) * fraction, text)
-
-    return report
+    return _summary(files, evaluation, session.model.nbytes)
 
 
 def draw(session: Path, picture: Path) -> str:
@@ -78,28 +70,19 @@ def draw(session: Path, picture: Path) -> str:
     return str(picture)
 
 
-def demo_text(result: dict[str, Any]) -> str:
-    """Return where the files are and the table of figures."""
-    metrics = result["metrics"]
-    rows = [
-        (name.replace("_", " "), f"{entry['baseline']:.4g}", f"{entry['value']:.4g}",
-         f"{entry['low']:.4g} .. {entry['high']:.4g}", entry["unit"])
-        for name, entry in metrics.items()
-    ]  # fmt: skip
-    predicted = result["predicted_kl"]
-    before, after = readable_bytes(result["floating_point_bytes"]), readable_bytes(result["bytes"])
-    lines = [
-        f"session        {result['session']}",
-        f"plan           {result['plan']}",
-        f"replay script  {result['script']}",
-        f"exported file  {result['exported']}",
-        f"window         {result['window']}",
-        "",
-        f"bits per weight  {result['bits_per_weight']:.3f}",
-        f"bytes            {after} (floating point {before})",
-        f"predicted KL     {predicted:.4g} nats" if predicted is not None else "predicted KL     none",
-        f"measured KL      {metrics['kl']['value']:.4g} nats",
-        "",
-        table(rows, ("metric", "floating point", "quantized", "95 % interval", "unit")),
-    ]
-    return "\n".join(lines)
+def _summary(files: dict[str, str], evaluation: Evaluation, before: int) -> Report:
+    """Return where the files are and the figures; ``before``: the bytes of the floating-point model."""
+    predicted = evaluation.predicted_kl
+    return Report(
+        facts={**files, "floating_point_bytes": before, **figures_of(evaluation)},
+        parts=[
+            facts_table({"replay script" if name == "script" else name: path for name, path in files.items()}),
+            facts_table({
+                "bits per weight": f"{evaluation.bits_per_weight:.3f}",
+                "bytes": f"{readable_bytes(evaluation.nbytes)} (floating point {readable_bytes(before)})",
+                "predicted KL": "none" if predicted is None else f"{predicted:.4g} nats",
+                "measured KL": f"{evaluation.metrics['kl'].value:.4g} nats",
+            }),
+            metrics_table(evaluation),
+        ],
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Opening the window from the command line, with a clear word where this machine cannot show one."""
+"""Opens the window, or says why this machine cannot show one."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def missing_display() -> str | None:
 
 def open_window(
     path: str | None, *, factory: str | None = None, weights: str | None = None, trust: bool = False
-) -> None:
-    """Run the window until it is closed.
+) -> int:
+    """Run the window until it is closed, and return its exit code.
 
     Raises BackendUnavailableError without a display or without the libraries that Qt needs.
     """
@@ -38,4 +38,4 @@ def open_window(
     except ImportError as error:
         advice = f"on Debian or Ubuntu: apt install {PACKAGES}"
         raise BackendUnavailableError(f"Qt cannot be loaded: {error}; {advice}") from None
-    run(path, factory=factory, weights=weights, trust=trust)
+    return run(path, factory=factory, weights=weights, trust=trust)

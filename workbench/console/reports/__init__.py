@@ -1,0 +1,1 @@
+"""What each command prints: one function for each result, by subject."""

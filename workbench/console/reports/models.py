@@ -1,0 +1,118 @@
+"""A model's layers, what a calibration collected, what a session holds, the files that were written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from workbench.console.report import Column, Report, Row, Table, readable_bytes
+from workbench.console.reports.evaluations import figures_of
+from workbench.console.reports.outliers import largest_tensors
+from workbench.models.summary import ModelSummary
+from workbench.session.session import Session
+
+
+def inspected(summary: ModelSummary) -> Report:
+    """Return a model's layers."""
+    rows = [
+        {
+            "name": layer.name, "kind": layer.kind, "shape": layer.shape, "dtype": layer.dtype,
+            "parameters": layer.parameters, "bytes": layer.nbytes, "tied_to": layer.tied_to,
+        }
+        for layer in summary.layers
+    ]  # fmt: skip
+    columns = (
+        Column("name", "layer"), Column("kind"), Column("shape", show=dimensions), Column("dtype"),
+        Column("parameters", show="{:,}".format), Column("bytes", "size", readable_bytes),
+        Column("tied_to", "", lambda owner: f"tied to {owner}" if owner else ""),
+    )  # fmt: skip
+    return Report(
+        facts={
+            "model": summary.name, "fingerprint": summary.fingerprint, "parameters": summary.parameters,
+            "bytes": summary.nbytes,
+        },
+        parts=[
+            f"{summary.name}: {summary.parameters:,} parameters, {readable_bytes(summary.nbytes)}",
+            summary.fingerprint,
+            Table(key="layers", rows=rows, columns=columns),
+        ],
+    )  # fmt: skip
+
+
+def dimensions(shape: Sequence[int]) -> str:
+    """Return ``64 x 128``."""
+    return " x ".join(map(str, shape))
+
+
+def calibrated(session: Session, out: str) -> Report:
+    """Return what a calibration collected, with the tensors of the most extreme values."""
+    record, layers = session.calibration, len({layer for layer, _ in session.statistics})
+    outliers = largest_tensors(session, "*", 1)[:3] if session.outliers else []
+    data = f"{record.samples} samples of {record.name}" if record else "weights only"
+    return Report(
+        facts={
+            "session": out, "model": session.model.name, "fingerprint": session.model.fingerprint,
+            "data": record and record.name, "data_hash": record and record.content_hash,
+            "samples": record.samples if record else 0, "layers": layers, "outliers": outliers,
+        },
+        parts=[
+            f"calibrated {layers} layers of {session.model.name} on {data}",
+            f"session: {out}",
+            *(
+                f"outlier: {row['tap']} of {row['layer']} reaches {row['largest']:.4g}, {row['sigmas']:.0f} standard "
+                "deviations"
+                for row in outliers
+            ),
+        ],
+        notes=session.notes,
+    )  # fmt: skip
+
+
+def summarized(session: Session, path: Path) -> Report:
+    """Return what a session holds."""
+    record, model = session.calibration, session.model
+    tables = {name: list(table.score.shape) for name, table in session.sensitivities.items()}
+    return Report(
+        facts={
+            "session": path, "model": model.name, "fingerprint": model.fingerprint, "parameters": model.parameters,
+            "layers": len(model.layers), "source": model.source.path,
+            "calibration": record
+            and {"data": record.path, "samples": record.samples, "hash": record.content_hash},
+            "statistics": len(session.statistics), "sensitivities": tables, "plan": session.plan.name,
+            "rules": len(session.plan.rules),
+            "evaluations": [{**figures_of(run), "plan": run.plan_name} for run in session.evaluations],
+            "timings": len(session.timings), "workbench": session.environment.workbench,
+        },
+        parts=[
+            facts_table({
+                "model": f"{model.name} ({model.parameters:,} parameters, {len(model.layers)} layers)",
+                "fingerprint": model.fingerprint,
+                "source": model.source.path,
+                "calibration": f"{record.samples} samples of {record.path}" if record else "none",
+                "statistics": f"{len(session.statistics)} tensors",
+                "sensitivity": ", ".join(f"{name} {rows} x {columns}" for name, (rows, columns) in tables.items())
+                or "none",
+                "plan": f"{session.plan.name} ({len(session.plan.rules)} rules)",
+                "evaluations": len(session.evaluations),
+                "timings": len(session.timings),
+                "made with": f"workbench {session.environment.workbench}",
+            })
+        ],
+    )  # fmt: skip
+
+
+def facts_table(facts: Mapping[str, object]) -> Table:
+    """Return one row for each fact, without headings and for the text alone."""
+    rows = [{"title": title, "fact": str(fact)} for title, fact in facts.items()]
+    return Table(rows=rows, columns=(Column("title"), Column("fact")), titles=False)
+
+
+def written(paths: Iterable[Path | str], notes: Iterable[str] = ()) -> Report:
+    """Return the files that a command wrote, with their bytes."""
+    files: list[Row] = []
+    lines = []
+    for path in map(Path, paths):
+        size = sum(file.stat().st_size for file in (path.rglob("*") if path.is_dir() else (path,)) if file.is_file())
+        files.append({"path": path, "bytes": size})
+        lines.append(f"wrote {path} ({readable_bytes(size)})")
+    return Report(facts={"files": files}, parts=lines, notes=tuple(notes))

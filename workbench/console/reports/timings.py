@@ -1,0 +1,84 @@
+"""Kernel times of layers or shapes, and what a data sheet lets expect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from workbench_kernels.catalog import cuda_reason
+
+from workbench.console.report import Column, Report, Row, Table, figure
+from workbench.console.reports.models import dimensions
+from workbench.insight.estimates import Predicted
+from workbench.measurement.evaluation import Timing
+from workbench.measurement.profiling import ncu_command
+
+
+def timed(timings: Sequence[Timing], predicted: Predicted | None = None, *, ncu: bool = False) -> Report:
+    """Return one row for each layer or shape, times in microseconds; estimates of a data sheet apart from them.
+
+    With ``ncu`` also the commands that profile the CUDA kernels, each once: none without a CUDA device.
+    """
+    rows = [_row(timing) for timing in timings]
+    cuda = cuda_reason() or "available"
+    device = timings[0].device if timings else None
+    facts: dict[str, object] = {"device": device, "cuda": cuda, "rows": rows}
+    lines = [f"device: {device}", f"CUDA: {cuda}"]
+    columns = [
+        Column("layer"), Column("scheme"), Column("shape", show=dimensions), Column("batch"),
+        Column("microseconds", "us"), Column("baseline_microseconds", "FP us"),
+        Column("speedup", "speed-up", lambda ratio: f"{ratio:.2f}x" if ratio else "-"),
+        Column("gigabytes_per_second", "GB/s"), Column("teraoperations_per_second", "Tops"), Column("occupancy"),
+    ]  # fmt: skip
+    after: list[str] = []
+    if predicted is not None:
+        for row, one in zip(rows, predicted.kernels, strict=True):
+            row["estimate"] = one and {
+                "microseconds": one.microseconds, "speedup": one.speedup, "bound": one.bound, "how": one.how
+            }  # fmt: skip
+        plans: list[Row] = [
+            {"batch": batch, "refused": len(p.refused), "microseconds": p.microseconds, "speedup": p.speedup}
+            for batch, p in predicted.plans.items()
+        ]
+        facts["estimates"] = {"title": predicted.title, "plan": plans}
+        lines.append(predicted.title)
+        columns.append(Column("estimate", show=_estimate))
+        after += map(_whole_plan, plans)
+    columns.append(Column("note", "what ran"))
+    reasons = dict.fromkeys(row["occupancy_reason"] for row in rows if row["occupancy_reason"])
+    after += [f"occupancy -: {reason}" for reason in reasons]
+    if ncu:
+        commands = list(dict.fromkeys(filter(None, map(ncu_command, timings))))
+        facts["ncu"] = commands
+        none = f"nothing to profile with ncu, no timed kernel ran on a CUDA device (CUDA: {cuda})"
+        after += ["profile with Nsight Compute:", *commands] if commands else [none]
+    shown = [{**row, "speedup": _ratio(row["microseconds"], row["baseline_microseconds"])} for row in rows]
+    return Report(facts=facts, parts=[*lines, Table(rows=shown, columns=columns), *after])
+
+
+def _row(timing: Timing) -> dict[str, Any]:
+    return {
+        "layer": timing.layer, "scheme": timing.scheme, "shape": timing.shape, "batch": timing.batch,
+        "kernel": timing.kernel, "baseline_kernel": timing.baseline_kernel,
+        "microseconds": timing.median if timing.samples.size else None,
+        "baseline_microseconds": timing.baseline_median if timing.baseline_samples.size else None,
+        "repeats": int(timing.samples.size), "note": timing.note,
+        "gigabytes_per_second": timing.gigabytes_per_second,
+        "teraoperations_per_second": timing.teraoperations_per_second,
+        "occupancy": timing.occupancy or None, "occupancy_reason": timing.no_occupancy or None,
+    }  # fmt: skip
+
+
+def _ratio(fast: float | None, base: float | None) -> float | None:
+    return base / fast if fast and base else None
+
+
+def _estimate(estimate: Row | None) -> str:
+    if estimate is None:
+        return "cannot run"
+    return f"{figure(estimate['microseconds'])} us, {figure(estimate['speedup'])}x"
+
+
+def _whole_plan(plan: Row) -> str:
+    refused = f"; {plan['refused']} layers that it cannot run count as stored" if plan["refused"] else ""
+    return f"whole plan at batch {plan['batch']}, estimate: {_estimate(plan)} as fast as stored{refused}"
