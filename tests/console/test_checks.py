@@ -215,7 +215,7 @@ def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[
 
     tasks.start(tasks.open(MODEL)).save(bare)
     assert "calibrate" in fails(capsys, "quality", str(bare))
-    assert "sensitivity step first" in fails(capsys, "refine", str(bare), "--bits-per-weight", "4")
+    assert "sensitivity first" in fails(capsys, "refine", str(bare), "--bits-per-weight", "4")
     assert "nothing to audit" in fails(capsys, "audit", str(bare))
     assert "calibrate first" in fails(capsys, "error-budget", str(bare))
     assert "no-such.qwb" in fails(capsys, "compare", str(bare), str(tmp_path / "no-such.qwb"))
