@@ -9,7 +9,7 @@ from workbench.console.report import Column, Report, Row, Table, figure, percent
 from workbench.insight.compare import SessionComparison, Side
 from workbench.measurement.data_quality import CalibrationQuality
 from workbench.sensitivity.error_budget import BudgetPair
-from workbench.sensitivity.plan_audit import PlanAudit
+from workbench.sensitivity.audit import PlanAudit
 
 
 def audited(checked: PlanAudit, most: int) -> Report:
