@@ -8,8 +8,8 @@ from dataclasses import asdict
 from workbench.console.report import Column, Report, Row, Table, figure, percent, star
 from workbench.insight.compare import SessionComparison, Side
 from workbench.measurement.data_quality import CalibrationQuality
-from workbench.sensitivity.error_budget import BudgetPair
 from workbench.sensitivity.audit import PlanAudit
+from workbench.sensitivity.error_budget import BudgetPair
 
 
 def audited(checked: PlanAudit, most: int) -> Report:
