@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Case:
-    """One problem, prepared: ``launch()`` runs the kernel, ``reference()`` computes the same in float64 from the very
-    codes and scales that the kernel was given; both return ``[batch, rows]``.  ``read`` is the bytes that a launch must
+    """One problem, prepared: ``launch()`` runs the kernel, ``reference()`` computes the same in float64 from the
+    same codes and scales; both return ``[batch, rows]``.  ``read`` is the bytes that a launch must
     read, to time it with a cold cache on a device; 0 on the CPU.  ``uses()`` says what the kernels that were launched
     take of the device; nothing for those of a library."""
 

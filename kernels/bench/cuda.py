@@ -112,21 +112,21 @@ def measure(
         op.prepare(device, seed, **full).launch for seed in range(1, copies(first.read))
     ]  # fmt: skip
     times = _timed(op.name, runs, samples)
-    found: dict[str, np.ndarray] = {}
+    beside: dict[str, np.ndarray] = {}
     refused: dict[str, str] = {}
     for baseline in op.baselines(device.device, **shape) if baselines and op.baselines else ():
         try:
-            found[baseline.name] = _timed(baseline.name, _baseline_runs(baseline), samples)
+            beside[baseline.name] = _timed(baseline.name, _baseline_runs(baseline), samples)
         except (RuntimeError, NotImplementedError) as error:  # torch has no such product for this device or shape
             refused[baseline.name] = str(error).splitlines()[0]
     return CudaSamples(
-        microseconds=times, moved=moved, operations=operations, device=device.name, baselines=found, refused=refused,
+        microseconds=times, moved=moved, operations=operations, device=device.name, baselines=beside, refused=refused,
         kernels=uses, variant=" ".join(map(str, variant.values())),
     )  # fmt: skip
 
 
 def copies(read: int) -> int:
-    """Return how many problems that read so many bytes are rotated, so that none is in the cache."""
+    """Return how many problems of ``read`` bytes are rotated, so that none is in the cache."""
     return min(LAUNCHES, max(1, ceil_div(COLD_BYTES, read)))
 
 

@@ -42,8 +42,8 @@ def _four_bit_case(rows: int, columns: int, batch: int, seed: int, group: int) -
     packed = w4a16.pack(codes, scales, zeros)
     x = drawn(on, seed + 1, batch, columns, dtype=torch.float16)
     shape = {"m": batch, "rows": rows, "columns": columns, "group": group, "zeros": True}
-    found = tuned_variant(device(), w4a16.OP, shape)
-    variant = w4a16.Variant(str(found["kernel"]), int(found["splits"]))
+    tuned = tuned_variant(device(), w4a16.OP, shape)
+    variant = w4a16.Variant(str(tuned["kernel"]), int(tuned["splits"]))
     return Case(
         launch=lambda: w4a16.linear(x, packed, on=on, variant=variant),
         reference=lambda: w4a16.reference(x, codes, scales, zeros, None), read=packed.nbytes(),

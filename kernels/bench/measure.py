@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 WARM_UP = 3
 SHORTEST = 50e-6
-"""A sample lasts at least so many seconds: a faster kernel is launched several times for each."""
+"""The least duration of a sample in seconds: a faster kernel is launched several times for each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -53,7 +53,7 @@ def measure(
 ) -> Samples:
     """Check both kernels on one problem, then time them in turns so that a change of clock meets both alike.
 
-    On a CUDA device each is timed by itself, cold: see ``cuda_bench``.
+    On a CUDA device each is timed alone, cold: see ``cuda_bench``.
     """
     if kernel.device == "cuda":
         return _measure_cuda(rows, columns, batch, kernel, baseline, repeats, seed)
@@ -75,14 +75,14 @@ def _measure_cuda(
     from .cuda import times_of
     from .cuda_layers import device
 
-    found = []
+    times = []
     cases = [op.prepare(rows, columns, batch, seed) for op in (kernel, baseline)]
     for op, case in zip((kernel, baseline), cases, strict=True):
         check(op, case)
         make = functools.partial(_another, op, rows, columns, batch, seed)
-        found.append(times_of(op.name, case, make, repeats))
+        times.append(times_of(op.name, case, make, repeats))
     return Samples(
-        kernel=found[0], baseline=found[1], device=device().name, read=cases[0].read, uses=cases[0].uses()
+        kernel=times[0], baseline=times[1], device=device().name, read=cases[0].read, uses=cases[0].uses()
     )  # fmt: skip
 
 

@@ -31,23 +31,23 @@ Rate = Callable[[Row, CudaSamples, Ceilings], float | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Target:
-    """A figure to reach by the op of that name where ``fits(shape)``: ``rate`` at least ``wanted`` (at most if
+    """A figure to reach by the op of that name where ``fits(shape)``: ``rate`` at least ``goal`` (at most if
     ``most``); None where the run has nothing to compare with."""
 
     op: str
     what: str
-    wanted: float
+    goal: float
     rate: Rate
     fits: Callable[[Shape], bool] = lambda shape: True
     most: bool = False
 
     def verdict(self, row: Row, ceilings: Ceilings) -> str:
-        """Return the figure, the wanted one, and whether it is reached."""
-        found = None if row.samples is None else self.rate(row, row.samples, ceilings)
-        if found is None:
-            return f"{self.what} {self.wanted:g}: not measured"
-        reached = found <= self.wanted if self.most else found >= self.wanted
-        return f"{self.what} {found:.3g} of {self.wanted:g}: {'reached' if reached else 'missed'}"
+        """Return the figure, the goal, and whether it is reached."""
+        figure = None if row.samples is None else self.rate(row, row.samples, ceilings)
+        if figure is None:
+            return f"{self.what} {self.goal:g}: not measured"
+        reached = figure <= self.goal if self.most else figure >= self.goal
+        return f"{self.what} {figure:.3g} of {self.goal:g}: {'reached' if reached else 'missed'}"
 
 
 def of_copy(row: Row, samples: CudaSamples, ceilings: Ceilings) -> float | None:
@@ -80,8 +80,8 @@ def operations(row: Row, samples: CudaSamples, ceilings: Ceilings) -> float | No
     return samples.teraoperations_per_second()
 
 
-def _at(**wanted: object) -> Callable[[Shape], bool]:
-    return lambda shape: all(shape.get(name) == value for name, value in wanted.items())
+def _at(**shape_values: object) -> Callable[[Shape], bool]:
+    return lambda shape: all(shape.get(name) == value for name, value in shape_values.items())
 
 
 def _bits(shape: Shape) -> int:
@@ -90,34 +90,34 @@ def _bits(shape: Shape) -> int:
 
 _CODES = ("int8", "int8_asym", "int4", "int4_asym", "e4m3", "e5m2")
 _QUANTIZE = tuple(
-    Target(op=f"{action} {code}", what="of copy", wanted=0.88, rate=of_copy)
+    Target(op=f"{action} {code}", what="of copy", goal=0.88, rate=of_copy)
     for action in ("quantize", "dequantize")
     for code in _CODES
 )
 _DEQUANTIZE = tuple(
-    Target(op=f"dequantize {name}", what="of copy", wanted=wanted, rate=of_copy)
-    for name, wanted in (("q4_0", 0.80), ("q8_0", 0.85), ("q4_k", 0.85), ("q3_k", 0.75))
+    Target(op=f"dequantize {name}", what="of copy", goal=goal, rate=of_copy)
+    for name, goal in (("q4_0", 0.80), ("q8_0", 0.85), ("q4_k", 0.85), ("q3_k", 0.75))
 )
 TARGETS = (
-    Target(op="statistics", what="of read", wanted=0.90, rate=of_read, fits=lambda s: not s.get("histogram")),
-    Target(op="statistics", what="of read", wanted=0.70, rate=of_read,
+    Target(op="statistics", what="of read", goal=0.90, rate=of_read, fits=lambda s: not s.get("histogram")),
+    Target(op="statistics", what="of read", goal=0.70, rate=of_read,
            fits=lambda s: bool(s.get("histogram")) and _bits(s) == 32),
-    Target(op="statistics", what="of read", wanted=0.45, rate=of_read,
+    Target(op="statistics", what="of read", goal=0.45, rate=of_read,
            fits=lambda s: bool(s.get("histogram")) and _bits(s) == 16),
     *_QUANTIZE,
-    *(Target(op=f"{action} {code}", what="torch.compile x", wanted=1.0, rate=over("torch.compile"))
+    *(Target(op=f"{action} {code}", what="torch.compile x", goal=1.0, rate=over("torch.compile"))
       for action in ("quantize", "dequantize") for code in _CODES),
     *_DEQUANTIZE,
-    *(Target(op=f"quantize {name}", what="GB/s of input", wanted=100, rate=input_rate) for name in ("q4_k", "q3_k")),
-    Target(op="w4a16 linear", what="us at most", wanted=12, rate=microseconds, fits=_at(m=1, rows=8192, columns=8192),
+    *(Target(op=f"quantize {name}", what="GB/s of input", goal=100, rate=input_rate) for name in ("q4_k", "q3_k")),
+    Target(op="w4a16 linear", what="us at most", goal=12, rate=microseconds, fits=_at(m=1, rows=8192, columns=8192),
            most=True),
-    *(Target(op="w4a16 linear", what="FP16 x", wanted=wanted, rate=over("torch fp16"), fits=_at(m=m))
-      for m, wanted in ((1, 2.5), (16, 1.8), (128, 1.1))),
-    Target(op="w8a8 int8 gemm", what="BF16 x", wanted=1.2, rate=over("torch bf16"), fits=_at(m=8192)),
-    Target(op="w8a8 int8 gemm wgmma", what="Tops", wanted=round(0.6 * PEAK), rate=operations, fits=_at(m=8192)),
-    *(Target(op=op, what="_scaled_mm x", wanted=wanted, rate=over("torch._scaled_mm"), fits=_at(m=8192))
-      for op, wanted in (("fp8 gemm", 0.7), ("fp8 gemm wgmma", 0.95))),
-    Target(op="transformer block", what="BF16 block x", wanted=2.5, rate=over("torch bf16 block"),
+    *(Target(op="w4a16 linear", what="FP16 x", goal=goal, rate=over("torch fp16"), fits=_at(m=m))
+      for m, goal in ((1, 2.5), (16, 1.8), (128, 1.1))),
+    Target(op="w8a8 int8 gemm", what="BF16 x", goal=1.2, rate=over("torch bf16"), fits=_at(m=8192)),
+    Target(op="w8a8 int8 gemm wgmma", what="Tops", goal=round(0.6 * PEAK), rate=operations, fits=_at(m=8192)),
+    *(Target(op=op, what="_scaled_mm x", goal=goal, rate=over("torch._scaled_mm"), fits=_at(m=8192))
+      for op, goal in (("fp8 gemm", 0.7), ("fp8 gemm wgmma", 0.95))),
+    Target(op="transformer block", what="BF16 block x", goal=2.5, rate=over("torch bf16 block"),
            fits=_at(plan="w4a16")),
 )  # fmt: skip
 """What is to be reached on an H200."""
@@ -136,12 +136,12 @@ def line(row: Row, ceilings: Ceilings) -> str:
     beside = [f"{name} {times:.2f}x" for name, times in s.times_faster().items()]
     beside += [f"{name}: {reason}" for name, reason in s.refused.items()]
     full = ", ".join(use.occupancy.text() for use in s.kernels)
-    wanted = [t.verdict(row, ceilings) for t in TARGETS if t.op == row.op and t.fits(row.shape)]
+    goals = [t.verdict(row, ceilings) for t in TARGETS if t.op == row.op and t.fits(row.shape)]
     name = f"{row.op} [{s.variant}]" if s.variant else row.op
     return (
         f"| {name} | {shape_text(row.shape)} | {s.median():.2f} | {s.microseconds.min():.2f} | "
         f"{s.gigabytes_per_second():.0f} | {s.gigabytes_per_second() / ceilings.copy:.1%} | "
-        f"{s.teraoperations_per_second():.1f} | {full} | {'; '.join(beside)} | {'; '.join(wanted)} |"
+        f"{s.teraoperations_per_second():.1f} | {full} | {'; '.join(beside)} | {'; '.join(goals)} |"
     )
 
 

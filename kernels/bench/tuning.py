@@ -82,6 +82,6 @@ def tuned(path: Path, key: str, variants: Sequence[str], seconds: Seconds) -> Tu
             reasons.append(f"{variant}: {error}")
     if not times:
         raise BackendUnavailable(f"no variant of {key} runs: {'; '.join(reasons)}")
-    found = Tuned(variant=min(times, key=lambda name: times[name]), microseconds=times)
-    write(path, read(path) | {key: found})
-    return found
+    tuned = Tuned(variant=min(times, key=lambda name: times[name]), microseconds=times)
+    write(path, read(path) | {key: tuned})
+    return tuned

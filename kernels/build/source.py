@@ -122,16 +122,16 @@ def compile_text(text: str, name: str, architecture: str, *, ptx: bool = False) 
 def cubin(source: CudaSource, architecture: str) -> Image:
     """Return a source's cubin: prebuilt, else cached, else compiled.  Raises BackendUnavailable, CompileError."""
     text = source.text
-    found = prebuilt(source, architecture)
-    if found is not None:
-        return found
+    image = prebuilt(source, architecture)
+    if image is not None:
+        return image
     key = hashlib.sha256(f"{source_key(text, architecture)}{nvrtc.version()}".encode()).hexdigest()[:32]
-    kept = cache_folder() / architecture / f"{Path(source.file).stem}-{key}.cubin"
-    data = _read_cubin(kept)
+    path = cache_folder() / architecture / f"{Path(source.file).stem}-{key}.cubin"
+    data = _read_cubin(path)
     if data is not None:
         return Image(data=data, kind="cubin", origin="cache", architecture=architecture)
     data = compile_text(text, source.file, architecture).image
-    _write(kept, data)
+    _write(path, data)
     return Image(data=data, kind="cubin", origin="compiled", architecture=architecture)
 
 
@@ -165,12 +165,12 @@ def _write(path: Path, data: bytes) -> None:
 def image(source: CudaSource, device: tuple[int, int]) -> Image:
     """Return what a device of capability ``device`` loads; raises BackendUnavailable with the reason if nothing fits.
 
-    In this order: a cubin for the very device; one for an older device of its generation that came with the package;
+    In this order: a cubin for exactly this device; one for an older device of its generation that came with the package;
     PTX of the newest architecture that the compiler knows and the device is not older than.
     """
     if device < source.minimum():
-        wanted, got = (".".join(map(str, pair)) for pair in (source.minimum(), device))
-        raise BackendUnavailable(f"{source.file} needs compute capability {wanted} or newer, the device has {got}")
+        needed, got = (".".join(map(str, pair)) for pair in (source.minimum(), device))
+        raise BackendUnavailable(f"{source.file} needs compute capability {needed} or newer, the device has {got}")
     exact = f"sm_{device[0]}{device[1]}"
     specific = [name for name in (exact + "a", exact) if name in source.architectures]
     if all(name.endswith("a") for name in source.architectures) and not specific:
@@ -209,7 +209,7 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
 def resources(log: str) -> dict[str, Resources]:
     """Read the assembler's report: what every kernel of a compilation takes."""
     entry, frame, used = _patterns()
-    found: dict[str, Resources] = {}
+    kernels: dict[str, Resources] = {}
     name, stack, spills = "", 0, 0
     for line in log.splitlines():
         if match := entry.search(line):
@@ -217,5 +217,5 @@ def resources(log: str) -> dict[str, Resources]:
         elif match := frame.search(line):
             stack, spills = int(match[1]), int(match[2]) + int(match[3])
         elif (match := used.search(line)) and name:
-            found[name] = Resources(registers=int(match[1]), stack=stack, spills=spills, shared=int(match[2] or 0))
-    return found
+            kernels[name] = Resources(registers=int(match[1]), stack=stack, spills=spills, shared=int(match[2] or 0))
+    return kernels

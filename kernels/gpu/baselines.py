@@ -51,8 +51,8 @@ def eight_bit(device: torch.device, *, m: int, n: int, k: int, dtype: torch.dtyp
     own = functools.partial(_int_mm if dtype == torch.int8 else _scaled_mm, device, m, n, k)
     name = "torch._int_mm" if dtype == torch.int8 else "torch._scaled_mm"
     able = dtype != torch.int8 or m > 16
-    found = (Baseline(name=name, make=own, read=(m + n) * k),) if able else ()
-    return (*found, *(b for b in linear(device, m=m, n=n, k=k) if b.name == "torch bf16"))
+    baselines = (Baseline(name=name, make=own, read=(m + n) * k),) if able else ()
+    return (*baselines, *(b for b in linear(device, m=m, n=n, k=k) if b.name == "torch bf16"))
 
 
 def compiled(

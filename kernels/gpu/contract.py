@@ -34,8 +34,8 @@ def check_tensor(
         raise ArgumentError(f"{name} is {_plain(x.dtype)}; expected {' or '.join(map(_plain, dtypes))}")
     fits = x.ndim == len(shape) and all(want is None or want == got for want, got in zip(shape, x.shape, strict=True))
     if not fits:
-        wanted = ", ".join("any" if size is None else str(size) for size in shape)
-        raise ArgumentError(f"{name} has shape {tuple(x.shape)}; expected ({wanted})")
+        expected = ", ".join("any" if size is None else str(size) for size in shape)
+        raise ArgumentError(f"{name} has shape {tuple(x.shape)}; expected ({expected})")
     if x.device != on.device:
         raise ArgumentError(f"{name} is on {x.device}; the kernel runs on {on.device}: move it there first")
     if not x.numel():
@@ -86,9 +86,9 @@ def check_groups(name: str, columns: int, group: int, multiple: int) -> None:
 
 
 def check_vectors(
-    on: Place, dtype: torch.dtype, wanted: dict[str, tuple[torch.Tensor | None, tuple[int, ...]]]
+    on: Place, dtype: torch.dtype, tensors: dict[str, tuple[torch.Tensor | None, tuple[int, ...]]]
 ) -> None:
     """Check tensors that all have one dtype: name -> tensor (None: left out) and shape.  Raises ArgumentError."""
-    for name, (tensor, shape) in wanted.items():
+    for name, (tensor, shape) in tensors.items():
         if tensor is not None:
             check_tensor(name, tensor, on, (dtype,), shape)

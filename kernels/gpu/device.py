@@ -51,10 +51,10 @@ class CudaDevice:
         if reason := unavailable():
             raise BackendUnavailable(reason)
         self.device = torch.device("cuda", index)
-        found = torch.cuda.get_device_properties(index)
-        self.name: str = found.name
-        self.processors: int = found.multi_processor_count
-        self.capability: tuple[int, int] = (found.major, found.minor)
+        properties = torch.cuda.get_device_properties(index)
+        self.name: str = properties.name
+        self.processors: int = properties.multi_processor_count
+        self.capability: tuple[int, int] = (properties.major, properties.minor)
 
     def empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """Return memory of torch's pool."""

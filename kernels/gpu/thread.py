@@ -129,14 +129,14 @@ def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
-def compile_all(device: Device, wanted: Sequence[CudaSource], report: Report) -> dict[str, str]:
+def compile_all(device: Device, needed: Sequence[CudaSource], report: Report) -> dict[str, str]:
     """Load the images of sources, compiling those that are neither prebuilt nor cached.
 
     Returns, by file, where each image came from, or why the device has none.
     """
     origins: dict[str, str] = {}
-    for number, item in enumerate(wanted):
-        report(number / len(wanted), f"compiling {item.file}")
+    for number, item in enumerate(needed):
+        report(number / len(needed), f"compiling {item.file}")
         try:
             origins[item.file] = sources.image(item, device.capability).origin
         except BackendUnavailable as error:

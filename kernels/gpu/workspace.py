@@ -45,14 +45,14 @@ class Workspace:
         """Return the next buffer; raises ArgumentError if an earlier pass asked for another one here."""
         if self._next == len(self._buffers):
             self._buffers.append(self._on.empty(shape, dtype))
-        found = self._buffers[self._next]
-        if tuple(found.shape) != tuple(shape) or found.dtype != dtype:
+        buffer = self._buffers[self._next]
+        if tuple(buffer.shape) != tuple(shape) or buffer.dtype != dtype:
             raise ArgumentError(
-                f"buffer {self._next} of this workspace is {found.dtype} {tuple(found.shape)}; now {dtype} "
+                f"buffer {self._next} of this workspace is {buffer.dtype} {tuple(buffer.shape)}; now {dtype} "
                 f"{tuple(shape)} was asked for: one workspace serves one sequence of launches with fixed shapes"
             )
         self._next += 1
-        return found
+        return buffer
 
     def run(self, source: CudaSource, launch: Launch) -> None:
         """Enqueue a kernel."""

@@ -48,8 +48,8 @@ Stage = tuple[tuple[Projection, tuple[int, ...]], ...]
 
 
 def _stage(*parts: Projection) -> Stage:
-    one = stacked(parts)
-    return tuple((part, (part.rows,)) for part in parts) if one is None else ((one, tuple(p.rows for p in parts)),)
+    stack = stacked(parts)
+    return tuple((part, (part.rows,)) for part in parts) if stack is None else ((stack, tuple(p.rows for p in parts)),)
 
 
 class Block:
@@ -77,15 +77,15 @@ class Block:
         _, groups, size = self.cache.keys.shape
         for norm in self.norms:
             check_tensor("norm", norm, on, (torch.float16,), (self.hidden,))
-        wanted = {
+        shapes = {
             "key": (p.key, groups * size, self.hidden), "value": (p.value, groups * size, self.hidden),
             "output": (p.output, self.hidden, p.query.rows), "gate": (p.gate, p.down.columns, self.hidden),
             "up": (p.up, p.down.columns, self.hidden), "down": (p.down, self.hidden, p.gate.rows),
         }  # fmt: skip
-        for name, (projection, rows, columns) in wanted.items():
+        for name, (projection, rows, columns) in shapes.items():
             if (projection.rows, projection.columns) != (rows, columns):
-                found = f"{projection.rows} x {projection.columns}"
-                raise ArgumentError(f"{name} is {found}; the block needs {rows} x {columns}")
+                shape = f"{projection.rows} x {projection.columns}"
+                raise ArgumentError(f"{name} is {shape}; the block needs {rows} x {columns}")
         if p.query.rows % (groups * size):
             raise ArgumentError(f"query has {p.query.rows} rows; expected a multiple of {groups} heads of {size}")
 

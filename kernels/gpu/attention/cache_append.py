@@ -47,7 +47,7 @@ def append(
 
 
 def turned(x: torch.Tensor, cosine: torch.Tensor, sine: torch.Tensor) -> torch.Tensor:
-    """Return ``x`` float32 ``[heads, D]`` turned by one token's ``cosine`` and ``sine`` ``[D / 2]``."""
+    """Return ``x`` float32 ``[heads, D]`` rotated by one token's ``cosine`` and ``sine`` ``[D / 2]``."""
     first, second = x.chunk(2, 1)
     return torch.cat([first * cosine - second * sine, second * cosine + first * sine], 1)
 

@@ -175,13 +175,13 @@ def quantized(weight: torch.Tensor, kind: str, group: int = 128) -> tuple[Projec
     if kind == "plain":
         return Plain(weight.half()), weight.half().double()
     if kind == "w4a16":
-        found = group_quantize.reference_quantize(weight, "int4_asym", group)
-        assert found.zeros is not None
-        codes = torch.stack([found.codes & 15, found.codes >> 4], 2).flatten(1)
-        scales = found.scales.half()
-        centred = codes.double().reshape(*scales.shape, group) - found.zeros.double()[..., None]
+        quantized = group_quantize.reference_quantize(weight, "int4_asym", group)
+        assert quantized.zeros is not None
+        codes = torch.stack([quantized.codes & 15, quantized.codes >> 4], 2).flatten(1)
+        scales = quantized.scales.half()
+        centred = codes.double().reshape(*scales.shape, group) - quantized.zeros.double()[..., None]
         exact = (centred * scales.double()[..., None]).reshape(weight.shape)
-        return FourBit(w4a16.pack(codes, scales, found.zeros)), exact
+        return FourBit(w4a16.pack(codes, scales, quantized.zeros)), exact
     rounded = group_quantize.reference_quantize(weight, {"int8": "int8", "fp8": "e4m3"}[kind], columns)
     exact = rounded.codes.double() * rounded.scales.double()
     return EightBit(rounded.codes, rounded.scales.reshape(-1).contiguous()), exact

@@ -171,20 +171,20 @@ def chosen(m: int, w: PackedWeights, processors: int) -> Variant:
     if m > MANY:
         return Variant("dequantize")
     kernel = "few16" if m <= FEW else f"tile{next((t for t in TILES if m <= t), TILES[-1])}"
-    wanted = ceil_div(processors if m <= FEW else 4 * processors, _blocks(kernel, m, w))
-    return Variant(kernel, max(1, min(wanted, _units(kernel, w) // 8)))
+    splits = ceil_div(processors if m <= FEW else 4 * processors, _blocks(kernel, m, w))
+    return Variant(kernel, max(1, min(splits, _units(kernel, w) // 8)))
 
 
 def variants(m: int, w: PackedWeights, processors: int) -> tuple[Variant, ...]:
     """Return what is worth measuring for ``m`` rows of activations, the one of ``chosen`` first."""
     kernels = [f"tile{t}" for t in TILES if t < 2 * m or t == TILES[0]] + (["few8", "few16"] if m <= FEW else [])
-    found = [chosen(m, w, processors)]
+    variants = [chosen(m, w, processors)]
     for kernel in kernels:
         most = max(1, min(_units(kernel, w) // 4, ceil_div(8 * processors, _blocks(kernel, m, w))))
-        found += [Variant(kernel, splits) for splits in (1, 2, 3, 4, 6, 8, 12, 16) if splits <= most]
+        variants += [Variant(kernel, splits) for splits in (1, 2, 3, 4, 6, 8, 12, 16) if splits <= most]
     if m > FEW:
-        found.append(Variant("dequantize"))
-    return tuple(dict.fromkeys(found))
+        variants.append(Variant("dequantize"))
+    return tuple(dict.fromkeys(variants))
 
 
 def linear(

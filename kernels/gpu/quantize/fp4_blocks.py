@@ -97,8 +97,8 @@ def reference_quantize(x: torch.Tensor, name: str, tensor_scale: torch.Tensor | 
     if tensor_scale is None:
         stored = (torch.frexp(largest).exponent + 124).clamp(0, 254).where(largest > 0, 0).to(torch.uint8)
     else:
-        wanted = (divided(largest, 6) / tensor_scale).clamp_max(448).to(torch.float8_e4m3fn).view(torch.uint8)
-        stored = torch.where((wanted == 0) & (largest > 0), 1, wanted).to(torch.uint8)
+        scales = (divided(largest, 6) / tensor_scale).clamp_max(448).to(torch.float8_e4m3fn).view(torch.uint8)
+        stored = torch.where((scales == 0) & (largest > 0), 1, scales).to(torch.uint8)
     scale = _scales(stored, tensor_scale)[..., None]
     codes = torch.where(scale > 0, _codes(blocks / scale), 0).reshape(x.shape).to(torch.uint8)
     return Fp4(name=name, codes=codes[:, 0::2] | codes[:, 1::2] << 4, scales=stored, tensor_scale=tensor_scale)

@@ -66,8 +66,8 @@ CODES = {
 
 def _entries(*names: str) -> tuple[str, ...]:
     actions = ("quantize", "fake_quantize", "dequantize")
-    found = [f"{action}_{name}_{t}" for name in names for action in actions for t in FLOATS.values()]
-    return (*found, *(f"quantize_static_{name}_{t}" for name in names if CODES[name].static for t in FLOATS.values()))
+    entries = [f"{action}_{name}_{t}" for name in names for action in actions for t in FLOATS.values()]
+    return (*entries, *(f"quantize_static_{name}_{t}" for name in names if CODES[name].static for t in FLOATS.values()))
 
 
 INTEGER = CudaSource(file="integer_groups.cu", entries=_entries("int8", "int8_asym", "int4", "int4_asym"))
@@ -90,8 +90,8 @@ class Quantized:
 
     def tensors(self) -> tuple[torch.Tensor, ...]:
         """Return the tensors there are, codes as bytes."""
-        found = (self.codes.view(torch.uint8), self.scales)
-        return found if self.zeros is None else (*found, self.zeros)
+        tensors = (self.codes.view(torch.uint8), self.scales)
+        return tensors if self.zeros is None else (*tensors, self.zeros)
 
 
 def _source(code: str) -> CudaSource:

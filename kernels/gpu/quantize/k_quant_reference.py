@@ -44,8 +44,8 @@ def affine(x: Tensor, top: float, first: float, step: float, steps: int) -> tupl
         return _sum(weight * (off * off))
 
     inverse = divided(top, high - low)
-    kept = 1 / inverse
-    best = error(codes(inverse), kept, low)
+    chosen = 1 / inverse
+    best = error(codes(inverse), chosen, low)
     single = torch.tensor([first, step, top], device=x.device)
     for attempt in range(steps + 1):
         code = codes((single[0] + single[1] * attempt + single[2]) / (high - low))
@@ -54,10 +54,11 @@ def affine(x: Tensor, top: float, first: float, step: float, steps: int) -> tupl
         shift = (s2 * moment - s1 * sx) / determinant
         scale = torch.where(shift > 0, sx / s2, (total * sx - moment * s1) / determinant)
         shift = torch.where(shift > 0, 0, shift)
-        found = error(code, scale, shift)
-        better = (determinant > 0) & (found < best)
-        best, kept, low = (torch.where(better, new, old) for new, old in ((found, best), (scale, kept), (shift, low)))
-    return kept, low
+        candidate = error(code, scale, shift)
+        better = (determinant > 0) & (candidate < best)
+        changes = ((candidate, best), (scale, chosen), (shift, low))
+        best, chosen, low = (torch.where(better, new, old) for new, old in changes)
+    return chosen, low
 
 
 def _peak(x: Tensor) -> Tensor:
@@ -67,15 +68,15 @@ def _peak(x: Tensor) -> Tensor:
 def symmetric(x: Tensor, top: float) -> Tensor:
     """Return the scale ``[n]`` of ``x ~ scale * code``, codes ``-top`` to ``top - 1``: the best of 19 attempts."""
     peak = _peak(x)
-    best, kept = torch.full_like(x[:, 0], -1), torch.zeros_like(x[:, 0])
+    best, scale = torch.full_like(x[:, 0], -1), torch.zeros_like(x[:, 0])
     tenth = torch.tensor(0.1, device=x.device)
     for attempt in (0, *range(-9, 0), *range(1, 10)):
         code = _bounded(-(top + tenth * attempt) / peak * x, -top, top - 1)
         sx, s2 = _sum(x * x * x * code), _sum(x * x * code * code)
         better = (s2 > 0) & (sx * sx > best * s2)
-        kept = torch.where(better, sx / s2, kept)
-        best = torch.where(better, kept * sx, best)
-    return torch.where((peak[:, 0].abs() < TINY) | (best < 0), 0, kept)
+        scale = torch.where(better, sx / s2, scale)
+        best = torch.where(better, scale * sx, best)
+    return torch.where((peak[:, 0].abs() < TINY) | (best < 0), 0, scale)
 
 
 def refined(x: Tensor, top: float) -> Tensor:
@@ -129,9 +130,9 @@ def _codes(x: Tensor, scale: Tensor, minimum: Tensor | None, zero: int, top: int
 def q4_k(x: Tensor) -> Tensor:
     """Return the blocks uint8 ``[n, 144]`` of ``x`` float32 ``[n, 256]``."""
     limit = HALF_MAX * 63 * 15
-    found = affine(x.clamp(-limit, limit).reshape(-1, 32), 15, -1.0, 0.1, 20)
-    unit, scales = positive_units(found[0].reshape(-1, 8), 63)
-    step, minima = positive_units(-found[1].reshape(-1, 8), 63)
+    fitted = affine(x.clamp(-limit, limit).reshape(-1, 32), 15, -1.0, 0.1, 20)
+    unit, scales = positive_units(fitted[0].reshape(-1, 8), 63)
+    step, minima = positive_units(-fitted[1].reshape(-1, 8), 63)
     scale, minimum = _half(unit).float()[:, None] * scales, _half(step).float()[:, None] * minima
     codes = _codes(x.reshape(-1, 8, 32), scale, minimum, 0, 15)
     s, m = scales.to(torch.uint8), minima.to(torch.uint8)

@@ -80,12 +80,12 @@ def reference(x: torch.Tensor, *, histogram: bool = False) -> RowStatistics:
     """Compute the same with torch."""
     exact = x.double()
     finite = exact.isfinite()
-    kept = exact.where(finite, torch.zeros((), dtype=torch.float64, device=x.device))
+    values = exact.where(finite, torch.zeros((), dtype=torch.float64, device=x.device))
     infinity = torch.full((), torch.inf, dtype=torch.float64, device=x.device)
     bits = x.float().view(torch.int32) & 0x7FFFFFFF
     return RowStatistics(
-        low=exact.where(finite, infinity).amin(1), high=exact.where(finite, -infinity).amax(1), sum=kept.sum(1),
-        squares=kept.square().sum(1), not_finite=(~finite).sum(1),
+        low=exact.where(finite, infinity).amin(1), high=exact.where(finite, -infinity).amax(1), sum=values.sum(1),
+        squares=values.square().sum(1), not_finite=(~finite).sum(1),
         histogram=torch.bincount((bits >> 20).flatten(), minlength=BINS) if histogram else None,
     )  # fmt: skip
 
