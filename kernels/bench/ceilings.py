@@ -36,13 +36,13 @@ def measure(device: Device) -> Ceilings:
     """Measure; each rate is the best of ten."""
     copy, read = _memory(device.device)
     shape = {"m": SIDE, "n": SIDE, "k": SIDE}
-    products = {
+    baselines = {
         "bf16": linear(device.device, **shape)[2], "int8": eight_bit(device.device, **shape, dtype=torch.int8)[0],
         "fp8": eight_bit(device.device, **shape, dtype=torch.float8_e4m3fn)[0],
     }  # fmt: skip
     products: dict[str, float] = {}
     refused: dict[str, str] = {}
-    for name, baseline in products.items():
+    for name, baseline in baselines.items():
         try:
             products[name] = 2 * SIDE**3 / _best(baseline.make(0)) / 1e6
         except (RuntimeError, NotImplementedError) as error:

@@ -165,7 +165,7 @@ def _write(path: Path, data: bytes) -> None:
 def image(source: CudaSource, device: tuple[int, int]) -> Image:
     """Return what a device of capability ``device`` loads; raises BackendUnavailable with the reason if nothing fits.
 
-    In this order: a cubin for exactly this device; one for an older device of its generation that came with the package;
+    In this order: a cubin for this device; one for an older device of its generation that came with the package;
     PTX of the newest architecture that the compiler knows and the device is not older than.
     """
     if device < source.minimum():
