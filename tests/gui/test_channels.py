@@ -17,7 +17,7 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
 from workbench.gui.context import edits
-from workbench.gui.plots.agreement import rank_agreement
+from workbench.insight.agreement import rank_agreement
 from workbench.insight.channels import by_channel, outliers, pooled
 from workbench.models.layer import LayerKind
 
@@ -106,7 +106,7 @@ def test_predicted_against_measured(live: Callable[..., None]) -> None:
         panel = person.window.panels["agreement"]
         assert panel.across.currentData() == "predicted_kl" and panel.up.currentData() == "measured_kl"
         assert panel.figure.text().startswith("rank agreement 1.0 over")
-        assert panel.table.records.record(0)[2] == pytest.approx(0.8)
+        assert panel.table.records.record(0).ratio == pytest.approx(0.8)
         axis, metrics = panel.plot.item.getAxis("bottom"), panel.fontMetrics()
         ((ticks,),) = [axis._tickLevels]
         scale = panel.plot.item.getViewBox().width() / np.ptp(panel.plot.item.viewRange()[0])
@@ -122,7 +122,7 @@ def test_predicted_against_measured(live: Callable[..., None]) -> None:
         await person.until(lambda: person.state.selection, 5)
         chosen = person.state.selection[0]
         index = predicted.row[chosen] * len(predicted.schemes) + 5
-        assert panel._cells.tell(index).startswith(f"{chosen}, {scheme}: ")
+        assert panel._cells.text(index).startswith(f"{chosen}, {scheme}: ")
         near = np.abs(np.log10(predicted.score[predicted.row[chosen]] / predicted.of(layer, scheme)))
         assert near.min() < 0.05, "a point where the click was"
 

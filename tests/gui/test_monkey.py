@@ -145,7 +145,7 @@ def test_a_monkey_breaks_nothing(live: Callable[..., None], monkeypatch: object)
 
     async def story(person: Person) -> None:
         await person.open(session)
-        before = workspace.Edits.of(person.state.session)
+        before = workspace.EditableParts.of(person.state.session)
         monkey = Monkey(person, SEED)
         edits = 0
         for number in range(ACTIONS):
@@ -155,7 +155,7 @@ def test_a_monkey_breaks_nothing(live: Callable[..., None], monkeypatch: object)
         assert not [message for message in person.context.messages.entries if message.level == "error"]
         while person.state.undo_name:
             person.window.actions_by_id["undo"].trigger()
-        after = workspace.Edits.of(person.state.session)
+        after = workspace.EditableParts.of(person.state.session)
         assert after.plan == before.plan and after.plans == before.plans
         assert after.locked == before.locked and after.active_ranges == before.active_ranges
         person.picture("after")

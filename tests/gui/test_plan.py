@@ -16,11 +16,12 @@ from PySide6.QtWidgets import QApplication, QWidget
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.context import edits
-from workbench.gui.panels.plan.history import PRESENT, differences, held_plan
-from workbench.gui.panels.plan.rules import rule_rows
+from workbench.gui.panels.plan.history import PRESENT
 from workbench.gui.panels.plan.text import error_line
 from workbench.insight import quantities
+from workbench.insight.plan_differences import differences, priced
 from workbench.insight.roofline import plan_time
+from workbench.insight.rules import rule_rows
 from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.planning.search.search import pareto
 from workbench.session.session import Session
@@ -105,7 +106,7 @@ def test_a_rule_is_added_with_what_it_matches_told_while_typing(live: Callable[.
         await person.tab(panel.tabs, rules)
         assert not rules.add.isEnabled() and rules.matching.isHidden()
         for typed, words in (
-            ("*.no_proj", "Matches no layer"), ("re:(", "No valid regular expression: missing )"),
+            ("*.no_proj", "Matches no layer"), ("re:(", "Not a valid regular expression: missing )"),
             ("re:.*1\\.self_attn\\.[kv]_proj", "Matches 2 layers: model.layers.1.self_attn.k_proj, "),
             ("model.layers.0.mlp.*", "Matches 3 layers: model.layers.0.mlp.gate_proj, "),
         ):  # fmt: skip
@@ -301,9 +302,9 @@ def test_plans_are_kept_compared_and_taken_back(live: Callable[..., None]) -> No
 def test_a_plan_that_does_not_fit_is_listed_as_such() -> None:
     session = _ruled()
     other = Plan(rules=(Rule(pattern="no.such.layer", assignment=Assignment(weights="int8-channel")),))
-    held = held_plan(session, "other", other, "predicted_kl")
+    held = priced(session, "other", other, "predicted_kl")
     assert held.totals is None
-    assert differences(session, held, held_plan(session, "own", session.plan, "predicted_kl"), "predicted_kl") == ()
+    assert differences(session, held, priced(session, "own", session.plan, "predicted_kl"), "predicted_kl") == ()
 
 
 @pytest.mark.parametrize(("typed", "key"), [("much", None), ("-3", Qt.Key.Key_F7), ("4,5", Qt.Key.Key_Return),

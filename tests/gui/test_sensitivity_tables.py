@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
-from workbench.gui.panels.agreement import pairs
+from workbench.insight.agreement import comparable_metrics
 from workbench.measurement.units import HALF_SQUARED_DISTANCE
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.summary import OutputKind
@@ -121,7 +121,7 @@ def test_the_agreement_offers_only_tables_that_score_the_same_thing(live: Callab
     inputs = session.sensitivities["predicted_kl_inputs"]
     measured = replace(inputs, metric="measured_kl_inputs", score=inputs.score * 2)
     session = replace(session, sensitivities={**session.sensitivities, "measured_kl_inputs": measured})
-    assert pairs(session) == {
+    assert comparable_metrics(session) == {
         "predicted_kl": ("weight_error",), "weight_error": ("predicted_kl",),
         "predicted_kl_inputs": ("measured_kl_inputs",), "measured_kl_inputs": ("predicted_kl_inputs",),
     }  # fmt: skip
@@ -133,7 +133,7 @@ def test_the_agreement_offers_only_tables_that_score_the_same_thing(live: Callab
         await person.choose(panel.across, panel.across.findData("predicted_kl_inputs"))
         assert panel.up.currentData() == "measured_kl_inputs" and panel.empty_text == ""
         assert panel.figure.text() == f"rank agreement 1.0 over {inputs.score.size} cells"
-        assert panel.table.records.record(0)[2] == 0.5
+        assert panel.table.records.record(0).ratio == 0.5
 
     live(story)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.context import edits
-from workbench.gui.panels.timing.transitions import transitions
+from workbench.insight.transitions import transitions
 
 
 def test_transitions_add_up(live: Callable[..., None]) -> None:

@@ -16,7 +16,7 @@ from workbench.numerics.ranges import Range
 from workbench.planning.plan import KEEP, Plan, Rule, resolve
 from workbench.planning.totals import plan_totals
 from workbench.session.session import Session
-from workbench.session.workspace import MAX_UNDO, Edits, State, Workspace
+from workbench.session.workspace import MAX_UNDO, EditableParts, State, Workspace
 
 LAYERS = [layer.name for layer in summary().layers]
 Change = Callable[[Session], Session]
@@ -59,12 +59,12 @@ def opened() -> Workspace:
     return workspace
 
 
-def edited(state: State) -> Edits:
+def edited(state: State) -> EditableParts:
     assert state.session is not None
-    return Edits.of(state.session)
+    return EditableParts.of(state.session)
 
 
-def same(a: Edits, b: Edits) -> bool:
+def same(a: EditableParts, b: EditableParts) -> bool:
     """Whether two states of the edits say the same."""
     return (a.plan, a.plans, a.active_ranges, a.locked) == (b.plan, b.plans, b.active_ranges, b.locked)
 
@@ -275,14 +275,64 @@ def test_a_drag_is_one_step() -> None:
     first = session()
     workspace.open(first, None)
     workspace.edit("Lock", lock(LAYERS[0]))
-    workspace.edit("Slide to 4", assign(LAYERS, SCHEMES[0]))
+    drag = workspace.edit("Slide to 4", assign(LAYERS, SCHEMES[0]))
     for scheme in (SCHEMES[1], SCHEMES[0]):
-        workspace.amend(f"Slide to {scheme}", assign(LAYERS, scheme))
+        drag = workspace.edit(f"Slide to {scheme}", assign(LAYERS, scheme), extend=drag)
     assert workspace.state.undo_name == f"Slide to {SCHEMES[0]}"
     workspace.undo()
     assert workspace.state.undo_name == "Lock"
     assert workspace.state.session is not None and workspace.state.session.plan == first.plan
-    workspace.amend("Unlock", lock(LAYERS[0]))
+    workspace.edit("Unlock", lock(LAYERS[0]), extend=drag)
     assert not workspace.state.redo_name
     workspace.undo()
-    assert not workspace.state.undo_name and workspace.state.session.locked == first.locked
+    assert workspace.state.undo_name == "Lock", "an edit joined a step that had been undone"
+
+
+def test_a_search_that_finishes_during_a_drag_is_a_step_of_its_own() -> None:
+    workspace = opened()
+    drag = workspace.edit("Slide", assign(LAYERS, SCHEMES[0]))
+    searched = Plan(name="searched")
+    workspace.edit("Search", lambda now: replace(now, plan=searched))
+    drag = workspace.edit("Slide", assign(LAYERS, SCHEMES[1]), extend=drag)
+    drag = workspace.edit("Slide on", assign(LAYERS, SCHEMES[0]), extend=drag)
+    workspace.undo()
+    assert workspace.state.session is not None and workspace.state.session.plan == searched
+    assert workspace.state.undo_name == "Search"
+
+
+def test_undo_leaves_the_ranges_of_a_calibration_in_between() -> None:
+    workspace = opened()
+    calibrated = Range(low=-3.0, high=3.0, method="min-max", clipped=0.0)
+    workspace.edit("Assign", assign(LAYERS, SCHEMES[0]))
+    workspace.edit("Set a range", set_range(LAYERS[0], -1.0))
+
+    def calibrate(now: Session) -> Session:
+        manual = {place: found for place, found in now.active_ranges.items() if found.method == "manual"}
+        every = {(name, "input"): calibrated for name in LAYERS}
+        kept = {(name, "input", "min-max"): calibrated for name in LAYERS}
+        return replace(now, ranges={**now.ranges, **kept}, active_ranges={**now.active_ranges, **every, **manual})
+
+    workspace.update(calibrate)
+    workspace.undo()
+    workspace.undo()
+    session = workspace.state.session
+    assert session is not None and session.plan.rules == ()
+    assert {session.active_ranges[name, "input"] for name in LAYERS} == {calibrated}
+    workspace.redo()
+    workspace.redo()
+    session = workspace.state.session
+    assert session is not None and session.active_ranges[LAYERS[0], "input"].method == "manual"
+    assert session.active_ranges[LAYERS[1], "input"] == calibrated
+
+
+def test_a_drag_that_a_result_interrupts_is_one_step_and_keeps_the_result() -> None:
+    workspace = opened()
+    calibrated = Range(low=-3.0, high=3.0, method="min-max", clipped=0.0)
+    before = edited(workspace.state)
+    drag = workspace.edit("Drag", set_range(LAYERS[0], -1.0))
+    workspace.update(lambda now: replace(now, active_ranges={**now.active_ranges, (LAYERS[1], "input"): calibrated}))
+    workspace.edit("Drag", set_range(LAYERS[0], -2.0), extend=drag)
+    workspace.undo()
+    after = edited(workspace.state)
+    assert after.active_ranges == {**before.active_ranges, (LAYERS[1], "input"): calibrated}
+    assert not workspace.state.undo_name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 NONE = "–"
 """What stands where there is no number."""
@@ -62,6 +62,12 @@ def count(value: int) -> str:
             return f"{number(size)} {suffix}"
         size /= 1000
     raise AssertionError("unreachable")
+
+
+def signed(value: float, show: Callable[[float], str]) -> str:
+    """Return a difference with its sign, its magnitude as ``show`` writes it."""
+    text = show(abs(value))
+    return text if not value or math.isnan(value) else f"{'+' if value > 0 else '−'}{text}"
 
 
 def plural(value: int, noun: str) -> str:

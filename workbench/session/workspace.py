@@ -1,15 +1,16 @@
 """The one mutable document: the current session, what is selected, the undo stack.  On the main thread; free of Qt.
 
-Every change makes a new frozen :class:`State` and tells the listeners ``changed(old, new)``; views redraw what differs.
-Edits (plan, ranges, locks) are undoable; results (statistics, tables, evaluations) are not undone by undo.
+Every change makes a new frozen :class:`State` and calls the listeners with the old and the new one; views redraw what
+differs.  Edits (plan, ranges, locks) can be undone; undo never removes results (statistics, tables, evaluations).
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from workbench.errors import WorkbenchError
 from workbench.models.layer import Layer
@@ -20,30 +21,57 @@ from workbench.session.session import Session
 
 MAX_UNDO = 500
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+Ranges = Mapping[tuple[str, str], Range]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Edits:
-    """The part of a session that a person edits, and that undo restores."""
+class EditableParts:
+    """The parts of a session that the user edits."""
 
     plan: Plan
     plans: Mapping[str, Plan]
-    active_ranges: Mapping[tuple[str, str], Range]
+    active_ranges: Ranges
     locked: frozenset[str]
 
     @staticmethod
-    def of(session: Session) -> Edits:
-        """Take the edits out of ``session``."""
-        return Edits(plan=session.plan, plans=session.plans, active_ranges=session.active_ranges, locked=session.locked)
+    def of(session: Session) -> EditableParts:
+        """Return the parts of ``session``."""
+        return EditableParts(
+            plan=session.plan, plans=session.plans, active_ranges=session.active_ranges, locked=session.locked
+        )
 
     def into(self, session: Session) -> Session:
-        """Return ``session`` with these edits."""
+        """Return ``session`` with these parts."""
         return replace(session, plan=self.plan, plans=self.plans, active_ranges=self.active_ranges, locked=self.locked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Edit:
+    """An entry of the undo stack: what the user changed, as the parts before and after.
+
+    Undoing it takes back the difference of the two and leaves alone what results have changed in the meantime.
+    """
+
+    number: int
+    name: str
+    before: EditableParts
+    after: EditableParts
+
+    def undone(self, session: Session) -> Session:
+        """Return ``session`` without this edit."""
+        return _exchanged(session, self.after, self.before)
+
+    def redone(self, session: Session) -> Session:
+        """Return ``session`` with this edit."""
+        return _exchanged(session, self.before, self.after)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class State:
     """A snapshot for the view.  ``assignments`` and ``totals`` belong to ``session.plan``; ``plan_error`` says why
-    there are none.  ``metric`` is the sensitivity metric that is shown; ``target`` names what the plan shall run on
+    there are none.  ``metric`` is the sensitivity metric that is shown; ``target`` names what the plan must run on
     (see :mod:`workbench.deployment.targets`; empty: anything); ``dirty``: the file on disk is older.
     ``ledger`` holds the sums behind ``totals``."""
 
@@ -70,8 +98,9 @@ class Workspace:
     def __init__(self) -> None:
         self.state = State()
         self._listeners: list[Listener] = []
-        self._undo: list[tuple[str, Edits]] = []
-        self._redo: list[tuple[str, Edits]] = []
+        self._undo: list[Edit] = []
+        self._redo: list[Edit] = []
+        self._numbers = itertools.count(1)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call ``listener(old, new)`` after every change; returns the function that ends it."""
@@ -79,7 +108,7 @@ class Workspace:
         return lambda: self._listeners.remove(listener)
 
     def open(self, session: Session, path: Path | None) -> None:
-        """Make ``session`` the document; the undo stack starts anew."""
+        """Make ``session`` the document; the undo stack is empty."""
         self._undo.clear()
         self._redo.clear()
         self._set(replace(self.state, session=session, path=path, selection=(), dirty=False))
@@ -90,38 +119,40 @@ class Workspace:
         self._redo.clear()
         self._set(State(target=self.state.target))
 
-    def edit(self, name: str, change: Callable[[Session], Session]) -> None:
-        """Apply an undoable edit with a readable name (``Set 24 layers to int4-g128``); no step if nothing changed."""
-        session = self._session()
-        after = change(session)
-        if after is session:
-            return
-        self._undo = [*self._undo[-MAX_UNDO + 1 :], (name, Edits.of(session))]
-        self._redo.clear()
-        self._set(replace(self.state, session=after, dirty=True))
+    def edit(self, name: str, change: Callable[[Session], Session], *, extend: int | None = None) -> int | None:
+        """Apply an undoable edit with a readable name (``Set 24 layers to int4-g128``); return its number.
 
-    def amend(self, name: str, change: Callable[[Session], Session]) -> None:
-        """Go on with the last edit under another name, so that a drag is one step; an edit where there is none."""
+        ``extend`` is the number of an earlier edit: if it is still the last one, both become one step to undo, under
+        the new name; so a drag is one step.  Returns None, and adds no step, if nothing changed.
+        """
         session = self._session()
         after = change(session)
         if after is session:
-            return
-        before = self._undo.pop()[1] if self._undo else Edits.of(session)
-        self._undo.append((name, before))
+            return None
+        before, number = EditableParts.of(session), next(self._numbers)
+        if extend is not None and self._undo and self._undo[-1].number == extend:
+            before, number = EditableParts.of(self._undo.pop().undone(session)), extend
+        step = Edit(number=number, name=name, before=before, after=EditableParts.of(after))
+        self._undo = [*self._undo[-MAX_UNDO + 1 :], step]
         self._redo.clear()
         self._set(replace(self.state, session=after, dirty=True))
+        return number
 
     def update(self, change: Callable[[Session], Session]) -> None:
-        """Take up a result (not undoable)."""
+        """Add a result to the document; undo does not remove it."""
         self._set(replace(self.state, session=change(self._session()), dirty=True))
 
     def undo(self) -> None:
-        """Take back the last edit; nothing happens on an empty stack."""
-        self._step(self._undo, self._redo)
+        """Undo the last edit; nothing happens on an empty stack."""
+        if self._undo:
+            self._redo.append(self._undo.pop())
+            self._set(replace(self.state, session=self._redo[-1].undone(self._session()), dirty=True))
 
     def redo(self) -> None:
-        """Do the last undone edit again."""
-        self._step(self._redo, self._undo)
+        """Redo the edit that was undone last; nothing happens on an empty stack."""
+        if self._redo:
+            self._undo.append(self._redo.pop())
+            self._set(replace(self.state, session=self._undo[-1].redone(self._session()), dirty=True))
 
     def select(self, layers: Iterable[str]) -> None:
         """Select layers by name."""
@@ -134,7 +165,7 @@ class Workspace:
         self._set(replace(self.state, metric=metric))
 
     def show_target(self, target: str) -> None:
-        """Choose what the plan shall run on; an empty name lets everything pass."""
+        """Choose the target that the plan must run on; an empty name allows everything."""
         self._set(replace(self.state, target=target))
 
     def saved(self, path: Path, session: Session) -> None:
@@ -146,24 +177,64 @@ class Workspace:
             raise WorkbenchError("no model is open; open a model or a session first")
         return self.state.session
 
-    def _step(self, source: list[tuple[str, Edits]], target: list[tuple[str, Edits]]) -> None:
-        if not source:
-            return
-        session = self._session()
-        name, edits = source.pop()
-        target.append((name, Edits.of(session)))
-        self._set(replace(self.state, session=edits.into(session), dirty=True))
-
     def _set(self, state: State) -> None:
         old = self.state
         state = replace(
             state,
-            undo_name=self._undo[-1][0] if self._undo else "",
-            redo_name=self._redo[-1][0] if self._redo else "",
+            undo_name=self._undo[-1].name if self._undo else "",
+            redo_name=self._redo[-1].name if self._redo else "",
         )
         self.state = _resolved(old, state)
         for listener in tuple(self._listeners):
             listener(old, self.state)
+
+
+def _exchanged(session: Session, old: EditableParts, new: EditableParts) -> Session:
+    """Return ``session`` with what differs between ``old`` and ``new`` as ``new`` has it."""
+    now = EditableParts.of(session)
+    return EditableParts(
+        plan=now.plan if old.plan is new.plan else new.plan,
+        plans=_exchanged_entries(now.plans, old.plans, new.plans),
+        active_ranges=_exchanged_ranges(session, old.active_ranges, new.active_ranges),
+        locked=(now.locked - (old.locked - new.locked)) | (new.locked - old.locked),
+    ).into(session)
+
+
+def _exchanged_entries(
+    now: Mapping[Key, Value], old: Mapping[Key, Value], new: Mapping[Key, Value]
+) -> Mapping[Key, Value]:
+    if old is new or now is old:
+        return now if old is new else new
+    entries = dict(now)
+    for key in _differing(old, new):
+        entries.pop(key, None)
+        if key in new:
+            entries[key] = new[key]
+    return entries
+
+
+def _exchanged_ranges(session: Session, old: Ranges, new: Ranges) -> Ranges:
+    """Exchange ranges; where a calibration came in between, its result takes the place of an older one."""
+    ranges = _exchanged_entries(session.active_ranges, old, new)
+    if ranges is session.active_ranges or ranges is new:
+        return ranges
+    calibrated = dict(ranges)
+    for layer, tap in _differing(old, new):
+        restored = new.get((layer, tap))
+        if restored is None and tap == "input":
+            method = session.plan.of(layer).range_method
+        elif restored is not None and restored.method != "manual":
+            method = restored.method
+        else:
+            continue
+        latest = session.ranges.get((layer, tap, method))
+        if latest is not None:
+            calibrated[layer, tap] = latest
+    return calibrated
+
+
+def _differing(old: Mapping[Key, Value], new: Mapping[Key, Value]) -> list[Key]:
+    return [key for key in {**old, **new} if old.get(key) is not new.get(key) and old.get(key) != new.get(key)]
 
 
 def _resolved(old: State, new: State) -> State:
@@ -178,9 +249,9 @@ def _resolved(old: State, new: State) -> State:
     if same_facts and old.session is not None and old.session.plan is new.session.plan:
         return new
     try:
-        edited = _edited(old, new.session) if same_facts else None
+        edited = _edited(old, new, new.session) if same_facts else None
         if edited is not None:
-            return replace(new, **edited)
+            return edited
         assignments = resolve(new.session.plan, new.session.model.layers)
     except WorkbenchError as error:
         return replace(new, assignments={}, totals=None, ledger=None, plan_error=str(error))
@@ -193,8 +264,8 @@ def _resolved(old: State, new: State) -> State:
     return replace(new, assignments=assignments, totals=ledger.totals, ledger=ledger, plan_error="")
 
 
-def _edited(old: State, session: Session) -> dict[str, Any] | None:
-    """Return the fields of the state after an edit of a few exact names; None if the whole plan must be resolved."""
+def _edited(old: State, new: State, session: Session) -> State | None:
+    """Return the state after an edit of a few exact names; None if the whole plan must be resolved."""
     if old.session is None or old.ledger is None or session.plan.transforms:
         return None
     names = changed_names(old.session.plan, session.plan)
@@ -203,9 +274,8 @@ def _edited(old: State, session: Session) -> dict[str, Any] | None:
         return None
     changes = resolve_some(session.plan, _with_ties(session, names))
     ledger = old.ledger.moved(old.assignments, changes)
-    return {
-        "assignments": {**old.assignments, **changes}, "ledger": ledger, "totals": ledger.totals, "plan_error": "",
-    }  # fmt: skip
+    assignments = {**old.assignments, **changes}
+    return replace(new, assignments=assignments, ledger=ledger, totals=ledger.totals, plan_error="")
 
 
 def _with_ties(session: Session, names: set[str]) -> list[Layer]:

@@ -11,7 +11,7 @@ from workbench.engine.model_cache import ModelCache
 from workbench.errors import MissingResultError, WorkbenchError
 from workbench.progress import Progress, silent
 from workbench.session.session import Session
-from workbench.session.workspace import Edits
+from workbench.session.workspace import EditableParts
 from workbench.steps.needs import without_results
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class Request(Generic[O, R]):
         if current is None or session is None or current is session or not self.fits(current):
             return self
         manual = {place: chosen for place, chosen in session.active_ranges.items() if chosen.method == "manual"}
-        edits = replace(Edits.of(session), active_ranges={**current.active_ranges, **manual})
+        edits = replace(EditableParts.of(session), active_ranges={**current.active_ranges, **manual})
         return replace(self, session=edits.into(current))
 
     def fits(self, current: Session | None) -> bool:

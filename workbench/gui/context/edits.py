@@ -13,16 +13,19 @@ if TYPE_CHECKING:
     from workbench.numerics.ranges import Range
 
 
-def assign(workspace: Workspace, layers: Iterable[str], **changes: Any) -> None:
-    """Set fields of the layers' Assignment (``weights``, ``inputs``, ``cache``, ``algorithm``, ``range_method``)."""
+def assign(workspace: Workspace, layers: Iterable[str], **changes: Any) -> int | None:
+    """Set fields of the layers' Assignment (``weights``, ``inputs``, ``cache``, ``algorithm``, ``range_method``).
+
+    Returns the number of the edit, None if nothing changed.
+    """
     names = tuple(layers)
     if not names or workspace.state.session is None:
-        return
+        return None
     current = workspace.state.assignments
     if current and all(getattr(current[name], key) == value for name in names for key, value in changes.items()):
-        return
+        return None
     title = f"Set {_layers(names)} to {_values(changes)}"
-    workspace.edit(title, lambda session: replace(session, plan=session.plan.assign(names, **changes)))
+    return workspace.edit(title, lambda session: replace(session, plan=session.plan.assign(names, **changes)))
 
 
 def lock(workspace: Workspace, layers: Iterable[str], locked: bool) -> None:

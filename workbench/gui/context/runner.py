@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from workbench.errors import CancelledError, EngineDiedError, TrustRequiredError, WorkbenchError
 from workbench.gui.context.background import BackgroundTasks
 from workbench.gui.context.messages import MessageLog
-from workbench.session.workspace import Edits, Workspace
+from workbench.session.workspace import EditableParts, Workspace
 
 if TYPE_CHECKING:
     from workbench.engine.jobs import Job, JobView
@@ -189,7 +189,7 @@ class JobRunner:
         now, session = self._workspace.state.session, request.session
         if now is not None and now is not session and now.model.fingerprint == session.model.fingerprint:
             manual = {place: value for place, value in session.active_ranges.items() if value.method == "manual"}
-            edits = replace(Edits.of(session), active_ranges={**now.active_ranges, **manual})
+            edits = replace(EditableParts.of(session), active_ranges={**now.active_ranges, **manual})
             request = replace(request, session=edits.into(now))
         return slim(request)
 

@@ -2,49 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel
 
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
-from workbench.gui.plots.agreement import Agreement, rank_agreement
+from workbench.gui.plots.agreement import Agreement
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.records import Field, RecordsView
-from workbench.insight import quantities, schemes
-from workbench.sensitivity.metrics import BY_NAME, SCORED, metric_title
-from workbench.sensitivity.table import Sensitivity
-from workbench.session.session import Session
+from workbench.insight import quantities
+from workbench.insight.agreement import Cells, common_cells, comparable_metrics, rank_agreement
+from workbench.sensitivity.metrics import metric_title
 from workbench.session.workspace import State
 
 FIELDS = (
-    Field(title="Scheme", text=lambda row: row[0]),
-    Field(title="Rank", text=lambda row: quantities.number(row[1], 2), numeric=True, key=lambda row: row[1],
+    Field(title="Scheme", text=lambda row: row.scheme),
+    Field(title="Rank", text=lambda row: quantities.number(row.rank, 2), numeric=True, key=lambda row: row.rank,
           tip="Spearman's rank agreement over the layers; 1 is the same order"),
-    Field(title="Ratio", text=lambda row: quantities.number(row[2], 2), numeric=True, key=lambda row: row[2],
+    Field(title="Ratio", text=lambda row: quantities.number(row.ratio, 2), numeric=True, key=lambda row: row.ratio,
           tip="Median of x over y; 1 is the same size"),
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Cells:
-    """The cells that two tables have in common: ``x`` and ``y`` float64 ``[layers, schemes]``."""
-
-    layers: tuple[str, ...]
-    schemes: tuple[str, ...]
-    x: np.ndarray
-    y: np.ndarray
-
-    def layer(self, index: int) -> str:
-        """Return the layer of a cell, counted row by row."""
-        return self.layers[index // len(self.schemes)]
-
-    def tell(self, index: int) -> str:
-        """Return a cell in words."""
-        values = (quantities.number(float(table.flat[index])) for table in (self.x, self.y))
-        return f"{self.layer(index)}, {self.schemes[index % len(self.schemes)]}: {' against '.join(values)}"
 
 
 class AgreementPanel(Panel):
@@ -54,7 +32,7 @@ class AgreementPanel(Panel):
         super().__init__(context, colours)
         self.across, self.up = self._metrics("Metric of the x axis"), self._metrics("Metric of the y axis")
         self._pairs: dict[str, tuple[str, ...]] = {}
-        self._cells = Cells(layers=(), schemes=(), x=np.zeros((0, 0)), y=np.zeros((0, 0)))
+        self._cells = Cells(x=np.zeros((0, 0)), y=np.zeros((0, 0)))
         self.figure = FittedLabel()
         self.figure.setProperty("role", "muted")
         self.plot = Agreement(colours)
@@ -76,7 +54,7 @@ class AgreementPanel(Panel):
 
     def redraw(self, old: State, new: State) -> None:
         """Show the tables where they changed."""
-        if new.session is None or not pairs(new.session):
+        if new.session is None or not comparable_metrics(new.session):
             self.say_empty("Score by two metrics (F6), such as predicted and measured KL, to see whether they agree.")
             return
         self.say_empty("")
@@ -104,7 +82,7 @@ class AgreementPanel(Panel):
     def _choose_present(self, state: State) -> None:
         """Offer the metrics that have one to be compared with; chosen ones stay, else the predicted KL is across."""
         assert state.session is not None
-        self._pairs = pairs(state.session)
+        self._pairs = comparable_metrics(state.session)
         _offer(self.across, tuple(self._pairs))
         _offer(self.up, self._pairs[self.across.currentData()])
 
@@ -119,8 +97,9 @@ class AgreementPanel(Panel):
         first, second = (session.sensitivities.get(box.currentData()) for box in (self.across, self.up))
         if first is None or second is None:
             return
-        names, x, y = common(first, second)
-        columns = np.broadcast_to(np.arange(len(names)), x.shape)
+        cells = self._cells = common_cells(first, second)
+        x, y = cells.x.ravel(), cells.y.ravel()
+        columns = np.broadcast_to(np.arange(len(cells.schemes)), cells.x.shape)
         both = (first.metric, second.metric) == ("predicted_kl", "measured_kl")
         plans = tuple(
             (run.predicted_kl, run.divergence.value)
@@ -129,25 +108,13 @@ class AgreementPanel(Panel):
         )
         for axis, table in (("bottom", first), ("left", second)):
             self.plot.label(axis, f"{metric_title(table.metric, table.unit)} ({table.unit})")
-        self._cells = Cells(layers=tuple(name for name in first.layers if name in second.row), schemes=names, x=x, y=y)
-        self.plot.show_points(x.ravel(), y.ravel(), columns.ravel(), plans, self._cells.tell)
-        rows = [(name, rank_agreement(x[:, n], y[:, n]), _ratio(x[:, n], y[:, n])) for n, name in enumerate(names)]
-        self.table.show_records(sorted(rows, key=lambda row: schemes.reference_bits(row[0])))
+        self.plot.show_points(x, y, columns.ravel(), plans, cells.text)
+        self.table.show_records(cells.by_scheme())
         self.figure.setText(
-            f"rank agreement {quantities.number(rank_agreement(x.ravel(), y.ravel()), 2)} over "
+            f"rank agreement {quantities.number(rank_agreement(x, y), 2)} over "
             f"{quantities.plural(int((np.isfinite(x) & np.isfinite(y)).sum()), 'cell')}"
             + ("; ◆ evaluated plans" if plans else "")
         )
-
-
-def pairs(session: Session) -> dict[str, tuple[str, ...]]:
-    """Return for every metric of the session the others that score the same thing: weights, inputs or the cache."""
-    there = [name for name in SCORED if name in session.sensitivities]
-    partners = {
-        name: tuple(other for other in there if other != name and BY_NAME[other].part == BY_NAME[name].part)
-        for name in there
-    }
-    return {name: others for name, others in partners.items() if others}
 
 
 def _offer(box: QComboBox, metrics: tuple[str, ...]) -> None:
@@ -160,19 +127,3 @@ def _offer(box: QComboBox, metrics: tuple[str, ...]) -> None:
         box.addItem(metric_title(metric), metric)
     usual = "measured_kl" if "measured_kl" in metrics and "predicted_kl" not in metrics else metrics[0]
     box.setCurrentIndex(metrics.index(chosen if chosen in metrics else usual))
-
-
-def common(first: Sensitivity, second: Sensitivity) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-    """Return the schemes that both tables hold, and both scores float64 ``[layers, schemes]`` in one order."""
-    names = tuple(name for name in first.schemes if name in second.column)
-    layers = [name for name in first.layers if name in second.row]
-    scores = [
-        table.score[np.ix_([table.row[name] for name in layers], [table.column[name] for name in names])]
-        for table in (first, second)
-    ]
-    return names, scores[0], scores[1]
-
-
-def _ratio(x: np.ndarray, y: np.ndarray) -> float:
-    known = np.isfinite(x) & np.isfinite(y) & (y > 0)
-    return float(np.median(x[known] / y[known])) if known.any() else float("nan")

@@ -12,12 +12,12 @@ from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
-from workbench.gui.panels.plan.why import why
 from workbench.gui.plots.front import FrontPlot, Measured, Picture
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.theme import Colours
 from workbench.insight import quantities
 from workbench.insight.roofline import plan_time
+from workbench.insight.why import why
 from workbench.measurement.units import is_divergence, short_unit
 from workbench.models.summary import quantizable
 from workbench.planning.budgets import MeasuredTimes
@@ -54,6 +54,7 @@ class ParetoPanel(Panel):
         self.why.setProperty("role", "muted")
         layout.addWidget(self.why)
         self._held: AnyFront | None = None  # the front that is slid along
+        self._drag: int | None = None  # the edit that the drag goes on with
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.setInterval(0)
@@ -85,7 +86,16 @@ class ParetoPanel(Panel):
         self.say_empty("")
         self._show(new, session, table)
         self._show_slider(new)
-        self.why.setText(why(self.front, new) if isinstance(self.front, Front) else "")
+        self.why.setText(self._why(new))
+
+    def _why(self, state: State) -> str:
+        """Say why the first selected layer has its scheme."""
+        session, totals = state.session, state.totals
+        if not isinstance(self.front, Front) or session is None or totals is None or not state.selection:
+            return ""
+        if not state.assignments:
+            return ""
+        return why(self.front, state.selection[0], state.assignments, totals, session.table(state.metric))
 
     def recolour(self, colours: Colours) -> None:
         """Redraw in other colours."""
@@ -185,15 +195,16 @@ class ParetoPanel(Panel):
         state = self.context.workspace.state
         if state.session is None or self.front is None:
             return
-        first = self._held is None
         if self._held is None:
+            self._drag = None
             table = state.session.require_table(state.metric)
             self._held = self._fresh(state.session, table)
         index = min(self.slider.value(), len(self._held) - 1)
         plan = self._held.plan(index)
         title = f"Slide to {self._held.bits_per_weight[index]:.3f} bits per weight"
-        step = self.context.workspace.edit if first else self.context.workspace.amend
-        step(title, lambda session: replace(session, plan=plan))
+        self._drag = self.context.workspace.edit(
+            title, lambda session: replace(session, plan=plan), extend=self._drag
+        )
         if not self.slider.isSliderDown():
             self._held = None
 

@@ -117,7 +117,7 @@ class SensitivityPanel(Panel):
         self.heatmap.painted.connect(self._paint)
         self.heatmap.lock_wanted.connect(self._lock)
         self._painted: dict[str, str] = {}
-        self._drag_edits = False
+        self._drag: int | None = None  # the edit that a drag over the heatmap goes on with
         self.setFocusProxy(self.heatmap)
 
     def redraw(self, old: State, new: State) -> None:
@@ -323,12 +323,11 @@ class SensitivityPanel(Panel):
     def _click(self, row: int, column: int) -> None:
         if self._table is not None:
             layer, workspace = self._table.layers[row], self.context.workspace
-            before, scheme = workspace.state.session, self._table.schemes[column]
+            scheme = self._table.schemes[column]
             held = workspace.state.assignments.get(layer)
             again = self._field != "weights" and held is not None and _scheme(held, self._field) == scheme
-            edits.assign(self.context.workspace, (layer,), **{self._field: None if again else scheme})
+            self._drag = edits.assign(workspace, (layer,), **{self._field: None if again else scheme})
             self._painted = {layer: scheme}
-            self._drag_edits = workspace.state.session is not before
             QTimer.singleShot(FRAME_MS, self, lambda: self._select_layer(layer))
 
     def _paint(self, row: int, column: int) -> None:
@@ -337,10 +336,10 @@ class SensitivityPanel(Panel):
             return
         layer, scheme = self._table.layers[row], self._table.schemes[column]
         self._painted[layer] = scheme
-        step = self.context.workspace.amend if self._drag_edits else self.context.workspace.edit
         title = f"Paint {PARTS[self._field].format(quantities.plural(len(self._painted), 'layer'))}"
-        step(title, lambda now: replace(now, plan=now.plan.assign((layer,), **{self._field: scheme})))
-        self._drag_edits = True
+        self._drag = self.context.workspace.edit(
+            title, lambda now: replace(now, plan=now.plan.assign((layer,), **{self._field: scheme})), extend=self._drag
+        )
 
     def _lock(self, row: int) -> None:
         session = self.context.workspace.state.session

@@ -16,25 +16,6 @@ MOST_TOLD = 20_000
 """Points up to which each has a tip: looking for the one under the mouse takes time."""
 
 
-def ranks(values: np.ndarray) -> np.ndarray:
-    """Return average ranks, float64, equal values sharing theirs."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    found: np.ndarray = (ends - (counts - 1) / 2.0)[inverse]
-    return found
-
-
-def rank_agreement(x: np.ndarray, y: np.ndarray) -> float:
-    """Return Spearman's rank correlation of two float64 ``[n]``; NaN for fewer than three pairs or equal values."""
-    known = np.isfinite(x) & np.isfinite(y)
-    if known.sum() < 3:
-        return math.nan
-    a, b = ranks(x[known]), ranks(y[known])
-    a, b = a - a.mean(), b - b.mean()
-    norm = math.sqrt(float((a * a).sum() * (b * b).sum()))
-    return float((a * b).sum()) / norm if norm else math.nan
-
-
 class Agreement(Plot):
     """Points in one colour for each scheme's group, the diagonal, and evaluated plans as diamonds.
 

@@ -21,13 +21,13 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.heatmap import Heatmap
 from workbench.gui.plots.multiples import Multiples
 from workbench.gui.plots.plot import Plot
-from workbench.gui.report.layers import layer_rows
 from workbench.gui.report.page import Figure, Section, Table, page
 from workbench.gui.report.pictures import png, svg
 from workbench.gui.shell import theme
-from workbench.gui.shell.options import shown_unit
 from workbench.gui.tables.files import rows_of
 from workbench.insight import quantities
+from workbench.insight.layer_table import layer_rows
+from workbench.insight.sums import shown_unit
 from workbench.sensitivity.metrics import metric_title
 from workbench.session.workspace import State
 
@@ -85,7 +85,8 @@ def _summary(state: State) -> Section:
     if totals is not None:
         rows.append(["Size", f"{quantities.data_size(totals.nbytes)} ({totals.nbytes:,} bytes)"])
         rows.append(["Bits per weight", f"{totals.bits_per_weight:.4f}"])
-        rows.append([f"Loss ({metric_title(state.metric, shown_unit(state))})", quantities.number(totals.predicted, 4)])
+        title = metric_title(state.metric, shown_unit(session, state.metric))
+        rows.append([f"Loss ({title})", quantities.number(totals.predicted, 4)])
     made = session.environment
     rows.append(["Made with", f"workbench {made.workbench}, Python {made.python}, torch {made.torch}, {made.device}"])
     return Section(title="Summary", words=session.notes, tables=(Table(caption="The session", rows=rows),))
@@ -100,7 +101,7 @@ def _plan(state: State) -> Section:
         rules.append([rule.pattern, given.weights, given.inputs or "floating point", given.algorithm])
     words = [f"Transforms, in order: {', '.join(session.plan.transforms)}."] if session.plan.transforms else []
     words += [state.plan_error] if state.plan_error else []
-    tables = (_cut("The plan's rules", rules), _cut("Layers", layer_rows(state)))
+    tables = (_cut("The plan's rules", rules), _cut("Layers", layer_rows(session, state.assignments, state.metric)))
     return Section(title="Plan", words=words, tables=tables)
 
 

@@ -5,14 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from workbench.sensitivity.metrics import BY_NAME, SCORED
-from workbench.session.workspace import State
-
-
-def shown_unit(state: State) -> str:
-    """Return the unit of the state's metric for its model."""
-    table = state.session.table(state.metric) if state.session else None
-    return BY_NAME[state.metric].unit if table is None else table.unit
-
 
 SAMPLES = {
     "label": "Samples",

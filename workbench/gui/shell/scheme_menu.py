@@ -12,7 +12,7 @@ from workbench.planning.plan import KEEP
 
 
 def fill_menu(
-    menu: QMenu, chosen: Callable[[str], None], current: str | None = None, allowed: Iterable[str] | None = None
+    menu: QMenu, chosen: Callable[[str], object], current: str | None = None, allowed: Iterable[str] | None = None
 ) -> None:
     """Add ``keep`` and a submenu for each family; ``chosen`` is called with the scheme's name.
 

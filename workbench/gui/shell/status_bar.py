@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QStatusBar, QWi
 
 from workbench.gui.context.messages import Message
 from workbench.gui.shell.fitted_label import FittedLabel
-from workbench.gui.shell.options import shown_unit
 from workbench.insight import quantities
+from workbench.insight.sums import shown_unit
 from workbench.measurement.units import short_unit
 from workbench.planning.kv_cache import cached_layers
 from workbench.planning.totals import quantized_inputs
@@ -117,7 +117,7 @@ class StatusBar(QStatusBar):
 
 
 def _loss(state: State) -> str:
-    unit, totals = shown_unit(state), state.totals
+    unit, totals = shown_unit(state.session, state.metric), state.totals
     title = metric_title(state.metric, unit)
     assert totals is not None
     if totals.predicted is not None:

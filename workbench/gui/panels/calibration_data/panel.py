@@ -10,14 +10,15 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QTabWidget, QVBoxLayout, QWidget
 
 from workbench.gui.context.context import Context
-from workbench.gui.panels.calibration_data import token_outliers
 from workbench.gui.panels.calibration_data.sample_list import SampleList
+from workbench.gui.panels.calibration_data.token_outliers import FIELDS as TOKENS
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.coverage import CoveragePlot
 from workbench.gui.plots.saturation import SaturationPlot
 from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.insight import quantities
+from workbench.insight.token_outliers import token_rows
 from workbench.measurement.data_quality import CalibrationQuality
 from workbench.session.session import Session
 from workbench.session.workspace import State
@@ -64,7 +65,7 @@ class CalibrationDataPanel(Panel):
         self.coverage.setProperty("role", "muted")
         self.saturation_plot, self.coverage_plot = SaturationPlot(colours), CoveragePlot(colours)
         self.table = RecordsView("Tensors by how far they are from settled", FIELDS)
-        self.tokens = RecordsView("Tokens with massive values", token_outliers.FIELDS)
+        self.tokens = RecordsView("Tokens with massive values", TOKENS)
         self._tokens_of: tuple[object, ...] = ()
         self.quality: CalibrationQuality | None = None
         self._hash = ""
@@ -87,7 +88,7 @@ class CalibrationDataPanel(Panel):
         of = (session.outliers, new.selection)
         if len(self._tokens_of) != 2 or any(a is not b for a, b in zip(of, self._tokens_of, strict=True)):
             self._tokens_of = of
-            self.tokens.show_records(token_outliers.rows_of(session, new.selection))
+            self.tokens.show_records(token_rows(session, new.selection))
 
     def borrow(self, live: Panel) -> None:
         """Show the live panel's judgement."""

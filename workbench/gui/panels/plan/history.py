@@ -2,48 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
 
-from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
-from workbench.gui.panels.plan.sums import latency
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.insight import quantities
-from workbench.planning.plan import KEEP, Assignment, Plan, resolve
-from workbench.planning.totals import Totals, layer_bits, totals
-from workbench.sensitivity.table import Sensitivity
-from workbench.session.session import Session
+from workbench.insight.latest import same_objects
+from workbench.insight.plan_differences import PricedPlan, differences, priced
 from workbench.session.workspace import State
 
 PRESENT = "present plan"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """A plan by its name, what it gives every layer, and what that costs (None where it does not fit the model).
-
-    ``microseconds`` is the time of its kernels, None where one of them was not timed.
-    """
-
-    name: str
-    plan: Plan
-    assignments: dict[str, Assignment]
-    totals: Totals | None
-    microseconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    """A layer that two plans store differently: schemes, bytes and losses of both."""
-
-    layer: str
-    schemes: tuple[str, str]
-    nbytes: tuple[float, float]
-    losses: tuple[float, float]
 
 
 PLANS = (
@@ -64,62 +36,12 @@ DIFFERENCES = (
     Field(title="Layer", text=lambda one: ".".join(one.layer.split(".")[-3:]), key=lambda one: one.layer),
     Field(title="First", text=lambda one: one.schemes[0]),
     Field(title="Second", text=lambda one: one.schemes[1]),
-    Field(title="Δ size", text=lambda one: signed(one.nbytes[1] - one.nbytes[0], quantities.data_size), numeric=True,
-          key=lambda one: one.nbytes[1] - one.nbytes[0], tip="Bytes of the second less the first"),
-    Field(title="Δ loss", text=lambda one: signed(one.losses[1] - one.losses[0], quantities.number), numeric=True,
-          key=lambda one: one.losses[1] - one.losses[0], tip="Loss of the second less the first; above 0 is worse"),
+    Field(title="Δ size", text=lambda one: quantities.signed(one.nbytes[1] - one.nbytes[0], quantities.data_size),
+          numeric=True, key=lambda one: one.nbytes[1] - one.nbytes[0], tip="Bytes of the second less the first"),
+    Field(title="Δ loss", text=lambda one: quantities.signed(one.losses[1] - one.losses[0], quantities.number),
+          numeric=True, key=lambda one: one.losses[1] - one.losses[0],
+          tip="Loss of the second less the first; above 0 is worse"),
 )  # fmt: skip
-
-
-def signed(value: float, show: object) -> str:
-    """Return a difference with its sign."""
-    text: str = show(abs(value))  # type: ignore[operator]
-    return text if not value or value != value else f"{'+' if value > 0 else '−'}{text}"
-
-
-def held_plan(session: Session, name: str, plan: Plan, metric: str) -> Held:
-    """Return a plan with what it says of the session's model."""
-    try:
-        assignments = resolve(plan, session.model.layers)
-    except WorkbenchError:
-        return Held(name=name, plan=plan, assignments={}, totals=None)
-    tables = session.table(metric), session.inputs_table(metric), session.cache_table(metric)
-    sums = totals(session.model, assignments, *tables)
-    time = latency(session, assignments)
-    return Held(name=name, plan=plan, assignments=assignments, totals=sums, microseconds=time)
-
-
-def differences(session: Session, first: Held, second: Held, metric: str) -> tuple[Difference, ...]:
-    """Return the stored layers whose weight or input scheme differs, in model order."""
-    tables = session.table(metric), session.inputs_table(metric), session.cache_table(metric)
-    found = []
-    for layer in session.model.stored if first.assignments and second.assignments else ():
-        pair = first.assignments[layer.name], second.assignments[layer.name]
-        if _scheme(pair[0]) == _scheme(pair[1]):
-            continue
-        losses = [_loss(layer.name, a, *tables) for a in pair]
-        found.append(
-            Difference(
-                layer=layer.name, schemes=(_scheme(pair[0]), _scheme(pair[1])),
-                nbytes=(layer_bits(layer, pair[0].weights) / 8, layer_bits(layer, pair[1].weights) / 8),
-                losses=(losses[0], losses[1]),
-            )
-        )  # fmt: skip
-    return tuple(found)
-
-
-def _loss(
-    name: str, given: Assignment, table: Sensitivity | None, inputs: Sensitivity | None, cache: Sensitivity | None
-) -> float:
-    """Return what the layer's weight and, where scored, its input and cache add to the loss; NaN without a table."""
-    weights = 0.0 if given.weights == KEEP else table.of(name, given.weights) if table else float("nan")
-    beside = ((inputs, given.inputs), (cache, given.cache))
-    return weights + sum(one.of(name, scheme) for one, scheme in beside if one is not None and scheme is not None)
-
-
-def _scheme(given: Assignment) -> str:
-    parts = (given.weights, given.inputs, given.cache and f"cache {given.cache}")
-    return " · ".join(part for part in parts if part)
 
 
 class PlanHistory(QWidget):
@@ -160,11 +82,11 @@ class PlanHistory(QWidget):
         if session is None:
             return
         of = (session.plan, session.plans, session.model, session.sensitivities, session.timings, state.metric)
-        if len(of) == len(self._of) and all(a is b for a, b in zip(of, self._of, strict=True)):
+        if same_objects(of, self._of):
             return
         self._of = of
         named = ((PRESENT, session.plan), *session.plans.items())
-        self.plans.show_records(tuple(held_plan(session, name, plan, state.metric) for name, plan in named))
+        self.plans.show_records(tuple(priced(session, name, plan, state.metric) for name, plan in named))
         self._compare()
 
     def keep(self) -> None:
@@ -197,7 +119,7 @@ class PlanHistory(QWidget):
         button.clicked.connect(lambda: clicked())  # type: ignore[operator]
         return button
 
-    def _chosen(self) -> list[Held]:
+    def _chosen(self) -> list[PricedPlan]:
         rows = self.plans.selectionModel().selectedRows()
         return [self.plans.records.record(row.row()) for row in sorted(rows, key=lambda row: row.row())]
 

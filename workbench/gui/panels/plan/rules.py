@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
@@ -14,82 +12,23 @@ from workbench.gui.context import edits
 from workbench.gui.context.context import Context
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.tables.records import Field, RecordsView
-from workbench.insight import legality, quantities
-from workbench.models.layer import Layer
-from workbench.planning.plan import KEEP, Assignment, Plan, Rule, is_glob
+from workbench.insight import legality
+from workbench.insight.rules import RuleRow, matches_in_words, rule_rows
+from workbench.planning.plan import Assignment, Rule
 from workbench.session.workspace import State
 
-NAMED, LISTED = 12, 40
-"""How many names of layers a line and a tooltip hold."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleRow:
-    """A rule, its place, the layers that it matches, and how many of them no earlier rule took."""
-
-    place: int
-    rule: Rule
-    matched: tuple[str, ...]
-    decided: int
-
-
-def rule_rows(plan: Plan, layers: Sequence[Layer]) -> tuple[RuleRow, ...]:
-    """Return every rule with what it matches; a broken expression matches nothing."""
-    names = [layer.name for layer in layers]
-    known, taken = set(names), set[str]()
-    rows = []
-    for place, rule in enumerate(plan.rules):
-        matched = _matched(rule, names, known)
-        new = [name for name in matched if name not in taken]
-        taken.update(new)
-        rows.append(RuleRow(place=place, rule=rule, matched=matched, decided=len(new)))
-    return tuple(rows)
-
-
-def _matched(rule: Rule, names: Sequence[str], known: set[str]) -> tuple[str, ...]:
-    if not is_glob(rule.pattern):
-        return (rule.pattern,) if rule.pattern in known else ()
-    try:
-        return tuple(name for name in names if rule.matches(name))
-    except ValueError:  # re.error is one
-        return ()
-
-
-def told_matches(pattern: str, layers: Sequence[Layer]) -> tuple[tuple[str, ...], str]:
-    """Return the layers that a pattern matches, and that in words: how many and which, or what is wrong with it."""
-    names = [layer.name for layer in layers]
-    if pattern.startswith("re:"):
-        try:
-            re.compile(pattern[3:])
-        except re.error as error:
-            return (), f"No valid regular expression: {error}"
-    matched = _matched(Rule(pattern=pattern, assignment=Assignment()), names, set(names))
-    if not matched:
-        return (), "Matches no layer"
-    return matched, f"Matches {quantities.plural(len(matched), 'layer')}: {_named(matched)}"
-
-
-def _named(matched: Sequence[str]) -> str:
-    """Return the names of layers in a line, only the first of many."""
-    more = f", … ({len(matched) - NAMED:,} more)" if len(matched) > NAMED else ""
-    return ", ".join(matched[:NAMED]) + more
-
-
-def _says(row: RuleRow) -> str:
-    held = row.rule.assignment
-    beside = [f"inputs {held.inputs}" if held.inputs else "", f"cache {held.cache}" if held.cache else ""]
-    more = [held.weights, *beside, held.algorithm if held.weights != KEEP else ""]
-    return ", ".join(part for part in more if part)
+LISTED = 40
+"""How many names of layers a tooltip holds."""
 
 
 FIELDS = (
     Field(title="#", text=lambda row: f"{row.place + 1}", numeric=True, key=lambda row: row.place,
           tip="Rules are tried in this order; the first that matches a layer decides"),
     Field(title="Pattern", text=lambda row: row.rule.pattern),
-    Field(title="Gives", text=_says),
+    Field(title="Gives", text=lambda row: row.gives),
     Field(title="Decides", text=lambda row: f"{row.decided:,} of {len(row.matched):,}" if row.matched else "⚠ nothing",
           numeric=True, key=lambda row: row.decided, tip="Layers that no earlier rule took, of those it matches"),
-    Field(title="Layers", text=lambda row: _named(row.matched), told=lambda row: "\n".join(row.matched[:LISTED]),
+    Field(title="Layers", text=lambda row: row.names, told=lambda row: "\n".join(row.matched[:LISTED]),
           tip="The layers that the rule matches"),
 )  # fmt: skip
 
@@ -233,7 +172,7 @@ class PlanRules(QWidget):
     def _typed(self) -> None:
         """Say what the typed pattern matches."""
         session, pattern = self._context.workspace.state.session, self.pattern.text().strip()
-        matched, words = told_matches(pattern, session.model.layers) if session and pattern else ((), "")
+        matched, words = matches_in_words(pattern, session.model.layers) if session and pattern else ((), "")
         self.matching.setVisible(bool(pattern))
         self.matching.setText(words)
         self.matching.setProperty("role", "muted" if matched else "error")
@@ -243,7 +182,7 @@ class PlanRules(QWidget):
     def _add(self) -> None:
         """Put the typed rule before all others, as one step; a pattern that matches nothing stays in its field."""
         session, pattern = self._context.workspace.state.session, self.pattern.text().strip()
-        if session is None or not pattern or not told_matches(pattern, session.model.layers)[0]:
+        if session is None or not pattern or not matches_in_words(pattern, session.model.layers)[0]:
             return
         rule = Rule(pattern=pattern, assignment=Assignment(weights=self.scheme.currentText()))
         rest = tuple(held for held in session.plan.rules if held.pattern != pattern)

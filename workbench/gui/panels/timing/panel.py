@@ -19,15 +19,16 @@ from PySide6.QtWidgets import (
 
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
-from workbench.gui.panels.timing import transitions
 from workbench.gui.panels.timing.roofs import RoofView, SweepView
 from workbench.gui.panels.timing.transition_matrix import TransitionMatrix
+from workbench.gui.panels.timing.transitions import FIELDS as TRANSITIONS
 from workbench.gui.plots.kernel_times import KernelTimes
 from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.insight import quantities
 from workbench.insight.estimates import chip_of
 from workbench.insight.roofline import PlanTime, plan_time
+from workbench.insight.transitions import transitions
 from workbench.measurement.evaluation import Timing
 from workbench.measurement.profiling import ncu_command
 from workbench.planning.hardware import Device, PlanEstimate, plan_estimate
@@ -103,7 +104,7 @@ class TimingPanel(Panel):
         column.setContentsMargins(0, 4, 0, 0)
         column.addLayout(self._top_line())
         column.addWidget(splitter, 1)
-        self.matrix, self.moves = TransitionMatrix(), RecordsView("Precision transitions", transitions.FIELDS)
+        self.matrix, self.moves = TransitionMatrix(), RecordsView("Precision transitions", TRANSITIONS)
         precision = QWidget()
         both = QVBoxLayout(precision)
         both.setContentsMargins(0, 4, 0, 0)
@@ -132,7 +133,7 @@ class TimingPanel(Panel):
             return
         self.say_empty("")
         if old.session is None or old.assignments is not new.assignments:
-            moves = transitions.transitions(new.session.model, new.assignments)
+            moves = transitions(new.session.model, new.assignments)
             self.matrix.show_transitions(moves)
             self.moves.show_records(moves)
         other = old.session is None or old.session.timings is not new.session.timings

@@ -8,8 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QAbstractItemView, QTableWidget, QTableWidgetItem
 
-from workbench.gui.panels.timing.transitions import Transition
 from workbench.insight import quantities
+from workbench.insight.transitions import Transition
 
 MOST_ROWS = 4
 """So many stored types are seen at once; more scroll."""

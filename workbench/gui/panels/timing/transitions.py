@@ -1,63 +1,23 @@
-"""What the plan turns into what: layers, weights and bytes for each pair of stored type and scheme."""
+"""The columns of the table of transitions: what the plan turns into what."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from workbench.gui.tables.records import Field
-from workbench.insight import quantities, schemes
-from workbench.models.summary import ModelSummary
-from workbench.planning.plan import KEEP, Assignment
-from workbench.planning.totals import layer_bits
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transition:
-    """``layers`` layers stored as ``before`` become ``after``; bytes of all of them, before and after."""
-
-    before: str
-    after: str
-    layers: int
-    weights: int
-    nbytes: tuple[float, float]
-
-
-def transitions(summary: ModelSummary, assignments: Mapping[str, Assignment]) -> tuple[Transition, ...]:
-    """Return every pair that occurs, fewest bits after first; tied tensors count once."""
-    sums: dict[tuple[str, str], list[float]] = {}
-    for layer in summary.stored:
-        scheme = assignments[layer.name].weights if layer.name in assignments else KEEP
-        held = sums.setdefault((layer.dtype, layer.dtype if scheme == KEEP else scheme), [0, 0, 0.0, 0.0])
-        more = (1, layer.parameters, layer_bits(layer, KEEP) / 8, layer_bits(layer, scheme) / 8)
-        for place, value in enumerate(more):
-            held[place] += value
-    order = sorted(sums, key=lambda pair: (pair[0], _bits(pair)))
-    return tuple(
-        Transition(
-            before=pair[0], after=pair[1], layers=int(sums[pair][0]), weights=int(sums[pair][1]),
-            nbytes=(sums[pair][2], sums[pair][3]),
-        )
-        for pair in order
-    )  # fmt: skip
-
-
-def _bits(pair: tuple[str, str]) -> float:
-    return float("inf") if pair[0] == pair[1] else schemes.reference_bits(pair[1])
-
+from workbench.insight import quantities
 
 FIELDS = (
-    Field(title="From", text=lambda one: one.before, tip="How the model stores the weight"),
-    Field(title="To", text=lambda one: "kept" if one.before == one.after else one.after,
+    Field(title="From", text=lambda move: move.before, tip="How the model stores the weight"),
+    Field(title="To", text=lambda move: "kept" if move.before == move.after else move.after,
           tip="How the plan stores it"),
-    Field(title="Layers", text=lambda one: f"{one.layers:,}", numeric=True, key=lambda one: one.layers,
+    Field(title="Layers", text=lambda move: f"{move.layers:,}", numeric=True, key=lambda move: move.layers,
           tip="How many layers go this way; tied ones count once"),
-    Field(title="Count", text=lambda one: quantities.count(one.weights), numeric=True, key=lambda one: one.weights,
+    Field(title="Count", text=lambda move: quantities.count(move.weights), numeric=True, key=lambda move: move.weights,
           tip="Number of weights"),
-    Field(title="Before", text=lambda one: quantities.data_size(one.nbytes[0]), numeric=True,
-          key=lambda one: one.nbytes[0], tip="Bytes of their weights as the model stores them"),
-    Field(title="After", text=lambda one: quantities.data_size(one.nbytes[1]), numeric=True,
-          key=lambda one: one.nbytes[1], tip="Bytes of their weights under the plan"),
-    Field(title="Saved", text=lambda one: quantities.share(1 - one.nbytes[1] / one.nbytes[0]) if one.nbytes[0] else "",
-          numeric=True, key=lambda one: one.nbytes[0] - one.nbytes[1], tip="Share of the bytes before"),
+    Field(title="Before", text=lambda move: quantities.data_size(move.nbytes[0]), numeric=True,
+          key=lambda move: move.nbytes[0], tip="Bytes of their weights as the model stores them"),
+    Field(title="After", text=lambda move: quantities.data_size(move.nbytes[1]), numeric=True,
+          key=lambda move: move.nbytes[1], tip="Bytes of their weights under the plan"),
+    Field(title="Saved",
+          text=lambda move: quantities.share(1 - move.nbytes[1] / move.nbytes[0]) if move.nbytes[0] else "",
+          numeric=True, key=lambda move: move.nbytes[0] - move.nbytes[1], tip="Share of the bytes before"),
 )  # fmt: skip

@@ -1,24 +1,25 @@
-"""The report's table of layers: every fact that is known of each, as text."""
+"""Every fact that is known of each layer of a plan, as text: the table of a report."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from workbench.insight import quantities
-from workbench.planning.plan import KEEP
+from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.totals import layer_bits
-from workbench.session.workspace import State
+from workbench.session.session import Session
 
 HEADINGS = ["Layer", "Kind", "Shape", "Weights", "Inputs", "Algorithm", "Bits", "Size", "Loss", "Locked"]
 
 
-def layer_rows(state: State) -> list[list[str]]:
+def layer_rows(session: Session, assignments: Mapping[str, Assignment], metric: str) -> list[list[str]]:
     """Return the headings and a row for each layer; only the headings where the plan cannot be resolved."""
-    session = state.session
-    if session is None or not state.assignments:
-        return [HEADINGS]
-    table = session.table(state.metric)
     rows = [HEADINGS]
+    if not assignments:
+        return rows
+    table = session.table(metric)
     for layer in session.model.layers:
-        given = state.assignments[layer.name]
+        given = assignments[layer.name]
         kept = given.weights == KEEP
         bits = layer_bits(layer, given.weights)
         loss = 0.0 if kept else None if table is None else table.of(layer.name, given.weights)

@@ -1,0 +1,100 @@
+"""Plans of one model with what each costs, and the layers that two of them store differently."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from workbench.errors import WorkbenchError
+from workbench.insight.roofline import PlanTime, plan_time
+from workbench.planning.plan import KEEP, Assignment, Plan, resolve
+from workbench.planning.totals import Totals, layer_bits, totals
+from workbench.sensitivity.table import Sensitivity
+from workbench.session.session import Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricedPlan:
+    """A plan by its name, what it gives every layer, and what that costs (None where it does not fit the model).
+
+    ``microseconds`` is the time of its kernels, None where one of them was not timed.
+    """
+
+    name: str
+    plan: Plan
+    assignments: Mapping[str, Assignment] = field(default_factory=dict)
+    totals: Totals | None = None
+    microseconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A layer that two plans store differently: schemes, bytes and losses of both."""
+
+    layer: str
+    schemes: tuple[str, str]
+    nbytes: tuple[float, float]
+    losses: tuple[float, float]
+
+
+def priced(session: Session, name: str, plan: Plan, metric: str) -> PricedPlan:
+    """Return a plan with its totals for the session's model, the loss by the table of ``metric``."""
+    try:
+        assignments = resolve(plan, session.model.layers)
+    except WorkbenchError:
+        return PricedPlan(name=name, plan=plan)
+    time = smallest_batch_time(session, assignments)
+    return PricedPlan(
+        name=name, plan=plan, assignments=assignments,
+        totals=totals(session.model, assignments, *_tables(session, metric)),
+        microseconds=None if time is None or time.missing else time.microseconds,
+    )  # fmt: skip
+
+
+def smallest_batch_time(session: Session, assignments: Mapping[str, Assignment]) -> PlanTime | None:
+    """Return the time of a plan's kernels at the smallest batch that was timed; None where none was."""
+    batch = min((timing.batch for timing in session.timings), default=None)
+    return None if batch is None else plan_time(session.model, assignments, session.timings, batch)
+
+
+def differences(session: Session, first: PricedPlan, second: PricedPlan, metric: str) -> tuple[Difference, ...]:
+    """Return the stored layers whose schemes differ, in model order; none where a plan does not fit the model."""
+    if not first.assignments or not second.assignments:
+        return ()
+    tables = _tables(session, metric)
+    rows = []
+    for layer in session.model.stored:
+        a, b = first.assignments[layer.name], second.assignments[layer.name]
+        schemes = _schemes(a), _schemes(b)
+        if schemes[0] != schemes[1]:
+            rows.append(
+                Difference(
+                    layer=layer.name, schemes=schemes,
+                    nbytes=(layer_bits(layer, a.weights) / 8, layer_bits(layer, b.weights) / 8),
+                    losses=(_loss(layer.name, a, *tables), _loss(layer.name, b, *tables)),
+                )
+            )  # fmt: skip
+    return tuple(rows)
+
+
+Tables = tuple[Sensitivity | None, Sensitivity | None, Sensitivity | None]
+
+
+def _tables(session: Session, metric: str) -> Tables:
+    """Return the losses of weights, inputs and KV cache that go with a metric."""
+    return session.table(metric), session.inputs_table(metric), session.cache_table(metric)
+
+
+def _loss(
+    layer: str, given: Assignment, table: Sensitivity | None, inputs: Sensitivity | None, cache: Sensitivity | None
+) -> float:
+    """Return what the layer's weight and, where scored, its input and cache add to the loss; NaN without a table."""
+    weights = 0.0 if given.weights == KEEP else table.of(layer, given.weights) if table else math.nan
+    others = ((inputs, given.inputs), (cache, given.cache))
+    return weights + sum(losses.of(layer, scheme) for losses, scheme in others if losses and scheme)
+
+
+def _schemes(given: Assignment) -> str:
+    parts = (given.weights, given.inputs, given.cache and f"cache {given.cache}")
+    return " · ".join(part for part in parts if part)

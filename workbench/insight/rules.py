@@ -1,0 +1,80 @@
+"""The ordered rules of a plan: what each gives, which layers it matches and which of them it decides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workbench.insight import quantities
+from workbench.models.layer import Layer
+from workbench.planning.plan import KEEP, Assignment, Plan, Rule, is_glob
+
+NAMED = 12
+"""How many names of layers a line holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleRow:
+    """A rule, its place, the layers that it matches, and how many of them no earlier rule took."""
+
+    place: int
+    rule: Rule
+    matched: tuple[str, ...]
+    decided: int
+
+    @property
+    def gives(self) -> str:
+        """The schemes and the algorithm that the rule gives, in a line."""
+        given = self.rule.assignment
+        parts = (
+            given.weights, given.inputs and f"inputs {given.inputs}", given.cache and f"cache {given.cache}",
+            given.algorithm if given.weights != KEEP else "",
+        )  # fmt: skip
+        return ", ".join(part for part in parts if part)
+
+    @property
+    def names(self) -> str:
+        """The matched layers in a line, only the first of many."""
+        return _names(self.matched)
+
+
+def rule_rows(plan: Plan, layers: Sequence[Layer]) -> tuple[RuleRow, ...]:
+    """Return every rule with what it matches; a broken expression matches nothing."""
+    names = [layer.name for layer in layers]
+    known, decided = set(names), set[str]()
+    rows = []
+    for place, rule in enumerate(plan.rules):
+        matched = _matched(rule, names, known)
+        new = [name for name in matched if name not in decided]
+        decided.update(new)
+        rows.append(RuleRow(place=place, rule=rule, matched=matched, decided=len(new)))
+    return tuple(rows)
+
+
+def matches_in_words(pattern: str, layers: Sequence[Layer]) -> tuple[tuple[str, ...], str]:
+    """Return the layers that a pattern matches, and that in words: how many and which, or what is wrong with it."""
+    names = [layer.name for layer in layers]
+    if pattern.startswith("re:"):
+        try:
+            re.compile(pattern[3:])
+        except re.error as error:
+            return (), f"Not a valid regular expression: {error}"
+    matched = _matched(Rule(pattern=pattern, assignment=Assignment()), names, set(names))
+    if not matched:
+        return (), "Matches no layer"
+    return matched, f"Matches {quantities.plural(len(matched), 'layer')}: {_names(matched)}"
+
+
+def _matched(rule: Rule, names: Sequence[str], known: set[str]) -> tuple[str, ...]:
+    if not is_glob(rule.pattern):
+        return (rule.pattern,) if rule.pattern in known else ()
+    try:
+        return tuple(name for name in names if rule.matches(name))
+    except ValueError:  # re.error is one
+        return ()
+
+
+def _names(matched: Sequence[str]) -> str:
+    more = f", … ({len(matched) - NAMED:,} more)" if len(matched) > NAMED else ""
+    return ", ".join(matched[:NAMED]) + more
