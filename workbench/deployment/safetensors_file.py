@@ -14,16 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from workbench.deployment.tensors import CODES, Entry
+from workbench.deployment.tensors import Entry
 from workbench.errors import ExportError
-from workbench.models.layer import DTYPE_BITS
+from workbench.models.dtypes import BY_CODE, DTYPES
 from workbench.progress import Progress
 
 _LARGEST_HEADER = 100_000_000
-_NUMPY = {
-    "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "F8_E4M3": "u1", "F8_E5M2": "u1", "I64": "<i8",
-    "I32": "<i4", "I16": "<i2", "I8": "i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?",
-}  # fmt: skip
 
 
 def write_safetensors(path: Path, entries: Iterable[Entry], metadata: Mapping[str, str], progress: Progress) -> None:
@@ -31,7 +27,7 @@ def write_safetensors(path: Path, entries: Iterable[Entry], metadata: Mapping[st
 
     Raises ExportError for two tensors of one name or a header that readers refuse, OSError if the disk does.
     """
-    ordered = sorted(entries, key=lambda entry: (-DTYPE_BITS[entry.dtype], entry.name))
+    ordered = sorted(entries, key=lambda entry: (-DTYPES[entry.dtype].bits, entry.name))
     header, end = _header(ordered, metadata)
     with path.open("wb") as file:
         file.write(struct.pack("<Q", len(header)) + header)
@@ -52,7 +48,8 @@ def _header(entries: list[Entry], metadata: Mapping[str, str]) -> tuple[bytes, i
         if entry.name in header:
             raise ExportError(f"two tensors would be called {entry.name}; rename one of them in the model")
         start, end = end, end + _nbytes(entry)
-        header[entry.name] = {"dtype": CODES[entry.dtype], "shape": list(entry.shape), "data_offsets": [start, end]}
+        code = DTYPES[entry.dtype].code
+        header[entry.name] = {"dtype": code, "shape": list(entry.shape), "data_offsets": [start, end]}
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     if len(text) > _LARGEST_HEADER:
@@ -66,7 +63,7 @@ def _nbytes(entry: Entry) -> int:
     count = 1
     for size in entry.shape:
         count *= size
-    return count * DTYPE_BITS[entry.dtype] // 8
+    return count * DTYPES[entry.dtype].bits // 8
 
 
 class SafetensorsFile:
@@ -98,7 +95,7 @@ class SafetensorsFile:
         if entry is None:
             raise ExportError(f"{self.path} holds no tensor {name}")
         low, high = entry["data_offsets"]
-        dtype = np.dtype(_NUMPY[entry["dtype"]])
+        dtype = np.dtype(BY_CODE[entry["dtype"]].numpy)
         if high == low:
             return np.zeros(entry["shape"], dtype)
         data = np.memmap(self.path, mode="r", dtype=np.uint8, offset=self.start + low, shape=(high - low,))

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from workbench.models.dtypes import DTYPES
+
 
 class LayerKind(StrEnum):
     """What the weight does; the field's usual names."""
@@ -60,7 +62,7 @@ class Layer:
     @property
     def nbytes(self) -> int:
         """Bytes of the weight as the model stores it."""
-        return self.parameters * DTYPE_BITS[self.dtype] // 8
+        return self.parameters * DTYPES[self.dtype].bits // 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,11 +76,4 @@ class KeptTensor:
     @property
     def nbytes(self) -> int:
         """Bytes of the tensor as the model stores it."""
-        return math.prod(self.shape) * DTYPE_BITS[self.dtype] // 8
-
-
-DTYPE_BITS = {
-    "float64": 64, "float32": 32, "float16": 16, "bfloat16": 16, "float8_e4m3fn": 8, "float8_e5m2": 8,
-    "int64": 64, "int32": 32, "int16": 16, "int8": 8, "uint8": 8, "bool": 8, "uint16": 16, "uint32": 32, "uint64": 64,
-}  # fmt: skip
-"""Bits of every dtype that a stored tensor may have, by torch's name."""
+        return math.prod(self.shape) * DTYPES[self.dtype].bits // 8

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from workbench.models.dtypes import DTYPES
 from workbench.models.kv_cache import makes_keys_or_values
-from workbench.models.layer import DTYPE_BITS, Layer
+from workbench.models.layer import Layer
 from workbench.numerics.formats import parse_scheme
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def cache_bits(layers: Iterable[Layer], assignments: Mapping[str, Assignment]) -
     for layer in layers:
         if makes_keys_or_values(layer):
             features, scheme = layer.matrix[0], assignments[layer.name].cache
-            stored = features * DTYPE_BITS[layer.dtype]
+            stored = features * DTYPES[layer.dtype].bits
             plain += stored
             now += stored if scheme is None else parse_scheme(scheme).bits((1, features))
     return now, plain

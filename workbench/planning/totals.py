@@ -9,7 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from workbench.models.layer import DTYPE_BITS, Layer, LayerKind
+from workbench.models.dtypes import DTYPES
+from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary, quantizable
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.kv_cache import cached_layers
@@ -42,7 +43,7 @@ def scheme_bits(scheme: str, matrix: tuple[int, int]) -> int:
 def layer_bits(layer: Layer, weights: str) -> int:
     """Return the exact bits that the layer's weight takes under the scheme name ``weights`` (or ``keep``)."""
     if weights == KEEP:
-        return layer.parameters * DTYPE_BITS[layer.dtype]
+        return layer.parameters * DTYPES[layer.dtype].bits
     return scheme_bits(weights, layer.matrix)
 
 

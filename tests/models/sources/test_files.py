@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import pickle
+import struct
 import zipfile
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from workbench.models.model import Model
 from workbench.models.sources import open_model, open_source
 from workbench.models.sources.exported_archive import is_plain_expression
 from workbench.models.sources.layers import block_of
+from workbench.models.sources.stored import SafetensorsStore, StateDictStore, fingerprint
 from workbench.models.summary import OutputKind
 
 IDS = torch.arange(10).reshape(2, 5)
@@ -174,6 +177,31 @@ def test_damaged_and_foreign_files_are_told(tmp_path: Path) -> None:
     for path in (tmp_path / "nothing", tmp_path / "absent", "demo:absent"):
         with pytest.raises(NotAModelError):
             open_model(path)
+
+
+def _safetensors(file: Path, header: dict[str, object], data: bytes) -> Path:
+    text = json.dumps(header).encode()
+    file.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    return file
+
+
+@pytest.mark.parametrize(("dtype", "end", "message"), [
+    ("F32", 12, "not a whole safetensors file"), ("F32", 4, "not a whole safetensors file"),
+    ("C64", 16, "has the dtype C64, known are"), ("F99", 8, "not a whole safetensors file"),
+])  # fmt: skip
+def test_headers_that_do_not_fit_are_told(tmp_path: Path, dtype: str, end: int, message: str) -> None:
+    header = {"a.weight": {"dtype": dtype, "shape": [1, 2], "data_offsets": [0, end]}}
+    with pytest.raises(NotAModelError, match=message):
+        open_model(_safetensors(tmp_path / "a.safetensors", header, bytes(end)))
+
+
+def test_one_hash_for_the_same_tensors_in_a_file_and_in_memory(tmp_path: Path) -> None:
+    state = {"b": torch.arange(6.0).reshape(2, 3).bfloat16(), "a": torch.tensor([True, False]), "c": torch.tensor(3)}
+    save_file(state, tmp_path / "a.safetensors")
+    store = SafetensorsStore([tmp_path / "a.safetensors"])
+    assert fingerprint(store) == fingerprint(StateDictStore(state))
+    dtypes = {name: tensor.dtype for name, tensor in store.tensors.items()}
+    assert dtypes == {"a": "bool", "b": "bfloat16", "c": "int64"}
 
 
 def test_bare_files_larger_than_memory_open(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from workbench.deployment.tensors import (
     tensor_bytes,
 )
 from workbench.errors import ExportError, ModelError
-from workbench.models.layer import DTYPE_BITS
+from workbench.models.dtypes import DTYPES
 from workbench.progress import Progress
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _in_float32(config: Any) -> Any:
 
 def _widened(entry: Entry) -> Entry:
     """Return a kept tensor in float32, which holds every narrower floating-point value exactly."""
-    if "float" not in entry.dtype or DTYPE_BITS[entry.dtype] >= 32:
+    if "float" not in entry.dtype or DTYPES[entry.dtype].bits >= 32:
         return entry
 
     def load() -> np.ndarray:

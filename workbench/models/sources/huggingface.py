@@ -14,6 +14,7 @@ import torch
 
 from workbench.errors import BackendUnavailableError, NotAModelError, UnsafeModelError
 from workbench.models.data.inputs import InputSpec
+from workbench.models.dtypes import FLOATING
 from workbench.models.execution.network import Call, Forward
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
@@ -21,7 +22,7 @@ from workbench.models.sources.layers import find_layers, stored_dtypes
 from workbench.models.sources.memory import memory_to_run, require_memory
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.source import Opening, network_model
-from workbench.models.sources.stored import FLOATING, SafetensorsStore, fingerprint
+from workbench.models.sources.stored import SafetensorsStore, fingerprint
 from workbench.models.summary import ModelSource, OutputKind
 
 HEADS = (

@@ -9,7 +9,8 @@ from pathlib import Path
 import psutil
 
 from workbench.errors import ModelTooLargeError
-from workbench.models.sources.stored import FLOATING, StoredTensor
+from workbench.models.dtypes import DTYPES, FLOATING
+from workbench.models.sources.stored import StoredTensor
 
 WORKING_SHARE = 1.2
 """A model in use takes its weights and about a fifth more: activations of a small batch, one layer's copies."""
@@ -31,7 +32,7 @@ def memory_to_run(tensors: Iterable[StoredTensor]) -> int:
     """Bytes needed to load ``tensors`` in float32 (float64 as it is) and to run them on a small batch."""
     total = 0
     for tensor in tensors:
-        size = max(4, FLOATING[tensor.dtype] // 8) if tensor.dtype in FLOATING else 8
+        size = max(4, DTYPES[tensor.dtype].bits // 8) if tensor.dtype in FLOATING else 8
         total += size * math.prod(tensor.shape)
     return int(total * WORKING_SHARE)
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.errors import NotAModelError
+from workbench.models.dtypes import FLOATING
 from workbench.models.layer import KeptTensor, Layer, LayerKind
 from workbench.models.model import Model
 from workbench.models.sources.layers import PACKED, Role, block_of, is_norm, linear_role, unknown_role
 from workbench.models.sources.source import Opening, display_name
 from workbench.models.sources.stored import (
-    FLOATING,
     SafetensorsStore,
     StoredTensor,
     TensorStore,
