@@ -14,6 +14,7 @@ from workbench.measurement.weight_gradients import ConvolutionGeometry
 from workbench.models.data.batches import Data, tappable, token_mask
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
+from workbench.numerics.rounding.algorithm import PrefixMoments
 
 if TYPE_CHECKING:
     from workbench.models.model import Batch
@@ -25,18 +26,6 @@ class Stage:
 
     layers: tuple[str, ...]
     geometry: ConvolutionGeometry | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PrefixMoments:
-    """Means over ``count`` positions: ``present = E[x' x'^T]``, ``cross = E[x x'^T]``, float32 ``[groups, c, c]``.
-
-    ``x`` is the input in the model as it is, ``x'`` the one in the other model.
-    """
-
-    present: torch.Tensor
-    cross: torch.Tensor
-    count: int
 
 
 def stages(model: Model, batch: Batch, names: Sequence[str]) -> tuple[Stage, ...]:

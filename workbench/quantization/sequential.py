@@ -10,6 +10,7 @@ from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.quantized_tensor import QuantizedTensor
+from workbench.numerics.rounding.algorithm import PrefixMoments
 from workbench.numerics.rounding.round_weight import round_weight
 from workbench.planning.plan import Assignment
 from workbench.progress import Progress, silent
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     import torch
 
     from workbench.models.data.batches import Data
-    from workbench.quantization.prefix import PrefixMoments
 
 BATCH_SIZE = 32
 """Samples that run at once."""

@@ -309,7 +309,10 @@ class ScaledScheme(Scheme):
         if self._compiled_rule(low):
             from workbench.numerics.formats.compiled import scaled_compiled
 
-            return scaled_compiled.affine(self, low, high, signed=signed)
+            return scaled_compiled.affine(
+                low, high, (lowest, highest), self.scale_format, self.offset_format,
+                symmetric=self.symmetric, signed=signed,
+            )  # fmt: skip
         if self.symmetric:
             farther = (-low > high) * low + (-low <= high) * high
             scale = farther / lowest if signed else (low / lowest).clip(high / highest)

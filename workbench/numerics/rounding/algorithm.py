@@ -23,6 +23,18 @@ class Need(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PrefixMoments:
+    """Means over ``count`` positions: ``present = E[x' x'^T]``, ``cross = E[x x'^T]``, float32 ``[groups, c, c]``.
+
+    ``x`` is the layer's input in the model as it is, ``x'`` the one after all earlier layers were quantized.
+    """
+
+    present: torch.Tensor
+    cross: torch.Tensor
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Context:
     """What is known of the layer beyond its weight; all of it optional.
 

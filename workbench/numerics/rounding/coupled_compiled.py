@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
-
 import numpy as np
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-_numba: Any = importlib.import_module("numba")
+from workbench.numerics.jit import compiled
 
 SAME = 1e-4
 """A move of less than this share of the scale is none: the value is that code already."""
 
 
-def _compiled(function: F) -> F:
-    """Compile on the first call, once for each machine, without the interpreter's lock and without fast-math."""
-    return cast(F, _numba.njit(nogil=True, cache=True, error_model="numpy")(function))
-
-
-@_compiled
+@compiled
 def nearest(table: np.ndarray, value: float) -> float:
     """Return the entry of the ascending ``table`` that is closest to ``value``."""
     low, high = 0, table.size - 1
@@ -36,7 +25,7 @@ def nearest(table: np.ndarray, value: float) -> float:
     return float(table[low])
 
 
-@_compiled
+@compiled
 def move_block(
     values: np.ndarray, slopes: np.ndarray, inputs: np.ndarray, outputs: np.ndarray, scale: np.ndarray,
     base: np.ndarray, table: np.ndarray,

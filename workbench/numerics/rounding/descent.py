@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import torch
 
 from workbench.errors import PlanError
+
+if TYPE_CHECKING:
+    import torch
 
 Rule = Literal["adam", "signed"]
 Schedule = Literal["cosine", "linear"]
@@ -43,15 +45,17 @@ class Descent:
 
     def __post_init__(self) -> None:
         if self.rule == "adam":
-            self._first = [torch.zeros_like(v, requires_grad=False) for v in self.variables]
-            self._second = [torch.zeros_like(v, requires_grad=False) for v in self.variables]
+            self._first = [variable.detach().new_zeros(variable.shape) for variable in self.variables]
+            self._second = [variable.detach().new_zeros(variable.shape) for variable in self.variables]
 
-    @torch.no_grad()
     def step(self, gradients: Sequence[torch.Tensor], factor: float) -> None:
         """Take one step with every rate multiplied by ``factor``."""
+        import torch
+
         self.taken += 1
-        for place, (variable, gradient, rate) in enumerate(zip(self.variables, gradients, self.rates, strict=True)):
-            variable.sub_(self._direction(place, gradient), alpha=rate * factor)
+        with torch.no_grad():
+            for place, (variable, gradient, rate) in enumerate(zip(self.variables, gradients, self.rates, strict=True)):
+                variable.sub_(self._direction(place, gradient), alpha=rate * factor)
 
     def _direction(self, place: int, gradient: torch.Tensor) -> torch.Tensor:
         if self.rule == "signed":
@@ -65,22 +69,21 @@ class Descent:
 
     def state(self) -> dict[str, np.ndarray]:
         """Return everything that the next step depends on, as copies."""
-        named = {"variable": self.variables, "first": self._first, "second": self._second}
-        arrays = {
-            f"{name}{place}": tensor.detach().cpu().numpy().copy()
-            for name, tensors in named.items()
-            for place, tensor in enumerate(tensors)
-        }
+        arrays = {name: tensor.detach().cpu().numpy().copy() for name, tensor in self._tensors()}
         return {"taken": np.array(self.taken), **arrays}
 
-    @torch.no_grad()
     def load(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from ``state``; raises PlanError if it is of other variables."""
-        named = {"variable": self.variables, "first": self._first, "second": self._second}
-        for name, tensors in named.items():
-            for place, tensor in enumerate(tensors):
-                known = state.get(f"{name}{place}")
-                if known is None or tuple(known.shape) != tuple(tensor.shape):
-                    raise PlanError("the checkpoint holds other variables than this run has; remove it to start anew")
-                tensor.copy_(torch.from_numpy(known))
+        """Continue from ``state``; raises PlanError if it belongs to other variables."""
+        import torch
+
+        for name, tensor in self._tensors():
+            stored = state.get(name)
+            if stored is None or tuple(stored.shape) != tuple(tensor.shape):
+                raise PlanError("the checkpoint holds other variables than this run; remove it to start again")
+            with torch.no_grad():
+                tensor.copy_(torch.from_numpy(stored))
         self.taken = int(state["taken"])
+
+    def _tensors(self) -> list[tuple[str, torch.Tensor]]:
+        groups = {"variable": self.variables, "first": self._first, "second": self._second}
+        return [(f"{name}{place}", tensor) for name, tensors in groups.items() for place, tensor in enumerate(tensors)]

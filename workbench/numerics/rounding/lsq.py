@@ -15,9 +15,8 @@ tables) keeps the parameters of its fit, and its weights alone learn.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-
-import torch
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from workbench.numerics.element import Element
 from workbench.numerics.formats.affine import Affine
@@ -26,6 +25,9 @@ from workbench.numerics.grouping import Grid, grid, grouped
 from workbench.numerics.rounding.algorithm import Rounded
 from workbench.numerics.scale_format import SCALE_FORMATS
 from workbench.numerics.scheme import Parameters, Scheme
+
+if TYPE_CHECKING:
+    import torch
 
 SHIFT, SCALE, ZERO = "shift", "scale", "zero"
 """The variables of a learned matrix: shifts of weights in steps, relative changes of scales, shifts of zero points."""
@@ -41,6 +43,8 @@ class LearnedMatrix:
 
     def __init__(self, weight: torch.Tensor, scheme: Scheme, parameters: Parameters) -> None:
         """Begin at ``parameters``, a fit of ``scheme`` to ``weight``, with all variables at zero."""
+        import torch
+
         self.scheme, self._fit = scheme, parameters
         self._weight = weight.detach().to(torch.float32)
         self.rows, self.columns = self._weight.shape
@@ -58,34 +62,38 @@ class LearnedMatrix:
         """Return the matrix on the grid, float32, with a graph to the variables."""
         latent = self._latent()
         if self._grid is None:
-            rounded: torch.Tensor = _Through.apply(latent, self.scheme, self._fit)  # type: ignore[no-untyped-call]
-            return rounded
+            return _as_if(latent, self.scheme.round(latent.detach(), self._fit))
         affine = self._affine().apply(self._grid.spread)
         element = self.scheme.element if isinstance(self.scheme, ScaledScheme) else None
         groups = grouped(latent, self._grid.width, "edge")
         scale, zero, offset, _ = affine.apply(lambda member: member.unsqueeze(-1))
-        snapped: torch.Tensor = _Snap.apply(groups, scale, zero, offset, element)  # type: ignore[no-untyped-call]
+        snapped: torch.Tensor = _snap().apply(groups, scale, zero, offset, element)  # type: ignore[no-untyped-call]
         return snapped.flatten(1)[:, : self.columns]
 
-    @torch.no_grad()
     def rounded(self) -> Rounded:
         """Return the matrix as the scheme itself rounds it, with the parameters that reproduce it."""
-        parameters, latent = self._fit, self._latent().detach()
-        if self._grid is not None and isinstance(self.scheme, ScaledScheme):
-            affine = self._affine().apply(torch.Tensor.detach)
-            parameters = self.scheme.parameters((self.rows, self.columns), affine)
-        return Rounded(parameters=parameters, values=self.scheme.round(latent, parameters))
+        import torch
 
-    @torch.no_grad()
+        with torch.no_grad():
+            parameters, latent = self._fit, self._latent()
+            if self._grid is not None and isinstance(self.scheme, ScaledScheme):
+                parameters = self.scheme.parameters((self.rows, self.columns), self._affine())
+            return Rounded(parameters=parameters, values=self.scheme.round(latent, parameters))
+
     def bound_(self, limit: float) -> None:
         """Bring every shift back into ``[-limit, limit]`` steps."""
-        self.variables[SHIFT].clamp_(-limit, limit)
+        import torch
 
-    @torch.no_grad()
+        with torch.no_grad():
+            self.variables[SHIFT].clamp_(-limit, limit)
+
     def load(self, variables: Mapping[str, torch.Tensor]) -> None:
-        """Take the variables of another matrix of the same weight, scheme and fit."""
-        for name, mine in self.variables.items():
-            mine.copy_(variables[name])
+        """Load the variables of another matrix of the same weight, scheme and fit."""
+        import torch
+
+        with torch.no_grad():
+            for name, variable in self.variables.items():
+                variable.copy_(variables[name])
 
     def _latent(self) -> torch.Tensor:
         return self._weight + self.variables[SHIFT] * self._steps
@@ -126,6 +134,8 @@ def neighbours(weight: torch.Tensor, scheme: Scheme, parameters: Parameters) -> 
 def _neighbours(
     weight: torch.Tensor, scheme: ScaledScheme, parameters: Parameters
 ) -> tuple[torch.Tensor, torch.Tensor]:
+    import torch
+
     columns = weight.shape[1]
     width = min(parameters.width, max(columns, 1))
     scale = parameters.scale.expand(weight.shape[0], -1).repeat_interleave(width, dim=1)[:, :columns].abs()
@@ -142,65 +152,46 @@ def _learns_steps(scheme: ScaledScheme, parameters: Parameters) -> bool:
 
 
 def _as_if(exact: torch.Tensor, stored: torch.Tensor) -> torch.Tensor:
-    """Return ``stored`` with the gradient of ``exact``."""
-    kept: torch.Tensor = _Replaced.apply(exact, stored)  # type: ignore[no-untyped-call]
-    return kept
+    """Return ``stored`` with the gradient of ``exact``.  The term added is exactly 0; ``a + (b - a)`` would round."""
+    return stored + (exact - exact.detach())
 
 
-class _Replaced(torch.autograd.Function):
-    """The second argument forward, the first backward: exact, where ``a + (b - a)`` would round."""
+@cache
+def _snap() -> type[torch.autograd.Function]:
+    """Return the function that puts groups ``[rows, groups, width]`` onto the grid of their scales."""
+    import torch
 
-    @staticmethod
-    def forward(ctx: Any, exact: torch.Tensor, stored: torch.Tensor) -> torch.Tensor:
-        return stored.clone()
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
-        return gradients[0], None
+    methods = {"forward": staticmethod(_snap_forward), "backward": staticmethod(_snap_backward)}
+    return type("Snap", (torch.autograd.Function,), methods)
 
 
-class _Through(torch.autograd.Function):
-    """A scheme's own rounding forward, the identity backward."""
+def _snap_forward(
+    ctx: Any, latent: torch.Tensor, scale: torch.Tensor, zero: torch.Tensor | None, offset: torch.Tensor | None,
+    element: Element,
+) -> torch.Tensor:  # fmt: skip
+    shifted = latent if offset is None else latent - offset
+    exact = shifted / (scale + (scale == 0))
+    point = zero if offset is None else latent.new_zeros(())
+    snapped = element.snap_(exact.clone(), point)
+    beyond = 0.5 if element.shiftable else 0.0
+    levels = element.highest - element.lowest
+    low = element.lowest if point is None else -point
+    high = element.highest if point is None else levels - point
+    inside = (exact >= low - beyond) & (exact <= high + beyond)
+    ctx.save_for_backward(exact, snapped, scale, inside)
+    ctx.shapes = (zero is not None, offset is not None)
+    ctx.factor = (latent.shape[-1] * max(element.highest, 1.0)) ** -0.5
+    values = snapped * scale
+    return values if offset is None else values + offset
 
-    @staticmethod
-    def forward(ctx: Any, latent: torch.Tensor, scheme: Scheme, parameters: Parameters) -> torch.Tensor:
-        return scheme.round(latent, parameters)
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None, None]:
-        return gradients[0], None, None
-
-
-class _Snap(torch.autograd.Function):
-    """Groups ``[rows, groups, width]`` onto the grid of their scales, with the gradients of LSQ and LSQ+."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, latent: torch.Tensor, scale: torch.Tensor, zero: torch.Tensor | None, offset: torch.Tensor | None,
-        element: Element,
-    ) -> torch.Tensor:  # fmt: skip
-        shifted = latent if offset is None else latent - offset
-        exact = shifted / (scale + (scale == 0))
-        point = zero if offset is None else torch.zeros((), device=latent.device)
-        snapped = element.snap_(exact.clone(), point)
-        beyond = 0.5 if element.shiftable else 0.0
-        levels = element.highest - element.lowest
-        low = element.lowest if point is None else -point
-        high = element.highest if point is None else levels - point
-        inside = (exact >= low - beyond) & (exact <= high + beyond)
-        ctx.save_for_backward(exact, snapped, scale, inside)
-        ctx.shapes = (zero is not None, offset is not None)
-        ctx.factor = (latent.shape[-1] * max(element.highest, 1.0)) ** -0.5
-        values = snapped * scale
-        return values if offset is None else values + offset
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        exact, snapped, scale, inside = ctx.saved_tensors
-        gradient = gradients[0]
-        within = gradient * inside
-        step = (gradient * snapped - within * exact).sum_to_size(scale.shape) * ctx.factor
-        has_zero, has_offset = ctx.shapes
-        clipped = (gradient - within).sum_to_size(scale.shape) * ctx.factor if has_zero or has_offset else None
-        zero = -clipped * scale if has_zero and clipped is not None else None
-        return within, step, zero, clipped if has_offset else None, None
+def _snap_backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    """The gradients of LSQ and LSQ+."""
+    exact, snapped, scale, inside = ctx.saved_tensors
+    gradient = gradients[0]
+    within = gradient * inside
+    step = (gradient * snapped - within * exact).sum_to_size(scale.shape) * ctx.factor
+    has_zero, has_offset = ctx.shapes
+    clipped = (gradient - within).sum_to_size(scale.shape) * ctx.factor if has_zero or has_offset else None
+    zero = -clipped * scale if has_zero and clipped is not None else None
+    return within, step, zero, clipped if has_offset else None, None

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from workbench.errors import AlgorithmError, MissingResultError, NonFiniteError, SchemeError
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.rounding import Algorithm, Context, Need, Rounded, algorithm
+from workbench.numerics.rounding.algorithm import PrefixMoments
 
 if TYPE_CHECKING:
     import torch
 
     from workbench.numerics.curvature import Curvature
-    from workbench.quantization.prefix import PrefixMoments
 
 
 def round_weight(

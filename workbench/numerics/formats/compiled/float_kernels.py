@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from workbench.numerics.formats.compiled.jit import compiled
 from workbench.numerics.formats.compiled.scaled_kernels import _pack_row
+from workbench.numerics.jit import compiled
 
 Array = Any
 Single = Any  # one float32

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from workbench.numerics.formats.compiled.jit import compiled
 from workbench.numerics.formats.compiled.scaled_kernels import _pack_row, _unpack_row
+from workbench.numerics.jit import compiled
 
 Array = Any
 

@@ -14,14 +14,12 @@ from workbench.numerics.formats.affine import OFFSET_REACH, Affine
 from workbench.numerics.formats.compiled import output_memory, scaled_kernels, scaled_rules
 from workbench.numerics.formats.compiled.bands import in_parallel
 from workbench.numerics.packing import packed_width
-from workbench.numerics.scale_format import BF16, FP16, FP32
+from workbench.numerics.scale_format import BF16, FP16, FP32, ScaleFormat
 from workbench.numerics.scheme import Parameters
 from workbench.numerics.tiles import TILE_ELEMENTS, row_tiles
 
 if TYPE_CHECKING:
     import torch
-
-    from workbench.numerics.formats.scaled import ScaledScheme
 
 Array = Any
 
@@ -58,17 +56,22 @@ def extremes(weight: torch.Tensor, width: int) -> tuple[torch.Tensor, torch.Tens
 _FORMS = {FP32: scaled_rules.FLOAT32, FP16: scaled_rules.FLOAT16, BF16: scaled_rules.BFLOAT16}
 
 
-def affine(scheme: ScaledScheme, low: torch.Tensor, high: torch.Tensor, *, signed: bool) -> Affine:
-    """Return the parameters of the ranges ``low`` to ``high``, float32 of one shape, as ``scheme`` says."""
+def affine(
+    low: torch.Tensor, high: torch.Tensor, ends: tuple[float, float], scale_format: ScaleFormat,
+    offset_format: ScaleFormat | None, *, symmetric: bool, signed: bool,
+) -> Affine:  # fmt: skip
+    """Return the parameters of the ranges ``low`` to ``high``, float32 of one shape.
+
+    ``ends`` are the element's least and greatest value; :mod:`workbench.numerics.formats.scaled` states the rules.
+    """
     import torch
 
-    lowest, highest = scheme.element.lowest, scheme.element.highest
+    lowest, highest = ends
     levels: Any = np.float32(highest - lowest)
-    stored, offset_format = scheme.scale_format, scheme.offset_format
-    headroom = -lowest if scheme.symmetric else highest - lowest
-    form = (_FORMS[stored], np.float32(stored.smallest), np.float32(stored.limit(headroom)))
+    headroom = -lowest if symmetric else highest - lowest
+    form = (_FORMS[scale_format], np.float32(scale_format.smallest), np.float32(scale_format.limit(headroom)))
     scale = torch.empty_like(low)
-    second = None if scheme.symmetric else torch.empty_like(low)
+    second = None if symmetric else torch.empty_like(low)
     least, greatest, scales = (member.numpy().reshape(-1) for member in (low, high, scale))
     if second is None:
         rule = scaled_rules.EXTREME if signed else scaled_rules.FULL

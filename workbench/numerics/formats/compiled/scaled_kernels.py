@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.numerics.formats.compiled.jit import compiled
+from workbench.numerics.jit import compiled
 
 Array = Any
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from workbench.numerics.formats.compiled.jit import compiled
 from workbench.numerics.formats.gguf.pack import pack_codes, pack_ternary
+from workbench.numerics.jit import compiled
 
 Array = Any
 Single = Any  # one float32

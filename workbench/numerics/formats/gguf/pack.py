@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from workbench.numerics.formats.compiled.jit import compiled
 from workbench.numerics.formats.gguf.blocks import Block
+from workbench.numerics.jit import compiled
 
 Array = Any
 Single = Any  # one float32

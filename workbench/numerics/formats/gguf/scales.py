@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.numerics.formats.compiled.jit import compiled
+from workbench.numerics.jit import compiled
 
 Array = Any
 Single = Any  # one float32

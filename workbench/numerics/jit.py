@@ -1,4 +1,4 @@
-"""How the kernels of the GGUF formats are compiled.  Importing this imports numba: only kernel files do so."""
+"""How kernels are compiled.  Importing this imports numba: only kernel files do so."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _numba: Any = importlib.import_module("numba")
 
 
 def compiled(function: F) -> F:
-    """Compile ``function`` on its first call, once for each machine: the result is kept beside the source.
+    """Compile ``function`` on its first call, once for each machine: the result is stored beside the source.
 
     It runs without the interpreter's lock, so several threads share the rows of a matrix.  No fast-math: every
     operation rounds as written, which is what makes the results equal llama.cpp's bit for bit.
