@@ -24,7 +24,7 @@ from workbench.measurement import calibrate as calibrate_module
 from workbench.measurement.calibrate import calibrate, weight_statistics
 from workbench.measurement.gradients import GradientPass
 from workbench.models.summary import OutputKind
-from workbench.numerics.statistics.layer_statistics import observe_tokens
+from workbench.numerics.statistics.observe import observe_tokens
 
 
 def tapped(model, data, layer):

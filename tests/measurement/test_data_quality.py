@@ -11,7 +11,8 @@ from scipy.stats import wasserstein_distance
 
 from tests.models.networks import Rows
 from workbench.measurement.data_quality import contents, coverage, distances, histogram_distance, saturation
-from workbench.numerics.statistics.layer_statistics import LayerStatistics, observe
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
+from workbench.numerics.statistics.observe import observe
 
 
 def seen(values: torch.Tensor) -> LayerStatistics:

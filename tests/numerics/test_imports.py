@@ -8,16 +8,9 @@ import sys
 
 import workbench.numerics
 
-COMPUTING = (
-    "algorithms.descent", "algorithms.lsq", "statistics_walk", "statistics_compiled", "statistics_pieces",
-    "threads_compiled", "tokens_compiled",
-)  # fmt: skip
-"""The insides of observing and learning, which nothing loads before it computes on tensors."""
-
 
 def test_no_module_imports_torch_and_the_windows_questions_need_none() -> None:
-    found = [m.name for m in pkgutil.walk_packages(workbench.numerics.__path__, "workbench.numerics.")]
-    modules = [name for name in found if name.removeprefix("workbench.numerics.") not in COMPUTING]
+    modules = [m.name for m in pkgutil.walk_packages(workbench.numerics.__path__, "workbench.numerics.")]
     assert "workbench.numerics.formats.scaled" in modules
     program = f"""
 import importlib, sys

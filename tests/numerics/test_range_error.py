@@ -12,7 +12,8 @@ from workbench.errors import RangeError
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.range_error import decibels, histogram_error, histogram_loss, range_in_force
 from workbench.numerics.statistics.histogram_moments import Moments
-from workbench.numerics.statistics.layer_statistics import LayerStatistics, observe
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
+from workbench.numerics.statistics.observe import observe
 
 NORMAL = torch.randn(200, 500, generator=torch.Generator().manual_seed(0))
 SAMPLES = {"normal": NORMAL, "skewed": NORMAL.exp(), "heavy": NORMAL**3}

@@ -12,7 +12,7 @@ from workbench.models.layer import LayerKind
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.range_error import histogram_loss
 from workbench.numerics.ranges import Range
-from workbench.numerics.statistics.layer_statistics import observe
+from workbench.numerics.statistics.observe import observe
 from workbench.steps import tasks
 from workbench.steps.activation_scores import activation_table
 from workbench.steps.before_after import before_after, weigh_input

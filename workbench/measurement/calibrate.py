@@ -30,7 +30,8 @@ from workbench.models.data.batches import (
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature
-from workbench.numerics.statistics.layer_statistics import LayerStatistics, observe, observe_tokens
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
+from workbench.numerics.statistics.observe import observe, observe_tokens
 from workbench.numerics.statistics.outliers import TokenOutliers
 from workbench.progress import Progress, silent
 

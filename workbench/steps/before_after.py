@@ -9,7 +9,8 @@ import numpy as np
 
 from workbench.errors import MissingResultError, PlanError
 from workbench.numerics.formats import parse_scheme
-from workbench.numerics.statistics.layer_statistics import LayerStatistics, observe
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
+from workbench.numerics.statistics.observe import observe
 from workbench.planning.plan import KEEP, LEARNED, Plan, Rule, resolve
 from workbench.progress import Progress, part_of, silent
 from workbench.session.calibrated_ranges import ranges_of_plan

@@ -23,7 +23,8 @@ from workbench.numerics.ranges import (
     range_method,
 )
 from workbench.numerics.ranges.entropy import divergence
-from workbench.numerics.statistics.layer_statistics import LayerStatistics, observe
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
+from workbench.numerics.statistics.observe import observe
 
 NORMAL = torch.randn(100, 500, generator=torch.Generator().manual_seed(0))
 OUTLIER = NORMAL.clone()

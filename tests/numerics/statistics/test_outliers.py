@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from workbench.numerics.statistics.layer_statistics import observe_channels, observe_tokens, peaks_by_torch
+from workbench.numerics.statistics.observe import observe_channels, observe_tokens, peaks_by_torch
 from workbench.numerics.statistics.outliers import KEPT, TokenOutliers, edges, merged
 
 
@@ -124,3 +124,16 @@ def test_columns_of_different_length_are_refused() -> None:
             counts=good.counts, value=good.value[1:], channel=good.channel, sample=good.sample,
             position=good.position, width=good.width, token=good.token,
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [(2, 16, 24), (4, 48, 16), (64, 128, 64)])
+def test_a_transposed_view_gives_what_its_copy_gives(shape: tuple[int, int, int]) -> None:
+    """A linear layer behind a transpose (MLP-Mixer, gMLP): channels last, though not in memory."""
+    view = torch.randn(*shape, generator=torch.Generator().manual_seed(5)).transpose(1, 2)
+    expected, squares, peaks = observe_tokens(view.contiguous(), -1)
+    seen, view_squares, view_peaks = observe_tokens(view, -1)
+    assert seen.equals(expected) and np.array_equal(view_squares, squares)
+    assert peaks is not None and view_peaks is not None
+    for name in ("counts", "where", "channel", "value"):
+        assert np.array_equal(getattr(view_peaks, name), getattr(peaks, name)), name
+    assert view_peaks.counts.sum() == view.shape[0] * view.shape[1]

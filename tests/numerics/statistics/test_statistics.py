@@ -9,14 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from workbench.numerics.statistics.layer_statistics import (
-    BINS,
-    LOWEST_EXPONENT,
-    LayerStatistics,
-    histogram_exponent,
-    observe,
-    observe_tokens,
-)
+from workbench.numerics.statistics.layer_statistics import BINS, LOWEST_EXPONENT, LayerStatistics, histogram_exponent
+from workbench.numerics.statistics.observe import observe, observe_tokens
 
 
 def draw(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -190,6 +184,19 @@ def test_one_bad_value_anywhere_is_counted(bad: float, place: int) -> None:
     finite = tensor[tensor.isfinite()].numpy().astype(np.float64)
     assert (seen.count, seen.non_finite) == (4199, 1)
     assert np.array_equal(seen.counts, np.histogram(finite, seen.edges)[0])
+
+
+@pytest.mark.parametrize("bad", [None, math.nan])
+@pytest.mark.parametrize("shape", [(400, 50), (64, 3, 50)])
+def test_the_variance_of_values_far_from_zero_does_not_cancel(shape: tuple[int, ...], bad: float | None) -> None:
+    """Mean 10, standard deviation 1e-3; with a NaN torch's operations do the work."""
+    tensor = 10 + 1e-3 * draw(*shape)
+    exact = float(tensor.double().var(unbiased=False))
+    if bad is not None:
+        tensor.view(-1)[7] = bad
+    assert observe(tensor, -1).variance == pytest.approx(exact, rel=0.01)
+    halves = [observe(part, -1) for part in tensor.chunk(2)]
+    assert halves[0].merge(halves[1]).variance == pytest.approx(exact, rel=0.01)
 
 
 def test_channels_must_agree() -> None:

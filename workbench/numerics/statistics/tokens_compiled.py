@@ -1,4 +1,4 @@
-"""The largest tokens of float32 values, compiled.  Importing this imports numba: only ``observe_tokens`` does so.
+"""The largest tokens of float32 values, compiled.  Importing this imports numba: only ``walk`` does so.
 
 Magnitudes are compared as whole numbers, their bits without the sign: these order as the floats do, and such loops run
 in the processor's lanes.
@@ -6,26 +6,17 @@ in the processor's lanes.
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-_numba: Any = importlib.import_module("numba")
+from workbench.numerics.jit import compiled
 
 MAGNITUDE = np.int32(0x7FFFFFFF)
 """The bits of a float32 number without its sign."""
 
 FIRST_BIN = (127 - 32) * 8
 """The first bin of the tokens' magnitudes: sign, exponent and three bits of the float32 number ``2 ** -32``."""
-
-
-def compiled(function: F) -> F:
-    """Compile on the first call, once for each machine, without the interpreter's lock and without fast-math."""
-    return cast(F, _numba.njit(nogil=True, cache=True, error_model="numpy")(function))
 
 
 @compiled
@@ -57,13 +48,13 @@ def raise_tokens(values: np.ndarray, place: tuple[int, int, int, int], peaks: np
 
 
 @compiled
-def keep_token(token: int, channel: int, value: Any, found: np.ndarray, values: np.ndarray) -> None:
-    """Keep a token if it is among the largest; one that is there already is kept once, by its larger value.
+def insert_token(token: int, channel: int, value: Any, indices: np.ndarray, values: np.ndarray) -> None:
+    """Insert a token if it is among the largest; one that is there already stays once, by its larger value.
 
-    ``found`` int64 ``[2, k]``: tokens and channels, -1 where there is none yet; ``values`` float32 ``[k]``, 0 there.
+    ``indices`` int64 ``[2, k]``: tokens and channels, -1 where there is none yet; ``values`` float32 ``[k]``, 0 there.
     They are in order: by falling magnitude, then rising token; of equal magnitudes in a token the first channel counts.
     """
-    where, channels, size, last = found[0], found[1], abs(value), values.size - 1
+    where, channels, size, last = indices[0], indices[1], abs(value), values.size - 1
     for k in range(values.size):
         if where[k] == token:
             if size < abs(values[k]) or (size == abs(values[k]) and channel >= channels[k]):
@@ -86,10 +77,10 @@ def _before(size: Any, token: int, value: Any, other: int) -> bool:
 
 @compiled
 def seek_tokens(
-    values: np.ndarray, place: tuple[int, int, int, int], inner: int, channels: int, first: int, found: np.ndarray,
+    values: np.ndarray, place: tuple[int, int, int, int], inner: int, channels: int, first: int, indices: np.ndarray,
     largest: np.ndarray,
 ) -> None:  # fmt: skip
-    """Look through a tile for the largest tokens, without counting all; see :func:`keep_token`.
+    """Look through a tile for the largest tokens, without counting all; see :func:`insert_token`.
 
     Column ``j`` of a row holds channel ``j // inner % channels`` of the token ``j // (channels * inner) * inner + j %
     inner`` of that row; ``first`` is the number of the first row's first token.
@@ -102,27 +93,27 @@ def seek_tokens(
         most = np.int32(peak(row.view(np.int32)))
         if most == 0 or most < np.float32(least).view(np.int32):
             continue
-        if most == np.float32(least).view(np.int32) and start > found[0, -1] >= 0:
-            continue  # as large as the last one kept, and later
+        if most == np.float32(least).view(np.int32) and start > indices[0, -1] >= 0:
+            continue  # as large as the last of them, and later
         for k in range(row.size):
             if abs(row[k]) >= abs(largest[-1]) and row[k] != 0:
                 j = left + k
                 token = start + j // (channels * inner) * inner + j % inner
-                keep_token(token, j // inner % channels, row[k], found, largest)
+                insert_token(token, j // inner % channels, row[k], indices, largest)
 
 
 @compiled
-def join_tokens(found: np.ndarray, largest: np.ndarray) -> None:
-    """Bring what all threads kept, ``[threads, 2, k]`` and ``[threads, k]``, into the first one's place."""
-    for thread in range(1, len(found)):
+def join_tokens(indices: np.ndarray, largest: np.ndarray) -> None:
+    """Merge the tokens of all parts, ``[parts, 2, k]`` and ``[parts, k]``, into those of the first part."""
+    for part in range(1, len(indices)):
         for k in range(largest.shape[1]):
-            if found[thread, 0, k] >= 0:
-                keep_token(found[thread, 0, k], found[thread, 1, k], largest[thread, k], found[0], largest[0])
+            if indices[part, 0, k] >= 0:
+                insert_token(indices[part, 0, k], indices[part, 1, k], largest[part, k], indices[0], largest[0])
 
 
 @compiled
-def rank_tokens(values: np.ndarray, peaks: np.ndarray, counts: np.ndarray, found: np.ndarray, largest: Any) -> None:
-    """Count all tokens by their peaks and find the largest; ``found`` and ``largest`` as in :func:`keep_token`.
+def rank_tokens(values: np.ndarray, peaks: np.ndarray, counts: np.ndarray, indices: np.ndarray, largest: Any) -> None:
+    """Count all tokens by their peaks and find the largest; ``indices`` and ``largest`` as in :func:`insert_token`.
 
     ``values`` float32 ``[tokens, channels]``; ``peaks`` int32 ``[tokens]``, the bits of their magnitudes; ``counts``
     int64 (bins of an eighth of an octave, see :mod:`workbench.numerics.statistics.outliers`) is added to.
@@ -136,13 +127,15 @@ def rank_tokens(values: np.ndarray, peaks: np.ndarray, counts: np.ndarray, found
         else:
             even[bin_number] += 1
         if peaks[t] > least:
-            keep_token(t, 0, peaks[t : t + 1].view(np.float32)[0], found, largest)
+            insert_token(t, 0, peaks[t : t + 1].view(np.float32)[0], indices, largest)
             least = largest[-1:].view(np.int32)[0]
     for k in range(counts.size):
         counts[k] += even[k] + odd[k]
     for k in range(largest.size):
-        if found[0, k] >= 0:
-            row = values[found[0, k]]
-            while abs(row[found[1, k]]) != largest[k]:
-                found[1, k] += 1
-            largest[k] = row[found[1, k]]
+        if indices[0, k] >= 0:
+            row = values[indices[0, k]]
+            for channel in range(row.size):
+                if abs(row[channel]) == largest[k]:
+                    indices[1, k] = channel
+                    break
+            largest[k] = row[indices[1, k]]

@@ -1,4 +1,4 @@
-"""A tensor on the CPU handed to the compiled statistics, piece by piece on this process's threads.
+"""A tensor on the CPU handed to the compiled statistics, in runs of pieces on all threads.
 
 Pieces depend on the shape alone and their sums are added in order, so the result does not depend on the threads.
 """
@@ -6,20 +6,21 @@ Pieces depend on the shape alone and their sums are added in order, so the resul
 from __future__ import annotations
 
 import math
-import os
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache, lru_cache
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
+from workbench.numerics.bands import in_parallel
 from workbench.numerics.statistics import outliers
 from workbench.numerics.statistics.compiled import WIDTH
 from workbench.numerics.statistics.layer_statistics import BINS, LOWEST_EXPONENT, LayerStatistics
 from workbench.numerics.statistics.outliers import KEPT, Peaks
-from workbench.numerics.statistics.pieces import BAD, DONE, RUN, conclude, conclude_tokens, observe_pieces
-from workbench.numerics.statistics.threads_compiled import await_counter
+from workbench.numerics.statistics.pieces import RUN, conclude, observe_pieces
+from workbench.numerics.statistics.tokens_compiled import join_tokens, rank_tokens
+
+if TYPE_CHECKING:
+    import torch
 
 PIECE = 1 << 15
 """Elements of one piece at least: some twenty microseconds' work."""
@@ -33,6 +34,9 @@ TALL = 32
 SHARED = 3 << 16
 """From so many elements on other threads are woken; that takes as long as walking through half of them."""
 
+PART = 1 << 18
+"""Elements that a thread takes at once, where there are enough: each part counts in a histogram of its own."""
+
 
 def walk(
     tensor: torch.Tensor, axis: int, tokens: bool = False
@@ -41,45 +45,44 @@ def walk(
 
     None where something is NaN or infinite.
     """
+    import torch
+
     counted = tokens and axis % tensor.dim() == tensor.dim() - 1
-    tensor, axis = _as_it_lies(tensor, axis % tensor.dim(), tokens)
+    tensor, axis = _as_it_lies(tensor, axis % tensor.dim(), tokens, counted)
     shape = tensor.shape
     outer, channels, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
     flat = tensor.to(torch.float32).contiguous().numpy().reshape(-1)
     pieces = _pieces(outer, channels * inner, inner)
-    threads = min(len(pieces), torch.get_num_threads()) if flat.size >= SHARED else 1
-    runs, kept = int(pieces[-1, RUN]) + 1, KEPT if tokens else 0
+    parts = _parts(len(pieces), flat.size, torch.get_num_threads())
+    runs, largest_tokens = int(pieces[-1, RUN]) + 1, KEPT if tokens else 0
     extremes, sums = np.empty((2, runs, channels), np.float32), np.empty((2, runs, channels))
-    histograms, counters = np.zeros((threads, BINS + 1), np.int64), np.zeros(3, np.int64)
+    histograms = np.zeros((len(parts), BINS + 1), np.int64)
     peaks = np.zeros(outer if counted else 0, np.int32)
-    found, largest = np.full((threads, 2, kept), -1), np.zeros((threads, kept), np.float32)
-    shared = (flat, pieces, inner, LOWEST_EXPONENT, counters, extremes, sums)
-    _run([(*shared, histograms[n], peaks, found[n], largest[n]) for n in range(threads)], counters, len(pieces))
-    if counters[BAD]:
+    indices = np.full((len(parts), 2, largest_tokens), -1)
+    largest = np.zeros((len(parts), largest_tokens), np.float32)
+    finite = []
+
+    def task(part: slice) -> None:
+        own = parts.index(part)
+        finite.append(
+            observe_pieces(
+                flat, pieces[part], inner, LOWEST_EXPONENT, extremes, sums, histograms[own], peaks, indices[own],
+                largest[own],
+            )
+        )  # fmt: skip
+
+    in_parallel(task, parts)
+    if not all(finite):
         return None
-    seen, squares = _concluded(flat.size, extremes, sums, histograms)
-    return seen, squares, _ranked(flat, peaks, found, largest) if tokens else None
+    statistics, squares = _concluded(flat.size, extremes, sums, histograms)
+    return statistics, squares, _ranked(flat, peaks, indices, largest) if tokens else None
 
 
-def _run(arguments: list[tuple[Any, ...]], counters: np.ndarray, pieces: int) -> None:
-    """Take up the pieces on this thread, and on others as soon as they wake.
-
-    One that wakes too late finds nothing left, not even the tensor; it is not waited for.
-    """
-    waiting = [[one] for one in arguments[1:]]
-    futures = [_threads().submit(_take_up, one) for one in waiting]
-    observe_pieces(*arguments[0])
-    if not await_counter(counters, DONE, pieces):
-        for future in futures:
-            if not future.cancel():
-                future.result()
-    for one in waiting:
-        one.clear()
-
-
-def _take_up(arguments: list[tuple[Any, ...]]) -> None:
-    for one in tuple(arguments):
-        observe_pieces(*one)
+def _parts(pieces: int, elements: int, threads: int) -> list[slice]:
+    """Cut the pieces into runs that threads take in turn; one run for a small tensor."""
+    count = min(pieces, max(threads, elements // PART)) if elements >= SHARED and threads > 1 else 1
+    edges = [pieces * part // count for part in range(count + 1)]
+    return [slice(start, stop) for start, stop in zip(edges[:-1], edges[1:], strict=True)]
 
 
 def _concluded(
@@ -89,34 +92,40 @@ def _concluded(
     channels, counts = np.empty((3, sums.shape[2]), np.float32), np.empty(BINS, np.int64)
     squares = np.empty(sums.shape[2])
     doublings, least, most, total, total_squares = conclude(extremes, sums, histograms, channels, squares, counts)
-    seen = LayerStatistics(
+    statistics = LayerStatistics(
         count=count, non_finite=0, minimum=least, maximum=most, batches=1, minimum_total=least, maximum_total=most,
         total=total, total_squares=total_squares, exponent=LOWEST_EXPONENT + doublings, counts=counts,
         channel_minimum=channels[0], channel_maximum=channels[1], channel_absmax=channels[2],
     )  # fmt: skip
-    return seen, squares
+    return statistics, squares
 
 
-def _ranked(flat: np.ndarray, peaks: np.ndarray, found: np.ndarray, largest: np.ndarray) -> Peaks:
+def _ranked(flat: np.ndarray, peaks: np.ndarray, indices: np.ndarray, largest: np.ndarray) -> Peaks:
     """Return the largest tokens, and where they were counted the histogram of all."""
     counts = np.zeros(outliers.BINS, np.int64)
-    kept = conclude_tokens(flat, peaks, found, largest, counts)
-    return Peaks(counts=counts, where=found[0, 0, :kept], channel=found[0, 1, :kept], value=largest[0, :kept])
+    if peaks.size:
+        rank_tokens(flat.reshape(peaks.size, -1), peaks, counts, indices[0], largest[0])
+    else:
+        join_tokens(indices, largest)
+    size = int((indices[0, 0] >= 0).sum())
+    return Peaks(counts=counts, where=indices[0, 0, :size], channel=indices[0, 1, :size], value=largest[0, :size])
 
 
-def _as_it_lies(tensor: torch.Tensor, axis: int, tokens: bool) -> tuple[torch.Tensor, int]:
+def _as_it_lies(tensor: torch.Tensor, axis: int, tokens: bool, counted: bool) -> tuple[torch.Tensor, int]:
     """Return the tensor with its axes in the order of its memory, where that makes it contiguous (channels last).
 
-    With ``tokens`` only where the other axes keep their order, and so every token its number.
+    With ``tokens`` only where the other axes keep their order, and so every token its number; where tokens are
+    ``counted`` only where the channels stay last.
     """
     if tensor.is_contiguous():
         return tensor, axis
     strides = tensor.stride()
     order = sorted(range(tensor.dim()), key=lambda each: -strides[each])
-    turned = tensor.permute(order)
+    permuted = tensor.permute(order)
     others = [each for each in order if each != axis and tensor.shape[each] > 1]
-    kept = turned.is_contiguous() and not (tokens and others != sorted(others))
-    return (turned, order.index(axis)) if kept else (tensor, axis)
+    reordered = tokens and others != sorted(others)
+    moved = counted and order[-1] != axis
+    return (permuted, order.index(axis)) if permuted.is_contiguous() and not (reordered or moved) else (tensor, axis)
 
 
 @lru_cache(maxsize=256)
@@ -142,11 +151,3 @@ def _pieces(rows: int, columns: int, inner: int) -> np.ndarray:
             table.append((top * wide, wide, height, left, right, top * tokens, height * tokens, run))
         run += 1
     return np.array(table, np.int64)
-
-
-@cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=max(torch.get_num_threads() - 1, 1), thread_name_prefix="statistics")
-
-
-os.register_at_fork(after_in_child=_threads.cache_clear)  # a forked process has none of the threads

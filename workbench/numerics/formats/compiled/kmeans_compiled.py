@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.numerics.bands import in_parallel
 from workbench.numerics.formats.compiled import kmeans_kernels, output_memory
-from workbench.numerics.formats.compiled.bands import in_parallel
 from workbench.numerics.formats.compiled.scaled_compiled import plain
 from workbench.numerics.packing import packed_width
 from workbench.numerics.tiles import row_tiles

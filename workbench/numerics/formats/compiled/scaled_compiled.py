@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.numerics.bands import in_parallel
 from workbench.numerics.formats.affine import OFFSET_REACH, Affine
 from workbench.numerics.formats.compiled import output_memory, scaled_kernels, scaled_rules
-from workbench.numerics.formats.compiled.bands import in_parallel
 from workbench.numerics.packing import packed_width
 from workbench.numerics.scale_format import BF16, FP16, FP32, ScaleFormat
 from workbench.numerics.scheme import Parameters

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.numerics.bands import in_parallel
 from workbench.numerics.element import Element
 from workbench.numerics.formats.compiled import float_kernels, output_memory, table_kernels
-from workbench.numerics.formats.compiled.bands import in_parallel
 from workbench.numerics.formats.compiled.scaled_compiled import plain
 from workbench.numerics.packing import packed_width
 from workbench.numerics.scheme import Parameters

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.errors import NonFiniteError
+from workbench.numerics.bands import in_parallel
 from workbench.numerics.formats.compiled import output_memory
-from workbench.numerics.formats.compiled.bands import in_parallel
 from workbench.numerics.formats.gguf import (
     codes as gguf_codes,
 )

@@ -8,7 +8,7 @@ import time
 import pytest
 import torch
 
-from workbench.numerics.formats.compiled.bands import in_parallel
+from workbench.numerics.bands import in_parallel
 from workbench.numerics.tiles import row_tiles
 
 

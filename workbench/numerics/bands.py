@@ -62,6 +62,6 @@ def in_parallel(task: Callable[[slice], None], parts: Iterable[slice]) -> None:
     try:
         work()
     finally:
-        wait(others)
+        wait([other for other in others if not other.cancel()])  # one that has not started finds nothing left
     if errors:
         raise min(errors, key=lambda entry: entry[0])[1]
