@@ -53,7 +53,7 @@ def test_a_pattern_speaks_of_keys_and_values_only() -> None:
 
 def test_what_no_cache_can_be_is_said() -> None:
     layers = (named("q_proj"),)
-    with pytest.raises(PlanError, match="what q_proj gives the key-value cache in int8-token"):
+    with pytest.raises(PlanError, match="what q_proj gives the KV cache in int8-token"):
         resolve(Plan(rules=(rule("q_proj", cache="int8-token"),)), layers)
     with pytest.raises(PlanError, match="no layer that is free"):
         with_cache(Plan(), layers, "int8-token")
@@ -138,8 +138,9 @@ def test_a_budget_of_loss_counts_the_cache() -> None:
     plan = search(model.summary, table, budgets=_loss(1.01 * cost), base=base, cache=cache, minimise="nbytes")
     given = resolve(plan, model.summary.layers)
     assert given["value"].cache == "int4-token" and given["up"].cache is None
-    with pytest.raises(MissingResultError, match=r"int4-token in the cache of value.*predicted_kl_cache"):
+    with pytest.raises(MissingResultError, match="int4-token in the cache of value") as error:
         search(model.summary, table, budgets=_loss(9.0), base=base, minimise="nbytes")
+    assert "predicted_kl_cache" in (error.value.command or "")
 
 
 def _loss(most: float) -> Budgets:

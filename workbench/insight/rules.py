@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from workbench.errors import PlanError
 from workbench.insight import quantities
 from workbench.models.layer import Layer
-from workbench.planning.plan import KEEP, Assignment, Plan, Rule, is_glob
+from workbench.planning.patterns import matching
+from workbench.planning.plan import KEEP, Plan, Rule
 
 NAMED = 12
 """How many names of layers a line holds."""
@@ -41,11 +42,13 @@ class RuleRow:
 
 def rule_rows(plan: Plan, layers: Sequence[Layer]) -> tuple[RuleRow, ...]:
     """Return every rule with what it matches; a broken expression matches nothing."""
-    names = [layer.name for layer in layers]
-    known, decided = set(names), set[str]()
+    names, decided = [layer.name for layer in layers], set[str]()
     rows = []
     for place, rule in enumerate(plan.rules):
-        matched = _matched(rule, names, known)
+        try:
+            matched = tuple(matching(rule.pattern, names))
+        except PlanError:
+            matched = ()
         new = [name for name in matched if name not in decided]
         decided.update(new)
         rows.append(RuleRow(place=place, rule=rule, matched=matched, decided=len(new)))
@@ -54,25 +57,13 @@ def rule_rows(plan: Plan, layers: Sequence[Layer]) -> tuple[RuleRow, ...]:
 
 def matches_in_words(pattern: str, layers: Sequence[Layer]) -> tuple[tuple[str, ...], str]:
     """Return the layers that a pattern matches, and that in words: how many and which, or what is wrong with it."""
-    names = [layer.name for layer in layers]
-    if pattern.startswith("re:"):
-        try:
-            re.compile(pattern[3:])
-        except re.error as error:
-            return (), f"Not a valid regular expression: {error}"
-    matched = _matched(Rule(pattern=pattern, assignment=Assignment()), names, set(names))
+    try:
+        matched = tuple(matching(pattern, [layer.name for layer in layers]))
+    except PlanError as error:
+        return (), str(error)
     if not matched:
         return (), "Matches no layer"
     return matched, f"Matches {quantities.plural(len(matched), 'layer')}: {_names(matched)}"
-
-
-def _matched(rule: Rule, names: Sequence[str], known: set[str]) -> tuple[str, ...]:
-    if not is_glob(rule.pattern):
-        return (rule.pattern,) if rule.pattern in known else ()
-    try:
-        return tuple(name for name in names if rule.matches(name))
-    except ValueError:  # re.error is one
-        return ()
 
 
 def _names(matched: Sequence[str]) -> str:

@@ -18,7 +18,8 @@ from workbench.planning.budgets import Times
 from workbench.planning.candidates import Builder, Option, require_columns
 from workbench.planning.groups import Bond, sharing_groups
 from workbench.planning.kv_cache import cached_layers
-from workbench.planning.plan import KEEP, Assignment, Plan, Rule, resolve
+from workbench.planning.patterns import matching
+from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.totals import layer_bits, quantized_inputs, untied_bits
 from workbench.sensitivity.table import Sensitivity
 
@@ -231,8 +232,7 @@ def _limits(
     found: dict[str, tuple[str, ...]] = {}
     for pattern, schemes in allowed:
         require_columns(table, schemes)
-        rule = Rule(pattern=pattern, assignment=Assignment())
-        hits = [layer.name for layer in summary.layers if rule.matches(layer.name)]
+        hits = matching(pattern, summary.by_name)
         if not hits:
             raise PlanError(f"the pattern {pattern!r} matches no layer of the model{nearest(pattern, summary.by_name)}")
         for name in hits:

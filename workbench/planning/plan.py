@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 import json
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -13,12 +11,15 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from workbench.atomic import replacing
 from workbench.errors import PlanError, UnmatchedRuleError, nearest
 from workbench.models.kv_cache import cache_scheme, makes_keys_or_values
 from workbench.models.layer import Layer
 from workbench.numerics.formats import parse_scheme
+from workbench.planning import plan_document
+from workbench.planning.patterns import is_glob, matching
 
-KEEP = "keep"
+KEEP = plan_document.KEEP
 """The scheme name that leaves a layer's weight exactly as the model stores it."""
 
 LEARNED = "learned"
@@ -29,7 +30,7 @@ LEARNED = "learned"
 class Assignment:
     """What one layer gets: weight scheme (or ``keep``), input scheme (or None), algorithm and range method.
 
-    ``cache`` is the scheme in which the key-value cache stores what the layer gives it (None: as computed); it says
+    ``cache`` is the scheme in which the KV cache stores what the layer gives it (None: as computed); it says
     nothing to layers that make neither keys nor values.
     """
 
@@ -48,17 +49,18 @@ class Rule:
     assignment: Assignment
 
     def matches(self, name: str) -> bool:
-        """Tell whether the rule speaks of the layer ``name``."""
-        if self.pattern == name:
-            return True
-        if self.pattern.startswith("re:"):
-            return re.fullmatch(self.pattern[3:], name) is not None
-        return is_glob(self.pattern) and fnmatch.fnmatchcase(name, self.pattern)
+        """Tell whether the rule matches the layer ``name``."""
+        return bool(matching(self.pattern, (name,)))
 
-
-def is_glob(pattern: str) -> bool:
-    """Tell whether ``pattern`` can match more than its own spelling."""
-    return "*" in pattern or "?" in pattern or "[" in pattern or pattern.startswith("re:")
+    @property
+    def document(self) -> dict[str, Any]:
+        """The rule as its JSON object; ``cache`` only where there is one, as in files from before it was known."""
+        given = self.assignment
+        cache = {} if given.cache is None else {"cache": given.cache}
+        return {
+            "pattern": self.pattern, "weights": given.weights, "inputs": given.inputs,
+            "algorithm": given.algorithm, "range_method": given.range_method, **cache,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +81,7 @@ class Plan:
     @property
     def hash(self) -> str:
         """``sha256:`` of rules and transforms in canonical form: equal for plans that say the same in one order."""
-        rules = [rule_to_dict(rule) for rule in self.rules]
+        rules = [rule.document for rule in self.rules]
         content = {"rules": rules, "transforms": list(self.transforms)} if self.transforms else rules
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
@@ -107,7 +109,7 @@ class Plan:
             position = self._exact[pattern]
             if at is not None and position > at:
                 break
-            if self.rules[position].matches(name):
+            if matching(pattern, (name,)):
                 return self.rules[position]
         return None if at is None else self.rules[at]
 
@@ -131,18 +133,44 @@ class Plan:
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def save(self, path: str | Path) -> None:
-        """Write the plan as JSON (schema: ``resources/plan.schema.json``), atomically."""
-        from workbench.planning.plan_json import write_plan
+    def to_json(self) -> str:
+        """Return the plan as JSON text (schema: ``resources/plan.schema.json``), one line for each rule."""
+        transforms = {"transforms": list(self.transforms)} if self.transforms else {}
+        return plan_document.write_document({
+            "name": self.name, "model": self.model, "fingerprint": self.fingerprint, **transforms,
+            "rules": [rule.document for rule in self.rules],
+        })  # fmt: skip
 
-        write_plan(self, Path(path))
+    @staticmethod
+    def from_json(source: str | Mapping[str, Any], where: str = "the plan") -> Plan:
+        """Return the plan that a JSON text, or what was parsed from one, describes.
+
+        ``where`` names the source in messages.  Raises PlanError as :func:`plan_document.read_document` does.
+        """
+        document = plan_document.read_document(source, where)
+        members = {key: document[key] for key in ("name", "model", "fingerprint") if key in document}
+        rules = tuple(
+            Rule(pattern=rule["pattern"], assignment=Assignment(**{k: v for k, v in rule.items() if k != "pattern"}))
+            for rule in document["rules"]
+        )
+        return Plan(rules=rules, transforms=tuple(document.get("transforms", ())), **members)
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan as JSON, atomically.
+
+        Raises PlanError for a plan that would be refused on reading, or if the file cannot be written (the old one
+        stays).
+        """
+        text = self.to_json()
+        if Plan.from_json(text, str(path)) != self:
+            raise PlanError(f"the plan {self.name!r} does not survive its JSON form; please report this")
+        with replacing(Path(path), PlanError, "the plan") as temporary:
+            temporary.write_bytes(text.encode())
 
     @staticmethod
     def load(path: str | Path) -> Plan:
-        """Read a plan from JSON; raises PlanError naming what is wrong and where."""
-        from workbench.planning.plan_json import read_plan
-
-        return read_plan(Path(path))
+        """Read a plan from JSON; raises PlanError naming the file, the place in it and what was expected."""
+        return Plan.from_json(plan_document.read_text(Path(path)), str(path))
 
     @staticmethod
     def uniform(layers: Iterable[Layer], scheme: str, **changes: Any) -> Plan:
@@ -162,21 +190,11 @@ def with_cache(plan: Plan, layers: Iterable[Layer], scheme: str | None, but: Col
         return plan.assign(names, cache=None) if names else plan
     name = cache_scheme(scheme).name
     if not names:
-        raise PlanError(f"a key-value cache in {name} needs {_NAMED_SO}, and no layer that is free to change has one")
+        raise PlanError(f"a KV cache in {name} needs {_NAMED_SO}, and no layer that is free to change has one")
     return plan.assign(names, cache=name)
 
 
 _NAMED_SO = "layers with a name of those that make keys and values (k_proj, v_proj, key, value)"
-
-
-def rule_to_dict(rule: Rule) -> dict[str, Any]:
-    """Return the rule as its JSON object; ``cache`` only where there is one, as files from before it was known."""
-    a = rule.assignment
-    cache = {} if a.cache is None else {"cache": a.cache}
-    return {
-        "pattern": rule.pattern, "weights": a.weights, "inputs": a.inputs,
-        "algorithm": a.algorithm, "range_method": a.range_method, **cache,
-    }  # fmt: skip
 
 
 def resolve(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
@@ -211,58 +229,18 @@ def resolve_some(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
     return _given({name: rule.assignment for name, rule in rules.items() if rule is not None}, layers)
 
 
-NEAR = 64
-"""How far ahead a rule is looked for in the other plan, and how many differences are followed."""
-
-
 def changed_names(old: Plan, new: Plan) -> set[str] | None:
-    """Return the names whose rules differ; None if a pattern does, or if the plans differ too much to tell quickly.
+    """Return the names whose rules differ; None if a pattern does, or the order of the rules.
 
-    Without those rules both plans have the same rules in the same order, so layers of other names have the same
-    assignment in both.
+    Rules are compared as objects: an edit of a plan takes over those that it does not change.  Without the rules of
+    these names both plans have the same rules in the same order, so layers of other names have the same assignment.
     """
-    a, b = old.rules, new.rules
-    at_a = at_b = 0
-    differing: list[Rule] = []
-    while len(differing) <= 4 * NEAR:
-        run = _common(a, b, at_a, at_b)
-        at_a, at_b = at_a + run, at_b + run
-        if at_a == len(a) or at_b == len(b):
-            differing += (*a[at_a:], *b[at_b:])
-            break
-        gone, come = _nearest(a, b, at_a, at_b)
-        differing += (*a[at_a : at_a + gone], *b[at_b : at_b + come])
-        at_a, at_b = at_a + gone, at_b + come
-    if len(differing) > 4 * NEAR or any(is_glob(rule.pattern) for rule in differing):
+    old_ids, new_ids = set(map(id, old.rules)), set(map(id, new.rules))
+    common = [[rule for rule in a.rules if id(rule) in ids] for a, ids in ((old, new_ids), (new, old_ids))]
+    differing = [rule for a, ids in ((old, new_ids), (new, old_ids)) for rule in a.rules if id(rule) not in ids]
+    if common[0] != common[1] or any(is_glob(rule.pattern) for rule in differing):
         return None
     return {rule.pattern for rule in differing}
-
-
-def _common(a: Sequence[Rule], b: Sequence[Rule], at_a: int, at_b: int) -> int:
-    """Return how many rules from ``a[at_a]`` and ``b[at_b]`` on are the same."""
-    run, step = 0, 1
-    while step:
-        first = a[at_a + run : at_a + run + step]
-        same = first == b[at_b + run : at_b + run + step] and len(first) == step
-        run += step if same else 0
-        step = step * 2 if same else step // 2
-        if not same:
-            break
-    while step:
-        first = a[at_a + run : at_a + run + step]
-        run += step if first == b[at_b + run : at_b + run + step] and len(first) == step else 0
-        step //= 2
-    return run
-
-
-def _nearest(a: Sequence[Rule], b: Sequence[Rule], at_a: int, at_b: int) -> tuple[int, int]:
-    """Return how many rules to skip in ``a`` and in ``b`` until they are the same again; (1, 1) if that is far."""
-    for ahead in range(1, NEAR):
-        if at_b + ahead < len(b) and b[at_b + ahead] is a[at_a]:
-            return 0, ahead
-        if at_a + ahead < len(a) and a[at_a + ahead] is b[at_b]:
-            return ahead, 0
-    return 1, 1
 
 
 def _given(found: dict[str, Assignment], layers: Sequence[Layer]) -> dict[str, Assignment]:
@@ -282,10 +260,7 @@ def _given(found: dict[str, Assignment], layers: Sequence[Layer]) -> dict[str, A
 def _hits(rule: Rule, names: Sequence[str], known: set[str]) -> list[str]:
     if not is_glob(rule.pattern):
         return [rule.pattern] if rule.pattern in known else []
-    try:
-        return [name for name in names if rule.matches(name)]
-    except re.error as error:
-        raise PlanError(f"the rule {rule.pattern!r} is no valid regular expression: {error}") from None
+    return matching(rule.pattern, names)
 
 
 def _check(assignment: Assignment) -> None:
@@ -298,11 +273,11 @@ def _check(assignment: Assignment) -> None:
 
 
 def _require_cached(found: Mapping[str, Assignment], assignments: Mapping[str, Assignment]) -> None:
-    """Raise PlanError if the plan rounds a key-value cache and the model has no layer that fills one."""
+    """Raise PlanError if the plan rounds a KV cache and the model has no layer that fills one."""
     asked = next((name for name, given in found.items() if given.cache is not None), None)
     if asked is not None and not any(given.cache is not None for given in assignments.values()):
         raise PlanError(
-            f"the plan stores what {asked} gives the key-value cache in {found[asked].cache}, but needs {_NAMED_SO}; "
+            f"the plan stores what {asked} gives the KV cache in {found[asked].cache}, but needs {_NAMED_SO}; "
             "take the cache scheme out"
         )
 

@@ -22,7 +22,6 @@ from workbench.errors import ExportError
 from workbench.models.layer import KeptTensor
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import Plan
-from workbench.planning.plan_json import plan_from_json
 from workbench.planning.totals import plan_totals
 from workbench.progress import silent
 
@@ -115,7 +114,7 @@ def test_the_header_carries_the_plan_and_the_schemes(tmp_path: Path) -> None:
     with safe_open(tmp_path / "m.safetensors", "np") as file:
         metadata = file.metadata()
     assert metadata["type"] == "quantization-workbench/packed"
-    assert plan_from_json(metadata["plan"]) == plan
+    assert Plan.from_json(metadata["plan"]) == plan
     assert json.loads(metadata["tensors"])["c_attn.weight"]["scheme"] == "int4-g16"
     assert json.loads(metadata["schemes"])["int3-g32-asym"]["bits"] == 3
 

@@ -19,7 +19,6 @@ from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
 from workbench.models.tracing import trace
 from workbench.planning.plan import Plan
-from workbench.planning.plan_json import plan_from_json, plan_to_json
 from workbench.planning.totals import plan_totals
 from workbench.progress import silent
 from workbench.quantization.quantize import quantize
@@ -104,8 +103,8 @@ def test_a_plan_keeps_its_transforms_in_json_script_and_session(tmp_path):
     model = language_model()
     plan = replace(Plan.uniform(quantizable(model.summary.layers), "int4-g8"), transforms=("rotation-7", "awq"))
     plain = replace(plan, transforms=())
-    assert plan_from_json(plan_to_json(plan)) == plan
-    assert "transforms" not in plan_to_json(plain) and plan_from_json(plan_to_json(plain)) == plain
+    assert Plan.from_json(plan.to_json()) == plan
+    assert "transforms" not in plain.to_json() and Plan.from_json(plain.to_json()) == plain
     assert len({plan.hash, plain.hash, replace(plan, transforms=("awq", "rotation-7")).hash}) == 3
     assert plan.assign(["body.0.a"], weights="keep").transforms == plan.transforms
 

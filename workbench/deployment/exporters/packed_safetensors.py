@@ -24,7 +24,6 @@ from workbench.deployment.tensors import (
 )
 from workbench.errors import ExportError
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.plan_json import plan_to_json
 from workbench.progress import Progress
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def _metadata(quantized: QuantizedModel, model: Model) -> dict[str, str]:
             }  # fmt: skip
     return {
         "type": TYPE, "version": str(VERSION), "model": model.summary.name, "fingerprint": model.summary.fingerprint,
-        "plan": plan_to_json(quantized.plan), "tensors": _dump(tensors), "schemes": _dump(schemes),
+        "plan": quantized.plan.to_json(), "tensors": _dump(tensors), "schemes": _dump(schemes),
     }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import ExportError, PlanError
+from workbench.planning.plan import Plan
 from workbench.progress import Progress
 
 if TYPE_CHECKING:
@@ -25,14 +26,12 @@ class PlanFile:
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write the plan and read it back; see :class:`workbench.deployment.exporters.contract.Exporter`."""
-        from workbench.planning.plan_json import read_plan, write_plan
-
         progress(0.0, f"writing {out.name}")
         try:
-            write_plan(quantized.plan, out)
+            quantized.plan.save(out)
         except PlanError as error:
             raise ExportError(str(error)) from error
-        if read_plan(out) != quantized.plan:
+        if Plan.load(out) != quantized.plan:
             out.unlink(missing_ok=True)
             raise ExportError(f"{out} did not read back as the plan that was written; try another place")
         progress(1.0, f"wrote {out.name}")

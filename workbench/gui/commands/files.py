@@ -13,8 +13,8 @@ from workbench.gui.commands.command_group import CommandGroup
 from workbench.gui.context import edits
 from workbench.gui.shell import dialogs, options, settings
 from workbench.models.layer import LayerKind
-from workbench.planning.plan import resolve
-from workbench.planning.plan_json import TYPE, read_plan
+from workbench.planning.plan import Plan, resolve
+from workbench.planning.plan_document import TYPE
 from workbench.session.session import Session
 from workbench.session.workspace import State
 from workbench.steps import requests
@@ -70,7 +70,7 @@ class FileCommands(CommandGroup):
         """Make the plan in a JSON file the current one, as one undoable step."""
         session = self.context.workspace.state.session
         try:
-            plan = read_plan(Path(path))
+            plan = Plan.load(path)
             if session is None:
                 raise PlanError(f"{Path(path).name} is a plan; open the model that it is for first")
             if plan.fingerprint is not None:

@@ -14,7 +14,6 @@ from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
 from workbench.planning.plan import Plan, resolve
-from workbench.planning.plan_json import plan_from_json, plan_to_json
 from workbench.session.workspace import State
 
 PAUSE_MS = 250
@@ -69,7 +68,7 @@ class PlanText(QWidget):
         if plan is self._of or (self.edit.document().isModified() and plan is not None):
             return
         self._of = plan
-        self.edit.setPlainText(plan_to_json(plan) if plan is not None else "")
+        self.edit.setPlainText(plan.to_json() if plan is not None else "")
         self.edit.document().setModified(False)
         self._say("")
         self._enable(False)
@@ -86,7 +85,7 @@ class PlanText(QWidget):
         if session is None:
             return None
         try:
-            plan = plan_from_json(self.edit.toPlainText(), "the text")
+            plan = Plan.from_json(self.edit.toPlainText(), "the text")
             resolve(plan, session.model.layers)
         except WorkbenchError as error:
             self._say(str(error))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from workbench.errors import PlanError
 from workbench.planning.plan import Assignment, Plan, Rule
-from workbench.planning.plan_json import plan_from_json, plan_schema, plan_to_json, read_plan, write_plan
+from workbench.planning.plan_document import plan_schema
 
 SCHEMES = st.sampled_from(["int4-g32-asym", "int8-channel", "fp8-e4m3-channel", "bf16", "int3-g64-asym-sbf16"])
 WORDS = st.text(min_size=1, max_size=12)
@@ -40,26 +40,26 @@ def document(**changes: Any) -> dict[str, Any]:
 
 @given(PLANS)
 def test_every_plan_survives_and_meets_the_schema(plan: Plan) -> None:
-    text = plan_to_json(plan)
-    assert plan_from_json(text) == plan
-    assert plan_from_json(json.loads(text)).hash == plan.hash
+    text = plan.to_json()
+    assert Plan.from_json(text) == plan
+    assert Plan.from_json(json.loads(text)).hash == plan.hash
     jsonschema.validate(json.loads(text), plan_schema(), cls=jsonschema.Draft202012Validator)
 
 
 def test_a_plan_without_a_cache_is_written_as_before_it_was_known() -> None:
-    plan = plan_from_json(document())
-    assert plan.rules[0].assignment.cache is None and "cache" not in plan_to_json(plan)
+    plan = Plan.from_json(document())
+    assert plan.rules[0].assignment.cache is None and "cache" not in plan.to_json()
     assert plan.hash == "sha256:e2c3b5cc0bd885fce002ecfdf12f4fa908f75981bd75a69df3cafbe19b3ffe31"
-    cached = plan_from_json(document(rules=[{"pattern": "a/b", "weights": "int4-g32", "cache": "int8-token"}]))
+    cached = Plan.from_json(document(rules=[{"pattern": "a/b", "weights": "int4-g32", "cache": "int8-token"}]))
     assert cached.rules[0].assignment.cache == "int8-token" and cached.hash != plan.hash
     with pytest.raises(PlanError, match="/rules/0/cache.*int8-tokn"):
-        plan_from_json(document(rules=[{"pattern": "a/b", "weights": "int4-g32", "cache": "int8-tokn"}]))
+        Plan.from_json(document(rules=[{"pattern": "a/b", "weights": "int4-g32", "cache": "int8-tokn"}]))
 
 
 def test_the_schema_is_valid_and_so_are_its_examples() -> None:
     jsonschema.Draft202012Validator.check_schema(plan_schema())
     for example in plan_schema()["examples"]:
-        assert plan_from_json(example).rules
+        assert Plan.from_json(example).rules
     resource = Path(__file__).parents[2] / "resources" / "plan.schema.json"
     assert json.loads(resource.read_text(encoding="utf-8")) == plan_schema()
 
@@ -75,7 +75,7 @@ def test_every_property_of_the_schema_is_described() -> None:
 
 
 def test_left_out_members_have_the_defaults() -> None:
-    plan = plan_from_json(document())
+    plan = Plan.from_json(document())
     assert plan == Plan(rules=(Rule(pattern="a/b", assignment=Assignment(weights="int4-g32")),))
 
 
@@ -88,7 +88,7 @@ def test_save_and_load(tmp_path: Path) -> None:
 
 def test_a_byte_order_mark_is_no_obstacle(tmp_path: Path) -> None:
     (tmp_path / "p.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(document()).encode())
-    assert read_plan(tmp_path / "p.json").rules
+    assert Plan.load(tmp_path / "p.json").rules
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_byte_order_mark_is_no_obstacle(tmp_path: Path) -> None:
             "/rules/0/weights: .*'imt4-g32'; the closest are int4-g32",
         ),
         ({"rules": [{"pattern": "a", "weights": "keep", "inputs": "int88"}]}, "/rules/0/inputs: .*'int88'"),
-        ({"rules": [{"pattern": "re:(", "weights": "keep"}]}, "/rules/0/pattern: .* no valid regular expression"),
+        ({"rules": [{"pattern": "re:(", "weights": "keep"}]}, "/rules/0/pattern: .* not a valid regular expression"),
         ({"fingerprint": 3}, "/fingerprint: a string or null was expected, 3 came"),
         ({"extra~/": 3}, "top level: the member 'extra~/' is not known"),
     ],
@@ -116,7 +116,7 @@ def test_what_is_wrong_is_named_with_its_place(changes: dict[str, Any], words: s
     path = tmp_path / "p.json"
     path.write_text(json.dumps(document(**changes)), encoding="utf-8")
     with pytest.raises(PlanError, match=words) as caught:
-        read_plan(path)
+        Plan.load(path)
     assert str(path) in str(caught.value) and "\n" not in str(caught.value)
 
 
@@ -128,37 +128,37 @@ def test_what_is_wrong_is_named_with_its_place(changes: dict[str, Any], words: s
         ('{"a": 1,\n "b" 2}', r"expecting ':' delimiter at line 2, column 6$"),
         ("[1]", "an object with"),
         ('{"a": 1, "a": 2}', "the member 'a' twice"),
-        ('{"a": NaN}', "NaN, which is no JSON"),
+        ('{"a": NaN}', "NaN, which is not JSON"),
         ('{\n"a": "b\n"}', "invalid control character at line 2, column 8"),
         ("[" * 100_000, "nested too deeply"),
     ],
 )
 def test_broken_json_is_told_by_line_and_column(text: str, words: str) -> None:
     with pytest.raises(PlanError, match=words):
-        plan_from_json(text, "p.json")
+        Plan.from_json(text, "p.json")
 
 
 def test_every_truncation_is_an_error() -> None:
-    text = plan_to_json(Plan().assign(["a", "b"], weights="int4-g32"))
+    text = Plan().assign(["a", "b"], weights="int4-g32").to_json()
     for length in range(len(text.rstrip())):
         with pytest.raises(PlanError):
-            plan_from_json(text[:length])
+            Plan.from_json(text[:length])
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "p.json").write_bytes(b"\xff\xfe{}")
-    with pytest.raises(PlanError, match="byte 0 is no UTF-8"):
-        read_plan(tmp_path / "p.json")
+    with pytest.raises(PlanError, match="byte 0 is not UTF-8"):
+        Plan.load(tmp_path / "p.json")
     with pytest.raises(PlanError, match="No such file"):
-        read_plan(tmp_path / "none.json")
+        Plan.load(tmp_path / "none.json")
     with pytest.raises(PlanError, match="directory"):
-        read_plan(tmp_path)
+        Plan.load(tmp_path)
 
 
 def test_a_plan_that_would_be_refused_is_not_written(tmp_path: Path) -> None:
     plan = Plan(rules=(Rule(pattern="a", assignment=Assignment(weights="nonsense")),))
     with pytest.raises(PlanError, match="nonsense"):
-        write_plan(plan, tmp_path / "p.json")
+        plan.save(tmp_path / "p.json")
     assert not list(tmp_path.iterdir())
 
 

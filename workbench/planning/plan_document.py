@@ -1,0 +1,159 @@
+"""The JSON document of a plan as plain data, checked against ``resources/plan.schema.json`` whenever it is read."""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import PlanError, SchemeError, nearest
+from workbench.numerics.formats import parse_scheme
+from workbench.planning.patterns import EXPRESSION, compiled
+
+TYPE = "quantization-workbench/plan"
+VERSION = 1
+KEEP = "keep"
+"""What stands for a scheme where a weight stays as the model stores it."""
+
+_WORDS = {"object": "an object", "array": "a list", "string": "a string", "null": "null"}
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a plan file; raises PlanError."""
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise PlanError(f"{path} is not a plan: byte {error.start} is not UTF-8; a JSON file was expected") from None
+    except OSError as error:
+        raise PlanError(f"the plan {path} cannot be read: {error.strerror}") from None
+
+
+def write_document(content: Mapping[str, Any]) -> str:
+    """Return a plan's members as JSON text, one line for each rule."""
+    head = {"type": TYPE, "version": VERSION, **content}
+    rules = ",\n".join(f"    {_dump(rule)}" for rule in head.pop("rules"))
+    lines = [f"  {_dump(key)}: {_dump(value)}," for key, value in head.items()]
+    body = f"[\n{rules}\n  ]" if rules else "[]"
+    return "\n".join(["{", *lines, f'  "rules": {body}', "}", ""])
+
+
+def read_document(source: str | Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """Return the members of a JSON text, or of what was parsed from one, after all checks.
+
+    ``where`` names the source in messages.  Raises PlanError for broken JSON (line and column), for content that the
+    schema refuses (JSON pointer and what was expected), an unknown scheme (with the closest names), a pattern that is
+    not a regular expression, and a file of a later version.
+    """
+    document = _parse(source, where) if isinstance(source, str) else source
+    _check_version(document, where)
+    _check_schema(document, where)
+    for index, rule in enumerate(document["rules"]):
+        _check_rule(rule, f"{where}, /rules/{index}")
+    checked: Mapping[str, Any] = document
+    return checked
+
+
+@lru_cache(maxsize=1)
+def plan_schema() -> dict[str, Any]:
+    """Return the published JSON Schema (draft 2020-12)."""
+    file = importlib.resources.files("workbench_resources").joinpath("plan.schema.json")
+    schema: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return schema
+
+
+def _dump(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _parse(text: str, where: str) -> Any:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members = dict(pairs)
+        if len(members) < len(pairs):
+            twice = next(key for key in members if sum(key == other for other, _ in pairs) > 1)
+            raise PlanError(f"{where} is not a plan: an object has the member {twice!r} twice; remove one of them")
+        return members
+
+    def refuse(constant: str) -> Any:
+        raise PlanError(f"{where} is not a plan: it holds {constant}, which is not JSON")
+
+    try:
+        return json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        message = error.msg.lower().removesuffix(" at").removesuffix(" starting")
+        cut = error.pos >= len(text.rstrip()) or message == "unterminated string"
+        ended = "; the text ends too early: is the file truncated?" if cut else ""
+        raise PlanError(f"{where} is not JSON: {message} at line {error.lineno}, column {error.colno}{ended}") from None
+    except (RecursionError, ValueError):
+        raise PlanError(f"{where} is not a plan: it is nested too deeply or holds a number that is too long") from None
+
+
+def _check_version(document: Any, where: str) -> None:
+    if not isinstance(document, Mapping) or document.get("type") != TYPE:
+        raise PlanError(f'{where} is not a plan: an object with "type": "{TYPE}" was expected')
+    version = document.get("version")
+    if isinstance(version, int) and version > VERSION:
+        raise PlanError(
+            f"{where} has version {version}, this workbench reads version {VERSION} and older; update the workbench"
+        )
+
+
+def _check_schema(document: Mapping[str, Any], where: str) -> None:
+    from jsonschema import Draft202012Validator
+
+    errors = Draft202012Validator(plan_schema()).iter_errors(document)
+    error = min(errors, key=lambda each: each.validator != "additionalProperties", default=None)
+    if error is not None:
+        pointer = "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in error.absolute_path)
+        raise PlanError(f"{where}, {pointer or 'top level'}: {_expected(error)}")
+
+
+def _expected(error: Any) -> str:
+    """Say what came and what was expected, in words."""
+    came = _shorten(error.instance)
+    if error.validator == "type":
+        kinds = [error.validator_value] if isinstance(error.validator_value, str) else error.validator_value
+        return f"{' or '.join(_WORDS[kind] for kind in kinds)} was expected, {came} came"
+    if error.validator == "required":
+        missing = next(name for name in error.validator_value if name not in error.instance)
+        return f"the member {missing!r} is missing"
+    if error.validator == "additionalProperties":
+        known = error.schema["properties"]
+        extra = next(name for name in error.instance if name not in known)
+        return f"the member {extra!r} is not known{nearest(extra, known)}"
+    if error.validator == "const":
+        return f"{error.validator_value!r} was expected, {came} came"
+    if error.validator == "minLength":
+        return "a string that is not empty was expected"
+    return str(error.message)
+
+
+def _shorten(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _check_rule(rule: Mapping[str, Any], where: str) -> None:
+    for member in ("weights", "inputs", "cache"):
+        scheme = rule.get(member)
+        problem = None if scheme is None or (member == "weights" and scheme == KEEP) else _scheme_problem(scheme)
+        if problem is not None:
+            raise PlanError(f"{where}/{member}: {problem}")
+    if rule["pattern"].startswith(EXPRESSION):
+        try:
+            compiled(rule["pattern"])
+        except PlanError as error:
+            raise PlanError(f"{where}/pattern: {error}") from None
+
+
+@lru_cache(maxsize=4096)
+def _scheme_problem(name: str) -> str | None:
+    try:
+        parse_scheme(name)
+    except SchemeError as error:
+        return str(error)
+    return None
