@@ -13,7 +13,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from workbench.console.commands import COMMANDS, Command
+from workbench.console.command import Command
+from workbench.console.commands import COMMANDS
 from workbench.console.terminal import Bar, print_report, visible
 from workbench.errors import WorkbenchError, nearest
 from workbench.version import VERSION
@@ -34,10 +35,10 @@ def parser() -> argparse.ArgumentParser:
             command.name,
             help=command.help,
             description=command.help,
-            epilog=f"example: {command.example}",
+            epilog=f"example: workbench {command.example}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        command.arguments(entry)
+        command.add_flags(entry)
         entry.add_argument("--json", action="store_true", help="print one JSON object on standard output, nothing else")
         entry.add_argument("--debug", action="store_true", help="show the traceback of an error")
         entry.add_argument("--quiet", action="store_true", help="no progress bar")

@@ -6,29 +6,17 @@ Nothing heavy is imported before a command runs.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from workbench.console import arguments, checks, search_options
+from workbench.console.channels import CHANNELS
+from workbench.console.check import CHECK
+from workbench.console.command import Command, Flags, Run
 from workbench.console.report import Report
 from workbench.errors import DataError, WorkbenchError
 from workbench.progress import Progress, part_of
-
-Run = Callable[[argparse.Namespace, Progress], "Report | int"]
-"""Carries out a command; an exit code where there is nothing to print."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
-    """One command of the command line."""
-
-    name: str
-    help: str
-    example: str
-    arguments: Callable[[argparse.ArgumentParser], None]
-    run: Run
 
 
 def _open(options: argparse.Namespace) -> Any:
@@ -254,10 +242,8 @@ def _ranges(options: argparse.Namespace, progress: Progress) -> Report:
     return ranges(session, options.layer, options.tap)
 
 
-def _command(
-    name: str, help: str, example: str, arguments: Callable[[argparse.ArgumentParser], None], run: Run
-) -> Command:
-    return Command(name=name, help=help, example=f"workbench {example}", arguments=arguments, run=run)
+def _command(name: str, help: str, example: str, add_flags: Flags, run: Run) -> Command:
+    return Command(name=name, help=help, example=example, add_flags=add_flags, run=run)
 
 
 COMMANDS = (
@@ -301,5 +287,7 @@ COMMANDS = (
     _command("report", "write a session's printable report", "report S.qwb report.html", arguments.report, _report),
     _command("bench", "time the kernels of this machine", "bench --shape 4096x4096 --batch 1",
              arguments.bench, _bench),
+    CHECK,
+    CHANNELS,
     _command("info", "say what a session holds", "info S.qwb", arguments.session, _info),
 )  # fmt: skip

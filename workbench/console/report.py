@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
+
+import numpy as np
 
 Row = Mapping[str, object]
 """A JSON object: numbers, words, None, and lists and objects of them."""
@@ -90,5 +92,20 @@ def _plain(value: object) -> Any:
             return float(value) if math.isfinite(value) else None
         case None | bool() | int():
             return value
+        case np.ndarray() | np.generic():
+            return _plain(value.tolist())
         case _:
             return str(value)
+
+
+def described(title: str, result: object) -> Report:
+    """Return the report of any result: plain fields of a record as lines, its lists of records as tables."""
+    values = asdict(result) if is_dataclass(result) and not isinstance(result, type) else {"result": result}
+    lines: list[str] = []
+    tables: list[str | Table] = []
+    for name, value in values.items():
+        if isinstance(value, list | tuple) and value and all(isinstance(row, dict) for row in value):
+            tables += [name, Table(rows=value, columns=[Column(key, key.replace("_", " ")) for key in value[0]])]
+        else:
+            lines.append(f"{name.replace('_', ' ')}: {figure(_plain(value))}")
+    return Report(facts=values, parts=[title, *lines, *tables])

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from workbench.console.report import Column, Report, Row, Table, readable_bytes
 from workbench.console.reports.evaluations import figures_of
 from workbench.console.reports.outliers import largest_tensors
+from workbench.errors import PlanError
+from workbench.insight.transitions import transitions
 from workbench.models.summary import ModelSummary
+from workbench.planning.plan import resolve
 from workbench.session.session import Session
 
 
@@ -70,8 +76,15 @@ def calibrated(session: Session, out: str) -> Report:
 
 def summarized(session: Session, path: Path) -> Report:
     """Return what a session holds."""
-    record, model = session.calibration, session.model
+    record, model, changes = session.calibration, session.model, list[dict[str, Any]]()
     tables = {name: list(table.score.shape) for name, table in session.sensitivities.items()}
+    with suppress(PlanError):  # a plan that does not fit the model is repaired in the window
+        changes = [asdict(change) for change in transitions(model, resolve(session.plan, model.layers))]
+    columns = (
+        Column("before", "stored as"), Column("after", "becomes"), Column("layers"),
+        Column("weights", show="{:,}".format),
+        Column("nbytes", "size", lambda sizes: " -> ".join(map(readable_bytes, sizes))),
+    )  # fmt: skip
     return Report(
         facts={
             "session": path, "model": model.name, "fingerprint": model.fingerprint, "parameters": model.parameters,
@@ -81,7 +94,7 @@ def summarized(session: Session, path: Path) -> Report:
             "statistics": len(session.statistics), "sensitivities": tables, "plan": session.plan.name,
             "rules": len(session.plan.rules),
             "evaluations": [{**figures_of(run), "plan": run.plan_name} for run in session.evaluations],
-            "timings": len(session.timings), "workbench": session.environment.workbench,
+            "timings": len(session.timings), "workbench": session.environment.workbench, "transitions": changes,
         },
         parts=[
             facts_table({
@@ -96,7 +109,8 @@ def summarized(session: Session, path: Path) -> Report:
                 "evaluations": len(session.evaluations),
                 "timings": len(session.timings),
                 "made with": f"workbench {session.environment.workbench}",
-            })
+            }),
+            Table(rows=changes, columns=columns),
         ],
     )  # fmt: skip
 
