@@ -82,8 +82,9 @@ class _Leaves:
 class GradientPass:
     """Runs batches forward and backward, and hands every layer's input, output and output gradient to its listeners.
 
-    The user's model is never changed, and no weight's gradient is formed: the graph begins at a copy of each embedding
-    and at the input of the first layer that has none.
+    The user's model is never changed, and no gradient at its own weights is formed.  Gradients flow back to copies of
+    the embeddings' weights and to the input of the first layer after them, or of every layer where the network has
+    weights that no tap sees.
     """
 
     def __init__(self, model: Model) -> None:

@@ -50,6 +50,8 @@ class ConvolutionGeometry:
             return None
         names = ("stride", "padding", "dilation", "groups", "transposed")
         saved = {name: getattr(node, f"_saved_{name}") for name in names}
+        if len(saved["padding"]) == 1:  # padding="valid" is one zero for all axes
+            saved["padding"] *= dimensions
         found = ConvolutionGeometry(
             kernel=layer.shape[2:], stride=tuple(saved["stride"]), padding=tuple(saved["padding"]),
             dilation=tuple(saved["dilation"]), groups=int(saved["groups"]), transposed=bool(saved["transposed"]),
@@ -150,10 +152,16 @@ def row_and_column_squares(
 def _embedding_squares(
     layer: Layer, ids: torch.Tensor, d: torch.Tensor, samples: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the same for an embedding.
+
+    Ids that all samples share (positions, ``[1, tokens]``) have the sum of the samples' gradients.  Its square is used
+    as it is: gradients of different samples are independent with mean 0, so in expectation it is the sum of squares.
+    """
     rows, columns = (torch.zeros(size, dtype=torch.float64) for size in layer.matrix)
-    ids, d = ids.reshape(samples, -1), d.reshape(samples, -1, d.shape[-1]).float()
-    for one, gradient in zip(ids, d, strict=True):
-        used, place = one.unique(return_inverse=True)
+    groups = samples if ids.shape[0] == samples else 1
+    ids, d = ids.reshape(groups, -1), d.reshape(groups, -1, d.shape[-1]).float()
+    for own, gradient in zip(ids, d, strict=True):
+        used, place = own.unique(return_inverse=True)
         squares = torch.zeros(used.numel(), d.shape[-1]).index_add_(0, place, gradient).square()
         rows[used] += squares.sum(dim=1)
         columns += squares.sum(dim=0)

@@ -32,8 +32,9 @@ class Layer:
     weight, the parameter's path where it has several.  ``shape`` is as stored; ``axes`` is the permutation of the
     stored axes that puts the output axes first and ``row_axes`` how many of them make the rows, so that
     ``tensor.permute(axes).reshape(rows, columns)`` is the matrix of outputs x inputs that every scheme sees.
-    ``positions`` is how many positions of one sample the weight is applied to with one set of labels being correlated
-    (1 for token models, height x width for convolutions); ``macs`` multiply-adds per sample, None where unknown.
+    ``macs`` are the multiply-adds for each token, None where they depend on the input's size (convolutions) or there
+    are none (embeddings).  ``tied_to`` is the layer that owns the weight, None for one that owns it.  ``shares_with``
+    names layers that must have the same scheme.
     """
 
     name: str

@@ -93,11 +93,11 @@ class _Dots:
     _first: int = 0
 
     def watched(self, seen: set[str]) -> tuple[str, ...]:
-        """Return the layers to tap: those asked for and what is tied to them."""
+        """Return the layers to tap: those asked for and what is tied to them, where a tap sees the owner."""
         return tuple(
             layer.name
             for layer in self.model.summary.layers
-            if layer.name in seen and (layer.tied_to or layer.name) in self.differences
+            if layer.name in seen and (owner := layer.tied_to or layer.name) in self.differences and owner in seen
         )
 
     def unseen(self, seen: set[str]) -> tuple[str, ...]:
@@ -110,7 +110,8 @@ class _Dots:
 
     def forward(self, name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
         layer = self.model.summary.by_name[name]
-        if tensor.shape[0] != self._samples:  # tokens of all samples in one row, as experts get them
+        shared = layer.kind is LayerKind.EMBEDDING and tensor.ndim < 2  # positions, the same for all samples
+        if shared or tensor.shape[0] != self._samples:  # or tokens of all samples in one row, as experts get them
             self.refused.add(layer.tied_to or name)
         if layer.kind.value.startswith("conv"):
             self._geometry[name] = ConvolutionGeometry.of(layer, tensor, output)

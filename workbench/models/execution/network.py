@@ -181,7 +181,7 @@ class NetworkModel:
                     f"the {end} of the layer {name} cannot be quantized: its weight is used inside a larger module; "
                     f"leave its {end}s in floating point"
                 )
-        tapped = [] if tap is None else [name for name in (layers or hooks) if name in hooks]
+        tapped = [] if tap is None else [name for name in (hooks if layers is None else layers) if name in hooks]
         with ExitStack() as stack:
             for name, replace in inputs.items():
                 module = self._body.network.get_submodule(hooks[name])
@@ -208,6 +208,8 @@ class _CallbackFailed(Exception):
 def _tapping(name: str, tap: Tap) -> Callable[..., None]:
     def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         value = args[0] if args else next(iter(kwargs.values()))
+        if not isinstance(output, torch.Tensor):  # a subclass that returns more than the layer's output
+            return
         try:
             tap(name, value, output)
         except Exception as error:

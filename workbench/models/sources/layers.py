@@ -142,7 +142,8 @@ class Modules:
         if isinstance(module, TRANSPOSED):
             return transposed_role(tuple(parameter.shape), module.groups)
         if isinstance(module, nn.Embedding | nn.EmbeddingBag):
-            return Role(kind=LayerKind.EMBEDDING, axes=axes, hookable=True, named_by_module=True)
+            plain = type(module).forward is nn.Embedding.forward  # others take a mask or offsets, or scale the rows
+            return Role(kind=LayerKind.EMBEDDING, axes=axes, hookable=plain, named_by_module=True)
         return None
 
 
