@@ -110,7 +110,7 @@ def draw(scene: Scene, out: Path, name: str, size: tuple[int, int], dark: bool) 
     with shown(scene, size, dark) as (window, settle):
         keep(window, out / f"window-{name}.png")
         for spec in PANELS:
-            window.show_panel(spec.id)
+            window.reveal(spec.id)
             settle()
             for part, show in views(window.panels[spec.id], scene).items():
                 show()

@@ -201,7 +201,7 @@ async def event_loop(window: Any, engine: Any, folder: Path) -> list[Row]:
     await asyncio.sleep(1.0)
     rows = await heart.during("idle", asyncio.sleep(IDLE_SECONDS))
     rows += await heart.during("engine starts, torch is imported", engine.ready())
-    rows += await heart.during("open a model", window.commands.opening("demo:language-model"))
+    rows += await heart.during("open a model", window.document.open("demo:language-model"))
 
     def session() -> Any:
         return context.workspace.state.session
@@ -295,20 +295,20 @@ def clicks(window: Any, app: Any) -> list[Row]:
     """Return the time from a click to what it draws, at 5,000 layers, and a step of the slider at 300."""
     workspace = window.context.workspace
     workspace.open(_many(5000), None)
-    _milliseconds(app, window, lambda: window.show_panel("distributions"))
+    _milliseconds(app, window, lambda: window.reveal("distributions"))
     names = [layer.name for layer in workspace.state.session.model.layers]
     select = [_milliseconds(app, window, functools.partial(workspace.select, [names[n]])) for n in range(50, 4950, 350)]
     panel = window.panels["sensitivity"]
     assign = [_milliseconds(app, window, functools.partial(panel._click, n, 4 + n % 3)) for n in range(60, 4900, 350)]
     workspace.open(_many(300), None)
-    _milliseconds(app, window, lambda: window.show_panel("pareto"))
+    _milliseconds(app, window, lambda: window.reveal("pareto"))
     slider = window.panels["pareto"].slider
     steps = range(0, slider.maximum(), max(slider.maximum() // 30, 1))
     slider.setSliderDown(True)
     slide = [_milliseconds(app, window, functools.partial(slider.setValue, at)) for at in steps][1:]
     slider.setSliderDown(False)
     app.processEvents()
-    window.show_panel("sensitivity")
+    window.reveal("sensitivity")
     return [
         Row(what="click on a layer to histograms, 5,000 layers", value=_median(select), unit="ms", limit=50),
         Row(what="click on a cell to totals and colours, 5,000 layers", value=_median(assign), unit="ms", limit=50),
@@ -335,7 +335,7 @@ def frames(window: Any, app: Any) -> list[Row]:
         (f"heatmap of 5,000 x {SCHEMES}", 5000, "sensitivity", "heatmap"),
     ):
         window.context.workspace.open(_many(layers), None)
-        _milliseconds(app, window, functools.partial(window.show_panel, panel))
+        _milliseconds(app, window, functools.partial(window.reveal, panel))
         view = getattr(window.panels[panel], widget)
         if panel == "layers":
             view.expandAll()

@@ -82,7 +82,7 @@ def _in_panels(window: Window) -> list[str]:
 
     found = []
     for spec in PANELS:
-        window.show_panel(spec.id)
+        window.reveal(spec.id)
         _settled(window)
         found += [f"{spec.id}: {text}" for text in cut(window.panels[spec.id])]
     tabs = window.panels["plan"].tabs

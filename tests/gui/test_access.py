@@ -100,7 +100,7 @@ def test_every_widget_to_act_on_has_a_name(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))
         for spec in PANELS:
-            await person.act(lambda name=spec.id: person.window.show_panel(name))
+            await person.act(lambda name=spec.id: person.window.reveal(name))
         assert not _unnamed(person.window)
         for options in (CalibrateOptions(), EvaluateOptions(), ExportOptions(), ScoreOptions(), TimeOptions()):
             form = FormDialog(person.window, "t", "t", Form(options), "Start")
@@ -125,7 +125,7 @@ def test_no_panel_takes_a_key_of_the_menus_or_gives_one_away_twice(live: Callabl
         menus = {QKeySequence.mnemonic(title).toString() for title in person.window.menus}
         for spec in PANELS:
             panel = person.window.panels[spec.id]
-            await person.act(lambda name=spec.id: person.window.show_panel(name))
+            await person.act(lambda name=spec.id: person.window.reveal(name))
             pages = [(tabs, page) for tabs in panel.findChildren(QTabWidget) for page in range(tabs.count())
                      if tabs.isTabEnabled(page)]  # fmt: skip
             for tabs, page in pages or [(None, 0)]:
@@ -141,7 +141,7 @@ def test_every_menu_opens_with_its_key_whatever_panels_there_are(live: Callable[
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))
         for spec in reversed(PANELS):
-            await person.act(lambda name=spec.id: person.window.show_panel(name))
+            await person.act(lambda name=spec.id: person.window.reveal(name))
         for title, menu in person.window.menus.items():
             key = Qt.Key(ord(title[title.index("&") + 1].upper()))
             await person.act(lambda key=key: QTest.keyClick(
@@ -159,7 +159,7 @@ def test_a_panel_behind_another_one_does_not_hear_its_keys(live: Callable[..., N
         behind, front = person.window.panels["jobs"], person.window.panels["channels"]
         for shown, hidden in ((front, behind), (behind, front), (front, behind)):
             name = "channels" if shown is front else "jobs"
-            await person.act(lambda name=name: person.window.show_panel(name))
+            await person.act(lambda name=name: person.window.reveal(name))
             assert shown.isVisible() and not hidden.isVisible() and not _mnemonics(hidden)
 
     live(story)
@@ -168,7 +168,7 @@ def test_a_panel_behind_another_one_does_not_hear_its_keys(live: Callable[..., N
 def test_every_term_that_heads_a_column_is_explained(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         for spec in PANELS:
-            await person.act(lambda name=spec.id: person.window.show_panel(name))
+            await person.act(lambda name=spec.id: person.window.reveal(name))
         tables = person.window.findChildren(RecordsView)
         unexplained = {(table.accessibleName(), column.title) for table in tables for column in table.records.columns
                        if not column.tip and column.title not in PLAIN}  # fmt: skip
@@ -180,7 +180,7 @@ def test_every_term_that_heads_a_column_is_explained(live: Callable[..., None]) 
 def test_a_metric_says_what_it_means_where_it_is_shown(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))
-        await person.act(lambda: person.window.show_panel("accuracy"))
+        await person.act(lambda: person.window.reveal("accuracy"))
         panel = person.window.panels["accuracy"]
         model = panel.table.model()
         row = next(row for row in range(model.rowCount()) if panel.table.records.record(row).metric.name == "kl")

@@ -34,7 +34,7 @@ def test_two_plans_are_compared_in_words(live: Callable[..., None]) -> None:
 
     async def story(person: Person) -> None:
         await person.open(session)
-        await person.act(lambda: person.window.show_panel("accuracy"))
+        await person.act(lambda: person.window.reveal("accuracy"))
         line = person.window.panels["accuracy"].pair
         assert line.isVisible() and line.first.currentText().startswith("3.5 bits")
         await person.press(Qt.Key.Key_Space, line.button)
@@ -57,7 +57,7 @@ def test_the_first_evaluation_brings_the_metrics_to_the_front(live: Callable[...
     async def story(person: Person) -> None:
         panel = person.window.panels["accuracy"]
         await person.open(replace(session, evaluations=()))
-        await person.act(lambda: person.window.show_panel("accuracy"))
+        await person.act(lambda: person.window.reveal("accuracy"))
         assert panel.empty_text and not panel.tabs.isTabEnabled(0)
         await person.act(lambda: person.context.workspace.update(lambda now: session))
         assert panel.tabs.currentIndex() == 0 and panel.tabs.isTabEnabled(0) and panel.table.isVisible()
@@ -71,7 +71,7 @@ def test_other_samples_are_refused(live: Callable[..., None]) -> None:
 
     async def story(person: Person) -> None:
         await person.open(replace(session, evaluations=runs))
-        await person.act(lambda: person.window.show_panel("accuracy"))
+        await person.act(lambda: person.window.reveal("accuracy"))
         line = person.window.panels["accuracy"].pair
         await person.click(line.button)
         await person.until(lambda: person.context.messages.entries)
@@ -93,7 +93,7 @@ def test_what_changed_most_is_listed(live: Callable[..., None]) -> None:
 
     async def story(person: Person) -> None:
         await person.open(session)
-        await person.act(lambda: person.window.show_panel("accuracy"))
+        await person.act(lambda: person.window.reveal("accuracy"))
         panel = person.window.panels["accuracy"]
         await person.tab(panel.tabs, 1)
         view = panel.changed

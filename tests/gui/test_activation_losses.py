@@ -18,7 +18,7 @@ DATA = "demo:digits-classifier"
 
 
 async def _scored(person: Person) -> None:
-    await person.act(lambda: person.window.commands.open_path(DATA))
+    await person.act(lambda: person.window.document.open_path(DATA))
     await person.until(lambda: person.state.session is not None and person.state.session.model.cannot_run is None)
     await person.act(
         lambda: person.context.runner.submit(
@@ -53,7 +53,7 @@ def test_losses_of_inputs_are_scored_and_counted_everywhere(live: Callable[..., 
         cost = sum(input_losses(session.model, state.assignments, session.sensitivities["predicted_kl_inputs"]))
         assert cost > 0 and state.totals.predicted == pytest.approx(weights + cost, rel=1e-12)
         assert "weights and the rounded inputs" in bar.loss_label.toolTip()
-        await person.act(lambda: person.window.show_panel("pareto"))
+        await person.act(lambda: person.window.reveal("pareto"))
         front = person.window.panels["pareto"].front
         assert front.loss[-1] == pytest.approx(cost, rel=1e-9), "floating-point weights leave what the inputs cost"
         assert dict((name, loss) for name, _, loss in person.window.panels["pareto"]._uniform)[

@@ -20,7 +20,7 @@ DIGITS = "demo:digits-classifier"
 
 
 async def _calibrated(person: Person, data: str, samples: int) -> None:
-    await person.act(lambda: person.window.commands.open_path(data))
+    await person.act(lambda: person.window.document.open_path(data))
     await person.until(lambda: person.state.session is not None)
     await person.act(
         lambda: person.context.runner.submit(
@@ -33,9 +33,9 @@ async def _calibrated(person: Person, data: str, samples: int) -> None:
 def test_images_are_leafed_through_and_judged(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         panel = person.window.panels["calibration_data"]
-        await person.act(lambda: person.window.commands.open_path(DIGITS))
+        await person.act(lambda: person.window.document.open_path(DIGITS))
         await person.until(lambda: person.state.session is not None)
-        await person.act(lambda: person.window.show_panel("calibration_data"))
+        await person.act(lambda: person.window.reveal("calibration_data"))
         assert "Calibrate" in panel.empty_text
         await _calibrated(person, DIGITS, 64)
         assert not panel.empty_text and panel.verdict.text().startswith("Not judged yet")
@@ -80,7 +80,7 @@ def test_text_is_shown_as_text(live: Callable[..., None]) -> None:
 
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))
-        await person.act(lambda: person.window.show_panel("calibration_data"))
+        await person.act(lambda: person.window.reveal("calibration_data"))
         samples = person.window.panels["calibration_data"].samples
         await person.act(lambda: samples.show_page(page))
         assert samples.list.viewMode() == QListView.ViewMode.ListMode
@@ -101,7 +101,7 @@ def test_outlier_tokens_are_listed_with_their_text(live: Callable[..., None]) ->
     async def story(person: Person) -> None:
         panel = person.window.panels["calibration_data"]
         await _calibrated(person, "demo:language-model", 16)
-        await person.act(lambda: person.window.show_panel("calibration_data"))
+        await person.act(lambda: person.window.reveal("calibration_data"))
         await person.tab(panel.tabs, panel.tokens)
         await person.act(lambda: person.context.workspace.select([]))
         session = person.state.session

@@ -62,7 +62,7 @@ def test_the_channels_of_the_selected_layer_are_drawn(live: Callable[..., None])
     async def story(person: Person) -> None:
         await person.open(session)
         await person.act(lambda: person.context.workspace.select([LAYER]))
-        await person.act(lambda: person.window.show_panel("channels"))
+        await person.act(lambda: person.window.reveal("channels"))
         panel = person.window.panels["channels"]
         assert panel.table.records.record(0).number == 7
         assert "64 channels" in panel.figure.text()
@@ -102,7 +102,7 @@ def test_predicted_against_measured(live: Callable[..., None]) -> None:
 
     async def story(person: Person) -> None:
         await person.open(session)
-        await person.act(lambda: person.window.show_panel("agreement"))
+        await person.act(lambda: person.window.reveal("agreement"))
         panel = person.window.panels["agreement"]
         assert panel.across.currentData() == "predicted_kl" and panel.up.currentData() == "measured_kl"
         assert panel.figure.text().startswith("rank agreement 1.0 over")
@@ -131,12 +131,12 @@ def test_predicted_against_measured(live: Callable[..., None]) -> None:
 
 def test_errors_by_channel_of_the_brush(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
-        await person.act(lambda: person.window.commands.open_path("demo:digits-classifier"))
+        await person.act(lambda: person.window.document.open_path("demo:digits-classifier"))
         await person.until(lambda: person.state.session is not None)
         linear = [layer.name for layer in person.state.session.model.layers if layer.kind is LayerKind.LINEAR]
         await person.act(lambda: person.context.workspace.select(linear[-1:]))
         await person.act(lambda: edits.assign(person.context.workspace, linear, weights="int3-g32-asym"))
-        await person.act(lambda: person.window.show_panel("channels"))
+        await person.act(lambda: person.window.reveal("channels"))
         panel = person.window.panels["channels"]
         assert "of the error" not in panel.brush.text()
         await person.press(Qt.Key.Key_Space, panel.errors)

@@ -109,7 +109,7 @@ def test_a_cancelled_refinement_keeps_what_it_measured_and_goes_on(live: Callabl
 async def _search_by_refined(person: Person) -> None:
     """Choose the refined losses; the sums, the search and the slider of the front then go by them."""
     panel, plan = person.window.panels["sensitivity"], person.window.panels["plan"]
-    await person.act(lambda: person.window.show_panel("sensitivity"))
+    await person.act(lambda: person.window.reveal("sensitivity"))
     await person.choose(panel.metric_box, panel.metric_box.findData(REFINED.name))
     assert person.state.metric == REFINED.name and "of them measured" in panel.figure.text()
     session = person.state.session
@@ -126,7 +126,7 @@ async def _search_by_refined(person: Person) -> None:
     await person.until(lambda: person.state.undo_name.startswith("Search within"), 30)
     best = tasks.search(session, bits_per_weight=6.0, metric=REFINED.name)
     assert person.state.session.plan.rules == best.rules
-    await person.act(lambda: person.window.show_panel("pareto"))
+    await person.act(lambda: person.window.reveal("pareto"))
     panel = person.window.panels["pareto"]
     rules = Constraints(locked=session.locked, keep_inputs=True)
     assert np.array_equal(panel.front.loss, pareto(session.model, table, best, constraints=rules).loss)
@@ -198,7 +198,7 @@ def test_a_plan_is_audited(live: Callable[..., None], tmp_path: Path) -> None:
     async def story(person: Person) -> None:
         await person.open(session)
         panel = person.window.panels["accuracy"]
-        await person.act(lambda: person.window.show_panel("accuracy"))
+        await person.act(lambda: person.window.reveal("accuracy"))
         assert "Audit a plan (Ctrl+Shift+F8)" in panel.empty_text
         await person.press(Qt.Key.Key_F8, person.window, control=True, shift=True)
         await _fill(person, samples=16)
@@ -241,6 +241,6 @@ async def _saved_and_reopened(person: Person, path: Path) -> None:
     await person.until(lambda: path.exists() and not person.state.dirty)
     await person.press(Qt.Key.Key_W, control=True)
     await person.until(lambda: person.state.session is None)
-    await person.act(lambda: person.window.commands.open_path(str(path)))
+    await person.act(lambda: person.window.document.open_path(str(path)))
     await person.until(lambda: person.state.session is not None)
-    await person.act(lambda: person.window.show_panel("accuracy"))
+    await person.act(lambda: person.window.reveal("accuracy"))

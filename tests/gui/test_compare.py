@@ -20,7 +20,7 @@ def test_another_session_is_compared(live: Callable[..., None], tmp_path: Path) 
 
     async def story(person: Person) -> None:
         await person.open(session)
-        await person.act(lambda: person.window.show_panel("compare"))
+        await person.act(lambda: person.window.reveal("compare"))
         panel = person.window.panels["compare"]
         assert panel.differing.isHidden() and panel.figure.text().startswith("Nothing to compare with yet")
         assert not panel.tabs.isVisible()

@@ -76,7 +76,7 @@ def test_formats_stand_on_the_axis_and_layers_are_compared(live: Callable[..., N
 
 
 def _small_model(person: Person) -> object:
-    return person.window.commands.open_path("demo:digits-classifier")
+    return person.window.document.open_path("demo:digits-classifier")
 
 
 async def _calibrated(person: Person) -> str:

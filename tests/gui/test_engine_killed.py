@@ -50,7 +50,7 @@ def button(panel: str, find: Callable[[Any], Any]) -> Ask:
     """Return what asks for a job with a button of a panel."""
 
     async def ask(person: Person, folder: Path) -> None:
-        await person.act(lambda: person.window.show_panel(panel))
+        await person.act(lambda: person.window.reveal(panel))
         await person.click(find(person.window.panels[panel]))
 
     return ask

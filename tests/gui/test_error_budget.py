@@ -15,10 +15,10 @@ MODEL = "demo:digits-classifier"
 
 def test_the_error_budget_is_measured(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
-        await person.act(lambda: person.window.commands.open_path(MODEL))
+        await person.act(lambda: person.window.document.open_path(MODEL))
         await person.until(lambda: person.state.session is not None)
         panel = person.window.panels["error_budget"]
-        await person.act(lambda: person.window.show_panel("error_budget"))
+        await person.act(lambda: person.window.reveal("error_budget"))
         assert "Calibrate" in panel.empty_text
         await person.act(
             lambda: person.context.runner.submit(Calibrate(session=person.state.session, data=MODEL, samples=16))

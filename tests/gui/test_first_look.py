@@ -14,8 +14,8 @@ from PySide6.QtCore import Qt
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.errors import NotAModelError
+from workbench.gui.commands.actions import ACTIONS
 from workbench.gui.context import edits
-from workbench.gui.shell.actions import ACTIONS
 from workbench.session.session import Session
 from workbench.steps.files.first_look import STILL_LOADING, is_first_look
 from workbench.steps.requests import OpenModel
@@ -54,7 +54,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
 
 
 async def _looked(person: Person) -> None:
-    await person.act(lambda: person.window.commands.open_path(PATH))
+    await person.act(lambda: person.window.document.open_path(PATH))
     await person.until(lambda: is_first_look(person.state.session), 10)
 
 
@@ -68,7 +68,7 @@ def test_weights_are_shown_and_edits_are_kept(live: Callable[..., None], slow: S
         layer = person.state.session.model.layers[3].name
         await person.act(lambda: person.context.workspace.select([layer]))
         await person.act(lambda: edits.assign(person.context.workspace, [layer], weights="int4-g32-asym"))
-        assert not await person.window.commands.saving()
+        assert not await person.window.document.save()
         slow.go_on.set()
         await person.until(lambda: person.state.session.model.cannot_run is None, 10)
         assert person.state.selection == (layer,)
@@ -101,7 +101,7 @@ def test_an_open_document_stays_until_the_other_is_there(live: Callable[..., Non
 
     async def story(person: Person) -> None:
         await person.open(before)
-        await person.act(lambda: person.window.commands.open_path(PATH))
+        await person.act(lambda: person.window.document.open_path(PATH))
         await asyncio.sleep(0.3)
         assert person.state.session is before
         slow.go_on.set()

@@ -53,7 +53,7 @@ def test_the_tour_comes_once_and_is_walked_by_keyboard(live: Callable[..., None]
     demo = replace(session, model=replace(session.model, source=replace(session.model.source, path="demo:x")))
 
     async def story(person: Person) -> None:
-        first = FirstRun(person.window)
+        first = FirstRun(person.context, person.window)
         assert not settings.tour_ended()
         await person.open(demo)
         await person.until(lambda: person.dialog("tour"), 5)
@@ -137,7 +137,7 @@ def test_an_error_says_what_to_do_in_the_window_and_nothing_to_type(live: Callab
         box, words = person.dialog("error"), "needs calibration data; calibrate first, or stop"
         assert box.informativeText() == words and not box.detailedText()
         await person.answer("error", "Close")
-        await person.act(lambda: person.window.show_panel("jobs"))
+        await person.act(lambda: person.window.reveal("jobs"))
         jobs = person.window.panels["jobs"].jobs.model()
         assert words in [jobs.index(0, column).data() for column in range(jobs.columnCount())]
         status = person.window.status

@@ -57,7 +57,7 @@ async def _save_as(person: Person, path: Path) -> None:
 def test_a_plot_is_saved_as_picture_and_drawing(live: Callable[..., None], tmp_path: Path) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(2))
-        await person.act(lambda: person.window.show_panel("pareto"))
+        await person.act(lambda: person.window.reveal("pareto"))
         plot = person.window.panels["pareto"].plot
         for name in ("front.png", "front.svg"):
             await person.act(plot.setFocus)
@@ -81,7 +81,7 @@ def test_a_plot_is_saved_as_picture_and_drawing(live: Callable[..., None], tmp_p
 def test_the_kind_of_picture_is_chosen_in_the_dialog(live: Callable[..., None], tmp_path: Path) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))
-        await person.act(lambda: person.window.show_panel("accuracy"))
+        await person.act(lambda: person.window.reveal("accuracy"))
         await person.act(lambda: person.window.trigger("save_picture"))
         await person.until(lambda: person.dialog("path"), 10)
         dialog = person.dialog("path")
@@ -99,7 +99,7 @@ def test_the_kind_of_picture_is_chosen_in_the_dialog(live: Callable[..., None], 
 def test_a_table_is_saved_with_what_it_shows(live: Callable[..., None], tmp_path: Path) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))
-        await person.act(lambda: person.window.show_panel("accuracy"))
+        await person.act(lambda: person.window.reveal("accuracy"))
         table = person.window.panels["accuracy"].table
         await person.act(lambda: person.window.trigger("save_table"))
         await _save_as(person, tmp_path / "accuracy.csv")
@@ -108,7 +108,7 @@ def test_a_table_is_saved_with_what_it_shows(live: Callable[..., None], tmp_path
         assert rows[0] == [column.title for column in table.records.columns]
         assert len(rows) == 1 + table.records.rowCount()
         assert rows[1] == [column.text(table.records.record(0)) for column in table.records.columns]
-        await person.act(lambda: person.window.show_panel("layers"))
+        await person.act(lambda: person.window.reveal("layers"))
         await person.act(lambda: person.window.trigger("save_table"))
         await _save_as(person, tmp_path / "layers.csv")
         text = (tmp_path / "layers.csv").read_text(encoding="utf-8-sig")

@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QApplication
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.commands.actions import ACTIONS
 from workbench.gui.context.memory import resident
 from workbench.gui.panels import PANELS
-from workbench.gui.shell.actions import ACTIONS
 from workbench.gui.shell.palette import score
 
 
@@ -56,12 +56,12 @@ def test_a_long_job_is_spoken_of_once_and_copied_as_python(live: Callable[..., N
     async def story(person: Person) -> None:
         person.window.notices.seconds = 0.0
         person.context.engine_pid = os.getpid
-        await person.act(lambda: person.window.commands.open_path("demo:digits-classifier"))
+        await person.act(lambda: person.window.document.open_path("demo:digits-classifier"))
         await person.until(lambda: person.state.session is not None)
         await person.settle(0.1)
         said = [message.title for message in person.context.messages.entries if message.title.endswith(" ended")]
         assert said == ["Open demo:digits-classifier ended"]
-        await person.act(lambda: person.window.show_panel("jobs"))
+        await person.act(lambda: person.window.reveal("jobs"))
         assert "Window" in person.window.panels["jobs"].memory.text()
         panel = person.window.panels["jobs"]
         steps = [step.text for step in panel.steps.records.records]  # the newest progress, 30 times a second at most

@@ -25,7 +25,7 @@ Q_PROJ = "model.layers.0.self_attn.q_proj"
 
 async def _show_all(person: Person) -> None:
     for spec in PANELS:
-        await person.act(lambda name=spec.id: person.window.show_panel(name))
+        await person.act(lambda name=spec.id: person.window.reveal(name))
         assert person.window.panels[spec.id].isVisible()
         assert not person.window.grab().isNull()
 
@@ -102,7 +102,7 @@ def test_ten_thousand_layers(live: Callable[..., None]) -> None:
         await person.open(session)
         await _show_all(person)
         heatmap = person.window.panels["sensitivity"].heatmap
-        await person.act(lambda: person.window.show_panel("sensitivity"))
+        await person.act(lambda: person.window.reveal("sensitivity"))
         await person.act(lambda: heatmap.verticalScrollBar().setValue(heatmap.verticalScrollBar().maximum()))
         row = len(heatmap.cells.rows) - 1
         await person.click(heatmap.viewport(), heatmap.cell_rect(row, 3).center())
@@ -250,7 +250,7 @@ def _drag(widget: QWidget, spot: QPoint) -> None:
 def test_a_point_of_the_front_becomes_the_plan(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(2))
-        await person.act(lambda: person.window.show_panel("pareto"))
+        await person.act(lambda: person.window.reveal("pareto"))
         panel = person.window.panels["pareto"]
         for _ in range(4):
             await person.press(Qt.Key.Key_Right, panel.plot)
@@ -267,7 +267,7 @@ def test_a_point_of_the_front_becomes_the_plan(live: Callable[..., None]) -> Non
 
 
 def test_everything_to_act_on_has_a_name_and_a_key(live: Callable[..., None]) -> None:
-    from workbench.gui.shell.actions import ACTIONS
+    from workbench.gui.commands.actions import ACTIONS
 
     keys = [action.shortcut for action in ACTIONS]
     assert all(keys) and len(set(keys)) == len(keys)
@@ -296,7 +296,7 @@ def test_a_locked_out_action_says_why(live: Callable[..., None]) -> None:
         await person.open(sessions.opened(facts))
         action = person.window.actions_by_id["calibrate"]
         assert not action.isEnabled() and "weights only" in action.toolTip()
-        await person.act(lambda: person.window.show_panel("timing"))
+        await person.act(lambda: person.window.reveal("timing"))
         assert "No CUDA device is present" in person.window.panels["timing"].device.text()
 
     live(story)

@@ -36,7 +36,7 @@ def test_the_slider_replans_while_it_moves(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(2))
         await person.act(lambda: edits.lock(person.context.workspace, [LAYER], True))
-        await person.act(lambda: person.window.show_panel("pareto"))
+        await person.act(lambda: person.window.reveal("pareto"))
         panel, before = person.window.panels["pareto"], person.state.session.plan
         held = person.state.assignments[LAYER]
         start = _handle(panel.slider)
@@ -64,7 +64,7 @@ def test_the_slider_replans_while_it_moves(live: Callable[..., None]) -> None:
 def test_the_slider_by_keyboard_and_what_the_next_byte_buys(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))
-        await person.act(lambda: person.window.show_panel("pareto"))
+        await person.act(lambda: person.window.reveal("pareto"))
         panel = person.window.panels["pareto"]
         await person.act(panel.slider.setFocus)
         await person.press(Qt.Key.Key_Home, panel.slider)
@@ -101,7 +101,7 @@ def test_plans_by_their_time(live: Callable[..., None]) -> None:
 
     async def story(person: Person) -> None:
         await person.open(session)
-        await person.act(lambda: person.window.show_panel("pareto"))
+        await person.act(lambda: person.window.reveal("pareto"))
         panel, before = person.window.panels["pareto"], person.state.session.plan
         assert panel.front.nbytes.size and panel.time.isHidden()
         for _ in range(2):
@@ -138,7 +138,7 @@ def test_candidates_are_timed_from_the_panel(live: Callable[..., None]) -> None:
 
     async def story(person: Person) -> None:
         await person.open(session)
-        await person.act(lambda: person.window.show_panel("pareto"))
+        await person.act(lambda: person.window.reveal("pareto"))
         panel = person.window.panels["pareto"]
         await person.press(Qt.Key.Key_Down, panel.axis)
         assert "no kernel was timed" in panel.figure.text() and panel.front is None
@@ -161,7 +161,7 @@ def test_a_step_of_the_slider_by_time_makes_no_table_anew(
 
     async def story(person: Person) -> None:
         await person.open(session)
-        await person.act(lambda: person.window.show_panel("pareto"))
+        await person.act(lambda: person.window.reveal("pareto"))
         panel = person.window.panels["pareto"]
         await person.press(Qt.Key.Key_Down, panel.axis)
         start, before, seen = _handle(panel.slider), len(made), set()

@@ -320,8 +320,8 @@ def test_nonsense_in_the_budget_is_told_beside_it_and_keeps_the_last_good_value(
         if not typed:
             await person.press(Qt.Key.Key_Delete, field)
         await (person.click(panel.search_button) if key is None else person.press(key, field))
-        assert panel.refused.isVisible() and f"“{typed}" in panel.refused.text()
-        assert panel.budget.value() == 4.5 and field.text() == "4.500" and not person.context.jobs.views
+        assert panel.refused.isVisible() and (typed or "Enter a number") in panel.refused.text()
+        assert panel.budget.value() == 4.5 and field.text() == "4.5" and not person.context.jobs.views
         await person.click(panel.search_button)
         await person.until(lambda: person.state.undo_name == "Search within 4.5 bits per weight", 10)
         assert panel.refused.isHidden()

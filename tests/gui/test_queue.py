@@ -27,7 +27,7 @@ async def _start(person: Person, key: Qt.Key, samples: str) -> None:
 
 def test_a_score_asked_for_while_a_calibration_runs_has_its_data(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
-        await person.act(lambda: person.window.commands.open_path(MODEL))
+        await person.act(lambda: person.window.document.open_path(MODEL))
         await person.until(lambda: person.state.session is not None)
         await _start(person, Qt.Key.Key_F5, "64")
         await _start(person, Qt.Key.Key_F6, "16")

@@ -35,7 +35,7 @@ def test_a_killed_engine_is_said_and_retried(live: Callable[..., None]) -> None:
     engine = Engine()
 
     async def story(person: Person) -> None:
-        await person.act(lambda: person.window.commands.open_path("demo:digits-classifier"))
+        await person.act(lambda: person.window.document.open_path("demo:digits-classifier"))
         await person.until(lambda: person.state.session is not None)
         session = person.state.session
         await person.act(
@@ -61,7 +61,7 @@ def test_a_killed_engine_is_said_and_retried(live: Callable[..., None]) -> None:
 
 def test_a_job_is_cancelled_from_the_status_bar(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
-        await person.act(lambda: person.window.commands.open_path("demo:digits-classifier"))
+        await person.act(lambda: person.window.document.open_path("demo:digits-classifier"))
         await person.until(lambda: person.state.session is not None)
         request = Calibrate(session=person.state.session, data="demo:digits-classifier")
         await person.act(lambda: person.context.runner.submit(request))
@@ -106,9 +106,9 @@ def test_a_python_file_is_run_only_when_it_is_trusted(live: Callable[..., None],
     file.write_text(FACTORY)
 
     async def story(person: Person) -> None:
-        commands = person.window.commands
+        document = person.window.document
         for answer in ("cancel", "trust"):
-            await person.act(lambda: commands.open_path(str(file), factory="build"))
+            await person.act(lambda: document.open_path(str(file), factory="build"))
             await person.until(lambda: person.dialog("question"))
             assert str(file) in person.dialog("question").informativeText()
             await person.answer("question", answer)
@@ -150,7 +150,7 @@ def test_a_file_that_another_window_has_written_is_not_replaced_unasked(
     other, layer = replace(sessions.full(1), notes=("of the other window",)), "model.layers.0.mlp.up_proj"
 
     async def story(person: Person) -> None:
-        await person.act(lambda: person.window.commands.open_path(str(path)))
+        await person.act(lambda: person.window.document.open_path(str(path)))
         await person.until(lambda: person.state.session is not None)
         await person.act(lambda: person.context.workspace.select([layer]))
         await person.press(Qt.Key.Key_0, control=True)
@@ -207,7 +207,7 @@ def step(self=None):
     if not shown or shown[0].context.workspace.state.session is None:
         return
     for spec in PANELS:
-        shown[0].show_panel(spec.id)
+        shown[0].reveal(spec.id)
     timer.stop()
     shown[0].context.workspace.state = __import__("dataclasses").replace(shown[0].context.workspace.state, dirty=False)
     QTimer.singleShot(300, shown[0].close)

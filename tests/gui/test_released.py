@@ -34,7 +34,7 @@ def test_nothing_of_a_closed_window_is_left(ended: str, live: Callable[..., None
         if ended == "failed":
             assert await context.runner.run(requests.OpenModel(path="/no/such/model"), lambda: None) is None
             return
-        await person.act(lambda: person.window.commands.open_path(MODEL))
+        await person.act(lambda: person.window.document.open_path(MODEL))
         await person.until(lambda: person.state.session is not None)
         if ended.startswith("done"):
             await _calibrated_with_the_form(person)

@@ -67,7 +67,7 @@ def test_the_window_fits_a_large_screen_at_200_percent(live: Callable[..., None]
     async def story(person: Person) -> None:
         await person.open(sessions.full(2))
         for name in person.window.panels:
-            await person.act(lambda name=name: person.window.show_panel(name))
+            await person.act(lambda name=name: person.window.reveal(name))
         least = person.window.minimumSizeHint()
         assert least.width() <= 1920 // 2 and least.height() <= 1080 // 2, least
 

@@ -128,7 +128,7 @@ def test_the_agreement_offers_only_tables_that_score_the_same_thing(live: Callab
 
     async def story(person: Person) -> None:
         await person.open(session)
-        await person.act(lambda: person.window.show_panel("agreement"))
+        await person.act(lambda: person.window.reveal("agreement"))
         panel = person.window.panels["agreement"]
         await person.choose(panel.across, panel.across.findData("predicted_kl_inputs"))
         assert panel.up.currentData() == "measured_kl_inputs" and panel.empty_text == ""
@@ -154,7 +154,7 @@ def test_losses_of_an_encoder_are_distances(live: Callable[..., None]) -> None:
         assert window.status.loss_label.text().startswith("Predicted distance ")
         assert window.panels["sensitivity"].metric_box.currentText() == f"Predicted distance ({HALF_SQUARED_DISTANCE})"
         for name in ("pareto", "accuracy", "sensitivity"):
-            await person.act(lambda name=name: window.show_panel(name))
+            await person.act(lambda name=name: window.reveal(name))
             person.picture(f"encoder-{name}")
         (measured,) = window.panels["pareto"].plot.picture.measured
         assert (measured.value, measured.predicted) == (told.value, run.predicted_kl)

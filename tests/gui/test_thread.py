@@ -26,7 +26,7 @@ async def _start(person: Person, samples: bool = True) -> None:
 
 
 async def _open(person: Person, model: str) -> None:
-    await person.act(lambda: person.window.commands.open_path(model))
+    await person.act(lambda: person.window.document.open_path(model))
     await person.until(lambda: person.state.session is not None and person.state.session.model.cannot_run is None)
     assert model.removeprefix("demo:") in person.window.windowTitle()
     person.picture("opened")
@@ -102,14 +102,14 @@ async def _reopen(person: Person, path: Path) -> None:
     await person.until(lambda: person.state.session is None)
     assert person.window.start_page.isVisible()
     person.picture("closed")
-    await person.act(lambda: person.window.commands.open_path(str(path)))
+    await person.act(lambda: person.window.document.open_path(str(path)))
     await person.until(lambda: person.state.session is not None)
     after, panels = person.state.session, person.window.panels
     assert after.plan == before.plan
     assert after.active_ranges == before.active_ranges
     assert panels["sensitivity"].isHidden() or panels["sensitivity"].heatmap.cells is not None
     for name in ("sensitivity", "pareto", "accuracy", "distributions"):
-        await person.act(lambda name=name: person.window.show_panel(name))
+        await person.act(lambda name=name: person.window.reveal(name))
         assert panels[name].empty_text == ""
     assert panels["pareto"].front is not None
     person.picture("reopened")

@@ -98,7 +98,7 @@ def _one_block() -> Session:
 def test_batch_sizes_are_swept_from_the_panel(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(_one_block())
-        await person.act(lambda: person.window.show_panel("timing"))
+        await person.act(lambda: person.window.reveal("timing"))
         panel = person.window.panels["timing"]
         await person.tab(panel.tabs, 1)
         await person.press(Qt.Key.Key_Space, panel.sweep.button)
@@ -132,7 +132,7 @@ def test_the_targets_data_sheet_stands_beside_the_measurement_as_an_estimate(liv
     async def story(person: Person) -> None:
         session = _one_block()
         await person.open(session)
-        await person.act(lambda: person.window.show_panel("timing"))
+        await person.act(lambda: person.window.reveal("timing"))
         label = person.window.panels["timing"].device
         assert "Estimate" not in label.text()
         await person.act(lambda: person.context.workspace.show_target("nvidia-9.0"))
@@ -158,7 +158,7 @@ def test_rates_occupancy_and_how_to_profile_are_shown_of_cuda_rows(live: Callabl
             read=131_072, occupancy="gemv_int8 75% (registers)",
         )  # fmt: skip
         await person.open(replace(_one_block(), timings=(plain,)))
-        await person.act(lambda: person.window.show_panel("timing"))
+        await person.act(lambda: person.window.reveal("timing"))
         panel = person.window.panels["timing"]
         assert not panel.ncu.isVisible()
         await person.act(lambda: person.context.workspace.update(lambda now: replace(now, timings=(plain, cuda))))

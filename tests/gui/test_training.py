@@ -32,7 +32,7 @@ def test_training_is_cancelled_gone_on_with_and_written(live: Callable[..., None
     out = tmp_path / "trained.safetensors"
 
     async def story(person: Person) -> None:
-        await person.act(lambda: person.window.commands.open_path("demo:digits-classifier"))
+        await person.act(lambda: person.window.document.open_path("demo:digits-classifier"))
         await person.until(lambda: person.state.session is not None)
         names = [layer.name for layer in person.state.session.model.layers]
         await person.act(lambda: edits.assign(person.context.workspace, names, weights="int4-g32-asym"))

@@ -22,7 +22,7 @@ def test_transitions_add_up(live: Callable[..., None]) -> None:
         before = sum(row.nbytes[0] for row in rows) + session.model.kept_nbytes
         assert before == session.model.nbytes
         panel = person.window.panels["timing"]
-        await person.act(lambda: person.window.show_panel("timing"))
+        await person.act(lambda: person.window.reveal("timing"))
         await person.tab(panel.tabs, 3)
         assert panel.moves.records.rowCount() == len(rows)
         await person.act(

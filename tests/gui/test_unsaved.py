@@ -25,7 +25,7 @@ def test_unsaved_work_is_kept_aside_and_offered_after_a_crash(live: Callable[...
     path = tmp_path / "kept.qwb"
 
     async def crash(person: Person) -> None:
-        recovery = Recovery(person.window, seconds=0.05)
+        recovery = Recovery(person.context, person.window, seconds=0.05)
         await person.open(sessions.full(1), path)
         await person.settle(0.3)
         assert not recoverable()  # nothing is newer than the file
@@ -36,7 +36,7 @@ def test_unsaved_work_is_kept_aside_and_offered_after_a_crash(live: Callable[...
         recovery.end(wilful=False)
 
     async def again(person: Person) -> None:
-        recovery = Recovery(person.window)
+        recovery = Recovery(person.context, person.window)
         await person.act(lambda: person.context.tasks.start(recovery.offer()))
         await person.answer("question", "recover")
         await person.until(lambda: person.state.session is not None)
@@ -53,12 +53,12 @@ def test_unsaved_work_is_kept_aside_and_offered_after_a_crash(live: Callable[...
 
 def test_two_windows_keep_their_work_apart(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
-        first, second = (Recovery(person.window, seconds=0.05) for _ in range(2))
+        first, second = (Recovery(person.context, person.window, seconds=0.05) for _ in range(2))
         await person.open(sessions.full(1))
         await person.act(lambda: person.context.workspace.select([LAYER]))
         await person.press(Qt.Key.Key_0, control=True)
         await person.until(lambda: len(recoverable()) == 2, 10)  # never saved, and yet each has a file of its own
-        third = Recovery(person.window)
+        third = Recovery(person.context, person.window)
         await person.act(lambda: person.context.tasks.start(third.offer()))
         await person.settle(0.2)
         assert person.dialog("question") is None  # both windows are open
@@ -116,7 +116,7 @@ def test_the_open_dialog_and_a_recent_file_by_mouse(live: Callable[..., None], t
 
 def test_a_timing_job_fills_the_panel(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
-        await person.act(lambda: person.window.commands.open_path("demo:digits-classifier"))
+        await person.act(lambda: person.window.document.open_path("demo:digits-classifier"))
         await person.until(lambda: person.state.session is not None)
         names = [layer.name for layer in person.state.session.model.layers]
         await person.act(lambda: edits.assign(person.context.workspace, names, weights="int8-channel"))

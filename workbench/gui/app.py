@@ -106,19 +106,19 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
     restore = install_hooks(context)
     unsubscribe = engine.subscribe(window.engine_event)
     heartbeat = _hear_interrupts(window)
-    recovery = Recovery(window)
+    recovery = Recovery(context, window)
     recoveries.append(recovery)
     when_display_is_lost(partial(_keep, recovery))
     for number in ENDINGS:
         signal.signal(number, lambda *_: app.exit(1))
-    first_run = FirstRun(window)
+    first_run = FirstRun(context, window)
     try:
         closed = asyncio.ensure_future(until_closed(window))
         window.show()
         gc.freeze()
         context.tasks.start(recovery.offer())
         if path is not None:
-            window.commands.open_path(path, **({} if path.endswith(".qwb") else how))
+            window.document.open_path(path, **({} if path.endswith(".qwb") else how))
         threading.Thread(target=warm_up, name="warm", daemon=True).start()
         await closed
     finally:

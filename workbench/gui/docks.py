@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
@@ -24,7 +24,10 @@ RIGHT = Qt.DockWidgetArea.RightDockWidgetArea
 CORNERS = ("left top", "left bottom", "right top", "right bottom")
 
 
-class Panels(dict[str, Any]):
+P = TypeVar("P", bound=Panel)
+
+
+class Panels(dict[str, Panel]):
     """The panels by their id; one that is asked for is made, the values are those that are there."""
 
     def __init__(self, make: Callable[[str], Panel]) -> None:
@@ -68,6 +71,12 @@ class Docks(QMainWindow):
         self._idle = QTimer(self)
         self._idle.setInterval(0)
         self._idle.timeout.connect(self._make_next)
+
+    def panel(self, kind: type[P]) -> P:
+        """Return the panel of a class, made if need be."""
+        panel = self.panels[next(spec.id for spec in PANELS if spec.kind == kind.__name__)]
+        assert isinstance(panel, kind), f"{panel} stands in the place of {kind.__name__}"
+        return panel
 
     def make_the_rest(self) -> None:
         """Make the panels that are not there yet, one for each turn of the event loop."""

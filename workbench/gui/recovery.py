@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QLockFile, QTimer
+from PySide6.QtWidgets import QWidget
 
 from workbench.errors import WorkbenchError
+from workbench.gui.context.context import Context
 from workbench.gui.shell import dialogs
 from workbench.session.autosave import (
     Recoverable,
@@ -29,9 +30,6 @@ from workbench.steps import requests
 from workbench.steps.files.first_look import is_first_look
 from workbench.steps.files.keep_recovery import KEEP_RECOVERY, KeepRecoveryOptions
 
-if TYPE_CHECKING:
-    from workbench.gui.window import Window
-
 SECONDS = 20.0
 """How often unsaved work is copied aside, where it changed and no job runs."""
 
@@ -42,8 +40,8 @@ class Recovery:
     The copies lie in a folder that is this window's; a lock in it tells other windows that it is open.
     """
 
-    def __init__(self, window: Window, seconds: float = SECONDS) -> None:
-        self._window, self._context = window, window.context
+    def __init__(self, context: Context, parent: QWidget, seconds: float = SECONDS) -> None:
+        self._context, self._parent = context, parent
         self._kept: Session | None = None
         self._safe: Session | None = None
         self._folder = recovery_folder() / secrets.token_hex(6)
@@ -51,7 +49,7 @@ class Recovery:
         self._file: Path | None = None  # the copy of the document
         self._taken: Path | None = None  # another window's copy that was opened here, until there is an own one
         self._told = False
-        self._timer = QTimer(window)
+        self._timer = QTimer(parent)
         self._timer.setInterval(round(seconds * 1000))
         self._timer.timeout.connect(self._tick)
         self._timer.start()
@@ -65,7 +63,7 @@ class Recovery:
     async def _offer(self, found: tuple[Recoverable, ...]) -> None:
         for entry in found:
             answer = await dialogs.ask(
-                self._window, f"Recover unsaved work on {entry.model}?", _told(entry),
+                self._parent, f"Recover unsaved work on {entry.model}?", _told(entry),
                 (("recover", "&Recover"), ("discard", "&Discard"), ("later", "&Later")), "recover",
             )  # fmt: skip
             if answer == "discard":

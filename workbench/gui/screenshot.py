@@ -43,7 +43,7 @@ def screenshot(
         context.workspace.open(document, path)
         context.workspace.select((worst_layer(context),))
         for name in filter(None, front.split(",")):
-            window.show_panel(name)
+            window.reveal(name)
         app.processEvents()
         while not window.is_drawn:
             app.processEvents()

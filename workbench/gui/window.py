@@ -5,32 +5,37 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
     QMainWindow,
     QMessageBox,
     QStackedWidget,
+    QWidget,
 )
 
-from workbench.gui.commands.commands import Commands
+from workbench.engine.jobs import JobStatus, JobView
+from workbench.gui.commands.action import Action, Situation, plain
+from workbench.gui.commands.command import Command
+from workbench.gui.commands.document import Document
 from workbench.gui.context.context import Context
 from workbench.gui.context.messages import Message
 from workbench.gui.docks import Docks
+from workbench.gui.menus import Menus
+from workbench.gui.panels.jobs import JobsPanel
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import dialogs, icons, settings, theme
-from workbench.gui.shell.actions import Action, Situation
-from workbench.gui.shell.menus import Menus, plain
 from workbench.gui.shell.notices import Notices
-from workbench.gui.shell.palette import Palette
 from workbench.gui.shell.start_page import StartPage
 from workbench.gui.shell.status_bar import StatusBar
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import State
+
+P = TypeVar("P", bound=Panel)
 
 POLL_MS = 33
 SIZE = QSize(1440, 900)
@@ -53,22 +58,23 @@ class Window(QMainWindow):
         self._keeps_layout = keep_layout
         self.context = context
         self.colours = colours
-        self.commands = Commands(context, self)
+        self.document = Document(context, self)
+        self.command = Command(context, self, self.document)
         self.closed = False
         self.on_closed: Callable[[], None] = lambda: None
         self._shown = _Shown()
-        self._statuses: list[Any] = []
+        self._statuses: list[JobStatus] = []
         self._errors: list[QMessageBox] = []
         self.setAcceptDrops(True)
         self.setWindowIcon(icons.icon("workbench", colours))
         self.area = Docks(context, colours)
         self.panels, self.docks = self.area.panels, self.area.docks
-        self.start_page = StartPage(colours, self.trigger, self.commands.open_path)
+        self.start_page = StartPage(colours, self.trigger, self.document.open_path)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.start_page)
         self.pages.addWidget(self.area)
         self.setCentralWidget(self.pages)
-        self.bars = Menus(self, colours, self._do, self.show_panel, self.commands.open_path)
+        self.bars = Menus(self, colours, self._do, self.reveal, self.document.open_path)
         self.actions_by_id, self.menus, self.recent_menu = self.bars.actions, self.bars.menus, self.bars.recent_menu
         self.status = StatusBar(context.runner.cancel, context.runner.retry, self)
         self.setStatusBar(self.status)
@@ -169,9 +175,11 @@ class Window(QMainWindow):
 
     def _do(self, spec: Action) -> None:
         """Do what an action says; it may have become impossible since the window was last drawn."""
-        reason = spec.enabled_when(self._situation())
+        reason = spec.why_not(self._situation())
         if reason is None:
-            spec.task(self.commands)
+            work = spec.run(self.command)
+            if work is not None:
+                self.context.tasks.start(work)
         else:
             self.context.messages.say(f"{plain(spec.text)}: not now", reason)
 
@@ -187,10 +195,10 @@ class Window(QMainWindow):
         self.setWindowTitle(f"{name}[*] – Quantization Workbench")
         self.setWindowModified(state.dirty)
 
-    def _jobs_changed(self, views: tuple[Any, ...]) -> None:
+    def _jobs_changed(self, views: tuple[JobView, ...]) -> None:
         views = tuple(view for view in views if view.listed)
         self.status.show_jobs(views)
-        self.panels["jobs"].show_jobs(views)
+        self.panel(JobsPanel).show_jobs(views)
         self.notices.look(views)
         statuses = [view.status for view in views]
         if statuses != self._statuses:
@@ -200,13 +208,18 @@ class Window(QMainWindow):
             if view.status == "running":
                 partial = self.context.jobs.partial(view.id)
                 if isinstance(partial, Sensitivity):
-                    self.panels["sensitivity"].show_partial(partial)
+                    self._show_partial(partial)
                 elif isinstance(partial, Session):
-                    self.commands.show_first_look(partial)
+                    self.document.show_first_look(partial)
 
     def _say(self, message: Message) -> None:
         self.status.say(message)
-        self.panels["jobs"].show_messages()
+        self.panel(JobsPanel).show_messages()
+
+    def _show_partial(self, table: Sensitivity) -> None:
+        from workbench.gui.panels.sensitivity import SensitivityPanel  # loads pyqtgraph
+
+        self.panel(SensitivityPanel).show_partial(table)
 
     def _show_error(self, title: str, text: str, details: str = "") -> None:
         box = dialogs.show_error(self, title, text, details)
@@ -222,40 +235,32 @@ class Window(QMainWindow):
         elif event == "restarted":
             self.context.messages.say("The engine process is running again", text)
 
-    # ---------------------------------------------------------------- what a person does
+    # ---------------------------------------------------------------- what commands need
+
+    @property
+    def widget(self) -> QWidget:
+        """The window itself, as the parent of dialogs."""
+        return self
+
+    def panel(self, kind: type[P]) -> P:
+        """Return the panel of a class, made if need be."""
+        return self.area.panel(kind)
 
     def trigger(self, action: str) -> None:
         """Do an action by its id."""
         self.actions_by_id[action].trigger()
 
-    def show_palette(self) -> None:
-        """Open the list of all commands and panels."""
-        Palette(self, self.bars.titled()).open()
+    def titled_actions(self) -> list[tuple[str, QAction]]:
+        """Return everything that the user can do, with a title to search in."""
+        return self.bars.titled()
 
-    def show_tour(self) -> None:
-        """Take the tour of the panels."""
-        from workbench.gui.shell.tour import Tour
-
-        Tour(self).show()
-
-    def show_panel(self, name: str) -> None:
+    def reveal(self, panel: str) -> None:
         """Bring a panel to the front and give it the keyboard."""
-        self.docks[name].show()
-        self.docks[name].raise_()
-        self.panels[name].show()
-        self.panels[name].catch_up()
-        self.panels[name].setFocus(Qt.FocusReason.ShortcutFocusReason)
-
-    def switch_colours(self) -> None:
-        """Switch between light and dark, and remember it."""
-        chosen = theme.LIGHT if self.colours.dark else theme.DARK
-        settings.set_theme("dark" if chosen.dark else "light")
-        self.recolour(chosen)
-
-    def follow_system(self) -> None:
-        """Take the desktop's colours, now and whenever they change, and remember it."""
-        settings.set_theme("system")
-        self.recolour(theme.choose("system"))
+        self.docks[panel].show()
+        self.docks[panel].raise_()
+        self.panels[panel].show()
+        self.panels[panel].catch_up()
+        self.panels[panel].setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def recolour(self, colours: theme.Colours) -> None:
         """Draw everything in other colours."""
@@ -288,7 +293,7 @@ class Window(QMainWindow):
     def dropEvent(self, event: QDropEvent) -> None:
         """Open what was dropped."""
         event.acceptProposedAction()
-        self.commands.open_path(event.mimeData().urls()[0].toLocalFile())
+        self.document.open_path(event.mimeData().urls()[0].toLocalFile())
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Ask about unsaved work; the window closes once that is answered."""
@@ -300,7 +305,7 @@ class Window(QMainWindow):
         self.context.tasks.start(self._ask_and_close())
 
     async def _ask_and_close(self) -> None:
-        if await self.commands.may_discard():
+        if await self.document.may_discard():
             self.closed = True
             self.close()
 
@@ -341,7 +346,7 @@ class Window(QMainWindow):
 
 
 async def until_closed(window: Window) -> None:
-    """Wait until the person has closed the window."""
+    """Wait until the user has closed the window."""
     closed = asyncio.Event()
     window.on_closed = closed.set
     await closed.wait()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +18,7 @@ from workbench.models.layer import Layer
 from workbench.numerics.ranges import Range
 from workbench.planning.plan import Assignment, Plan, changed_names, resolve, resolve_some
 from workbench.planning.totals import Ledger, Totals, plan_totals
+from workbench.sensitivity.metrics import ACTIVATION_METRICS
 from workbench.session.session import Session
 
 MAX_UNDO = 500
@@ -47,6 +49,36 @@ class EditableParts:
         return replace(session, plan=self.plan, plans=self.plans, active_ranges=self.active_ranges, locked=self.locked)
 
 
+class BudgetUnit(StrEnum):
+    """What the size of a plan is counted in."""
+
+    BITS_PER_WEIGHT = "bits per weight"
+    MEGABYTES = "MB in all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The size that a search may use; ``problem`` says what is wrong with the amount that the user typed last."""
+
+    amount: float = 4.5
+    unit: BudgetUnit = BudgetUnit.BITS_PER_WEIGHT
+    problem: str = ""
+
+    @property
+    def bits_per_weight(self) -> float | None:
+        """The amount in bits per weight; None where it is one in bytes."""
+        return self.amount if self.unit is BudgetUnit.BITS_PER_WEIGHT else None
+
+    @property
+    def nbytes(self) -> int | None:
+        """The amount in bytes of the whole model; None where it is one in bits per weight."""
+        return round(self.amount * 1e6) if self.unit is BudgetUnit.MEGABYTES else None
+
+    def __str__(self) -> str:
+        """The amount as titles of steps show it."""
+        return f"{self.amount:g} {'MB' if self.unit is BudgetUnit.MEGABYTES else self.unit}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Edit:
     """An entry of the undo stack: what the user changed, as the parts before and after.
@@ -71,15 +103,20 @@ class Edit:
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class State:
     """A snapshot for the view.  ``assignments`` and ``totals`` belong to ``session.plan``; ``plan_error`` says why
-    there are none.  ``metric`` is the sensitivity metric that is shown; ``target`` names what the plan must run on
-    (see :mod:`workbench.deployment.targets`; empty: anything); ``dirty``: the file on disk is older.
-    ``ledger`` holds the sums behind ``totals``."""
+    there are none.  ``metric`` is the sensitivity metric that plans are summed and searched with;
+    ``activation_metric`` the one of inputs or the KV cache whose table is shown in its place (empty: none).
+    ``target`` names the runtime or device of the plan (see :mod:`workbench.deployment.targets`; empty: any).
+    ``budget`` is what a search may use, ``search_error`` why the last one found no plan within it.
+    ``dirty``: the file on disk is older.  ``ledger`` holds the sums behind ``totals``."""
 
     session: Session | None = None
     path: Path | None = None
     selection: tuple[str, ...] = ()
     metric: str = "predicted_kl"
+    activation_metric: str = ""
     target: str = ""
+    budget: Budget = Budget()
+    search_error: str = ""
     dirty: bool = False
     undo_name: str = ""
     redo_name: str = ""
@@ -111,13 +148,14 @@ class Workspace:
         """Make ``session`` the document; the undo stack is empty."""
         self._undo.clear()
         self._redo.clear()
-        self._set(replace(self.state, session=session, path=path, selection=(), dirty=False))
+        view = replace(self.state, selection=(), activation_metric="", search_error="")
+        self._set(replace(view, session=session, path=path, dirty=False))
 
     def close(self) -> None:
         """Drop the document."""
         self._undo.clear()
         self._redo.clear()
-        self._set(State(target=self.state.target))
+        self._set(State(target=self.state.target, budget=self.state.budget))
 
     def edit(self, name: str, change: Callable[[Session], Session], *, extend: int | None = None) -> int | None:
         """Apply an undoable edit with a readable name (``Set 24 layers to int4-g128``); return its number.
@@ -161,12 +199,23 @@ class Workspace:
             self._set(replace(self.state, selection=selection))
 
     def show_metric(self, metric: str) -> None:
-        """Choose the sensitivity metric that is shown and summed."""
-        self._set(replace(self.state, metric=metric))
+        """Choose the sensitivity table that is shown; one of weights is summed and searched with from now on."""
+        if metric in ACTIVATION_METRICS:
+            self._set(replace(self.state, activation_metric=metric))
+        else:
+            self._set(replace(self.state, metric=metric, activation_metric=""))
 
     def show_target(self, target: str) -> None:
-        """Choose the target that the plan must run on; an empty name allows everything."""
+        """Choose the plan's runtime or device; an empty name allows everything."""
         self._set(replace(self.state, target=target))
+
+    def show_budget(self, budget: Budget) -> None:
+        """Choose what a search may use; the error of an earlier search is over."""
+        self._set(replace(self.state, budget=budget, search_error=""))
+
+    def show_search_error(self, error: str) -> None:
+        """Note why a search found no plan; a problem of the amount has been told with it."""
+        self._set(replace(self.state, budget=replace(self.state.budget, problem=""), search_error=error))
 
     def saved(self, path: Path, session: Session) -> None:
         """Note that ``session`` is on disk at ``path``; later edits keep the document dirty."""

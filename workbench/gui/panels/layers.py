@@ -104,6 +104,10 @@ class LayersPanel(Panel):
         spot = where or self.view.visualRect(self.view.currentIndex()).bottomLeft()
         menu.popup(self.view.viewport().mapToGlobal(spot))
 
+    def go_to_filter(self) -> None:
+        """Give the filter the keyboard."""
+        self.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
     def choose_columns(self, where: QPoint | None = None) -> None:
         """Open the menu of columns; the name always stays."""
         header = self.view.header()

@@ -9,7 +9,6 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QStackedWidget, QWidget
 
-from workbench.gui.commands import checks as check_commands
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
@@ -23,10 +22,11 @@ from workbench.insight.changes import Assignments, changed_layers
 from workbench.measurement.units import short_unit
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.totals import layer_bits
-from workbench.sensitivity.metrics import ACTIVATION_METRICS, BY_NAME, METRICS, REFINED, WEIGHT_METRICS, metric_title
+from workbench.sensitivity.metrics import BY_NAME, METRICS, REFINED, WEIGHT_METRICS, metric_title
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import State
+from workbench.steps.requirements import CALIBRATED, PREDICTED, RUNS
 
 BY_DEPTH, BY_LOSS = "By depth", "By loss"
 
@@ -73,7 +73,7 @@ class SensitivityPanel(Panel):
             "Which scores are shown; those of weights are also summed and searched with. Higher is worse, always"
         )
         self._name_metrics()
-        self.metric_box.activated.connect(lambda _: self.look_at(self.metric_box.currentData()))
+        self.metric_box.activated.connect(lambda _: context.workspace.show_metric(self.metric_box.currentData()))
         self.figure = FittedLabel()
         self.figure.setProperty("role", "muted")
         self.heatmap = Heatmap(colours)
@@ -104,7 +104,6 @@ class SensitivityPanel(Panel):
         layout = self.column()
         layout.addLayout(top)
         layout.addWidget(self._pages, 1)
-        self._activation = ""  # the activation metric that is looked at
         self._counted: tuple[Sensitivity | None, int] = (None, 0)  # cells of the refined table that were measured
         self._given: Sensitivity | None = None
         self._arranged: tuple[Sensitivity, str, Sensitivity] | None = None
@@ -126,12 +125,10 @@ class SensitivityPanel(Panel):
             self._table = self._partial = None
             self.say_empty("Open a model to score its layers.")
             return
-        if old.session is None or old.session.model is not new.session.model:
-            self._activation = ""
         self._offer_metrics(new.session)
-        metric = self._activation or new.metric
+        metric = new.activation_metric or new.metric
         self.metric_box.setCurrentIndex(self.metric_box.findData(metric))
-        reason = check_commands.why_no_refinement(new)
+        reason = next((reason for need in (RUNS, PREDICTED, CALIBRATED) if (reason := need.unmet(new.session))), None)
         self.refine.setEnabled(reason is None)
         self.refine.setToolTip(f"Not now: {reason}" if reason else REFINE_TIP)
         table = new.session.table(metric)
@@ -140,16 +137,10 @@ class SensitivityPanel(Panel):
             self._partial = None
         self._show(self._partial or table, new)
 
-    def look_at(self, metric: str) -> None:
-        """Show the table of a metric; one of weights is from now on what plans are summed and searched with."""
-        self._activation = metric if metric in ACTIVATION_METRICS else ""
-        workspace = self.context.workspace
-        workspace.show_metric(workspace.state.metric if self._activation else metric)
-
     def show_partial(self, table: Sensitivity) -> None:
         """Show the cells that a running job has computed so far."""
         state = self.context.workspace.state
-        if state.session is None or table.metric != (self._activation or state.metric) or table is self._partial:
+        if state.session is None or table.metric != (state.activation_metric or state.metric) or table is self._partial:
             return
         self._partial = table
         if self.is_seen and self._table is None:  # their place is laid out in one frame, the cells drawn in the next
@@ -194,7 +185,8 @@ class SensitivityPanel(Panel):
 
     @property
     def _shown_metric(self) -> str:
-        return self._activation or self.context.workspace.state.metric
+        state = self.context.workspace.state
+        return state.activation_metric or state.metric
 
     @property
     def _field(self) -> str:

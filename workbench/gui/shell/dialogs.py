@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import (
@@ -163,6 +164,14 @@ async def ask_path(
     code = await finished(dialog)
     chosen = dialog.selectedFiles()
     return chosen[0] if code == QDialog.DialogCode.Accepted and chosen else None
+
+
+async def ask_save_path(parent: QWidget, title: str, filters: str, start: str, suffix: str) -> Path | None:
+    """Let the user choose a file to write; None if they cancel."""
+    chosen = await ask_path(
+        parent, title, mode=QFileDialog.FileMode.AnyFile, filters=filters, save=True, start=start, suffix=suffix
+    )
+    return None if chosen is None else Path(chosen)
 
 
 def _take_suffix(dialog: QFileDialog, chosen: str) -> None:

@@ -1,17 +1,10 @@
-"""A dataclass's fields as a form: an option never needs a hand-made widget.
-
-A field's ``metadata`` may say: ``label``, ``tip``, ``minimum``, ``maximum``, ``unit``, ``choices`` (values, or
-``(value, label)``), ``path`` (``file``, ``folder`` or ``save``), ``none`` (what the lowest value stands for when the
-field may be None), ``many`` (choose several of ``choices``).
-"""
+"""A step's options as a form: an option never needs a widget of its own making."""
 
 from __future__ import annotations
 
-import types
 import typing
-from collections.abc import Callable
-from dataclasses import Field, fields, replace
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
@@ -20,7 +13,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
     QFormLayout,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QListWidget,
@@ -30,157 +22,197 @@ from PySide6.QtWidgets import (
 )
 
 from workbench.gui.shell.number_field import NumberField
+from workbench.gui.shell.widgets import label, named, row
+from workbench.steps.options import KEY, Choice, OptionField, OptionInfo, option_fields
 
-T = TypeVar("T")
-Maker = tuple[QWidget, Callable[[], Any]]
+MANY_HEIGHT = 150
+"""Pixels of a list in which several choices are checked."""
+
+HIGHEST = 1_000_000_000
+
+
+class Entry(typing.NamedTuple):
+    """One option in a form: its widget, and what returns its value."""
+
+    widget: QWidget
+    read: Callable[[], object]
+    problem: Callable[[], str] = str
 
 
 class Form(QWidget):
     """Edits a copy of ``options`` (a frozen dataclass); ``value()`` returns what the form says.
 
-    ``choices`` gives the choices of fields that are known only when the form is made.
+    ``choices`` gives the choices of options that depend on the document.
     """
 
     changed = Signal()
 
-    def __init__(self, options: Any, choices: typing.Mapping[str, Any] | None = None) -> None:
+    def __init__(self, options: typing.Any, choices: Mapping[str, Sequence[Choice]] | None = None) -> None:
         super().__init__()
         self._choices = choices or {}
         self._options = options
-        self._readers: dict[str, Callable[[], Any]] = {}
-        self.widgets: dict[str, QWidget] = {}
-        layout = QFormLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
-        hints = typing.get_type_hints(type(options))
-        taken = {"c"}  # the dialog's Cancel
-        for item in fields(options):
-            label = item.metadata.get("label", item.name.replace("_", " ").capitalize())
-            widget, reader = self._make(item, hints[item.name], getattr(options, item.name))
-            widget.setAccessibleName(label)
-            widget.setToolTip(item.metadata.get("tip", ""))
-            widget.setObjectName(item.name)
-            self._readers[item.name] = reader
-            self.widgets[item.name] = widget
-            layout.addRow(with_key(label, taken), widget)
-            if isinstance(widget, NumberField):
-                layout.addRow(self._problem_line(widget, label))
+        self._entries: dict[str, Entry] = {}
+        self._problems: dict[str, QLabel] = {}
+        self._layout = QFormLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
+        keys = {"c"}  # the dialog's Cancel
+        for item in _described(type(options)):
+            if item.info.form:
+                self._add(item, getattr(options, item.name), keys)
+
+    @property
+    def widgets(self) -> dict[str, QWidget]:
+        """The widget of each option."""
+        return {name: entry.widget for name, entry in self._entries.items()}
+
+    def value(self) -> typing.Any:
+        """Return the options as edited."""
+        return replace(self._options, **{name: entry.read() for name, entry in self._entries.items()})
 
     def refuse(self) -> bool:
-        """Whether a field holds a text that cannot be used; the keyboard goes to it, and it says why."""
-        wrong = [widget for widget in self.widgets.values() if isinstance(widget, NumberField) and widget.problem]
-        if wrong:
-            wrong[0].setFocus()
-            wrong[0].selectAll()
-        return bool(wrong)
+        """Whether a field holds what cannot be used; the first such field gets the keyboard, and says why."""
+        for name, entry in self._entries.items():
+            problem = entry.problem()
+            if problem:
+                self._show_problem(name, problem)
+                entry.widget.setFocus()
+                return True
+        return False
 
-    def value(self) -> Any:
-        """Return the options as edited."""
-        return replace(self._options, **{name: reader() for name, reader in self._readers.items()})
+    # ---------------------------------------------------------------- inside
 
-    def _make(self, item: Field[Any], hint: Any, value: Any) -> Maker:
-        meta = item.metadata
-        optional = isinstance(hint, types.UnionType) and type(None) in typing.get_args(hint)
-        kind = next(arg for arg in typing.get_args(hint) if arg is not type(None)) if optional else hint
-        if "choices" in meta:
-            offered = self._choices.get(item.name, meta["choices"])
-            return self._many(offered, value) if meta.get("many") else self._choice(offered, value)
-        if kind is bool:
+    def _add(self, item: OptionField, value: typing.Any, keys: set[str]) -> None:
+        entry = self._entry(item, value)
+        named(entry.widget, item.info.label, f"{item.info.help[:1].upper()}{item.info.help[1:]}")
+        entry.widget.setObjectName(item.name)
+        self._entries[item.name] = entry
+        self._layout.addRow(with_key(item.info.label, keys), entry.widget)
+        problem = label(role="error", name=f"What is wrong with {item.info.label}", wrap=True)
+        self._problems[item.name] = problem
+        problem.hide()
+        self._layout.addRow(problem)
+        if isinstance(entry.widget, NumberField):
+            entry.widget.problem_changed.connect(lambda text: self._show_problem(item.name, text))
+        else:
+            self.changed.connect(lambda: self._show_problem(item.name, ""))
+
+    def _show_problem(self, name: str, problem: str) -> None:
+        line = self._problems[name]
+        line.setText(problem)
+        line.setVisible(bool(problem))
+
+    def _entry(self, item: OptionField, value: typing.Any) -> Entry:
+        choices = self._choices.get(item.name) or (item.info.choices() if item.info.choices else ())
+        if choices:
+            return self._many(choices, value) if item.several else self._choice(choices, value)
+        if item.kind is bool:
             return self._check(value)
-        if kind in (int, float):
-            return self._number(kind, optional, meta, value)
-        if "path" in meta:
-            return self._path(meta["path"], value)
-        return self._text(value)
+        if item.kind in (int, float):
+            return self._number(item, value)
+        return self._text(item, "" if value is None else str(value))
 
-    def _check(self, value: bool) -> Maker:
+    def _check(self, value: bool) -> Entry:
         box = QCheckBox()
         box.setChecked(value)
         box.toggled.connect(self.changed)
-        return box, box.isChecked
+        return Entry(box, box.isChecked)
 
-    def _number(self, kind: type, optional: bool, meta: typing.Mapping[str, Any], value: Any) -> Maker:
-        low = meta.get("minimum", 0)
-        whole = {"decimals": 0} if kind is int else {"step": meta.get("step", 0.25)}
+    def _number(self, item: OptionField, value: float | None) -> Entry:
+        info = item.info
+        whole = {"decimals": 0} if item.kind is int else {"step": info.increment}
         field = NumberField(
-            low, meta.get("maximum", 1_000_000_000), low if value is None else value, unit=meta.get("unit", ""),
-            special=meta.get("none", "all") if optional else "", **whole,
+            0 if info.minimum is None else info.minimum, HIGHEST if info.maximum is None else info.maximum, value,
+            unit=info.unit, empty=(info.empty or "all") if item.optional else "", **whole,
         )  # fmt: skip
         field.changed.connect(self.changed)
-        return field, lambda: None if optional and field.number == low else field.number
+        return Entry(field, lambda: field.number, lambda: field.problem)
 
-    def _problem_line(self, field: NumberField, name: str) -> QLabel:
-        """Return the line below a number field that says what is wrong with its text."""
-        line = QLabel()
-        line.setAccessibleName(f"What is wrong with {name}")
-        line.setProperty("role", "error")
-        line.setWordWrap(True)
-        line.hide()
-        field.problem_changed.connect(line.setText)
-        field.problem_changed.connect(lambda problem: line.setVisible(bool(problem)))
-        return line
-
-    def _choice(self, choices: Any, value: Any) -> Maker:
+    def _choice(self, choices: Sequence[Choice], value: typing.Any) -> Entry:
         box = QComboBox()
         for choice in choices:
-            held, label = choice if isinstance(choice, tuple) else (choice, str(choice))
-            box.addItem(label, held)
+            box.addItem(choice.label, choice.value)
         box.setCurrentIndex(max(box.findData(value), 0))
         box.currentIndexChanged.connect(lambda _: self.changed.emit())
-        return box, box.currentData
+        return Entry(box, box.currentData)
 
-    def _many(self, choices: Any, value: Any) -> Maker:
+    def _many(self, choices: Sequence[Choice], value: typing.Any) -> Entry:
         box = QListWidget()
         box.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         for choice in choices:
-            item = QListWidgetItem(str(choice), box)
+            item = QListWidgetItem(choice.label, box)
+            item.setData(Qt.ItemDataRole.UserRole, choice.value)
             item.setFlags(Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsEnabled)
-            item.setCheckState(Qt.CheckState.Checked if choice in value else Qt.CheckState.Unchecked)
-        box.setMinimumHeight(150)
+            item.setCheckState(Qt.CheckState.Checked if choice.value in value else Qt.CheckState.Unchecked)
+        box.setMinimumHeight(MANY_HEIGHT)
         box.itemChanged.connect(lambda _: self.changed.emit())
 
         def read() -> tuple[str, ...]:
-            items = (box.item(row) for row in range(box.count()))
-            return tuple(item.text() for item in items if item.checkState() == Qt.CheckState.Checked)
+            items = (box.item(place) for place in range(box.count()))
+            checked = (item for item in items if item.checkState() == Qt.CheckState.Checked)
+            return tuple(item.data(Qt.ItemDataRole.UserRole) for item in checked)
 
-        return box, read
+        return Entry(box, read)
 
-    def _text(self, value: Any) -> Maker:
-        line = QLineEdit("" if value is None else str(value))
+    def _text(self, item: OptionField, value: str) -> Entry:
+        line = QLineEdit(value)
+        line.setPlaceholderText(item.info.empty)
         line.textChanged.connect(lambda _: self.changed.emit())
-        return line, line.text
+        widget: QWidget = line
+        if item.info.path:
+            button = named(QToolButton(), "Choose a path", "Choose a path")
+            button.setText("…")
+            button.clicked.connect(lambda: self._browse(item.info.path, named(line, "Path")))
+            widget = QWidget()
+            widget.setLayout(row(named(line, "Path"), button, stretch=line, margins=False))
+            widget.setFocusProxy(line)
+        missing = f"Enter {'a path' if item.info.path else 'a text'}" if item.required else ""
+        return Entry(
+            widget, lambda: line.text() or (None if item.optional else ""),
+            lambda: "" if line.text().strip() else missing,
+        )  # fmt: skip
 
-    def _path(self, kind: str, value: Any) -> Maker:
-        holder, line, button = QWidget(), QLineEdit(str(value or "")), QToolButton()
-        button.setText("…")
-        layout = QHBoxLayout(holder)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(line, 1)
-        layout.addWidget(button)
-        line.setAccessibleName("Path")
-        button.setAccessibleName("Choose a path")
-        button.setToolTip("Choose a path")
-        button.clicked.connect(lambda: self._choose(kind, line))
-        line.textChanged.connect(lambda _: self.changed.emit())
-        holder.setFocusProxy(line)
-        return holder, line.text
-
-    def _choose(self, kind: str, line: QLineEdit) -> None:
+    def _browse(self, kind: str, line: QLineEdit) -> None:
         dialog = QFileDialog(self, "Choose a path", line.text())
         dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         mode = QFileDialog.FileMode
-        dialog.setFileMode({"folder": mode.Directory, "file": mode.ExistingFile}.get(kind, mode.AnyFile))
+        dialog.setFileMode(
+            {"folder": mode.Directory, "file": mode.ExistingFile, "data": mode.ExistingFile}.get(kind, mode.AnyFile)
+        )
         if kind == "save":
             dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.fileSelected.connect(line.setText)
         dialog.open()
 
 
-def with_key(label: str, taken: set[str]) -> str:
-    """Return ``label`` with its first letter that is not ``taken`` as its mnemonic, which is taken from then on."""
-    for place, letter in enumerate(label.lower()):
+def with_key(text: str, taken: set[str]) -> str:
+    """Return ``text`` with its first letter that is not ``taken`` as its mnemonic, which is taken from then on."""
+    for place, letter in enumerate(text.lower()):
         if letter.isalpha() and letter not in taken:
             taken.add(letter)
-            return f"{label[:place]}&{label[place:]}"
-    return label
+            return f"{text[:place]}&{text[place:]}"
+    return text
+
+
+def _described(options: type) -> tuple[OptionField, ...]:
+    if all(KEY in item.metadata for item in fields(options)):
+        return option_fields(options)
+    return tuple(map(_of_old, fields(options)))
+
+
+def _of_old(item: typing.Any) -> OptionField:
+    """Describe an option of :mod:`workbench.gui.shell.options`, until the steps describe them."""
+    meta, kind = item.metadata, str(item.type)
+    optional = "None" in kind
+    choices = tuple(Choice(*choice) for choice in meta.get("choices", ()))
+    info = OptionInfo(
+        label=meta.get("label", item.name), help=meta.get("tip", ""),
+        minimum=1 if optional else meta.get("minimum"), maximum=meta.get("maximum"), increment=meta.get("step", 0.25),
+        unit=meta.get("unit", ""), choices=(lambda: choices) if choices else None, path=meta.get("path", ""),
+        empty=meta.get("none", ""),
+    )  # fmt: skip
+    return OptionField(
+        name=item.name, info=info, kind={"int": int, "float": float, "bool": bool}.get(kind.split(" ")[0], str),
+        several=bool(meta.get("many")), optional=optional, required=meta.get("path") == "save", default=item.default,
+    )  # fmt: skip

@@ -32,8 +32,8 @@ class NumberField(QDoubleSpinBox):
     """A number from ``low`` to ``high``; whole numbers only where ``decimals`` is 0.
 
     A text that is not such a number stays in the field while the user edits, is never used, and ``problem`` says why.
-    ``number`` is the last good one, which :meth:`restore` shows again.  With ``special``, that word stands for the
-    lowest value (Qt's special value text).
+    ``number`` is the last good one, which :meth:`restore` shows again.  With ``empty``, that word stands for no number
+    (None) and is one step below ``low``.
     """
 
     changed = Signal()
@@ -43,28 +43,30 @@ class NumberField(QDoubleSpinBox):
     """The user pressed Return."""
 
     def __init__(
-        self, low: float, high: float, value: float, *, decimals: int = _MAX_DECIMALS, step: float = 1.0,
-        unit: str = "", special: str = "", parent: QWidget | None = None,
+        self, low: float, high: float, value: float | None, *, decimals: int = _MAX_DECIMALS, step: float = 1.0,
+        unit: str = "", empty: str = "", parent: QWidget | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
-        self.problem = ""
+        self.problem, self._low = "", low
         locale = QLocale.c()
         locale.setNumberOptions(QLocale.NumberOption.OmitGroupSeparator | QLocale.NumberOption.RejectGroupSeparator)
         self.setLocale(locale)
         self.setDecimals(decimals)
-        self.setRange(low, high)
+        self.setRange(low - step if empty else low, high)
         self.setSingleStep(step)
         self.setSuffix(f" {unit}" if unit else "")
-        self.setSpecialValueText(special)
-        self.setValue(value)
+        self.setSpecialValueText(empty)
+        self.setValue(self.minimum() if value is None else value)
         self.setKeyboardTracking(False)  # what is half typed is no number yet
         self.lineEdit().textEdited.connect(self._edited)
         self.valueChanged.connect(self._stepped)
 
     @property
-    def number(self) -> float:
+    def number(self) -> float | None:
         """The number as it is typed, the last good one where that is none; an int where ``decimals`` is 0."""
         value = self.value() if self.problem else self.valueFromText(self.lineEdit().text())
+        if self.specialValueText() and value == self.minimum():
+            return None
         return value if self.decimals() else round(value)
 
     def restore(self) -> str:
@@ -127,8 +129,8 @@ class NumberField(QDoubleSpinBox):
             value = parse_number(text)
         except ValueError as error:
             return str(error)
-        low, high = self.textFromValue(self.minimum()), self.textFromValue(self.maximum())
-        if not self.minimum() <= value <= self.maximum():
+        low, high = self.textFromValue(self._low), self.textFromValue(self.maximum())
+        if not self._low <= value <= self.maximum():
             return f"“{text}” is out of range: expected a number from {low} to {high}"
         if not self.decimals() and value != round(value):
             return f"“{text}” is not a whole number: expected one from {low} to {high}"

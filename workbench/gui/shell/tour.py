@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from workbench.gui.context.context import Context
 from workbench.gui.shell import dialogs, settings
-from workbench.gui.window import Window
 from workbench.session.workspace import State
 from workbench.steps.files.first_look import is_first_look
 
@@ -49,11 +51,34 @@ STEPS = (
 )  # fmt: skip
 
 
+class TourWindow(Protocol):
+    """What the tour needs of the window."""
+
+    @property
+    def widget(self) -> QWidget:
+        """The window itself."""
+        ...
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether every panel that is seen shows the newest state."""
+        ...
+
+    @property
+    def panels(self) -> Mapping[str, QWidget]:
+        """The panels that have been made, by their id."""
+        ...
+
+    def reveal(self, panel: str) -> None:
+        """Bring a panel to the front."""
+        ...
+
+
 class Tour(QDialog):
     """Non-modal words beside one panel at a time, and a frame around the panel."""
 
-    def __init__(self, window: Window) -> None:
-        super().__init__(window)
+    def __init__(self, window: TourWindow) -> None:
+        super().__init__(window.widget)
         self.setObjectName("tour")
         self.setWindowTitle("A short tour")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -61,7 +86,7 @@ class Tour(QDialog):
         self.setFixedWidth(WIDTH)
         self._window, self.at = window, 0
         self._watched: QWidget | None = None
-        self._mark = QFrame(window)
+        self._mark = QFrame(window.widget)
         self._mark.setObjectName("tour-mark")
         self._mark.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._title, self._text, self._count = QLabel(), QLabel(), QLabel()
@@ -95,7 +120,7 @@ class Tour(QDialog):
 
     def _show(self) -> None:
         step = STEPS[self.at]
-        self._window.show_panel(step.panel)
+        self._window.reveal(step.panel)
         self._title.setText(step.title)
         self._text.setText(step.text)
         self._count.setText(f"{self.at + 1} of {len(STEPS)}")
@@ -123,12 +148,12 @@ class Tour(QDialog):
         """Put words and frame where the panel is."""
         self.adjustSize()
         step = STEPS[min(self.at, len(STEPS) - 1)]
-        area = _area(self._window.panels[step.panel], self._window)
+        area = _area(self._window.panels[step.panel], self._window.widget)
         self._mark.setGeometry(area)
         self._mark.show()
         self._mark.raise_()
-        spot = beside(area, self.width(), self.height(), self._window.rect())
-        self.move(self._window.mapToGlobal(spot))
+        spot = beside(area, self.width(), self.height(), self._window.widget.rect())
+        self.move(self._window.widget.mapToGlobal(spot))
 
     def _end(self) -> None:
         settings.end_tour()
@@ -138,18 +163,18 @@ class Tour(QDialog):
 
 
 class FirstRun:
-    """Starts the tour when the demo is opened for the first time in the person's life with this application."""
+    """Starts the tour when this user opens the demo for the first time."""
 
-    def __init__(self, window: Window) -> None:
-        self._window = window
-        self.end = window.context.workspace.subscribe(self._changed)
+    def __init__(self, context: Context, window: TourWindow) -> None:
+        self._context, self._window = context, window
+        self.end = context.workspace.subscribe(self._changed)
 
     def _changed(self, old: State, new: State) -> None:
         opened = new.session is not None and (old.session is None or old.session.model is not new.session.model)
         if not opened or new.session is None or is_first_look(new.session):
             return
         if new.session.model.source.path.startswith("demo:") and not settings.tour_ended():
-            self._window.context.tasks.start(self._begin())
+            self._context.tasks.start(self._begin())
 
     async def _begin(self) -> None:
         while not self._window.is_drawn:

@@ -9,20 +9,18 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLabel,
-    QPushButton,
     QSizePolicy,
     QTabWidget,
     QVBoxLayout,
     QWidget,
 )
 
-from workbench.errors import BudgetError, WorkbenchError
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
-from workbench.gui.panels.plan.budget_box import BudgetBox
 from workbench.gui.panels.plan.history import PlanHistory
 from workbench.gui.panels.plan.rules import PlanRules
+from workbench.gui.panels.plan.search_line import SearchLine
 from workbench.gui.panels.plan.sums import PlanSums
 from workbench.gui.panels.plan.target import PlanTarget
 from workbench.gui.panels.plan.text import PlanText
@@ -36,11 +34,9 @@ from workbench.insight.plan_parts import Parts
 from workbench.numerics.ranges import REGISTRY as RANGES
 from workbench.planning.plan import KEEP
 from workbench.session.workspace import State
-from workbench.steps import requests
 
 MIXED = "(several)"
 FLOATING = "floating point"
-BITS, BYTES = "bits per weight", "MB in all"
 
 
 PARTS = (
@@ -95,13 +91,10 @@ class PlanPanel(Panel):
         column.addWidget(self.sums)
         self.target = PlanTarget(self.context)
         column.addWidget(self.target)
-        column.addLayout(self._search_line())
-        self.refused = QLabel()
-        self.refused.setAccessibleName("Why there is no plan within the budget")
-        self.refused.setProperty("role", "error")
-        self.refused.setWordWrap(True)
-        self.refused.hide()
-        column.addWidget(self.refused)
+        self.search_line = SearchLine(self.context)
+        self.budget, self.search_button = self.search_line.budget, self.search_line.button
+        self.refused = self.search_line.refused
+        column.addWidget(self.search_line)
         return page
 
     def _form(self) -> QGridLayout:
@@ -160,50 +153,7 @@ class PlanPanel(Panel):
         self.lock.setChecked(bool(count) and set(new.selection) <= session.locked)
         if old.assignments is not new.assignments or old.session is None or old.totals is not new.totals:
             self.parts.show_records(self._sums.of(new))
-        reason = None if session.table(new.metric) is not None else "Compute the sensitivity first (F6)"
-        self.search_button.setEnabled(reason is None)
-        self.search_button.setToolTip(reason or "Find the plan of the least predicted loss within the budget (F7)")
-
-    def search(self) -> None:
-        """Search a plan within the budget; the first time after nonsense was typed, only say so."""
-        state = self.context.workspace.state
-        if state.session is None:
-            return
-        value = self.budget.taken()
-        wrong, self.budget.nonsense = self.budget.nonsense, ""
-        self._say_refused(wrong)
-        if wrong:
-            return
-        by_bits = self.unit.currentText() == BITS
-        request = requests.SearchPlan(
-            session=state.session, metric=state.metric,
-            bits_per_weight=value if by_bits else None, nbytes=None if by_bits else round(value * 1e6),
-            target=state.target or None,
-        )  # fmt: skip
-        self.context.runner.submit(
-            request, f"Search within {value:g} {'bits per weight' if by_bits else 'MB'}", self._refuses
-        )
-
-    def _refuses(self, error: WorkbenchError) -> bool:
-        """Say beside the budget that it is too small; leave other errors to the dialog."""
-        if isinstance(error, BudgetError):
-            self._say_refused(str(error))
-        return isinstance(error, BudgetError)
-
-    def _typed(self) -> None:
-        if self.budget.nonsense:
-            self._say_refused(self.budget.nonsense)
-
-    def _say_refused(self, why: str) -> None:
-        self.refused.setText(f"{why[:1].upper()}{why[1:]}")
-        self.refused.setVisible(bool(why))
-
-    def wanted_bits(self) -> float:
-        """Return the size that the budget asks for in bits per weight; the plan's own where it is given in bytes."""
-        totals = self.context.workspace.state.totals
-        if self.unit.currentText() == BITS or totals is None:
-            return self.budget.taken()
-        return totals.bits_per_weight
+        self.search_line.show_state(new)
 
     # ---------------------------------------------------------------- inside
 
@@ -243,38 +193,6 @@ class PlanPanel(Panel):
         present = MIXED if len(held) > 1 else next(iter(held), "")
         combo.setCurrentIndex(combo.findData(present))
         combo.setEnabled(bool(held))
-
-    def _search_line(self) -> QHBoxLayout:
-        line = QHBoxLayout()
-        self.search_button = QPushButton("&Search")
-        self.budget = BudgetBox()
-        self.budget.setRange(0.01, 1e6)
-        self.budget.setDecimals(3)
-        self.budget.setSingleStep(0.25)
-        self.budget.setValue(4.5)
-        self.budget.setAccessibleName("Budget")
-        self.budget.valueChanged.connect(lambda _: self._say_refused(""))
-        self.budget.lineEdit().textEdited.connect(lambda _: self._say_refused(""))
-        self.budget.editingFinished.connect(self._typed)
-        self.budget.entered.connect(lambda: self.search_button.click())
-        self.unit = QComboBox()
-        self.unit.addItems([BITS, BYTES])
-        self.unit.setAccessibleName("Unit of the budget")
-        self.unit.activated.connect(self._unit_changed)
-        self.search_button.setProperty("role", "primary")
-        self.search_button.clicked.connect(self.search)
-        label = QLabel("&Budget")
-        label.setBuddy(self.budget)
-        for widget in (label, self.budget, self.unit, self.search_button):
-            line.addWidget(widget)
-        line.addStretch(1)
-        return line
-
-    def _unit_changed(self) -> None:
-        totals = self.context.workspace.state.totals
-        if totals is not None:
-            by_bits = self.unit.currentText() == BITS
-            self.budget.setValue(totals.bits_per_weight if by_bits else totals.nbytes / 1e6)
 
 
 def _algorithms() -> tuple[str, ...]:

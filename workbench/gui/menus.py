@@ -10,16 +10,17 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar
 
+from workbench.gui.commands.action import Action, Situation, plain
+from workbench.gui.commands.actions import ACTIONS, MENUS
 from workbench.gui.panels import PANELS
 from workbench.gui.shell import icons, settings
-from workbench.gui.shell.actions import ACTIONS, MENUS, Action, Situation
 from workbench.gui.shell.theme import Colours
 
 
 class Menus:
     """``actions`` by their id, ``panel_actions`` in the order of PANELS.
 
-    ``do(action)`` carries one out, ``show_panel(id)`` goes to a panel, ``open_path(path)`` opens a recent file.
+    ``do(action)`` carries one out, ``reveal(id)`` goes to a panel, ``open_path(path)`` opens a recent file.
     """
 
     def __init__(
@@ -27,7 +28,7 @@ class Menus:
         window: QMainWindow,
         colours: Colours,
         do: Callable[[Action], None],
-        show_panel: Callable[[str], None],
+        reveal: Callable[[str], None],
         open_path: Callable[[str], None],
     ) -> None:
         self._window, self._do, self._open_path = window, do, open_path
@@ -45,7 +46,7 @@ class Menus:
         self.recent_menu = QMenu("Open &Recent", window)
         self.recent_menu.aboutToShow.connect(self._fill_recent)
         self.menus["&File"].insertMenu(self.actions["save"], self.recent_menu)
-        self.panel_actions = self._panels(show_panel)
+        self.panel_actions = self._panels(reveal)
 
     def recolour(self, colours: Colours) -> None:
         """Draw the icons in other colours."""
@@ -56,7 +57,7 @@ class Menus:
     def enable(self, now: Situation) -> None:
         """Grey what cannot be done, and say why in its tooltip; name the steps of undo and redo."""
         for spec in ACTIONS:
-            action, reason = self.actions[spec.id], spec.enabled_when(now)
+            action, reason = self.actions[spec.id], spec.why_not(now)
             action.setEnabled(reason is None)
             tip = spec.tip or plain(spec.text)
             keys = f" ({spec.shortcut})" if spec.shortcut else ""
@@ -89,14 +90,14 @@ class Menus:
             if spec.id in ("export", "redo"):
                 self._bar.addSeparator()
 
-    def _panels(self, show_panel: Callable[[str], None]) -> list[QAction]:
+    def _panels(self, reveal: Callable[[str], None]) -> list[QAction]:
         menu, found = self.menus["&View"], []
         menu.addSeparator()
         for number, spec in enumerate(PANELS, 1):
             action = QAction(spec.title, self._window)
             action.setShortcut(QKeySequence(f"Alt+{number % 10}" if number < 11 else f"Alt+Shift+{number % 10}"))
             action.setToolTip(f"Go to the panel {spec.title}")
-            action.triggered.connect(lambda _=False, panel=spec.id: show_panel(panel))
+            action.triggered.connect(lambda _=False, panel=spec.id: reveal(panel))
             menu.addAction(action)
             self._window.addAction(action)
             found.append(action)
@@ -112,8 +113,3 @@ class Menus:
             return
         self.recent_menu.addSeparator()
         self.recent_menu.addAction("&Clear", settings.forget_recent)
-
-
-def plain(text: str) -> str:
-    """Return an action's text without its mnemonic and dots."""
-    return text.replace("&", "").rstrip("…")

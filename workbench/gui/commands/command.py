@@ -1,0 +1,109 @@
+"""What an action's function gets: the document, the jobs, the messages, dialogs, and a narrow view of the window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Protocol, TypeVar
+
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QDialog, QWidget
+
+from workbench.gui.commands.document import Document
+from workbench.gui.context.context import Context
+from workbench.gui.panels.panel import Panel
+from workbench.gui.shell import dialogs
+from workbench.gui.shell.forms import Form
+from workbench.gui.shell.theme import Colours
+from workbench.session.session import Session
+from workbench.steps.options import Choice
+
+O = TypeVar("O")  # noqa: E741
+P = TypeVar("P", bound=Panel)
+
+REMEMBERED = ("samples", "batch_size", "seed", "batch", "repeats", "metric")
+"""Options that a form offers as the user left them; the others begin with what fits the document."""
+
+
+class MainWindow(Protocol):
+    """What actions need of the window."""
+
+    @property
+    def widget(self) -> QWidget:
+        """The parent of dialogs."""
+        ...
+
+    @property
+    def colours(self) -> Colours:
+        """The colours of now."""
+        ...
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether every panel that is seen shows the newest state."""
+        ...
+
+    def reveal(self, panel: str) -> None:
+        """Bring a panel to the front and give it the keyboard."""
+        ...
+
+    def panel(self, kind: type[P]) -> P:
+        """Return a panel, made if need be."""
+        ...
+
+    @property
+    def panels(self) -> Mapping[str, Panel]:
+        """The panels that have been made, by their id."""
+        ...
+
+    def titled_actions(self) -> list[tuple[str, QAction]]:
+        """Return everything that the user can do, with a title to search in."""
+        ...
+
+    def recolour(self, colours: Colours) -> None:
+        """Draw everything in other colours."""
+        ...
+
+    def reset_layout(self) -> None:
+        """Put the docks back to where they were at first."""
+        ...
+
+    def close(self) -> bool:
+        """Close the window, after asking about unsaved work."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Command:
+    """``context`` and ``window`` are what a command acts on, ``document`` opens and saves."""
+
+    context: Context
+    window: MainWindow
+    document: Document
+    _last: dict[type, Any] = field(default_factory=dict)
+
+    @property
+    def session(self) -> Session:
+        """The open session: actions that need one are greyed without."""
+        session = self.context.workspace.state.session
+        assert session is not None, "the action is greyed without a session"
+        return session
+
+    async def ask(
+        self, options: O, title: str, text: str, start: str, choices: Mapping[str, Sequence[Choice]] | None = None
+    ) -> O | None:
+        """Ask for a step's options in a form; None if the user cancels."""
+        form = Form(self._remembered(options), choices)
+        code = await dialogs.finished(dialogs.FormDialog(self.window.widget, title, text, form, start))
+        if code != QDialog.DialogCode.Accepted:
+            return None
+        answer: O = form.value()
+        self._last[type(options)] = answer
+        return answer
+
+    def _remembered(self, options: Any) -> Any:
+        last = self._last.get(type(options))
+        if last is None:
+            return options
+        names = {item.name for item in fields(options)}
+        return replace(options, **{name: getattr(last, name) for name in REMEMBERED if name in names})

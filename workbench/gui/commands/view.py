@@ -1,0 +1,74 @@
+"""The menus View and Help."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+from shiboken6 import isValid
+
+from workbench import log
+from workbench.gui.commands.command import Command
+from workbench.gui.shell import settings, theme
+from workbench.gui.shell.help import About, Guide
+from workbench.gui.shell.palette import Palette
+from workbench.gui.shell.tour import Tour
+from workbench.steps.devices import ListDevices
+
+
+def palette(command: Command) -> None:
+    """Open the list of all commands and panels."""
+    Palette(command.window.widget, command.window.titled_actions()).open()
+
+
+def switch_colours(command: Command) -> None:
+    """Switch between light and dark, and remember it."""
+    chosen = theme.LIGHT if command.window.colours.dark else theme.DARK
+    settings.set_theme("dark" if chosen.dark else "light")
+    command.window.recolour(chosen)
+
+
+def system_colours(command: Command) -> None:
+    """Follow the desktop's colours, now and whenever they change, and remember it."""
+    settings.set_theme("system")
+    command.window.recolour(theme.choose("system"))
+
+
+def reset_layout(command: Command) -> None:
+    """Put the docks back to where they were at first."""
+    command.window.reset_layout()
+
+
+def guide(command: Command) -> None:
+    """Open the user guide."""
+    Guide(command.window.widget).show()
+
+
+def tour(command: Command) -> None:
+    """Show the tour of the panels."""
+    Tour(command.window).show()
+
+
+def show_log(command: Command) -> None:
+    """Open the folder of the log files."""
+    folder = log.folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    command.context.messages.say("The log files are in", str(folder))
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+
+
+def about(command: Command) -> None:
+    """Show versions, and the devices once the engine has named them."""
+    session = command.context.workspace.state.session
+    line = ""
+    if session is not None:
+        made = session.environment
+        line = f"This session: workbench {made.workbench}, Python {made.python}, torch {made.torch}, {made.device}"
+    dialog = About(command.window.widget, line)
+    dialog.open()
+    command.context.tasks.start(_show_devices(command, dialog))
+
+
+async def _show_devices(command: Command, dialog: About) -> None:
+    lines = await command.context.runner.run(ListDevices(), lambda: about(command))
+    if isValid(dialog):
+        dialog.show_devices(lines or ("Devices: the engine did not answer",))
