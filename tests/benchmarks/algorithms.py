@@ -30,7 +30,8 @@ from workbench.models.layer import LayerKind
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 from workbench.planning.plan import Plan
-from workbench.quantization.quantize import QuantizedModel, quantize
+from workbench.quantization.quantize import quantize
+from workbench.quantization.quantized_model import QuantizedModel
 from workbench.quantization.train import train
 from workbench.session.calibrated_ranges import all_ranges, ranges_in_force
 

@@ -17,7 +17,8 @@ from workbench.planning.kv_cache import cache_bits
 from workbench.planning.plan import Assignment, Plan, Rule, resolve, with_cache
 from workbench.planning.search.search import search
 from workbench.planning.totals import Ledger, totals
-from workbench.quantization.quantize import cache_quantizers, quantize
+from workbench.quantization.quantize import quantize
+from workbench.quantization.quantized_model import cache_quantizers
 from workbench.sensitivity.score import score
 
 WEIGHTS = ("int4-channel", "int8-channel")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
     from workbench.models.model import Model
-    from workbench.quantization.quantize import QuantizedModel
+    from workbench.quantization.quantized_model import QuantizedModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from workbench.errors import CannotRunError, MissingResultError, TransformError
 from workbench.models.model import Model
 from workbench.progress import Progress, silent
-from workbench.quantization.quantize import QuantizedModel
+from workbench.quantization.quantized_model import QuantizedModel
 
 if TYPE_CHECKING:
     import torch

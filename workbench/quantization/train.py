@@ -23,7 +23,7 @@ from workbench.quantization.learning.data import Samples
 from workbench.quantization.learning.learn import first_fits, passing, saved_at
 from workbench.quantization.learning.loop import LearnOptions, Run
 from workbench.quantization.learning.loss import Loss
-from workbench.quantization.quantize import QuantizedModel, input_quantizers
+from workbench.quantization.quantized_model import QuantizedModel, input_quantizers
 
 STEP_RATE = 0.2
 """A scale's rate relative to that of the weights: shares of itself against steps of the grid."""
@@ -73,7 +73,8 @@ def train(
         inputs=passing(input_quantizers(model.summary, plan, ranges or {})), purpose="training", progress=progress,
     )  # fmt: skip
     inputs = {name: assignment.inputs for name, assignment in assignments.items()}
-    run.learn(saved_at(checkpoint, model, schemes, dataset, options, ["training", inputs]))
+    circumstances = "training", inputs, repr(sorted((ranges or {}).items(), key=lambda item: item[0]))
+    run.learn(saved_at(checkpoint, model, schemes, dataset, options, circumstances))
     rounded = {name: matrix.rounded() for name, matrix in matrices.items()}
     tensors = {name: _encoded(schemes[name], one) for name, one in rounded.items()}
     return QuantizedModel(

@@ -14,7 +14,7 @@ from workbench.steps import session_data
 if TYPE_CHECKING:
     from workbench.models.data.datasets import Dataset
     from workbench.models.model import Model
-    from workbench.quantization.quantize import QuantizedModel
+    from workbench.quantization.quantized_model import QuantizedModel
 
 
 def quantize(

@@ -14,7 +14,7 @@ from workbench.steps import session_data, tasks
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
-    from workbench.quantization.quantize import QuantizedModel
+    from workbench.quantization.quantized_model import QuantizedModel
 
 
 def train(

@@ -12,7 +12,8 @@ from workbench.errors import CannotRunError
 from workbench.models.layer import KeptTensor, Layer, LayerKind
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.planning.plan import Assignment, Plan, Rule
-from workbench.quantization.quantize import QuantizedModel, quantize
+from workbench.quantization.quantize import quantize
+from workbench.quantization.quantized_model import QuantizedModel
 
 FINGERPRINT = "sha256:" + "ab" * 32
 

@@ -18,7 +18,8 @@ from workbench.models.model import Model
 from workbench.models.sources import open_model
 from workbench.planning.plan import Plan
 from workbench.progress import silent
-from workbench.quantization.quantize import QuantizedModel, quantize
+from workbench.quantization.quantize import quantize
+from workbench.quantization.quantized_model import QuantizedModel
 
 
 @pytest.fixture(scope="module")

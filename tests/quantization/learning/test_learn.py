@@ -21,7 +21,8 @@ from workbench.quantization.learning.data import Samples, Teacher
 from workbench.quantization.learning.learn import learn_rounding
 from workbench.quantization.learning.loop import LearnOptions
 from workbench.quantization.learning.loss import divergence, task_loss
-from workbench.quantization.quantize import QuantizedModel, quantize
+from workbench.quantization.quantize import quantize
+from workbench.quantization.quantized_model import QuantizedModel
 from workbench.quantization.train import train
 
 SCHEMES = {"value": "int3-g4-asym", "up": "fp4-e2m1-channel", "down": "int2-g4-asym-zfp16"}
@@ -156,6 +157,18 @@ def test_a_checkpoint_of_another_run_is_refused(model: NetworkModel, tmp_path: P
     file.write_bytes(b"nonsense")
     with pytest.raises(PlanError, match="cannot be read"):
         train(model, plan(), tokens(), steps=2, checkpoint=file)
+
+
+def test_a_learned_checkpoint_of_another_plan_is_refused(
+    model: NetworkModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LearnOptions.__init__, "__kwdefaults__", {**LearnOptions.__init__.__kwdefaults__, "steps": 4})
+    file, data = tmp_path / "run.npz", tokens()
+    quantize(model, plan(), data=data, checkpoint=file)
+    other = next(layer.name for layer in model.summary.stored if layer.name not in SCHEMES)
+    for changed in (plan().assign([other], weights="int8-channel"), plan(inputs="int8-token")):
+        with pytest.raises(PlanError, match="belongs to another run"):
+            quantize(model, changed, data=data, checkpoint=file)
 
 
 def test_training_never_touches_the_model_and_beats_rounding(model: NetworkModel) -> None:

@@ -9,7 +9,7 @@ from workbench.progress import Progress
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
-    from workbench.quantization.quantize import QuantizedModel
+    from workbench.quantization.quantized_model import QuantizedModel
 
 
 @runtime_checkable

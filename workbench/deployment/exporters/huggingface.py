@@ -28,7 +28,7 @@ from workbench.progress import Progress
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
-    from workbench.quantization.quantize import QuantizedModel
+    from workbench.quantization.quantized_model import QuantizedModel
 
 MARKER = "quantization-workbench.json"
 """Lists what an export wrote into its folder; only a folder that holds nothing else is ever replaced."""

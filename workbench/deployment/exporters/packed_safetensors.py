@@ -28,7 +28,7 @@ from workbench.progress import Progress
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
-    from workbench.quantization.quantize import QuantizedModel
+    from workbench.quantization.quantized_model import QuantizedModel
 
 TYPE = "quantization-workbench/packed"
 VERSION = 1

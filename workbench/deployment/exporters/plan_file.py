@@ -12,7 +12,7 @@ from workbench.progress import Progress
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
-    from workbench.quantization.quantize import QuantizedModel
+    from workbench.quantization.quantized_model import QuantizedModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

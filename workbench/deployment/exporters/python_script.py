@@ -19,7 +19,7 @@ from workbench.progress import Progress
 if TYPE_CHECKING:
     from workbench.models.model import Model
     from workbench.models.summary import ModelSummary
-    from workbench.quantization.quantize import QuantizedModel
+    from workbench.quantization.quantized_model import QuantizedModel
 
 SCRIPT = Template('''\
 #!/usr/bin/env python3

@@ -8,10 +8,9 @@ Every weight stays at one of the two codes around it; scales, zero points and of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from workbench.errors import MissingResultError
 from workbench.models.data.batches import Data, require_data
@@ -38,6 +37,7 @@ def learn_rounding(
     curvature: Mapping[str, Curvature] | None = None,
     options: LearnOptions | None = None,
     checkpoint: str | Path | None = None,
+    circumstances: Sequence[str] = (),
     progress: Progress = silent,
 ) -> dict[str, Rounded]:
     """Return the weights of the layers in ``schemes`` (layer that owns its weight to scheme) on their grids.
@@ -45,6 +45,7 @@ def learn_rounding(
     ``model`` is the teacher and holds the weights; ``student`` a view of it that runs with whatever else is quantized
     (default: nothing), ``inputs`` quantize layer inputs.  ``curvature`` makes a better first fit.  The same arguments
     give the same bits, also when a run was cancelled and goes on from ``checkpoint`` (a file, written every 50 steps).
+    ``circumstances`` say what else decides the bits (the plan of the other layers): a checkpoint of others is refused.
     Raises CannotRunError, DataError, NonFiniteError naming the layer, PlanError for a checkpoint of another run.
     """
     require_data(model, data, "learned rounding")
@@ -54,7 +55,7 @@ def learn_rounding(
         teacher=model, student=student or model, matrices=matrices, samples=Samples(data), options=chosen,
         inputs=passing(inputs), purpose="learning to round", progress=progress,
     )  # fmt: skip
-    run.learn(saved_at(checkpoint, model, schemes, data, chosen, "rounding"))
+    run.learn(saved_at(checkpoint, model, schemes, data, chosen, ("rounding", *circumstances)))
     return {name: matrix.rounded() for name, matrix in matrices.items()}
 
 
@@ -67,6 +68,7 @@ def learn_remaining(
     inputs: Mapping[str, Replacement],
     curvature: Mapping[str, Curvature],
     checkpoint: str | Path | None = None,
+    circumstances: Sequence[str] = (),
     progress: Progress = silent,
 ) -> tuple[dict[str, QuantizedTensor], dict[str, str]]:
     """Return the stored form of the layers of ``schemes``, learned beside ``others``, and why any were kept.
@@ -87,7 +89,7 @@ def learn_remaining(
     decoded = {name: parse_scheme(stored.scheme).decode(stored) for name, stored in others.items()}
     found = learn_rounding(
         model, finite, data, student=model.with_weights(decoded), inputs=inputs, curvature=curvature,
-        checkpoint=checkpoint, progress=progress,
+        checkpoint=checkpoint, circumstances=circumstances, progress=progress,
     )  # fmt: skip
     return {name: parse_scheme(finite[name]).encode(one.values, one.parameters) for name, one in found.items()}, left
 
@@ -119,13 +121,14 @@ def passing(inputs: Mapping[str, Replacement] | None) -> dict[str, Replacement]:
 
 
 def saved_at(
-    path: str | Path | None, model: Model, schemes: Mapping[str, str], data: Data, options: LearnOptions, purpose: Any
+    path: str | Path | None, model: Model, schemes: Mapping[str, str], data: Data, options: LearnOptions,
+    purpose: Sequence[object],
 ) -> Checkpoint | None:
     """Return where the run is saved, with the key of all that decides its bits; None without a path."""
     if path is None:
         return None
     key = run_key(
-        purpose=purpose, model=model.summary.fingerprint, schemes=dict(schemes), data=data.record.content_hash,
+        purpose=list(purpose), model=model.summary.fingerprint, schemes=dict(schemes), data=data.record.content_hash,
         samples=len(data), options=asdict(options),
     )  # fmt: skip
     return Checkpoint(path=Path(path), key=key)

@@ -71,7 +71,7 @@ def export(
     Forms that hold no weights (the plan, a replay script) do not open the model.  Raises ExportError.
     """
     from workbench.deployment.exporters import exporter
-    from workbench.quantization.quantize import QuantizedModel
+    from workbench.quantization.quantized_model import QuantizedModel
 
     plan = plan or session.plan
     chosen = exporter(kind)

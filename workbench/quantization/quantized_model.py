@@ -1,0 +1,128 @@
+"""What quantizing leaves: the stored form of every weight, and the model that runs with it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from workbench.models.execution.activation_quantizers import Ranges, cache_quantizer, input_quantizer
+from workbench.models.model import Model, Replacement
+from workbench.models.summary import ModelSummary
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.quantized_tensor import QuantizedTensor
+from workbench.planning.kv_cache import cached_layers
+from workbench.planning.plan import Plan, resolve
+from workbench.quantization.transforms.changes import Changes
+
+if TYPE_CHECKING:
+    import torch
+
+    from workbench.models.model import Batch, Tap
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class QuantizedModel:
+    """Data, not a network: the stored form of every quantized weight of the model that ``summary`` describes.
+
+    ``tensors`` maps a layer that owns its weight; layers that are tied to it share it.  ``ranges`` serve static input
+    schemes.  ``left`` maps each layer that the plan quantizes but that stayed in floating point to why: NaN or infinite
+    weights, an algorithm or a format that cannot serve it; ``notes`` say the same and what else there is to tell.
+    ``kept`` maps norms, biases and buffers to corrected ones.
+    ``changes`` are what the plan's transforms made of the model before; ``summary`` is then of the rewritten model,
+    where tied layers may have got a weight of their own.
+    """
+
+    summary: ModelSummary
+    plan: Plan
+    tensors: Mapping[str, QuantizedTensor]
+    ranges: Ranges = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    left: Mapping[str, str] = field(default_factory=dict)
+    kept: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    changes: Changes = field(default_factory=Changes)
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the model."""
+        return self.summary.fingerprint
+
+    def bind(self, model: Model) -> Model:
+        """Return a view of ``model`` that runs with the decoded weights, quantized layer inputs, keys and values.
+
+        Raises FingerprintMismatchError for another model, MissingResultError for a static scheme without a range.
+        """
+        model = self.rewritten(model)
+        weights = {name: parse_scheme(stored.scheme).decode(stored) for name, stored in self.tensors.items()}
+        view = model.with_kept(self.kept).with_weights(weights)
+        inputs = input_quantizers(self.summary, self.plan, self.ranges)
+        return _BoundModel(view, inputs, cache_quantizers(self.summary, self.plan))
+
+    def rewritten(self, model: Model) -> Model:
+        """Return ``model`` as the plan's transforms left it, still in floating point; what is not quantized is exact.
+
+        Raises FingerprintMismatchError for another model.
+        """
+        model.summary.require_fingerprint(self.fingerprint, "the quantized model")
+        return self.changes.apply(model)
+
+
+def input_quantizers(summary: ModelSummary, plan: Plan, ranges: Ranges) -> dict[str, Replacement]:
+    """Return the function that quantizes each layer's input, for the layers whose inputs ``plan`` quantizes."""
+    return {
+        name: input_quantizer(summary.by_name[name], assignment.inputs, ranges)
+        for name, assignment in resolve(plan, summary.layers).items() if assignment.inputs is not None
+    }  # fmt: skip
+
+
+def cache_quantizers(summary: ModelSummary, plan: Plan) -> dict[str, Replacement]:
+    """Return the function that rounds what each layer of keys or values gives the cache, where ``plan`` says so."""
+    cached = cached_layers(summary.layers, resolve(plan, summary.layers))
+    return {name: cache_quantizer(summary.by_name[name], scheme) for name, scheme in cached.items()}
+
+
+class _BoundModel:
+    """A model whose layer inputs, keys and values pass through quantizers; everything else is the inner model's."""
+
+    def __init__(self, model: Model, inputs: Mapping[str, Replacement], cache: Mapping[str, Replacement]) -> None:
+        self._model, self._inputs, self._cache = model, inputs, cache
+
+    def _around(self, model: Model) -> Model:
+        return _BoundModel(model, self._inputs, self._cache)
+
+    @property
+    def summary(self) -> ModelSummary:
+        return self._model.summary
+
+    @property
+    def tappable(self) -> frozenset[str]:
+        own: frozenset[str] = getattr(self._model, "tappable", frozenset())
+        return own
+
+    def weight(self, layer: str) -> torch.Tensor:
+        return self._model.weight(layer)
+
+    def with_weights(self, weights: Mapping[str, torch.Tensor]) -> Model:
+        return self._around(self._model.with_weights(weights))
+
+    def kept(self, name: str) -> torch.Tensor:
+        return self._model.kept(name)
+
+    def with_kept(self, kept: Mapping[str, torch.Tensor]) -> Model:
+        return self._around(self._model.with_kept(kept))
+
+    def untied(self, layers: Collection[str]) -> Model:
+        return self._around(self._model.untied(layers))
+
+    def run(
+        self,
+        batch: Batch,
+        tap: Tap | None = None,
+        inputs: Mapping[str, Replacement] | None = None,
+        layers: Sequence[str] | None = None,
+        outputs: Mapping[str, Replacement] | None = None,
+    ) -> torch.Tensor:
+        return self._model.run(
+            batch, tap=tap, inputs={**self._inputs, **(inputs or {})}, layers=layers,
+            outputs={**self._cache, **(outputs or {})},
+        )  # fmt: skip
