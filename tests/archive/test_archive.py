@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def digest(session: Session) -> str:
     def add(value: Any) -> None:
         if isinstance(value, np.ndarray):
             hashed.update(f"{value.dtype} {value.shape}".encode() + np.ascontiguousarray(value).tobytes())
-        elif isinstance(value, dict):
+        elif isinstance(value, Mapping):
             for key in sorted(value, key=repr):
                 add(value[key])
         elif isinstance(value, tuple):

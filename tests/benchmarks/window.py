@@ -365,11 +365,11 @@ def in_the_window() -> list[Row]:
 
     from workbench.engine.engine import Engine
     from workbench.engine.jobs import Jobs
-    from workbench.engine.pacing import pace_this_process
     from workbench.gui.app import SWITCH_SECONDS, application, warm_up
     from workbench.gui.context.context import Context
     from workbench.gui.shell import theme
     from workbench.gui.window import Window
+    from workbench.pacing import pace_this_process
     from workbench.session.workspace import Workspace
 
     app = application()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -210,7 +211,7 @@ def identical(left: Any, right: Any) -> bool:
         return False
     if dataclasses.is_dataclass(left):
         return all(identical(getattr(left, f.name), getattr(right, f.name)) for f in dataclasses.fields(left))
-    if isinstance(left, dict):
+    if isinstance(left, Mapping):
         return left.keys() == right.keys() and all(identical(left[key], right[key]) for key in left)
     if isinstance(left, tuple):
         return len(left) == len(right) and all(identical(a, b) for a, b in zip(left, right, strict=True))

@@ -12,6 +12,7 @@ unread and a cancel is never stuck behind a large body.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import fcntl
 import gc
 import io
@@ -21,14 +22,16 @@ import pickle
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from workbench.engine.columnar import ColumnarPickler
-from workbench.engine.pacing import rest
+from workbench.models.summary import ModelSummary
+from workbench.pacing import rest
+from workbench.planning.plan import Plan
+from workbench.session.columns import Columns
 
 SHARE_FROM = 64 * 1024
 """Bytes of large buffers from which on a message uses shared memory."""
@@ -155,9 +158,33 @@ class Channel:
             return _pickled(body), None, ()
 
 
-def _pickled(body: Any, collect: Collect | None = None) -> bytes:
+COLUMNS: Mapping[type, tuple[str, ...]] = {ModelSummary: ("layers", "kept"), Plan: ("rules",)}
+"""Which tuples of equal records travel as columns; the results in a session are columns already."""
+
+
+class _Pickler(pickle.Pickler):
+    """Packs the tuples in COLUMNS: thousands of small objects would hold the interpreter's lock for long."""
+
+    def reducer_override(self, obj: object) -> tuple[Callable[..., object], tuple[object, ...]]:
+        names = COLUMNS.get(type(obj))
+        if names is None:
+            return NotImplemented  # type: ignore[no-any-return]
+        values = {field.name: getattr(obj, field.name) for field in dataclasses.fields(obj)}  # type: ignore[arg-type]
+        tuples = {name: values.pop(name) for name in names}
+        return _unpacked, (type(obj), values, {name: _packed(records) for name, records in tuples.items()})
+
+
+def _packed(records: tuple[object, ...]) -> Columns[object] | None:
+    return Columns.of(type(records[0]), records) if records else None
+
+
+def _unpacked(kind: type, values: dict[str, object], tuples: dict[str, Columns[object] | None]) -> object:
+    return kind(**values, **{name: tuple(packed.records()) if packed else () for name, packed in tuples.items()})
+
+
+def _pickled(body: object, collect: Collect | None = None) -> bytes:
     stream = io.BytesIO()
-    ColumnarPickler(stream, protocol=5, buffer_callback=collect).dump(body)
+    _Pickler(stream, protocol=5, buffer_callback=collect).dump(body)
     return stream.getvalue()
 
 

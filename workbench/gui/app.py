@@ -23,8 +23,8 @@ from PySide6.QtWidgets import QApplication
 from qasync import QEventLoop
 
 from workbench.engine.engine import Engine
-from workbench.engine.pacing import pace_this_process
 from workbench.gui.shell import settings, theme
+from workbench.pacing import pace_this_process
 
 if TYPE_CHECKING:
     from workbench.gui.context.context import Context

@@ -191,7 +191,7 @@ class WeighInput:
 
     def slim(self) -> WeighInput:
         """Keep the input's histogram."""
-        held = {key: one for key, one in self.session.statistics.items() if key == (self.layer, "input")}
+        held = {key: self.session.statistics[key] for key in self.session.statistics if key == (self.layer, "input")}
         return replace(self, session=without_results(self.session, statistics=held))
 
     def run(self, models: ModelCache, progress: Progress) -> InputWeights | None:

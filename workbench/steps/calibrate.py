@@ -11,6 +11,7 @@ from workbench.progress import Progress, part_of, silent
 from workbench.session.calibrated_ranges import all_ranges, ranges_in_force
 from workbench.session.environment import environment
 from workbench.session.session import Session
+from workbench.session.table import of_tap
 from workbench.steps import session_data
 from workbench.steps.files.new_session import start
 from workbench.steps.needs import without_results
@@ -115,7 +116,7 @@ def _heading(options: CalibrateOptions, session: Session | None) -> str:
 
 def _needs(session: Session, options: CalibrateOptions) -> Session:
     """Keep the model's facts and the weights' statistics."""
-    weights = {key: value for key, value in session.statistics.items() if key[1] == "weight"}
+    weights = of_tap(session.statistics, "weight")
     return without_results(session, statistics=weights)
 
 

@@ -27,9 +27,9 @@ each, not layers in groups: 10,000 layers with statistics of three taps take abo
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 import h5py
 import numpy as np
@@ -40,13 +40,11 @@ from workbench.measurement.evaluation import Timing
 from workbench.models.data.record import DataRecord
 from workbench.models.layer import KeptTensor, Layer
 from workbench.models.summary import ModelSource, ModelSummary
-from workbench.numerics.curvature import Curvature
-from workbench.numerics.ranges import Range
-from workbench.numerics.statistics.layer_statistics import LayerStatistics
-from workbench.numerics.statistics.outliers import TokenOutliers
 from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.sensitivity.table import Sensitivity
-from workbench.session.file.columns import (
+from workbench.session.columns import Coded, Columns, Numbers, Stacked
+from workbench.session.contents import LAYOUTS, SCHEMA_VERSION, Contents, Environment
+from workbench.session.file.datasets import (
     describe,
     link_name,
     member,
@@ -56,7 +54,7 @@ from workbench.session.file.columns import (
     write_array,
     write_text,
 )
-from workbench.session.file.findings import (
+from workbench.session.file.evaluations import (
     read_audit,
     read_directions,
     read_error_budget,
@@ -66,10 +64,20 @@ from workbench.session.file.findings import (
     write_error_budget,
     write_evaluations,
 )
-from workbench.session.file.records import build, read_record, read_table, write_record, write_table
-from workbench.session.session import SCHEMA_VERSION, Environment, Session
+from workbench.session.file.records import (
+    build,
+    built,
+    read_record,
+    read_records,
+    read_table,
+    write_record,
+    write_table,
+)
+from workbench.session.table import Layout, Table
 
-T = TypeVar("T")
+C = TypeVar("C", bound=Contents)
+K = TypeVar("K", str, tuple[str, str], tuple[str, str, str])
+R = TypeVar("R")
 
 TYPE = "quantization-workbench/session"
 _DAMAGE = (
@@ -78,7 +86,7 @@ _DAMAGE = (
 _TIMING_UNITS = {"samples": "microsecond", "baseline_samples": "microsecond"}
 
 
-def write_session(session: Session, path: Path) -> None:
+def write_session(session: Contents, path: Path) -> None:
     """Write ``session`` to ``path``, atomically.
 
     Raises SessionError if the session contradicts itself or the file cannot be written; the old file stays whole.
@@ -94,8 +102,8 @@ def write_session(session: Session, path: Path) -> None:
         temporary.write_bytes(image.getbuffer())
 
 
-def read_session(path: Path) -> Session:
-    """Read a session.
+def read_session(path: Path, kind: type[C]) -> C:
+    """Read a session as a ``kind``.
 
     Raises SessionError, one line, for a path without a file, a file that is no HDF5 or no session, is truncated or
     damaged, lacks a part, or is of a later version.
@@ -104,7 +112,7 @@ def read_session(path: Path) -> Session:
     try:
         with h5py.File(path, "r", locking=False) as file:
             _check_version(file)
-            session = _read(file)
+            session = _read(file, kind)
     except SessionError as error:
         raise SessionError(f"the session {path} cannot be read: {error}") from error
     except _DAMAGE as error:
@@ -115,21 +123,40 @@ def read_session(path: Path) -> Session:
     return session
 
 
-def check(session: Session, where: str) -> None:
+def check(session: Contents, where: str) -> None:
     """Raise SessionError if counts are negative or shapes disagree; ``where`` begins the message."""
-    for (layer, tap), statistics in session.statistics.items():
-        if statistics.count < 0 or statistics.non_finite < 0 or int(statistics.counts.min(initial=0)) < 0:
+    for tap, part in session.columns("statistics").items():
+        layer = _negative(part, "count", "non_finite", "counts")
+        if layer:
             raise SessionError(f"{where} has a negative count in the statistics of {layer} ({tap})")
     for metric, table in session.sensitivities.items():
         expected = (len(table.layers), len(table.schemes))
         if table.score.shape != expected:
             raise SessionError(f"{where} has scores of {metric} of shape {table.score.shape}, expected {expected}")
-    for name, curvature in session.curvature.items():
-        if curvature.count < 0:
-            raise SessionError(f"{where} has a negative count in the curvature of {name}")
+    for part in session.columns("curvature").values():
+        layer = _negative(part, "count")
+        if layer:
+            raise SessionError(f"{where} has a negative count in the curvature of {layer}")
 
 
-def _write(file: h5py.File, session: Session) -> None:
+def _negative(columns: Columns[R], *fields: str) -> str:
+    """Return the layer whose counts in ``fields`` are negative somewhere, or an empty text."""
+    layers = list(columns.keys["layer"].cells(0, columns.rows))
+    for name in fields:
+        match columns.fields[name]:
+            case Numbers(values=numbers):
+                lowest = numbers
+            case Stacked(array=array):
+                lowest = array.min(axis=1, initial=0)
+            case column:
+                cells = cast("Iterable[np.ndarray]", column.cells(0, columns.rows))
+                lowest = np.array([cell.min(initial=0) for cell in cells])
+        if np.any(lowest < 0):
+            return str(layers[int(np.argmax(lowest < 0))])
+    return ""
+
+
+def _write(file: h5py.File, session: Contents) -> None:
     describe(file, TYPE, created_by=f"Quantization Workbench {session.environment.workbench}")
     file.attrs["version"] = SCHEMA_VERSION
     write_record(file, "environment", session.environment)
@@ -137,11 +164,10 @@ def _write(file: h5py.File, session: Session) -> None:
     for name, record in (("calibration", session.calibration), ("evaluation", session.evaluation)):
         if record is not None:
             write_record(file, name, record)
-    _write_by_tap(file, "statistics", LayerStatistics, session.statistics)
-    _write_by_tap(file, "outliers", TokenOutliers, session.outliers)
-    _write_ranges(file, session)
-    curvature = session.curvature
-    write_table(file, "curvature", Curvature, list(curvature.values()), keys={"layer": list(curvature)})
+    for name, layout in LAYOUTS.items():
+        group = _collection(file, name) if layout.by_tap else file
+        for tap, columns in session.columns(name).items():
+            write_table(group, link_name(tap) if layout.by_tap else name, columns)
     tables = _collection(file, "sensitivity")
     for metric, table in session.sensitivities.items():
         _write_sensitivity(tables, metric, table)
@@ -156,42 +182,48 @@ def _write(file: h5py.File, session: Session) -> None:
         write_error_budget(file, session.error_budget)
     if session.audit is not None:
         write_audit(file, session.audit)
-    write_table(file, "timings", Timing, session.timings, units=_TIMING_UNITS)
+    write_table(file, "timings", Columns.of(Timing, session.timings), _TIMING_UNITS)
 
 
-def _read(file: h5py.File) -> Session:
-    ranges, (layers, taps, methods) = read_table(
-        file, "ranges", Range, keys={"layer": str, "tap": str, "method_key": str}
-    )
-    active, (active_layers, active_taps) = read_table(file, "active_ranges", Range, keys={"layer": str, "tap": str})
-    curvature, (curved,) = read_table(file, "curvature", Curvature, keys={"layer": str})
-    return Session(
+def _read(file: h5py.File, kind: type[C]) -> C:
+    stored = {name: layout for name, layout in LAYOUTS.items() if name != "outliers" or name in file}  # older files
+    tables = {name: _read_layout(file, name, layout) for name, layout in stored.items()}
+    return kind(
         model=_read_model(file),
         environment=build(Environment, read_record(file, "environment", Environment), "/environment"),
         plan=_read_plan(file, "plan"),
         calibration=_read_data(file, "calibration"),
         evaluation=_read_data(file, "evaluation"),
-        statistics=_read_by_tap(file, "statistics", LayerStatistics),
-        outliers=_read_by_tap(file, "outliers", TokenOutliers) if "outliers" in file else {},
-        ranges=dict(zip(zip(layers, taps, methods, strict=True), ranges, strict=True)),
-        active_ranges=dict(zip(zip(active_layers, active_taps, strict=True), active, strict=True)),
-        curvature=dict(zip(curved, curvature, strict=True)),
         sensitivities={original_name(link): _read_sensitivity(group) for link, group in _members(file, "sensitivity")},
         plans={original_name(link): _read_plan(member(file, "plans"), link) for link, _ in _members(file, "plans")},
         locked=frozenset(read_text(file, "locked")),
         evaluations=read_evaluations(file),
         error_budget=read_error_budget(file),
         audit=read_audit(file),
-        timings=tuple(read_table(file, "timings", Timing)[0]),
+        timings=tuple(read_records(file, "timings", Timing)[1]),
         notes=tuple(read_text(file, "notes")),
+        **tables,
     )
+
+
+def _read_layout(file: h5py.File, name: str, layout: Layout[K, R]) -> Table[K, R]:
+    """Read a table and make its records, which refuse damaged values."""
+    keys = dict.fromkeys(layout.names, str)
+    if layout.by_tap:
+        group = member(file, name)
+        parts = {original_name(link): read_table(group, link, layout.kind, keys) for link in group}
+    else:
+        parts = {"": read_table(file, name, layout.kind, keys)}
+    table = Table.of_columns(layout, parts)
+    built(table.make_all, f"/{name}")
+    return table
 
 
 def _write_model(file: h5py.File, model: ModelSummary) -> None:
     group = write_record(file, "model", model)
     write_record(group, "source", model.source)
-    write_table(group, "layers", Layer, model.layers)
-    write_table(group, "kept", KeptTensor, model.kept)
+    write_table(group, "layers", Columns.of(Layer, model.layers))
+    write_table(group, "kept", Columns.of(KeptTensor, model.kept))
     write_text(group, "non_finite", model.non_finite)
 
 
@@ -199,41 +231,14 @@ def _read_model(file: h5py.File) -> ModelSummary:
     facts = read_record(file, "model", ModelSummary)
     group = member(file, "model")
     facts["source"] = build(ModelSource, read_record(group, "source", ModelSource), "/model/source")
-    facts["layers"] = tuple(read_table(group, "layers", Layer)[0])
-    facts["kept"] = tuple(read_table(group, "kept", KeptTensor)[0])
+    facts["layers"] = tuple(read_records(group, "layers", Layer)[1])
+    facts["kept"] = tuple(read_records(group, "kept", KeptTensor)[1])
     facts["non_finite"] = tuple(read_text(group, "non_finite"))
     return build(ModelSummary, facts, "/model")
 
 
 def _read_data(file: h5py.File, name: str) -> DataRecord | None:
     return build(DataRecord, read_record(file, name, DataRecord), f"/{name}") if name in file else None
-
-
-def _write_by_tap(file: h5py.File, name: str, record: type[Any], found: Mapping[tuple[str, str], Any]) -> None:
-    """Write records by layer and tap: a table for each tap."""
-    group = _collection(file, name)
-    for tap in dict.fromkeys(tap for _, tap in found):
-        layers = [layer for layer, at in found if at == tap]
-        rows = [found[layer, tap] for layer in layers]
-        write_table(group, link_name(tap), record, rows, keys={"layer": layers})
-
-
-def _read_by_tap(file: h5py.File, name: str, record: type[T]) -> dict[tuple[str, str], T]:
-    found: dict[tuple[str, str], T] = {}
-    for link, _ in _members(file, name):
-        rows, (layers,) = read_table(member(file, name), link, record, keys={"layer": str})
-        found |= {(layer, original_name(link)): row for layer, row in zip(layers, rows, strict=True)}
-    return found
-
-
-def _write_ranges(file: h5py.File, session: Session) -> None:
-    _write_keyed_ranges(file, "ranges", session.ranges, ("layer", "tap", "method_key"))
-    _write_keyed_ranges(file, "active_ranges", session.active_ranges, ("layer", "tap"))
-
-
-def _write_keyed_ranges(file: h5py.File, name: str, ranges: Mapping[Any, Range], parts: tuple[str, ...]) -> None:
-    keys: dict[str, list[str] | np.ndarray] = {part: [key[index] for key in ranges] for index, part in enumerate(parts)}
-    write_table(file, name, Range, list(ranges.values()), keys=keys)
 
 
 def _write_sensitivity(parent: h5py.Group, metric: str, table: Sensitivity) -> None:
@@ -259,18 +264,19 @@ def _write_plan(parent: h5py.Group, name: str, plan: Plan) -> None:
     group = write_record(parent, name, plan)
     if plan.transforms:
         write_text(group, "transforms", plan.transforms)
-    patterns = [rule.pattern for rule in plan.rules]
-    write_table(group, "rules", Assignment, [rule.assignment for rule in plan.rules], keys={"pattern": patterns})
+    patterns = Coded.of([rule.pattern for rule in plan.rules])
+    assignments = [rule.assignment for rule in plan.rules]
+    write_table(group, "rules", Columns.of(Assignment, assignments, {"pattern": patterns}))
 
 
 def _read_plan(parent: h5py.Group, name: str) -> Plan:
-    facts = read_record(parent, name, Plan)
-    assignments, (patterns,) = read_table(member(parent, name), "rules", Assignment, keys={"pattern": str})
-    pairs = zip(patterns, assignments, strict=True)
-    if "transforms" in member(parent, name):
-        facts["transforms"] = tuple(read_text(member(parent, name), "transforms"))
-    facts["rules"] = tuple(Rule(pattern=pattern, assignment=assignment) for pattern, assignment in pairs)
-    return build(Plan, facts, f"the plan {name}")
+    facts, group = read_record(parent, name, Plan), member(parent, name)
+    columns, assignments = read_records(group, "rules", Assignment, {"pattern": str})
+    if "transforms" in group:
+        facts["transforms"] = tuple(read_text(group, "transforms"))
+    patterns = columns.keys["pattern"].cells(0, columns.rows)
+    rules = [Rule(pattern=str(each), assignment=given) for each, given in zip(patterns, assignments, strict=True)]
+    return build(Plan, {**facts, "rules": tuple(rules)}, f"the plan {name}")
 
 
 def _collection(parent: h5py.Group, name: str) -> h5py.Group:
@@ -279,7 +285,7 @@ def _collection(parent: h5py.Group, name: str) -> h5py.Group:
     return group
 
 
-def _members(parent: h5py.Group, name: str) -> list[tuple[str, Any]]:
+def _members(parent: h5py.Group, name: str) -> list[tuple[str, h5py.Group]]:
     return list(member(parent, name).items())
 
 

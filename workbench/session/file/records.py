@@ -7,99 +7,62 @@ added reads with that field's default, while a part that was lost is an error.
 from __future__ import annotations
 
 import dataclasses
-import typing
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar, cast
 
+import h5py
 import numpy as np
 
 from workbench.errors import SessionError
-from workbench.session.file.columns import (
-    Group,
-    describe,
-    escape,
-    is_text,
-    member,
-    optional,
-    read_column,
-    unescape,
-    write_column,
-)
+from workbench.session.columns import NUMBERS, Column, Columns, column_of, hints, is_text, optional
+from workbench.session.file.datasets import describe, escape, member, read_column, unescape, write_column
 
-T = TypeVar("T")
+R = TypeVar("R")
 Units = Mapping[str, str]
 
 
-def hints(record: type[Any], without: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the type of each field of a dataclass, in order."""
-    resolved = typing.get_type_hints(record)
-    return {field.name: resolved[field.name] for field in dataclasses.fields(record) if field.name not in without}
-
-
-def write_table(
-    parent: Group,
-    name: str,
-    record: type[Any],
-    rows: Sequence[Any],
-    *,
-    keys: Mapping[str, list[str] | np.ndarray] | None = None,
-    units: Units | None = None,
-    without: tuple[str, ...] = (),
-) -> Group:
-    """Write ``rows`` (instances of the dataclass ``record``) as the group ``name`` with one dataset for each field.
-
-    ``keys`` are further columns, written first: strings, or an int64 array; ``units`` gives units by field; fields in
-    ``without`` are left out.
-    """
+def write_table(parent: h5py.Group, name: str, columns: Columns[R], units: Units | None = None) -> h5py.Group:
+    """Write columns as the group ``name`` with one dataset for each key and field; ``units`` are by field."""
     group = parent.create_group(name, track_order=True)
-    fields = hints(record, without)
-    describe(group, f"table of {record.__name__}", rows=len(rows), fields=" ".join(fields))
-    for key, values in (keys or {}).items():
-        write_column(group, key, list(values), int if isinstance(values, np.ndarray) else str, {})
-    for field, hint in fields.items():
-        write_column(group, field, [getattr(row, field) for row in rows], hint, units or {})
+    describe(group, f"table of {columns.kind.__name__}", rows=columns.rows, fields=" ".join(columns.fields))
+    for field, column in {**columns.keys, **columns.fields}.items():
+        write_column(group, field, column, (units or {}).get(field, ""))
     return group
 
 
 def read_table(
-    parent: Group,
+    parent: h5py.Group,
     name: str,
-    record: type[T],
-    *,
-    keys: Mapping[str, type[Any]] | None = None,
-) -> tuple[list[T], list[list[Any]]]:
-    """Read a table back: its records, and the columns of ``keys`` (name to ``str`` or ``int``).
-
-    Raises SessionError for missing or contradicting parts and for values that ``record`` refuses.
-    """
-    rows, columns = read_rows(parent, name, record, keys=keys)
-    return [build(record, row, f"{parent.name.rstrip('/')}/{name}") for row in rows], columns
-
-
-def read_rows(
-    parent: Group,
-    name: str,
-    record: type[Any],
-    *,
-    keys: Mapping[str, type[Any]] | None = None,
+    kind: type[R],
+    keys: Mapping[str, type] | None = None,
     without: tuple[str, ...] = (),
-) -> tuple[list[dict[str, Any]], list[list[Any]]]:
-    """Read a table's rows as dictionaries without the fields ``without``, and its key columns."""
+) -> Columns[R]:
+    """Read columns back, with those of ``keys`` (name to ``str`` or ``int``) and without the fields ``without``.
+
+    A field that the file's version did not have gets its default.  Raises SessionError for missing or contradicting
+    parts.
+    """
     group = member(parent, name)
-    _require_kind(group, f"table of {record.__name__}")
-    count, stored = int(_attribute(group, "rows")), str(_attribute(group, "fields")).split()
-    columns = {
-        field: read_column(group, field, hint, count)
-        for field, hint in hints(record, without).items()
-        if field in stored or not _has_default(record, field)
-    }
-    found = [read_column(group, key, kind, count) for key, kind in (keys or {}).items()]
-    if not columns:
-        return [{} for _ in range(count)], found
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)], found
+    _require_kind(group, f"table of {kind.__name__}")
+    rows, stored = int(_attribute(group, "rows")), str(_attribute(group, "fields")).split()
+    fields: dict[str, Column] = {}
+    for field, hint in hints(kind, without).items():
+        if field in stored or not _has_default(kind, field):
+            fields[field] = read_column(group, field, hint, rows)
+        else:
+            fields[field] = column_of([_default(kind, field)] * rows, hint)
+    return Columns(kind, rows, fields, {key: read_column(group, key, of, rows) for key, of in (keys or {}).items()})
 
 
-def write_record(parent: Group, name: str, record: Any, units: Units | None = None) -> Group:
+def read_records(
+    parent: h5py.Group, name: str, kind: type[R], keys: Mapping[str, type] | None = None
+) -> tuple[Columns[R], list[R]]:
+    """Read columns and make their records; raises SessionError for values that ``kind`` refuses."""
+    columns = read_table(parent, name, kind, keys)
+    return columns, built(columns.records, f"{parent.name.rstrip('/')}/{name}")
+
+
+def write_record(parent: h5py.Group, name: str, record: object, units: Units | None = None) -> h5py.Group:
     """Write a dataclass's scalar fields as attributes of the group ``name`` and return it; None is left out."""
     group = parent.create_group(name, track_order=True)
     fields = scalar_fields(type(record))
@@ -113,12 +76,12 @@ def write_record(parent: Group, name: str, record: Any, units: Units | None = No
     return group
 
 
-def read_record(parent: Group, name: str, record: type[Any]) -> dict[str, Any]:
+def read_record(parent: h5py.Group, name: str, record: type) -> dict[str, object]:
     """Read the scalar fields of a record as keyword arguments; SessionError for a missing or mistyped one."""
     group = member(parent, name)
     _require_kind(group, record.__name__)
     stored = str(_attribute(group, "fields")).split()
-    values = {}
+    values: dict[str, object] = {}
     for field, hint in scalar_fields(record).items():
         if field in group.attrs:
             values[field] = _scalar(group, field, optional(hint) or hint)
@@ -129,49 +92,64 @@ def read_record(parent: Group, name: str, record: type[Any]) -> dict[str, Any]:
     return values
 
 
-def build(record: type[T], values: Mapping[str, Any], where: str) -> T:
+def build(record: type[R], values: Mapping[str, object], where: str) -> R:
     """Return ``record(**values)``; raises SessionError naming ``where`` if the class refuses them."""
+    return built(lambda: record(**values), where)
+
+
+def built(make: Callable[[], R], where: str) -> R:
+    """Return what ``make`` makes; raises SessionError naming ``where`` if a class refuses its values."""
     try:
-        return record(**values)
+        return make()
     except (ValueError, TypeError, AttributeError, IndexError, OverflowError) as error:
         raise SessionError(f"{where} holds values that do not fit together: {error}") from error
 
 
-def scalar_fields(record: type[Any]) -> dict[str, Any]:
+def scalar_fields(record: type) -> dict[str, object]:
     """Return the fields of a dataclass that fit into attributes."""
     plain = {name: optional(hint) or hint for name, hint in hints(record).items()}
-    return {
-        name: hint for name, hint in hints(record).items() if is_text(plain[name]) or plain[name] in (int, float, bool)
-    }
+    return {name: hint for name, hint in hints(record).items() if is_text(plain[name]) or plain[name] in NUMBERS}
 
 
-def _scalar(group: Group, field: str, hint: Any) -> Any:
+def _scalar(group: h5py.Group, field: str, hint: object) -> object:
     value = group.attrs[field]
-    if is_text(hint) and isinstance(value, str):
+    if isinstance(hint, type) and issubclass(hint, str) and isinstance(value, str):
         text = unescape(value)
-        if hint is not str and text not in list(hint):
-            raise SessionError(f"{group.name} has {field} {text!r}, expected one of {', '.join(hint)}")
-        return hint(text)
-    kinds = {int: "iu", float: "f", bool: "b"}.get(hint, "")
-    if getattr(value, "ndim", 1) == 0 and value.dtype.kind in kinds:
-        return hint(value)
-    raise SessionError(f"{group.name} has the attribute {field} {value!r}, expected one of type {hint.__name__}")
+        try:
+            return hint(text)
+        except ValueError:
+            expected = ", ".join(cast("Iterable[str]", hint))
+            raise SessionError(f"{group.name} has {field} {text!r}, expected one of {expected}") from None
+    kinds = {int: "iu", float: "f", bool: "b"}
+    if hint in kinds and isinstance(value, np.generic) and value.dtype.kind in kinds[hint]:
+        return value.item()
+    expected = getattr(hint, "__name__", str(hint))
+    raise SessionError(f"{group.name} has the attribute {field} {value!r}, expected one of type {expected}")
 
 
-def _attribute(group: Group, name: str) -> Any:
+def _attribute(group: h5py.Group, name: str) -> str | int:
     if name not in group.attrs:
         raise SessionError(f"{group.name} has no attribute {name}")
-    return group.attrs[name]
+    return cast("str | int", group.attrs[name])
 
 
-def _require_kind(group: Group, kind: str) -> None:
-    found, version = str(_attribute(group, "type")), int(_attribute(group, "version"))
-    if found != kind:
-        raise SessionError(f"{group.name} is of the type {found!r}, {kind!r} was expected")
+def _require_kind(group: h5py.Group, kind: str) -> None:
+    stored, version = str(_attribute(group, "type")), int(_attribute(group, "version"))
+    if stored != kind:
+        raise SessionError(f"{group.name} is of the type {stored!r}, {kind!r} was expected")
     if version > 1:
         raise SessionError(f"{group.name} has version {version}, this workbench reads version 1; update the workbench")
 
 
-def _has_default(record: type[Any], field: str) -> bool:
-    found = next(each for each in dataclasses.fields(record) if each.name == field)
-    return found.default is not dataclasses.MISSING or found.default_factory is not dataclasses.MISSING
+def _field(record: type, name: str) -> dataclasses.Field[object]:
+    return next(each for each in dataclasses.fields(record) if each.name == name)
+
+
+def _has_default(record: type, name: str) -> bool:
+    field = _field(record, name)
+    return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+
+
+def _default(record: type, name: str) -> object:
+    field = _field(record, name)
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()

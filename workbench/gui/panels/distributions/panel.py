@@ -203,7 +203,7 @@ class DistributionsPanel(Panel):
         statistics = statistics_of(session, layer, tap)
         ranges = {}
         if tap == "input":  # the methods' lines; for tensors that no range is chosen for they would be in the way
-            ranges = {key[2]: value for key, value in session.ranges.items() if key[:2] == (layer, tap)}
+            ranges = {key[2]: session.ranges[key] for key in session.ranges if key[:2] == (layer, tap)}
         active = range_of(session, layer, tap)
         self.plots[tap].show_statistics(statistics, ranges, active, movable=active is not None)
         self.captions[tap].setText(_caption(tap, statistics))

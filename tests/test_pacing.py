@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from workbench.engine import pacing
+from workbench import pacing
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from workbench.errors import SessionError
 from workbench.sensitivity.interaction import Directions
-from workbench.session.file.findings import read_directions, write_directions
+from workbench.session.file.evaluations import read_directions, write_directions
 
 
 @pytest.fixture

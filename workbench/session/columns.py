@@ -1,0 +1,265 @@
+"""Records of one dataclass as columns: one for each field, so that thousands of layers are a few arrays.
+
+The types of the fields are the layout.  Sessions hold their results as columns; the engine's pipe sends them and the
+session file writes them as they are.  A record is made when it is asked for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from workbench.pacing import rest
+
+R = TypeVar("R")
+
+SMALL = 4 * 1024
+"""Bytes up to which the arrays of a column are joined into one; larger ones stay where they are."""
+
+PIECE = 1024
+"""Records at a time: between two pieces other threads get their turn."""
+
+NUMBERS: Mapping[object, type[np.generic]] = {int: np.int64, float: np.float64, bool: np.bool_}
+
+
+class Column(Protocol):
+    """The values of one field of all records."""
+
+    def __len__(self) -> int:
+        """The number of records."""
+        ...
+
+    def cells(self, start: int, stop: int) -> Iterable[object]:
+        """Return the values of the records ``start`` to ``stop``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers:
+    """int, float or bool: ``values`` int64, float64 or bool ``[records]``."""
+
+    values: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def cells(self, start: int, stop: int) -> Iterable[object]:
+        """See :class:`Column`."""
+        return typing.cast("list[object]", self.values[start:stop].tolist())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coded:
+    """Text, members of enumerations, small records: value i is ``distinct[codes[i]]``; int32 codes."""
+
+    distinct: tuple[Hashable, ...]
+    codes: np.ndarray
+
+    @staticmethod
+    def of(values: Sequence[Hashable]) -> Coded:
+        """Return the column of ``values``."""
+        distinct = tuple(dict.fromkeys(values))
+        places = dict(zip(distinct, range(len(distinct)), strict=True))
+        codes = np.empty(len(values), np.int32)
+        for piece in pieces(len(values)):
+            codes[piece] = np.fromiter(map(places.__getitem__, values[piece]), np.int32)
+        return Coded(distinct, codes)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def cells(self, start: int, stop: int) -> Iterable[object]:
+        """See :class:`Column`."""
+        return map(self.distinct.__getitem__, self.codes[start:stop].tolist())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tuples:
+    """Tuples: number i is ``entries[offsets[i]:offsets[i + 1]]``."""
+
+    entries: Numbers | Coded
+    offsets: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def cells(self, start: int, stop: int) -> Iterable[object]:
+        """See :class:`Column`."""
+        offsets = self.offsets[start : stop + 1].tolist()
+        first = offsets[0] if offsets else 0
+        entries = list(self.entries.cells(first, offsets[-1] if offsets else 0))
+        return [tuple(entries[low - first : high - first]) for low, high in pairwise(offsets)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stacked:
+    """Arrays of one shape: number i is ``array[i]``."""
+
+    array: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def cells(self, start: int, stop: int) -> Iterable[object]:
+        """See :class:`Column`."""
+        return self.array[start:stop]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ragged:
+    """Arrays of one rank: number i is ``values[offsets[i]:offsets[i + 1]]`` in the shape ``shapes[i]``."""
+
+    values: np.ndarray
+    offsets: np.ndarray
+    shapes: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def cells(self, start: int, stop: int) -> Iterable[object]:
+        """See :class:`Column`."""
+        spans = pairwise(self.offsets[start : stop + 1].tolist())
+        shapes = self.shapes[start:stop].tolist()
+        return [self.values[low:high].reshape(shape) for (low, high), shape in zip(spans, shapes, strict=True)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Separate:
+    """Arrays of any shapes and dtypes, each by itself."""
+
+    arrays: Sequence[np.ndarray]
+
+    def __len__(self) -> int:
+        return len(self.arrays)
+
+    def cells(self, start: int, stop: int) -> Iterable[object]:
+        """See :class:`Column`."""
+        return self.arrays[start:stop]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Optional:
+    """Values that can be None: ``entries`` are those of the records where ``known`` (bool ``[records]``) is true."""
+
+    known: np.ndarray
+    entries: Column
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def cells(self, start: int, stop: int) -> Iterable[object]:
+        """See :class:`Column`."""
+        known = self.known[start:stop].tolist()
+        before = int(np.count_nonzero(self.known[:start]))
+        entries = iter(self.entries.cells(before, before + sum(known)))
+        return [next(entries) if each else None for each in known]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns(Generic[R]):
+    """Records of the dataclass ``kind``: a column for each field, and ``keys``: what tells the records apart."""
+
+    kind: type[R]
+    rows: int
+    fields: Mapping[str, Column]
+    keys: Mapping[str, Column] = field(default_factory=dict)
+
+    @staticmethod
+    def of(
+        kind: type[R], records: Sequence[R], keys: Mapping[str, Column] | None = None, without: tuple[str, ...] = ()
+    ) -> Columns[R]:
+        """Return the columns of ``records``; the fields ``without`` are left out."""
+        fields = {name: column_of(_values(records, name), hint) for name, hint in hints(kind, without).items()}
+        return Columns(kind, len(records), fields, keys or {})
+
+    def records(self, start: int = 0, stop: int | None = None) -> list[R]:
+        """Make the records ``start`` to ``stop``."""
+        return [self.kind(**row) for row in self.dictionaries(start, stop)]
+
+    def dictionaries(self, start: int = 0, stop: int | None = None) -> Iterator[dict[str, object]]:
+        """Yield the fields of the records ``start`` to ``stop`` by name."""
+        last = self.rows if stop is None else min(stop, self.rows)
+        for piece in pieces(last, start):
+            if not self.fields:
+                yield from ({} for _ in range(piece.start, piece.stop))
+                continue
+            cells = [column.cells(piece.start, piece.stop) for column in self.fields.values()]
+            for row in zip(*cells, strict=True):
+                yield dict(zip(self.fields, row, strict=True))
+
+
+def column_of(values: Sequence[typing.Any], hint: object) -> Column:
+    """Return the values of a field as a column in the form that the field's type ``hint`` asks for."""
+    inner = optional(hint)
+    if inner is not None:
+        known = np.array([value is not None for value in values], dtype=np.bool_)
+        return Optional(known, column_of([value for value in values if value is not None], inner))
+    if hint in NUMBERS:
+        return Numbers(np.array(values, dtype=NUMBERS[hint]))
+    if is_text(hint) or dataclasses.is_dataclass(hint):
+        return Coded.of(values)
+    if hint is np.ndarray:
+        return arrays(values) if all(array.nbytes < SMALL for array in values) else Separate(values)
+    if typing.get_origin(hint) is tuple:
+        entries = column_of(list(chain.from_iterable(values)), typing.get_args(hint)[0])
+        assert isinstance(entries, Numbers | Coded)
+        return Tuples(entries, offsets(map(len, values)))
+    raise TypeError(f"there is no column for {hint!r}")
+
+
+def arrays(values: Sequence[np.ndarray]) -> Stacked | Ragged | Separate:
+    """Return arrays as one, where they fit into one."""
+    if len({(array.dtype, array.ndim) for array in values}) > 1:
+        return Separate(values)
+    if len({array.shape for array in values}) <= 1:
+        return Stacked(np.stack(values) if values else np.zeros((0,)))
+    return Ragged(
+        np.concatenate([array.ravel() for array in values]),
+        offsets(array.size for array in values),
+        np.array([array.shape for array in values], dtype=np.int64),
+    )
+
+
+def offsets(sizes: Iterable[int]) -> np.ndarray:
+    """Return where each of several parts of ``sizes`` begins, and where the last one ends; int64."""
+    return np.concatenate([[0], np.cumsum(list(sizes))]).astype(np.int64)
+
+
+def pieces(count: int, first: int = 0) -> Iterator[slice]:
+    """Cut a loop into pieces that last about a millisecond: between them other threads get their turn."""
+    for start in range(first, count, PIECE):
+        yield slice(start, min(start + PIECE, count))
+        rest()
+
+
+def hints(record: type, without: tuple[str, ...] = ()) -> dict[str, object]:
+    """Return the type of each field of a dataclass, in order."""
+    resolved = typing.get_type_hints(record)
+    return {each.name: resolved[each.name] for each in dataclasses.fields(record) if each.name not in without}
+
+
+def optional(hint: object) -> object | None:
+    """Return ``T`` of ``T | None``, or None where the hint is no such union."""
+    if typing.get_origin(hint) not in (types.UnionType, typing.Union):
+        return None
+    inner = [each for each in typing.get_args(hint) if each is not type(None)]
+    return inner[0] if len(inner) == 1 else None
+
+
+def is_text(hint: object) -> bool:
+    """Tell whether the hint is ``str`` or an enumeration of strings."""
+    return isinstance(hint, type) and issubclass(hint, str)
+
+
+def _values(records: Sequence[R], name: str) -> list[object]:
+    values: list[object] = []
+    for piece in pieces(len(records)):
+        values.extend(getattr(record, name) for record in records[piece])
+    return values

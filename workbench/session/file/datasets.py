@@ -1,0 +1,258 @@
+"""Arrays, texts and columns as HDF5 datasets; the form of a column follows from its class.
+
+========================  ==============================================================================================
+``str``, a ``StrEnum``    variable-length UTF-8
+``int float bool``        int64, float64, boolean
+``tuple[T, ...]``         ``values`` one after another and ``offsets`` (entries + 1), so that entry i is
+                          ``values[offsets[i]:offsets[i + 1]]``
+``ndarray``               one array (entries x shape) where all have one shape; else ``values``, ``offsets`` and
+                          ``shapes``; else, where dtypes or ranks differ, one dataset for each entry
+``T | None``              as ``T``, with ``<field>_known`` beside it; arrays and lists hold the known entries only
+========================  ==============================================================================================
+"""
+
+from __future__ import annotations
+
+import re
+import typing
+from collections.abc import Iterable
+
+import h5py
+import numpy as np
+
+from workbench.errors import SessionError
+from workbench.session.columns import (
+    NUMBERS,
+    Coded,
+    Column,
+    Numbers,
+    Optional,
+    Ragged,
+    Separate,
+    Stacked,
+    Tuples,
+    arrays,
+    is_text,
+    optional,
+)
+
+Attribute = str | int | float | bool
+
+_CHUNKED_FROM = 16384
+_CHUNK = 1 << 19
+_MARK = "\u2400"
+_LARGEST_RATIO = 1100
+
+
+def escape(text: str) -> str:
+    """Replace what HDF5 text cannot hold (NUL, lone surrogates) by U+2400, the code in hexadecimal, and a semicolon."""
+    return re.sub(f"[\0\ud800-\udfff{_MARK}]", lambda found: f"{_MARK}{ord(found[0]):x};", text)
+
+
+def unescape(text: str) -> str:
+    """Undo :func:`escape`."""
+    return re.sub(f"{_MARK}([0-9a-f]+);", lambda found: chr(int(found[1], 16)), text) if _MARK in text else text
+
+
+def link_name(text: str) -> str:
+    """Return ``text`` as a name inside a group: ``/``, ``%`` and a leading dot as per cent escapes, never empty."""
+    name = escape(text).replace("%", "%25").replace("/", "%2F")
+    return "%2E" + name[1:] if name.startswith(".") else name or "%"
+
+
+def original_name(link: str) -> str:
+    """Undo :func:`link_name`."""
+    return "" if link == "%" else unescape(link.replace("%2E", ".").replace("%2F", "/").replace("%25", "%"))
+
+
+def describe(element: h5py.HLObject, kind: str, **attributes: Attribute) -> None:
+    """Give an element its type, the version of that type's layout and further attributes."""
+    for name, value in {"type": kind, "version": 1, **attributes}.items():
+        element.attrs[name] = value
+
+
+def write_array(group: h5py.Group, name: str, array: np.ndarray, unit: str = "", kind: str = "array") -> h5py.Dataset:
+    """Write one array and return its dataset; larger ones get checksums, and larger ones of integers are compressed."""
+    options: dict[str, object] = {}
+    if array.nbytes >= _CHUNKED_FROM:
+        options = {"fletcher32": True, "chunks": _chunks(array)}
+        if array.dtype.kind in "biu":
+            options |= {"compression": "gzip", "compression_opts": 1, "shuffle": True}
+    dataset = group.create_dataset(name, data=array, **options)
+    describe(dataset, kind, **({"unit": unit} if unit else {}))
+    return dataset
+
+
+def _chunks(array: np.ndarray) -> tuple[int, ...]:
+    """Return the shape of chunks of about 512 KiB that cut the first axis only, where they can."""
+    row = max(array.nbytes // max(len(array), 1), 1)
+    rows = min(max(_CHUNK // row, 1), len(array))
+    return (rows, *array.shape[1:]) if row <= 1 << 26 else (1, *(min(size, 256) for size in array.shape[1:]))
+
+
+def read_array(group: h5py.Group, name: str, ndim: int | None = None) -> np.ndarray:
+    """Read one array of numbers; raises SessionError if it is missing, is text or has another rank than ``ndim``."""
+    dataset = member(group, name)
+    if not isinstance(dataset, h5py.Dataset) or dataset.dtype.kind not in "biuf":
+        raise SessionError(f"{_path(group, name)} is no array of numbers")
+    if ndim is not None and dataset.ndim != ndim:
+        raise SessionError(f"{_path(group, name)} has {dataset.ndim} axes, {ndim} were expected")
+    if dataset.nbytes > _LARGEST_RATIO * dataset.id.get_storage_size() + 4096:
+        raise SessionError(f"{_path(group, name)} has the shape {dataset.shape} but holds hardly any data")
+    array: np.ndarray = dataset[()]
+    return array
+
+
+def write_text(group: h5py.Group, name: str, texts: Iterable[str]) -> h5py.Dataset:
+    """Write strings as one variable-length dataset; returns it."""
+    return _write_text(group, name, np.array([*map(escape, texts), None], dtype=object)[:-1])
+
+
+def _write_text(group: h5py.Group, name: str, data: np.ndarray) -> h5py.Dataset:
+    dataset = group.create_dataset(name, data=data, dtype=h5py.string_dtype())
+    describe(dataset, "text")
+    return dataset
+
+
+def read_text(group: h5py.Group, name: str) -> list[str]:
+    """Read strings; raises SessionError if they are missing or no text."""
+    texts = _read_coded(group, name)
+    return [str(text) for text in texts.cells(0, len(texts))]
+
+
+def member(group: h5py.Group, name: str) -> h5py.HLObject:
+    """Return a dataset or a group; raises SessionError naming the missing part."""
+    if not isinstance(group, h5py.Group) or name not in group:
+        raise SessionError(f"the part {_path(group, name)} is missing")
+    return group[name]
+
+
+def write_column(group: h5py.Group, name: str, column: Column, unit: str = "") -> None:
+    """Write the values of one field."""
+    match column:
+        case Optional(known=known, entries=entries):
+            write_array(group, f"{name}_known", known)
+            write_column(group, name, _filled(known, entries), unit)
+        case Coded(distinct=distinct, codes=codes):
+            texts = [escape(str(value)) for value in distinct]
+            _write_text(group, name, np.array([*texts, None], dtype=object)[codes])
+        case Numbers(values=values):
+            write_array(group, name, values, unit, kind="column")
+        case Tuples(entries=entries, offsets=offsets):
+            inside = group.create_group(name)
+            describe(inside, "ragged list")
+            write_column(inside, "values", entries)
+            write_array(inside, "offsets", offsets)
+        case Stacked(array=array):
+            write_array(group, name, array, unit, kind="stacked arrays")
+        case Ragged(values=values, offsets=offsets, shapes=shapes):
+            inside = group.create_group(name)
+            describe(inside, "ragged arrays", **({"unit": unit} if unit else {}))
+            write_array(inside, "values", values, unit)
+            write_array(inside, "offsets", offsets)
+            write_array(inside, "shapes", shapes)
+        case Separate(arrays=separate):
+            joined = arrays(separate)
+            if not isinstance(joined, Separate):
+                write_column(group, name, joined, unit)
+                return
+            inside = group.create_group(name)
+            describe(inside, "separate arrays", entries=len(separate))
+            for index, array in enumerate(separate):
+                write_array(inside, str(index), array, unit)
+        case _:
+            raise TypeError(f"{name}: there is no dataset for {type(column).__name__}")
+
+
+def read_column(group: h5py.Group, name: str, hint: object, rows: int) -> Column:
+    """Read the values of one field; raises SessionError if it is missing, of another type or not ``rows`` long."""
+    inner = optional(hint)
+    if inner is not None:
+        known = read_array(group, f"{name}_known", 1).astype(np.bool_)
+        _require(len(known) == rows, group, f"{name}_known", f"has {len(known)} entries, {rows} were expected")
+        if is_text(inner) or inner in NUMBERS:
+            return Optional(known, _selected(read_column(group, name, inner, rows), known))
+        return Optional(known, read_column(group, name, inner, int(known.sum())))
+    column: Column
+    if isinstance(hint, type) and issubclass(hint, str):
+        column = _read_coded(group, name, hint)
+    elif hint in NUMBERS:
+        column = Numbers(read_array(group, name, 1).astype(NUMBERS[hint], casting="safe"))
+    elif hint is np.ndarray:
+        column = _read_arrays(group, name)
+    else:
+        inside = member(group, name)
+        entries = typing.get_args(hint)[0]
+        values = _read_coded(inside, "values") if entries is str else Numbers(read_array(inside, "values", 1))
+        column = Tuples(values, _read_offsets(inside, len(values)))
+    _require(len(column) == rows, group, name, f"has {len(column)} entries, {rows} were expected")
+    return column
+
+
+def _filled(known: np.ndarray, entries: Column) -> Column:
+    """Put a blank where a number or a text is not known; other values are left out there."""
+    match entries:
+        case Numbers(values=values):
+            blank = np.nan if values.dtype.kind == "f" else 0
+            filled = np.full(len(known), blank, values.dtype)
+            filled[known] = values
+            return Numbers(filled)
+        case Coded(distinct=distinct, codes=codes):
+            numbers = np.full(len(known), len(distinct), np.int32)
+            numbers[known] = codes
+            return Coded((*distinct, ""), numbers)
+    return entries
+
+
+def _selected(column: Column, known: np.ndarray) -> Column:
+    """Undo :func:`_filled`."""
+    match column:
+        case Numbers(values=values):
+            return Numbers(values[known])
+        case Coded(distinct=distinct, codes=codes):
+            return Coded(distinct, codes[known])
+    return column
+
+
+def _read_coded(group: h5py.Group, name: str, kind: type[str] = str) -> Coded:
+    """Read strings, or members of an enumeration."""
+    dataset = member(group, name)
+    if not isinstance(dataset, h5py.Dataset) or h5py.check_string_dtype(dataset.dtype) is None or dataset.ndim != 1:
+        raise SessionError(f"{_path(group, name)} is no list of strings")
+    stored = Coded.of(dataset[()].tolist())
+    texts = [unescape(typing.cast(bytes, each).decode()) for each in stored.distinct]
+    if kind is not str:
+        members = [str(each) for each in typing.cast("Iterable[str]", kind)]
+        for text in texts:
+            if text not in members:
+                raise SessionError(f"{_path(group, name)} holds {text!r}, expected one of {', '.join(members)}")
+    return Coded(tuple(map(kind, texts)), stored.codes)
+
+
+def _read_arrays(group: h5py.Group, name: str) -> Column:
+    inside = member(group, name)
+    if isinstance(inside, h5py.Dataset):
+        return Stacked(read_array(group, name))
+    if "entries" in inside.attrs:
+        return Separate([read_array(inside, str(index)) for index in range(int(inside.attrs["entries"]))])
+    values, shapes = read_array(inside, "values", 1), read_array(inside, "shapes", 2)
+    offsets = _read_offsets(inside, len(values))
+    fits = len(shapes) == len(offsets) - 1 and np.array_equal(shapes.prod(axis=1), np.diff(offsets))
+    _require(fits, group, name, "has shapes that do not agree with its values")
+    return Ragged(values, offsets, shapes)
+
+
+def _read_offsets(group: h5py.Group, count: int) -> np.ndarray:
+    offsets = read_array(group, "offsets", 1)
+    whole = bool(len(offsets)) and offsets[0] == 0 and offsets[-1] == count
+    _require(whole and bool(np.all(np.diff(offsets) >= 0)), group, "offsets", "does not agree with the values")
+    return offsets
+
+
+def _require(holds: bool, group: h5py.Group, name: str, problem: str) -> None:
+    if not holds:
+        raise SessionError(f"{_path(group, name)} {problem}")
+
+
+def _path(group: h5py.Group, name: str) -> str:
+    return f"{str(group.name).rstrip('/')}/{name}"
