@@ -27,7 +27,7 @@ ROOMS = (
 FACES = ("__init__", "__main__", "cli")
 """Files of ``workbench`` itself that stand above all rooms; the other files there stand below all of them."""
 
-GUI_ROOMS = ("", "commands", "report", "panels", "tables", "plots", "shell")
+GUI_ROOMS = ("", "commands", "report", "panels", "tables", "plots", "shell", "context")
 """The rooms of the window from the top down; the empty name is ``workbench/gui`` itself."""
 
 LONG = 40
