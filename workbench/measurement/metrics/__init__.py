@@ -5,6 +5,7 @@ from __future__ import annotations
 from workbench.measurement.metrics.logits import ACCURACY, PERPLEXITY, TOP1_AGREEMENT
 from workbench.measurement.metrics.logits import KL as KL
 from workbench.measurement.metrics.metric import EvaluationMetric
+from workbench.measurement.metrics.top5 import TOP5_ACCURACY
 from workbench.measurement.metrics.vectors import COSINE, RELATIVE_ERROR
 from workbench.measurement.metrics.vectors import HALF_DISTANCE as HALF_DISTANCE
 
@@ -13,6 +14,7 @@ METRICS: tuple[EvaluationMetric, ...] = (
     TOP1_AGREEMENT,
     PERPLEXITY,
     ACCURACY,
+    TOP5_ACCURACY,
     COSINE,
     RELATIVE_ERROR,
     HALF_DISTANCE,
