@@ -9,6 +9,7 @@ from workbench.sensitivity.metrics.activations import (
     PREDICTED_KL_CACHE,
     PREDICTED_KL_INPUTS,
 )
+from workbench.sensitivity.metrics.hessian_trace import HESSIAN_TRACE
 from workbench.sensitivity.metrics.measured_kl import MEASURED_KL
 from workbench.sensitivity.metrics.metric import SensitivityMetric
 from workbench.sensitivity.metrics.output_error import OUTPUT_ERROR
@@ -21,6 +22,7 @@ METRICS: tuple[SensitivityMetric, ...] = (
     MEASURED_KL,
     OUTPUT_ERROR,
     WEIGHT_ERROR,
+    HESSIAN_TRACE,
     REFINED,
     PREDICTED_KL_INPUTS,
     MEASURED_KL_INPUTS,
