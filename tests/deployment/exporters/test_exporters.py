@@ -7,12 +7,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from tests.deployment.exporters.models import plan_of, quantized, tensor_model
-from workbench.deployment.exporters import EXPORTERS, Exporter, exporter
+from workbench.deployment.exporters import EXPORTERS, REGISTRY, Exporter, exporter, exporter_options
 from workbench.errors import CancelledError, ExportError, FingerprintMismatchError
 from workbench.planning.plan import Plan
 from workbench.progress import silent
@@ -32,14 +32,45 @@ def test_importing_loads_nothing_heavy() -> None:
 @pytest.mark.parametrize("each", EXPORTERS, ids=lambda each: each.name)
 def test_an_exporter_keeps_the_contract(each: Exporter) -> None:
     assert isinstance(each, Exporter) and exporter(each.name) is each
-    assert each.description and not each.description.endswith(".")
-    with pytest.raises(AttributeError):
+    assert each.description and not each.description.endswith(".") and each.title
+    assert exporter_options(each).keys().isdisjoint({"name", "title", "description", "suffix", "needs_model"})
+    with pytest.raises((AttributeError, TypeError)):  # TypeError: slots in Python 3.11
         each.name = "other"  # type: ignore[misc]
 
 
 def test_an_unknown_kind_is_told_with_the_nearest_and_all() -> None:
     with pytest.raises(ExportError, match="'safetensor'; the closest are safetensors.*plan, script, safetensors"):
         exporter("safetensor")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Notes:
+    """An exporter with options."""
+
+    name: ClassVar = "notes"
+    title: ClassVar = "Notes"
+    description: ClassVar = "the plan's name"
+    suffix: ClassVar = ".txt"
+    needs_model: ClassVar = False
+    author: str = "nobody"
+    copies: int = 1
+    dated: bool = False
+
+    def export(self, quantized: Any, model: Any, out: Path, progress: Any) -> tuple[Path, ...]:
+        out.write_text(f"{quantized.plan.name} by {self.author}\n" * self.copies)
+        return (out,)
+
+
+def test_the_fields_of_an_exporter_are_its_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(REGISTRY, "_members", {**REGISTRY._members, "notes": Notes()})
+    assert exporter_options(exporter("notes")) == {"author": "nobody", "copies": 1, "dated": False}
+    chosen = exporter("notes", ("author=Ada=B", "copies=2", "dated=true"))
+    assert chosen == Notes(author="Ada=B", copies=2, dated=True)
+    for setting, message in (("autor=x", "author"), ("copies=x", "number such as 1"), ("dated=1", "true or false")):
+        with pytest.raises(ExportError, match=message):
+            exporter("notes", (setting,))
+    with pytest.raises(ExportError, match="plan has no option 'author'; it has no options"):
+        exporter("plan", ("author=x",))
 
 
 @pytest.mark.parametrize("each", FILES, ids=lambda each: each.name)

@@ -1,10 +1,9 @@
-"""Exporters by name.
-
-One file each.  To add one, write the file and put an instance into ``EXPORTERS``; third parties publish theirs as a
-``workbench.exporters`` entry point.
-"""
+"""Exporters, one file each; a new one is one line in EXPORTERS, or a ``workbench.exporters`` entry point."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
 
 from workbench.deployment.exporters.contract import Exporter
 from workbench.deployment.exporters.huggingface import HuggingFaceFolder
@@ -12,10 +11,10 @@ from workbench.deployment.exporters.packed_safetensors import PackedSafetensors
 from workbench.deployment.exporters.plan_file import PlanFile
 from workbench.deployment.exporters.python_script import PythonScript
 from workbench.deployment.exporters.state_dict import StateDict
-from workbench.errors import ExportError
+from workbench.errors import ExportError, nearest
 from workbench.registry import Registry
 
-__all__ = ["EXPORTERS", "REGISTRY", "Exporter", "exporter"]
+__all__ = ["EXPORTERS", "REGISTRY", "Exporter", "exporter", "exporter_options"]
 
 EXPORTERS: tuple[Exporter, ...] = (PlanFile(), PythonScript(), PackedSafetensors(), StateDict(), HuggingFaceFolder())
 
@@ -24,6 +23,36 @@ REGISTRY: Registry[Exporter] = Registry(
 )
 
 
-def exporter(name: str) -> Exporter:
-    """Return the exporter called ``name``; ExportError that names the closest ones and lists all."""
-    return REGISTRY.get(name.strip().lower())
+def exporter(name: str, settings: Sequence[str] = ()) -> Exporter:
+    """Return the exporter called ``name``; ``settings`` (``option=value``) change its options from their defaults.
+
+    Raises ExportError that names the closest exporters or options, or says what a value must be.
+    """
+    member = REGISTRY.get(name.strip().lower())
+    known = exporter_options(member)
+    values = {}
+    for setting in settings:
+        key, _, text = setting.partition("=")
+        if key not in known:
+            listed = f"its options are {', '.join(known)}" if known else "it has no options"
+            raise ExportError(f"{member.name} has no option {key!r}{nearest(key, known)}; {listed}")
+        values[key] = _parsed(key, text, known[key])
+    changed: Exporter = replace(member, **values) if values else member  # type: ignore[type-var]
+    return changed
+
+
+def exporter_options(member: Exporter) -> dict[str, bool | int | float | str]:
+    """Return an exporter's options with their defaults: the fields of its dataclass."""
+    return {item.name: getattr(member, item.name) for item in fields(member)} if is_dataclass(member) else {}
+
+
+def _parsed(key: str, text: str, default: bool | int | float | str) -> bool | int | float | str:
+    """Return an option's value from text, of the type of its default."""
+    if isinstance(default, bool):
+        if text.lower() in ("true", "false"):
+            return text.lower() == "true"
+        raise ExportError(f"{key} is true or false, not {text!r}")
+    try:
+        return type(default)(text)
+    except ValueError:
+        raise ExportError(f"{key} is a number such as {default}, not {text!r}") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from workbench.progress import Progress
 
@@ -14,23 +14,26 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Exporter(Protocol):
-    """A kind of file or folder.  Implementations are frozen dataclasses that import nothing heavy when imported."""
+    """A kind of file or folder.
 
-    @property
-    def name(self) -> str:
-        """What ``--to`` is given."""
+    Implementations are frozen dataclasses that import nothing heavy when imported.  Their FIELDS are their options,
+    each with a default (bool, int, float or str); the command line and Python set them by name (``option=value``).
+    """
 
-    @property
-    def description(self) -> str:
-        """One line for menus and help."""
+    name: ClassVar[str]
+    """What ``--to`` is given."""
 
-    @property
-    def suffix(self) -> str:
-        """The usual ending of the file's name; empty for a folder."""
+    title: ClassVar[str]
+    """What the window calls it."""
 
-    @property
-    def needs_model(self) -> bool:
-        """Whether weights are read: without, the quantized model may hold no tensors and the model may be None."""
+    description: ClassVar[str]
+    """One line for menus and help."""
+
+    suffix: ClassVar[str]
+    """The usual ending of the file's name; empty for a folder."""
+
+    needs_model: ClassVar[bool]
+    """Whether weights are read: without, the quantized model may hold no tensors and the model may be None."""
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write ``quantized`` to ``out``, read it back, prove that it is the same, and return the paths written.

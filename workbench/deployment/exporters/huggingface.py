@@ -7,7 +7,7 @@ import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -40,10 +40,11 @@ COPIED = (".json", ".txt", ".model", ".jinja", ".tiktoken")
 class HuggingFaceFolder:
     """A folder with config.json, model.safetensors in float32 and the source's tokenizer."""
 
-    name: str = "huggingface"
-    description: str = "a folder that transformers loads, with the evaluated values in float32"
-    suffix: str = ""
-    needs_model: bool = True
+    name: ClassVar = "huggingface"
+    title: ClassVar = "Hugging Face folder"
+    description: ClassVar = "a folder that transformers loads, with the evaluated values in float32"
+    suffix: ClassVar = ""
+    needs_model: ClassVar = True
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, load with transformers, compare; see :class:`workbench.deployment.exporters.contract.Exporter`."""

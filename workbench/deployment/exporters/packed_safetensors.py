@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -42,10 +42,11 @@ class PackedSafetensors:
     each scheme is decoded (``schemes``: see :mod:`workbench.deployment.packed_layout`).
     """
 
-    name: str = "safetensors"
-    description: str = "packed codes and scales in one safetensors file that says how to decode them"
-    suffix: str = ".safetensors"
-    needs_model: bool = True
+    name: ClassVar = "safetensors"
+    title: ClassVar = "Packed safetensors"
+    description: ClassVar = "packed codes and scales in one safetensors file that says how to decode them"
+    suffix: ClassVar = ".safetensors"
+    needs_model: ClassVar = True
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, read back, compare every value; see :class:`workbench.deployment.exporters.contract.Exporter`."""

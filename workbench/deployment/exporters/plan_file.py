@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from workbench.errors import ExportError, PlanError
 from workbench.planning.plan import Plan
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 class PlanFile:
     """A plan as JSON; the schema is published as ``resources/plan.schema.json``."""
 
-    name: str = "plan"
-    description: str = "the plan as JSON, for this workbench and for other programs"
-    suffix: str = ".json"
-    needs_model: bool = False
+    name: ClassVar = "plan"
+    title: ClassVar = "Plan (JSON)"
+    description: ClassVar = "the plan as JSON, for this workbench and for other programs"
+    suffix: ClassVar = ".json"
+    needs_model: ClassVar = False
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write the plan and read it back; see :class:`workbench.deployment.exporters.contract.Exporter`."""

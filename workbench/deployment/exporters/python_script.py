@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from workbench.atomic import replacing
 from workbench.errors import ExportError
@@ -105,10 +105,11 @@ if __name__ == "__main__":
 class PythonScript:
     """One file that needs this package and nothing else: the rules inline, the model's fingerprint checked."""
 
-    name: str = "script"
-    description: str = "a Python script that replays the plan: quantize, evaluate, write"
-    suffix: str = ".py"
-    needs_model: bool = False
+    name: ClassVar = "script"
+    title: ClassVar = "Python script"
+    description: ClassVar = "a Python script that replays the plan: quantize, evaluate, write"
+    suffix: ClassVar = ".py"
+    needs_model: ClassVar = False
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write the script and read its rules back; see :class:`workbench.deployment.exporters.contract.Exporter`."""

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from workbench.atomic import replacing
 from workbench.deployment.safetensors_file import SafetensorsFile, write_safetensors
@@ -26,10 +26,11 @@ class StateDict:
     Tied tensors appear under every name, so that ``network.load_state_dict(safetensors.torch.load_file(path))`` works.
     """
 
-    name: str = "state-dict"
-    description: str = "the decoded values as a float state dict (safetensors), for torch's load_state_dict"
-    suffix: str = ".safetensors"
-    needs_model: bool = True
+    name: ClassVar = "state-dict"
+    title: ClassVar = "Float state dict"
+    description: ClassVar = "the decoded values as a float state dict (safetensors), for torch's load_state_dict"
+    suffix: ClassVar = ".safetensors"
+    needs_model: ClassVar = True
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, read back, compare; see :class:`workbench.deployment.exporters.contract.Exporter`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from workbench.progress import Progress, part_of, silent
 from workbench.session.calibrated_ranges import ranges_of_plan
 from workbench.session.session import Session
 from workbench.steps.needs import moments_of_plan, without_results
-from workbench.steps.options import Choice, OptionInfo
+from workbench.steps.options import Choice, OptionInfo, option
 from workbench.steps.quantize import quantize, require_same
 from workbench.steps.step import Context, Step, short
 
@@ -24,11 +25,12 @@ def kinds() -> tuple[Choice, ...]:
     """Return every form that can be written."""
     from workbench.deployment.exporters import REGISTRY
 
-    return tuple(Choice(member.name, f"{member.name}: {member.description}") for member in REGISTRY)
+    return tuple(Choice(member.name, f"{member.title}: {member.description}") for member in REGISTRY)
 
 
 KIND = OptionInfo(label="Kind", choices=kinds, flag="to", metavar="KIND", help="the form to write")
 OUT = OptionInfo(label="Write to", path="save", metavar="PATH", help="the file or folder to write")
+SET = OptionInfo(label="Options", flag="set", metavar="OPTION=VALUE", form=False, help="options of that form")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,7 @@ class ExportOptions:
 
     kind: str = field(metadata=KIND.metadata)
     out: str = field(metadata=OUT.metadata)
+    settings: tuple[str, ...] = option((), SET)
 
 
 def apply(
@@ -46,12 +49,16 @@ def apply(
     out: str | Path,
     *,
     session: Session | None = None,
+    settings: Sequence[str] = (),
     progress: Progress = silent,
 ) -> tuple[Path, ...]:
-    """Quantize ``model`` by ``plan`` and write it to ``out`` in the form ``kind``; returns the paths written."""
+    """Quantize ``model`` by ``plan`` and write it to ``out`` in the form ``kind``; returns the paths written.
+
+    ``settings`` (``option=value``) change the options of the form from their defaults.
+    """
     from workbench.deployment.exporters import exporter
 
-    chosen = exporter(kind)
+    chosen = exporter(kind, settings)
     quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
     return chosen.export(quantized, model, Path(out), part_of(progress, 0.7, 1.0))
 
@@ -64,6 +71,7 @@ def export(
     plan: Plan | None = None,
     model: Model | None = None,
     trust: bool = False,
+    settings: Sequence[str] = (),
     progress: Progress = silent,
 ) -> tuple[Path, ...]:
     """Write the session's plan (or ``plan``), or the model quantized by it, to ``out``; returns the paths written.
@@ -74,10 +82,10 @@ def export(
     from workbench.quantization.quantized_model import QuantizedModel
 
     plan = plan or session.plan
-    chosen = exporter(kind)
+    chosen = exporter(kind, settings)
     if chosen.needs_model:
         model = model or reopen(session.model, trust=trust)
-        return apply(model, plan, kind, out, session=session, progress=progress)
+        return apply(model, plan, kind, out, session=session, settings=settings, progress=progress)
     require_same(session.model, plan, None)
     resolve(plan, session.model.layers)
     bare = QuantizedModel(summary=session.model, plan=plan, tensors={}, ranges=ranges_of_plan(session, plan))
@@ -88,7 +96,9 @@ def _run(context: Context, options: ExportOptions) -> tuple[str, ...]:
     from workbench.deployment.exporters import exporter
 
     model = context.model() if exporter(options.kind).needs_model else None
-    paths = export(context.session, options.kind, options.out, model=model, progress=context.progress)
+    paths = export(
+        context.session, options.kind, options.out, model=model, settings=options.settings, progress=context.progress
+    )
     return tuple(str(path) for path in paths)
 
 
