@@ -175,7 +175,7 @@ def test_refining_says_what_is_missing(live: Callable[..., None]) -> None:
     full = sessions.full(1)
     cases = (
         (replace(full, sensitivities={}), "predicted KL first (F6)"),
-        (replace(full, calibration=None), "Calibrate first (F5)"),
+        (replace(full, calibration=None), "calibrate first (F5)"),
         (replace(full, model=replace(full.model, cannot_run="weights only")), "weights only"),
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.gui.commands.command import Command
+from workbench.gui.shell import step_keys
 from workbench.planning.plan import KEEP
 from workbench.session.workspace import State
 from workbench.steps.files.first_look import STILL_LOADING, is_first_look
@@ -93,8 +94,7 @@ def meets(*requirements: Requirement) -> Callable[[Situation], Reason]:
             return has_session(now)
         if now.state.plan_error:
             return now.state.plan_error
-        reason = next((reason for need in requirements if (reason := need.unmet(session))), None)
-        return None if reason is None else f"{reason[:1].upper()}{reason[1:]}"
+        return step_keys.why_not(session, requirements)
 
     return why_not
 

@@ -15,6 +15,7 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.cells import Cells, colour_scale
 from workbench.gui.plots.colour_bar import ColourBar
 from workbench.gui.plots.heatmap import Heatmap
+from workbench.gui.shell import step_keys
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.theme import Colours
 from workbench.insight import quantities, schemes
@@ -128,7 +129,7 @@ class SensitivityPanel(Panel):
         self._offer_metrics(new.session)
         metric = new.activation_metric or new.metric
         self.metric_box.setCurrentIndex(self.metric_box.findData(metric))
-        reason = next((reason for need in (RUNS, PREDICTED, CALIBRATED) if (reason := need.unmet(new.session))), None)
+        reason = step_keys.why_not(new.session, (RUNS, PREDICTED, CALIBRATED))
         self.refine.setEnabled(reason is None)
         self.refine.setToolTip(f"Not now: {reason}" if reason else REFINE_TIP)
         table = new.session.table(metric)

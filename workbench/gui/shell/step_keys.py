@@ -1,0 +1,24 @@
+"""Why a step is not possible, with the key of the step that provides what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from workbench.session.session import Session
+from workbench.steps.step import Requirement
+
+STEP_KEYS = {
+    "calibrate": "F5", "sensitivity": "F6", "refine": "Ctrl+F6", "search": "F7", "evaluate": "F8",
+    "audit": "Ctrl+Shift+F8", "train": "Ctrl+F8", "time": "F9",
+}  # fmt: skip
+"""The shortcut of each step that has one, by the step's name."""
+
+
+def why_not(session: Session, requirements: Iterable[Requirement]) -> str | None:
+    """Return the first reason why a step is not possible, as a sentence; None if it is."""
+    for need in requirements:
+        reason = need.unmet(session)
+        if reason is not None:
+            key = f" ({STEP_KEYS[need.step]})" if need.step in STEP_KEYS else ""
+            return f"{reason[:1].upper()}{reason[1:]}{key}"
+    return None
