@@ -103,13 +103,13 @@ def calibrate(
     for number, batch in numbered_batches(dataset, batch_size, progress, "calibrating"):
         places = BatchPlaces.of(batch, first_sample + number * batch_size)
         mask = token_mask(batch)
-        one = _BatchSums(batch=batch, layers=sums.layers, places=places, mask=mask, keep_inputs=curvature)
+        batch_sums = _BatchSums(batch=batch, layers=sums.layers, places=places, mask=mask, keep_inputs=curvature)
         if gradients is not None:
-            gradients.run(batch, number, seed, one.forward, one.backward, proceed=one.is_finite)
+            gradients.run(batch, number, seed, batch_sums.forward, batch_sums.backward, proceed=batch_sums.is_finite)
         else:
             with torch.no_grad():
-                one.is_finite(model.run(batch, tap=one.forward, layers=tuple(sums.layers)))
-        sums.add(one, number, units_of(batch, summary))
+                batch_sums.is_finite(model.run(batch, tap=batch_sums.forward, layers=tuple(sums.layers)))
+        sums.add(batch_sums, number, units_of(batch, summary))
     if not sums.samples:
         raise DataError(f"no batch of {dataset.record.name} went through without NaN or infinity: {sums.notes[0]}")
     progress(1.0, "calibrated")
@@ -153,16 +153,16 @@ class _BatchSums:
 
     def backward(self, name: str, tensor: torch.Tensor, gradient: torch.Tensor) -> None:
         layer, geometry = self.layers[name], self.geometry.get(name)
-        found = row_and_column_squares(layer, tensor, gradient, samples_of(self.batch), geometry)
-        if found is None:
+        squares = row_and_column_squares(layer, tensor, gradient, samples_of(self.batch), geometry)
+        if squares is None:
             return
-        self.gradients.append((name, found[0]))
-        self.columns.append((name, found[1]))
+        self.gradients.append((name, squares[0]))
+        self.columns.append((name, squares[1]))
         if layer.kind is LayerKind.LINEAR and layer.matrix[0] <= FULL_COLUMNS:
             flat = gradient.reshape(-1, layer.matrix[0])
             some = flat[:: -(-len(flat) // OUTPUT_POSITIONS)].float()
             self.outputs.append((name, some.T @ some, len(some)))
-        if not bool(found[0].isfinite().all()):
+        if not bool(squares[0].isfinite().all()):
             self.bad = self.bad or f"the gradient at the output of {name}"
 
     def is_finite(self, output: torch.Tensor) -> bool:
@@ -176,13 +176,13 @@ class _BatchSums:
         if shared is None:
             shared = self._look(tensor, axis)
         self._seen[tap] = shared
-        if shared.found.non_finite and not self.bad:
+        if shared.statistics.non_finite and not self.bad:
             self.bad = f"the {tap} of {name}"
-        self.statistics.append((name, tap, shared.found))
+        self.statistics.append((name, tap, shared.statistics))
         if shared.outliers is not None:
             self.outliers.append((name, tap, shared.outliers))
         if tap == "input" and shared.squares.size:
-            self.squares.append((name, shared.squares, shared.found.count // shared.squares.size))
+            self.squares.append((name, shared.squares, shared.statistics.count // shared.squares.size))
         return shared
 
     def _look(self, tensor: torch.Tensor, axis: int) -> _Seen:
@@ -190,10 +190,10 @@ class _BatchSums:
         padded = self.mask is not None and tensor.shape[:2] == self.mask.shape
         masked = tensor.detach()[self.mask] if padded else None
         real = tensor if masked is None else masked
-        found, squares, peaks = observe_tokens(real, axis)
+        statistics, squares, peaks = observe_tokens(real, axis)
         return _Seen(
-            tensor=weakref.ref(tensor), version=tensor._version, axis=axis, masked=masked, found=found, squares=squares,
-            outliers=None if peaks is None else PlacedPeaks.of(peaks, real, axis, self.places),
+            tensor=weakref.ref(tensor), version=tensor._version, axis=axis, masked=masked, statistics=statistics,
+            squares=squares, outliers=None if peaks is None else PlacedPeaks.of(peaks, real, axis, self.places),
         )  # fmt: skip
 
 
@@ -208,7 +208,7 @@ class _Seen:
     version: int
     axis: int
     masked: torch.Tensor | None
-    found: LayerStatistics
+    statistics: LayerStatistics
     squares: np.ndarray
     outliers: PlacedPeaks | None
 
@@ -260,11 +260,11 @@ class _Sums:
             self.notes.append(f"batch {number + 1} was left out: {batch.bad} holds NaN or infinite values")
             return
         merged: dict[tuple[int, int], LayerStatistics] = {}  # what layers share is merged once
-        for name, tap, found in batch.statistics:
+        for name, tap, statistics in batch.statistics:
             old = self.statistics.get((name, tap))
-            both = (id(old), id(found))
+            both = (id(old), id(statistics))
             if both not in merged:
-                merged[both] = found if old is None else old.merge(found)
+                merged[both] = statistics if old is None else old.merge(statistics)
             self.statistics[name, tap] = merged[both]
         for name, tap, tokens in batch.outliers:
             self.outliers.add((name, tap), tokens)
@@ -325,11 +325,11 @@ class _Sums:
         for name in self.layers:
             if name not in reached:
                 self.notes.append(f"the data never reached the layer {name}: nothing was observed of it")
-        found = {name: self._curvature(name) for name in self.gradients}
+        curvature = {name: self._curvature(name) for name in self.gradients}
         moments = {name: squares / max(self.counts[name], 1) for name, squares in self.squares.items()}
         return Calibration(
-            statistics=self.statistics, curvature=found, samples=self.samples, notes=tuple(self.notes), moments=moments,
-            outliers=self.outliers.result(),
+            statistics=self.statistics, curvature=curvature, samples=self.samples, notes=tuple(self.notes),
+            moments=moments, outliers=self.outliers.result(),
         )  # fmt: skip
 
     def _curvature(self, name: str) -> Curvature:
@@ -367,13 +367,13 @@ def weight_statistics(model: Model, progress: Progress = silent) -> dict[tuple[s
 
     Works for weights-only models.  NaN and infinite values are counted in ``non_finite`` and left out of the rest.
     """
-    found: dict[tuple[str, str], LayerStatistics] = {}
+    statistics: dict[tuple[str, str], LayerStatistics] = {}
     stored = model.summary.stored
     for number, layer in enumerate(stored):
         progress(number / len(stored), f"reading the weights of {layer.name}")
-        found[layer.name, "weight"] = observe(model.weight(layer.name), 0)
+        statistics[layer.name, "weight"] = observe(model.weight(layer.name), 0)
     for layer in model.summary.layers:
         if layer.tied_to is not None:
-            found[layer.name, "weight"] = found[layer.tied_to, "weight"]
+            statistics[layer.name, "weight"] = statistics[layer.tied_to, "weight"]
     progress(1.0, "weights read")
-    return found
+    return statistics

@@ -56,12 +56,14 @@ def statistics_by_step(
     ends = sorted({-(-count // 2**step) for step in range(DOUBLINGS)} - {0})
     steps: list[tuple[int, dict[tuple[str, str], LayerStatistics]]] = []
     start, samples = 0, 0
-    found: dict[tuple[str, str], LayerStatistics] = {}
+    statistics: dict[tuple[str, str], LayerStatistics] = {}
     for stop in ends or [0]:
         part = BatchRange(data=data, start=start, stop=stop, batch_size=batch_size)
         report = part_of(progress, start / max(count, 1), stop / max(count, 1))
         more = calibrate(model, part, batch_size=batch_size, curvature=False, progress=report)
-        found = found | {key: found[key].merge(each) if key in found else each for key, each in more.statistics.items()}
+        statistics = statistics | {
+            key: statistics[key].merge(added) if key in statistics else added for key, added in more.statistics.items()
+        }
         start, samples = stop, samples + more.samples
-        steps.append((samples, found))
+        steps.append((samples, statistics))
     return steps

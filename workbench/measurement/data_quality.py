@@ -80,9 +80,9 @@ class Saturation:
         total, open_ = len(self.layers), len(self.unsettled)
         if len(self.samples) < 2:
             return f"{self.samples[-1] if self.samples else 0} samples are too few to tell whether they are enough"
-        found = f"from {self.samples[-2]} to {self.samples[-1]} samples the ranges of {open_} of {total} tensors moved"
+        change = f"from {self.samples[-2]} to {self.samples[-1]} samples the ranges of {open_} of {total} tensors moved"
         verdict = "enough" if self.enough else "not enough; give more"
-        return f"{found} by more than {SETTLED:.0%}: {verdict}"
+        return f"{change} by more than {SETTLED:.0%}: {verdict}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -128,8 +128,8 @@ def contents(batches: Iterable[Batch], vocabulary: int = 0) -> Contents:
             lengths.append(real.sum(dim=1))
         for label, count in zip(*_labels(batch), strict=True):
             classes[label] = classes.get(label, 0) + count
-    found = torch.cat(lengths).numpy() if lengths else np.zeros(0, np.int64)
-    return Contents(samples=samples, tokens=tokens.numpy(), lengths=found, classes=dict(sorted(classes.items())))
+    counts = torch.cat(lengths).numpy() if lengths else np.zeros(0, np.int64)
+    return Contents(samples=samples, tokens=tokens.numpy(), lengths=counts, classes=dict(sorted(classes.items())))
 
 
 def _labels(batch: Batch) -> tuple[list[int], list[int]]:
@@ -145,17 +145,17 @@ def coverage(calibration: Contents, other: Contents) -> Coverage:
     """Return how much of ``other`` (the evaluation data) ``calibration`` covers."""
     size = max(calibration.tokens.size, other.tokens.size)
     seen = np.pad(calibration.tokens, (0, size - calibration.tokens.size)) > 0
-    wanted = np.pad(other.tokens, (0, size - other.tokens.size))
+    needed = np.pad(other.tokens, (0, size - other.tokens.size))
     inside = np.nan
     if calibration.lengths.size and other.lengths.size:
         least, most = calibration.lengths.min(), calibration.lengths.max()
         inside = float(np.mean((other.lengths >= least) & (other.lengths <= most)))
     labelled = sum(other.classes.values())
-    found = sum(count for label, count in other.classes.items() if label in calibration.classes)
+    covered = sum(count for label, count in other.classes.items() if label in calibration.classes)
     return Coverage(
         vocabulary=float(seen.mean()) if size else float("nan"),
-        tokens=float(wanted[seen].sum() / wanted.sum()) if wanted.sum() else float("nan"),
-        classes=found / labelled if labelled else float("nan"),
+        tokens=float(needed[seen].sum() / needed.sum()) if needed.sum() else float("nan"),
+        classes=covered / labelled if labelled else float("nan"),
         lengths=float(inside),
     )
 
@@ -166,7 +166,8 @@ def saturation(steps: Sequence[tuple[int, Mapping[Key, LayerStatistics]]]) -> Sa
     Tensors that not every step has seen count as moved.
     """
     layers = tuple(steps[-1][1]) if steps else ()
-    ends = np.array([[_ends(found.get(key)) for key in layers] for _, found in steps]).reshape(len(steps), -1, 2)
+    ends = np.array([[_ends(statistics.get(key)) for key in layers] for _, statistics in steps])
+    ends = ends.reshape(len(steps), -1, 2)
     with np.errstate(invalid="ignore"):
         width = np.maximum(ends[-1, :, 1] - ends[-1, :, 0], np.finfo(float).tiny) if len(steps) else np.ones(0)
         moved = np.abs(np.diff(ends, axis=0)).max(axis=2) / width
@@ -205,5 +206,5 @@ def _shares(statistics: LayerStatistics, exponent: int) -> np.ndarray:
 
 def distances(calibration: Mapping[Key, LayerStatistics], other: Mapping[Key, LayerStatistics]) -> dict[Key, float]:
     """Return each tensor's distance between calibration and other data, the farthest first."""
-    found = {key: histogram_distance(calibration[key], each) for key, each in other.items() if key in calibration}
-    return dict(sorted(found.items(), key=lambda item: -np.nan_to_num(item[1], nan=-1.0)))
+    distance_of = {key: histogram_distance(calibration[key], each) for key, each in other.items() if key in calibration}
+    return dict(sorted(distance_of.items(), key=lambda item: -np.nan_to_num(item[1], nan=-1.0)))

@@ -48,5 +48,5 @@ def on_gpu(title: str, job: Callable[[Device, Report], T], progress: Progress) -
     from workbench_kernels.gpu.thread import shared
 
     with kernel_errors():
-        found: T = shared().run(title, job, lambda fraction, what: progress(fraction, what))
-    return found
+        result: T = shared().run(title, job, lambda fraction, what: progress(fraction, what))
+    return result

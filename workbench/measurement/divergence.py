@@ -36,7 +36,7 @@ class Divergence:
             difference = (candidate.double() - self.reference.double()).reshape(self.reference.shape[0], -1)
             return 0.5 * difference.square().sum(dim=1)
         if not self.probabilities and 8 * self.reference.numel() <= KEPT_BYTES:
-            self.probabilities.extend(torch.softmax(one.double(), dim=-1) for one in self.reference)
+            self.probabilities.extend(torch.softmax(logits.double(), dim=-1) for logits in self.reference)
         known: Iterable[torch.Tensor | None] = self.probabilities or [None] * len(self.reference)
         rows = zip(self.reference, candidate, known, strict=True)
         each = torch.stack([logit_divergence(r, c, p) for r, c, p in rows])

@@ -121,8 +121,8 @@ class GradientPass:
             if forward is not None:
                 forward(name, tensor.detach(), output)
             if output.requires_grad:
-                kept = tensor.detach()
-                output.register_hook(lambda gradient: backward(name, kept, gradient.detach()))  # type: ignore[no-untyped-call]
+                values = tensor.detach()
+                output.register_hook(lambda gradient: backward(name, values, gradient.detach()))  # type: ignore[no-untyped-call]
 
         names = tuple(layers) if layers is not None else tuple(layer.name for layer in self._layers)
         starts = {layer.name: leaves.start for layer in self._layers if layer.kind is not LayerKind.EMBEDDING}

@@ -44,10 +44,10 @@ class Difference:
         figures = f"{self.name}: {self.value:+.4g}{unit} (95 % between {self.low:+.4g} and {self.high:+.4g}); "
         if self.resolved:
             return f"{figures}this difference is resolved with {self.samples} samples"
-        found = f"{figures}this difference is not resolved with {self.samples} samples"
+        sentence = f"{figures}this difference is not resolved with {self.samples} samples"
         if math.isfinite(self.needed) and self.needed > self.samples:
-            return f"{found}; about {math.ceil(self.needed)} would be needed"
-        return found
+            return f"{sentence}; about {math.ceil(self.needed)} would be needed"
+        return sentence
 
 
 def paired_difference(

@@ -42,7 +42,7 @@ class Assigned(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class ServingKernel:
     """The kernel for a scheme, and in words how it relates to what the plan says."""
 
     op: Op
@@ -57,7 +57,7 @@ class Kernel(NamedTuple):
     inputs: str | None
 
 
-Measured: TypeAlias = "tuple[Choice, Samples]"
+Measured: TypeAlias = "tuple[ServingKernel, Samples]"
 
 
 def time_layers(
@@ -84,15 +84,17 @@ def time_layers(
     keys = {x.name: Kernel(x.matrix, assignments[x.name].weights, assignments[x.name].inputs) for x in layers}
     distinct = tuple(dict.fromkeys(keys.values()))
     if cuda_reason() is None and distinct:
-        found = on_gpu(
+        measured = on_gpu(
             "timing kernels", lambda device, report: _compiled_and_measured(device, distinct, batch, repeats, report),
             progress,
         )  # fmt: skip
     else:
         with kernel_errors():
-            found = _measured(distinct, batch, repeats, progress)
+            measured = _measured(distinct, batch, repeats, progress)
     progress(1.0, "timed")
-    return tuple(_timing(layer, assignments[layer.name].weights, batch, *found[keys[layer.name]]) for layer in layers)
+    return tuple(
+        _timing(layer, assignments[layer.name].weights, batch, *measured[keys[layer.name]]) for layer in layers
+    )
 
 
 def _compiled_and_measured(
@@ -109,11 +111,11 @@ def _compiled_and_measured(
     serving = (op for kernel in kernels for op in candidates(_served_as(parse_scheme(kernel.scheme))))
     sources = dict.fromkeys(source for op in serving for source in op.sources)
     compile_all(device, tuple(sources), lambda fraction, what: report(COMPILING * fraction, what))
-    found = _measured(kernels, batch, repeats, lambda f, what: report(COMPILING + (1 - COMPILING) * f, what))
+    measured = _measured(kernels, batch, repeats, lambda f, what: report(COMPILING + (1 - COMPILING) * f, what))
     clocks = ", ".join(f"{name} {value}" for name, value in ceilings.clocks().items() if name.startswith("clocks"))
     return {
         kernel: (replace(choice, note=f"{choice.note}; {clocks}"), samples)
-        for kernel, (choice, samples) in found.items()
+        for kernel, (choice, samples) in measured.items()
     }
 
 
@@ -123,16 +125,16 @@ def _measured(
     from workbench_kernels.bench.choice import baseline
     from workbench_kernels.bench.measure import measure
 
-    found: dict[Kernel, Measured] = {}
+    measured: dict[Kernel, Measured] = {}
     for number, kernel in enumerate(kernels):
         rows, columns = kernel.shape
         report(number / len(kernels), f"timing {kernel.scheme} at {rows} x {columns}")
         choice = choose(kernel.shape, kernel.scheme, kernel.inputs, batch)
-        found[kernel] = choice, measure(rows, columns, batch, choice.op, baseline(choice.op), repeats=repeats)
-    return found
+        measured[kernel] = choice, measure(rows, columns, batch, choice.op, baseline(choice.op), repeats=repeats)
+    return measured
 
 
-def choose(shape: tuple[int, int], scheme_name: str, inputs: str | None, batch: int = 1) -> Choice:
+def choose(shape: tuple[int, int], scheme_name: str, inputs: str | None, batch: int = 1) -> ServingKernel:
     """Return the kernel of this machine for a weight scheme: where several serve it, the one measured fastest.
 
     A floating-point product, with the reason, where there is none.
@@ -147,11 +149,12 @@ def choose(shape: tuple[int, int], scheme_name: str, inputs: str | None, batch: 
     if not able:
         reason = next((text for text in reasons.values() if text), f"no kernel of this machine serves {scheme.name}")
         fallback = _floating_point()
-        return Choice(op=fallback, note=f"{reason}: timed as {fallback.note} of the decoded weight")
+        return ServingKernel(op=fallback, note=f"{reason}: timed as {fallback.note} of the decoded weight")
     if len(able) == 1:
-        return Choice(op=able[0], note=able[0].note + _nearby(scheme, inputs))
-    found = fastest(able, *shape, batch)
-    return Choice(op=found.op, note=f"{found.op.note}{_nearby(scheme, inputs)}; fastest of {len(able)}: {found.text()}")
+        return ServingKernel(op=able[0], note=able[0].note + _nearby(scheme, inputs))
+    winner = fastest(able, *shape, batch)
+    note = f"{winner.op.note}{_nearby(scheme, inputs)}; fastest of {len(able)}: {winner.text()}"
+    return ServingKernel(op=winner.op, note=note)
 
 
 def _served_as(scheme: Scheme) -> str:
@@ -196,7 +199,7 @@ def device_name() -> str:
     return cpu_name() if cuda_reason() else str(cuda_linear.device().name)
 
 
-def _timing(layer: Layer, scheme: str, batch: int, choice: Choice, samples: Samples) -> Timing:
+def _timing(layer: Layer, scheme: str, batch: int, choice: ServingKernel, samples: Samples) -> Timing:
     from workbench_kernels.bench.choice import baseline
 
     return Timing(
@@ -210,4 +213,4 @@ def cuda_reason() -> str | None:
     """Return why there are no CUDA rows on this machine, None if there is a device."""
     from workbench_kernels.gpu.device import cuda_reason as reason
 
-    return str(found) if (found := reason()) else None
+    return str(text) if (text := reason()) else None

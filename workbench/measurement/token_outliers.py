@@ -78,7 +78,7 @@ class PlacedPeaks:
 
 def outliers_of(batches: Sequence[PlacedPeaks]) -> TokenOutliers:
     """Return the outliers of one layer's tensors in consecutive batches."""
-    everything = [one.peaks for one in batches]
+    everything = [placed.peaks for placed in batches]
     values = np.concatenate([peaks.value for peaks in everything])
     owner = np.repeat(np.arange(len(everything)), [peaks.value.size for peaks in everything])
     where = np.concatenate([peaks.where for peaks in everything])
@@ -109,20 +109,20 @@ class TokenSums:
     def result(self) -> dict[Key, TokenOutliers]:
         """Return one for each layer and tap; what layers share is placed once."""
         known: dict[tuple[int, ...], TokenOutliers] = {}
-        found = dict(self.done)
+        outliers = dict(self.done)
         for key, waiting in self.held.items():
             same = tuple(map(id, waiting))
             if same not in known:
                 known[same] = outliers_of(waiting)
-            found[key] = self._with(key, known[same])
-        return found
+            outliers[key] = self._with(key, known[same])
+        return outliers
 
     def _with(self, key: Key, more: TokenOutliers) -> TokenOutliers:
         return merged([self.done[key], more]) if key in self.done else more
 
 
 def with_texts(
-    found: Mapping[Key, TokenOutliers], decode: Callable[[Sequence[int]], str]
+    outliers: Mapping[Key, TokenOutliers], decode: Callable[[Sequence[int]], str]
 ) -> dict[Key, TokenOutliers]:
     """Return the outliers with the text of each kept token that has an id, by ``decode``; others keep none."""
     known: dict[int, str] = {}
@@ -133,6 +133,6 @@ def with_texts(
         return known[token]
 
     return {
-        key: replace(one, text=tuple(map(text, one.token.tolist()))) if (one.token >= 0).any() else one
-        for key, one in found.items()
+        key: replace(tokens, text=tuple(map(text, tokens.token.tolist()))) if (tokens.token >= 0).any() else tokens
+        for key, tokens in outliers.items()
     }

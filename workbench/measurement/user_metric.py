@@ -32,15 +32,15 @@ class UserMetric:
     def of(self, outputs: torch.Tensor, batch: Batch) -> torch.Tensor:
         """Return the function's value for each sample, float64 ``[samples]``; raises DataError for anything else."""
         try:
-            found = torch.as_tensor(self.function(outputs, batch), dtype=torch.float64).detach().cpu()
+            values = torch.as_tensor(self.function(outputs, batch), dtype=torch.float64).detach().cpu()
         except Exception as error:  # a person's own code
             raise DataError(f"the metric {self.name} failed: {type(error).__name__}: {error}") from error
-        if found.shape != (samples_of(batch),):
+        if values.shape != (samples_of(batch),):
             raise DataError(
-                f"the metric {self.name} returned the shape {tuple(found.shape)} for {samples_of(batch)} samples; it "
+                f"the metric {self.name} returned the shape {tuple(values.shape)} for {samples_of(batch)} samples; it "
                 "has to return one number for each sample"
             )
-        return found
+        return values
 
 
 def load_metric(path: str | Path, *, trust: bool = False) -> UserMetric:

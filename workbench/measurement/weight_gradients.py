@@ -52,12 +52,12 @@ class ConvolutionGeometry:
         saved = {name: getattr(node, f"_saved_{name}") for name in names}
         if len(saved["padding"]) == 1:  # padding="valid" is one zero for all axes
             saved["padding"] *= dimensions
-        found = ConvolutionGeometry(
+        geometry = ConvolutionGeometry(
             kernel=layer.shape[2:], stride=tuple(saved["stride"]), padding=tuple(saved["padding"]),
             dilation=tuple(saved["dilation"]), groups=int(saved["groups"]), transposed=bool(saved["transposed"]),
         )  # fmt: skip
-        wide, narrow = (output, tensor) if found.transposed else (tensor, output)
-        return found if found.steps(wide.shape[2:]) == tuple(narrow.shape[2:]) else None
+        wide, narrow = (output, tensor) if geometry.transposed else (tensor, output)
+        return geometry if geometry.steps(wide.shape[2:]) == tuple(narrow.shape[2:]) else None
 
     def steps(self, sizes: Sequence[int]) -> tuple[int, ...]:
         """Return how many positions the kernel takes along each axis of ``sizes``."""
@@ -76,8 +76,8 @@ class ConvolutionGeometry:
         if chosen is None:
             chosen = torch.arange(math.prod(windows.shape[:3]), device=x.device)
         sample, place = chosen // (windows.shape[1] * windows.shape[2]), chosen % (windows.shape[1] * windows.shape[2])
-        found = windows[sample, place // windows.shape[2], place % windows.shape[2]]
-        return found.reshape(chosen.numel(), self.groups, -1).transpose(0, 1).contiguous()
+        rows = windows[sample, place // windows.shape[2], place % windows.shape[2]]
+        return rows.reshape(chosen.numel(), self.groups, -1).transpose(0, 1).contiguous()
 
     def positions(self, x: torch.Tensor) -> int:
         """Return how many positions all samples of ``x`` have together."""
@@ -85,11 +85,11 @@ class ConvolutionGeometry:
 
     def _windows(self, wide: torch.Tensor) -> torch.Tensor:
         """Return the kernel's view of ``wide`` at every position, ``[samples, channels, down, across, *kernel]``."""
-        one = len(self.kernel) == 1
-        wide = wide.unsqueeze(2) if one else wide
+        flat = len(self.kernel) == 1
+        wide = wide.unsqueeze(2) if flat else wide
         fills = ((self.padding, 0), (self.stride, 1), (self.dilation, 1), (self.kernel, 1))
-        padding, stride, dilation, kernel = (_pair(values, fill, one) for values, fill in fills)
-        steps = _pair(self.steps(wide.shape[3 if one else 2 :]), 1, one)
+        padding, stride, dilation, kernel = (_pair(values, fill, flat) for values, fill in fills)
+        steps = _pair(self.steps(wide.shape[3 if flat else 2 :]), 1, flat)
         wide = F.pad(wide, (padding[1], padding[1], padding[0], padding[0])).contiguous()
         n, c, down, across = wide.stride()
         return wide.as_strided(
@@ -119,8 +119,8 @@ class ConvolutionGeometry:
         return stored.permute(0, *(axis + 1 for axis in layer.axes)).reshape(samples, *layer.matrix)
 
 
-def _pair(values: tuple[int, ...], fill: int, one: bool) -> tuple[int, ...]:
-    return (fill, *values) if one else values
+def _pair(values: tuple[int, ...], fill: int, flat: bool) -> tuple[int, ...]:
+    return (fill, *values) if flat else values
 
 
 def row_and_column_squares(

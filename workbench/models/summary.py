@@ -108,7 +108,7 @@ def quantizable(layers: Iterable[Layer]) -> Sequence[Layer]:
     can still give it a scheme by hand.
     """
     everything = tuple(layers)
-    kept = {layer.name for layer in everything if layer.kind is LayerKind.EMBEDDING}
-    kept |= {layer.name for layer in everything if layer.tied_to in kept}
-    kept |= {layer.tied_to for layer in everything if layer.name in kept and layer.tied_to}
-    return tuple(layer for layer in everything if layer.name not in kept)
+    embeddings = {layer.name for layer in everything if layer.kind is LayerKind.EMBEDDING}
+    embeddings |= {layer.name for layer in everything if layer.tied_to in embeddings}
+    embeddings |= {layer.tied_to for layer in everything if layer.name in embeddings and layer.tied_to}
+    return tuple(layer for layer in everything if layer.name not in embeddings)

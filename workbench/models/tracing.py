@@ -90,12 +90,12 @@ class Trace:
 
     def uses(self) -> Counter[int]:
         """Return in how many places each tensor is used."""
-        found = Counter(number for step in self.steps for number in step.inputs)
+        uses = Counter(number for step in self.steps for number in step.inputs)
         numbers = {name: number for number, name in self.names.items()}
         for step in self.steps:
             if isinstance(step, LayerCall):
-                found.update(numbers[name] for name in step.kept)
-        return found
+                uses.update(numbers[name] for name in step.kept)
+        return uses
 
 
 class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -148,9 +148,9 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Note what ``layer`` gave."""
         if self._open is None or self._open[0] != layer:
             raise TransformError(f"the layer {layer} runs inside of another layer: its graph cannot be followed")
-        given, self._open = self._open[1], None
+        entered, self._open = self._open[1], None
         used = tuple(dict.fromkeys(self._used))
-        self.trace.steps.append(LayerCall(layer=layer, input=given, output=self.number(output), kept=used))
+        self.trace.steps.append(LayerCall(layer=layer, input=entered, output=self.number(output), kept=used))
 
 
 def _place(tensor: torch.Tensor) -> Any:

@@ -40,14 +40,14 @@ class Audit:
     @property
     def reached(self) -> np.ndarray:
         """Which layers the data reached, bool ``[layers]``."""
-        found: np.ndarray = ~np.isnan(self.alone)
-        return found
+        reached: np.ndarray = ~np.isnan(self.alone)
+        return reached
 
     @property
     def interaction(self) -> np.ndarray:
         """``joined - alone``, float64 ``[layers]``: above 0 where a layer's error makes the others' worse."""
-        found: np.ndarray = self.joined - self.alone
-        return found
+        difference: np.ndarray = self.joined - self.alone
+        return difference
 
     @property
     def correction(self) -> float:

@@ -15,6 +15,7 @@ from workbench.models.model import Model
 from workbench.progress import Progress, silent
 from workbench.sensitivity.audit import Audit
 from workbench.sensitivity.measured import replaced_rows
+from workbench.sensitivity.scoring import Ticker
 
 
 def audit(
@@ -30,34 +31,26 @@ def audit(
     """Measure ``weights`` (layer to its quantized matrix) one by one, all together, and all but one.
 
     ``predicted`` maps layers to the loss that a table gives them; ``predicted_interaction`` is what it says they cost
-    together beyond that.  Raises PlanError if nothing is quantized,
-    CannotRunError and DataError.
+    together beyond that.  Raises PlanError if nothing is quantized, CannotRunError and DataError.
     """
     require_data(model, data, "an audit of the plan")
     layers = tuple(weights)
     if not layers:
         raise PlanError("the plan quantizes no layer, so there is nothing to audit")
-    done = 0
-    total = (2 * len(layers) + 1) * -(-len(data) // batch_size)
-
-    def tick(text: str) -> None:
-        nonlocal done
-        progress(min(done / total, 1.0), text)
-        done += 1
-
+    tick = Ticker(progress=progress, total=(2 * len(layers) + 1) * -(-len(data) // batch_size))
     finite = FiniteBatches(model=model)
-    wanted = dict.fromkeys(layers, ("",))
+    cells = dict.fromkeys(layers, ("",))
     rows = replaced_rows(
-        model, wanted, lambda names: {name: {"": weights[name]} for name in names}, data, batch_size=batch_size,
+        model, cells, lambda names: {name: {"": weights[name]} for name in names}, data, batch_size=batch_size,
         tick=tick, finite=finite,
     )  # fmt: skip
     alone = {name: losses[""] for name, losses in rows}
     views = [model.with_weights(weights)]
     views += [model.with_weights({name: weights[name] for name in layers if name != left}) for left in layers]
     whole, *without = _losses(model, views, data, batch_size, tick, finite)
-    found = predicted or {}
+    predictions = predicted or {}
     return Audit(
-        layers=layers, predicted=np.array([found.get(name, np.nan) for name in layers]),
+        layers=layers, predicted=np.array([predictions.get(name, np.nan) for name in layers]),
         alone=np.array([alone[name] for name in layers]), joined=whole - np.array(without), whole=whole,
         samples=len(data), notes=(*finite.notes, *_unreached(alone)),
         predicted_interaction=predicted_interaction,

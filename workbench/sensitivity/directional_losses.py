@@ -59,10 +59,10 @@ def directional_losses(
             batch, number, seed, sums.forward, sums.backward, layers=sums.watched(seen), draws=DRAWS,
             drawn=sums.finish,
         )  # fmt: skip
-        rest = sums.unseen(seen)
-        if rest:
-            sums.add_one_by_one(rest, batch, number, seed, output)
-    return sums.found()
+        unseen = sums.unseen(seen)
+        if unseen:
+            sums.add_one_by_one(unseen, batch, number, seed, output)
+    return sums.losses()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,8 @@ class _Dots:
         samples, schemes = x.shape[0], differences.shape[0]
         if layer.kind is LayerKind.EMBEDDING:
             ids, d = x.reshape(samples, -1), d.reshape(samples, -1, d.shape[-1])
-            return torch.stack([(F.embedding(ids, one) * d).sum(dim=(1, 2)) for one in differences], dim=1)
+            rows = [(F.embedding(ids, difference) * d).sum(dim=(1, 2)) for difference in differences]
+            return torch.stack(rows, dim=1)
         geometry = self._geometry.get(layer.name)
         if geometry is not None:
             gradient = geometry.weight_gradients(layer, x.float(), d)
@@ -140,13 +141,13 @@ class _Dots:
         return gradient.reshape(samples, -1) @ differences.reshape(schemes, -1).T
 
     def finish(self) -> None:
-        """Take up one draw of the batch unless something in it is NaN or infinite."""
-        found, self._batch = self._batch, {}
+        """Add one draw of the batch unless something in it is NaN or infinite."""
+        dots_of, self._batch = self._batch, {}
         first, self.drawn = self.drawn, self.drawn + self._samples
-        if not all(bool(dots.isfinite().all()) for dots in found.values()):
+        if not all(bool(dots.isfinite().all()) for dots in dots_of.values()):
             return
         self.units += self._units
-        for name, dots in found.items():
+        for name, dots in dots_of.items():
             if name not in self.refused:
                 self._add(name, dots)
                 self._keep(name, dots, first)
@@ -171,18 +172,18 @@ class _Dots:
         leaves = {name: self.model.weight(name).detach().float().clone().requires_grad_() for name in names}
         view = self.model.with_weights(leaves)
         for index in range(samples_of(batch)):
-            one = {key: tensor[index : index + 1] for key, tensor in batch.items()}
+            sample = {key: tensor[index : index + 1] for key, tensor in batch.items()}
             with torch.enable_grad():
-                alone = view.run(one)
+                alone = view.run(sample)
             for draw, gradient in enumerate(draws):
-                found = torch.autograd.grad(
+                gradients = torch.autograd.grad(
                     alone, list(leaves.values()), gradient[index : index + 1], allow_unused=True,
                     retain_graph=draw + 1 < DRAWS,
                 )  # fmt: skip
-                self._take(dict(zip(names, found, strict=True)), self._first + draw * self._samples + index)
+                self._take(dict(zip(names, gradients, strict=True)), self._first + draw * self._samples + index)
 
     def _take(self, gradients: Mapping[str, torch.Tensor | None], draw: int) -> None:
-        """Take up one sample's gradients at the weights themselves."""
+        """Add one sample's gradients at the weights themselves."""
         for name, gradient in gradients.items():
             if gradient is not None and bool(gradient.isfinite().all()):
                 differences = self.differences[name]
@@ -190,14 +191,14 @@ class _Dots:
                 self._add(name, dots)
                 self._keep(name, dots, draw)
 
-    def found(self) -> dict[str, Directional]:
+    def losses(self) -> dict[str, Directional]:
         """Return half the mean squares and the slopes; NaN for a layer whose gradient was zero throughout."""
-        found = {}
+        losses = {}
         for name, differences in self.differences.items():
             squares = self.squares.get(name)
             if squares is None or not self.units or not bool((squares > 0).any() | (differences == 0).all()):
                 nothing = torch.full((differences.shape[0],), math.nan, dtype=torch.float64)
-                found[name] = Directional(losses=nothing, slopes=None)
+                losses[name] = Directional(losses=nothing, slopes=None)
             else:
-                found[name] = Directional(losses=0.5 * squares / self.units, slopes=self.slopes.get(name))
-        return found
+                losses[name] = Directional(losses=0.5 * squares / self.units, slopes=self.slopes.get(name))
+        return losses

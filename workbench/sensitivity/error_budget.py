@@ -234,14 +234,14 @@ def _outputs(model: Model, batch: Batch, blocks: Sequence[str], owner: Model | N
 
     ``owner`` is the model whose network runs, where ``model`` is a view of it.
     """
-    found: dict[str, torch.Tensor] = {}
-    with _watching(owner or model, blocks, found.__setitem__) as tap:
+    outputs: dict[str, torch.Tensor] = {}
+    with _watching(owner or model, blocks, outputs.__setitem__) as tap:
         final = model.run(batch, tap=tap)
-    found[OUTPUT] = final
-    missing = [block for block in blocks if block not in found]
+    outputs[OUTPUT] = final
+    missing = [block for block in blocks if block not in outputs]
     if len(missing) == len(blocks) - 1 and missing:
         raise CannotRunError(f"no output of a block was seen ({', '.join(missing[:3])}); is this a view of the model?")
-    return found
+    return outputs
 
 
 @contextmanager

@@ -36,10 +36,10 @@ def input_weights(
     require_data(model, dataset, "the loss of an input range")
     units, sums = 0, None
     for number, batch in numbered_batches(dataset, batch_size, progress, "gradients"):
-        found = _of_batch(model, layer, batch, edge, number, seed)
-        if found is not None:
+        squares = _of_batch(model, layer, batch, edge, number, seed)
+        if squares is not None:
             units += units_of(batch, model.summary)
-            sums = found if sums is None else sums + found
+            sums = squares if sums is None else sums + squares
     return None if sums is None or not units else np.asarray(sums / units)
 
 

@@ -106,31 +106,31 @@ def interaction(slopes: np.ndarray, squares: np.ndarray) -> float:
     interaction).
     """
     each = _each(slopes, squares)
-    found = 0.5 * UNIT * UNIT * math.fsum(each)
-    spread = math.fsum(np.square(each)) * (0.5 * UNIT * UNIT) ** 2 - found * found / max(each.size, 1)
-    return _resolved(found, spread)
+    total = 0.5 * UNIT * UNIT * math.fsum(each)
+    spread = math.fsum(np.square(each)) * (0.5 * UNIT * UNIT) ** 2 - total * total / max(each.size, 1)
+    return _resolved(total, spread)
 
 
 def interaction_of(every: Iterable[np.ndarray | None]) -> float:
     """Return the :func:`interaction` of errors of those slopes; None stands for an error that has none."""
-    known = [one for one in every if one is not None]
+    known = [slopes for slopes in every if slopes is not None]
     return interaction(np.sum(known, axis=0), np.sum(np.square(known), axis=0)) if known else 0.0
 
 
 def interactions(slopes: np.ndarray, squares: np.ndarray) -> np.ndarray:
     """Return :func:`interaction` of many plans at once, float64 ``[plans]`` for int64 ``[plans, draws]``."""
     each = 0.5 * UNIT * UNIT * _each(slopes, squares)
-    found = each.sum(axis=1)
-    spread = np.square(each).sum(axis=1) - found * found / max(each.shape[1], 1)
-    return np.array([_resolved(*pair) for pair in zip(found.tolist(), spread.tolist(), strict=True)])
+    totals = each.sum(axis=1)
+    spread = np.square(each).sum(axis=1) - totals * totals / max(each.shape[1], 1)
+    return np.array([_resolved(*pair) for pair in zip(totals.tolist(), spread.tolist(), strict=True)])
 
 
 def _each(slopes: np.ndarray, squares: np.ndarray) -> np.ndarray:
     """Return the part of every draw in an interaction, in half squares of UNIT."""
-    found: np.ndarray = np.square(slopes.astype(np.float64)) - squares.astype(np.float64)
-    return found
+    parts: np.ndarray = np.square(slopes.astype(np.float64)) - squares.astype(np.float64)
+    return parts
 
 
-def _resolved(found: float, spread: float) -> float:
+def _resolved(total: float, spread: float) -> float:
     variance = KINSHIP * max(spread, 0.0)
-    return found * found * found / (found * found + variance) if found else 0.0
+    return total * total * total / (total * total + variance) if total else 0.0

@@ -26,7 +26,7 @@ Matrices = Mapping[str, Mapping[str, torch.Tensor]]
 
 
 def measured_rows(
-    model: Model, wanted: Mapping[str, Sequence[str]], data: Data, *, batch_size: int, algorithm: str,
+    model: Model, cells: Mapping[str, Sequence[str]], data: Data, *, batch_size: int, algorithm: str,
     curvature: Mapping[str, Curvature], tick: Tick, finite: FiniteBatches | None = None,
 ) -> Iterator[tuple[str, dict[str, float]]]:  # fmt: skip
     """Yield (layer, scheme to KL(reference || one layer quantized)): nats per token or per sample.
@@ -36,13 +36,13 @@ def measured_rows(
     """
 
     def rounded(names: Sequence[str]) -> Matrices:
-        return dict(rounded_layers(model, {name: wanted[name] for name in names}, algorithm, curvature))
+        return dict(rounded_layers(model, {name: cells[name] for name in names}, algorithm, curvature))
 
-    return replaced_rows(model, wanted, rounded, data, batch_size=batch_size, tick=tick, finite=finite)
+    return replaced_rows(model, cells, rounded, data, batch_size=batch_size, tick=tick, finite=finite)
 
 
 def replaced_rows(
-    model: Model, wanted: Mapping[str, Sequence[str]], matrices_of: Callable[[Sequence[str]], Matrices], data: Data, *,
+    model: Model, cells: Mapping[str, Sequence[str]], matrices_of: Callable[[Sequence[str]], Matrices], data: Data, *,
     batch_size: int, tick: Tick, finite: FiniteBatches | None = None,
 ) -> Iterator[tuple[str, dict[str, float]]]:  # fmt: skip
     """Yield the same for any replacement: ``matrices_of(layers)`` gives those of each wanted key.
@@ -52,9 +52,9 @@ def replaced_rows(
     """
     finite = finite or FiniteBatches(model=model)
     runs = SingleLayerRuns(model=model, resumable=Resumable(model) if isinstance(model, NetworkModel) else None)
-    for group in _groups(runs, wanted):
+    for group in _groups(runs, cells):
         matrices = matrices_of(group)
-        sums = {name: dict.fromkeys(wanted[name], 0.0) for name in group}
+        sums = {name: dict.fromkeys(cells[name], 0.0) for name in group}
         units = 0
         for _, batch, _ in finite.of(data, batch_size, partial(runs.begin, group)):
             units += units_of(batch, model.summary)
@@ -67,11 +67,11 @@ def replaced_rows(
             yield name, {key: math.nan if lost else loss / units for key, loss in sums[name].items()}
 
 
-def _groups(runs: SingleLayerRuns, wanted: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
+def _groups(runs: SingleLayerRuns, cells: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
     """Yield runs of layers of one block whose rounded weights fit into memory together."""
     group: list[str] = []
     size = 0
-    for name, schemes in wanted.items():
+    for name, schemes in cells.items():
         more = 4 * runs.model.summary.by_name[name].parameters * len(schemes)
         if group and (size + more > ROUNDED_BYTES or not runs.together(group[0], name)):
             yield group
@@ -83,7 +83,7 @@ def _groups(runs: SingleLayerRuns, wanted: Mapping[str, Sequence[str]]) -> Itera
 
 
 def output_rows(
-    model: Model, wanted: Mapping[str, Sequence[str]], data: Data | None, *, batch_size: int, algorithm: str,
+    model: Model, cells: Mapping[str, Sequence[str]], data: Data | None, *, batch_size: int, algorithm: str,
     curvature: Mapping[str, Curvature], tick: Tick, notes: list[str],
 ) -> Iterator[tuple[str, dict[str, float]]]:  # fmt: skip
     """Yield (layer, scheme to ``sum |D x|**2 / sum |W x|**2``) over the layer's calibration inputs.
@@ -93,7 +93,7 @@ def output_rows(
     ``notes`` gets a sentence for each batch on which the layer's own output is not finite, and that is left out.
     """
     seen = {layer.name for layer in tappable(model)}
-    for name, schemes in wanted.items():
+    for name, schemes in cells.items():
         weight = model.weight(name).float()
         moment = curvature.get(name)
         rounded = {}
@@ -125,7 +125,7 @@ def _tapped_errors(
     with torch.no_grad():
         for number, batch in numbered_batches(data, batch_size):
             exact, bias, *others = layer_outputs(model, batch, name, matrices)
-            if not all(bool(one.isfinite().all()) for one in exact):
+            if not all(bool(output.isfinite().all()) for output in exact):
                 notes.append(f"batch {number + 1} was left out: the output of {name} holds NaN or infinite values")
                 continue
             energy += _distance(exact, bias)

@@ -40,7 +40,7 @@ def form_of(summary: ModelSummary, layer: Layer) -> Form:
 
 
 def kronecker_rows(
-    model: Model, wanted: Mapping[str, Sequence[str]], curvature: Mapping[str, Curvature], algorithm: str
+    model: Model, cells: Mapping[str, Sequence[str]], curvature: Mapping[str, Curvature], algorithm: str
 ) -> Iterator[Row]:
     """Yield (layer, scheme to loss); a tied layer's loss is added to its owner's, whose weight it shares.
 
@@ -51,7 +51,7 @@ def kronecker_rows(
     tied: dict[str, list[str]] = {}
     for layer in model.summary.layers:
         tied.setdefault(layer.tied_to or layer.name, []).append(layer.name)
-    for name, rounded in rounded_layers(model, wanted, algorithm, curvature):
+    for name, rounded in rounded_layers(model, cells, algorithm, curvature):
         weight = model.weight(name).float()
         uses = [curvature[member] for member in tied[name] if member in curvature]
         yield name, {s: sum(_loss(values - weight, use, correlated) for use in uses) for s, values in rounded.items()}
@@ -64,7 +64,7 @@ def _loss(difference: torch.Tensor, use: Curvature, correlated: bool) -> float:
 
 def directional_rows(
     model: Model,
-    wanted: Mapping[str, Sequence[str]],
+    cells: Mapping[str, Sequence[str]],
     data: Data,
     curvature: Mapping[str, Curvature],
     *,
@@ -74,28 +74,28 @@ def directional_rows(
     progress: Progress,
 ) -> Iterator[Sloped]:
     """Yield (layer, scheme to loss, scheme to slopes), in as many passes over the data as the differences ask for."""
-    chunks = list(_chunks(model.summary, wanted))
+    chunks = list(_chunks(model.summary, cells))
     for number, chunk in enumerate(chunks):
-        rounded = rounded_layers(model, {name: wanted[name] for name in chunk}, algorithm, curvature)
+        rounded = rounded_layers(model, {name: cells[name] for name in chunk}, algorithm, curvature)
         changes = {
-            name: torch.stack([found[scheme] for scheme in wanted[name]]) - model.weight(name).float()
-            for name, found in rounded
+            name: torch.stack([matrices[scheme] for scheme in cells[name]]) - model.weight(name).float()
+            for name, matrices in rounded
         }
 
         def report(fraction: float, text: str, partial: object = None, done: int = number) -> None:
             progress((done + fraction) / len(chunks), text)
 
-        found = directional_losses(model, changes, data, batch_size=batch_size, seed=seed, progress=report)
+        losses_of = directional_losses(model, changes, data, batch_size=batch_size, seed=seed, progress=report)
         for name in chunk:
-            one = found[name]
-            slopes = {} if one.slopes is None else dict(zip(wanted[name], one.slopes.numpy(), strict=True))
-            yield name, dict(zip(wanted[name], one.losses.tolist(), strict=True)), slopes
+            layer = losses_of[name]
+            slopes = {} if layer.slopes is None else dict(zip(cells[name], layer.slopes.numpy(), strict=True))
+            yield name, dict(zip(cells[name], layer.losses.tolist(), strict=True)), slopes
 
 
-def _chunks(summary: ModelSummary, wanted: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
+def _chunks(summary: ModelSummary, cells: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
     chunk: list[str] = []
     size = 0
-    for name, schemes in wanted.items():
+    for name, schemes in cells.items():
         more = 4 * summary.by_name[name].parameters * len(schemes)
         if chunk and size + more > DIFFERENCE_BYTES:
             yield chunk

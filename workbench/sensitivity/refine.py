@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -37,7 +38,7 @@ def close_cells(
     bits = _bits(summary, table)
     price = _price(table.score, bits, bits_per_weight * sum(_weights(summary, table)))
     total = np.where(np.isnan(table.score), np.inf, table.score) + price * bits
-    found: dict[tuple[str, str], float] = {}
+    closeness: dict[tuple[str, str], float] = {}
     for row, layer in enumerate(table.layers):
         best = int(total[row].argmin())
         if not np.isfinite(total[row, best]):
@@ -48,8 +49,8 @@ def close_cells(
             if column == best or not margin < doubt:
                 continue
             for cell in ((layer, table.schemes[best]), (layer, scheme)):
-                found[cell] = min(found.get(cell, np.inf), float(margin / doubt))
-    return sorted(found, key=lambda cell: (found[cell], table.row[cell[0]], table.column[cell[1]]))
+                closeness[cell] = min(closeness.get(cell, np.inf), float(margin / doubt))
+    return sorted(closeness, key=lambda cell: (closeness[cell], table.row[cell[0]], table.column[cell[1]]))
 
 
 def refine(
@@ -71,45 +72,47 @@ def refine(
     of other data.
     """
     require_data(model, data, "a measured loss")
-    found = Sensitivity(
+    measured = Sensitivity(
         metric="measured_kl", unit=table.unit, layers=table.layers, schemes=table.schemes,
         score=np.full(table.score.shape, np.nan), samples=len(data), seed=table.seed, algorithm=algorithm,
         data_hash=data.record.content_hash,
     )  # fmt: skip
     if previous is not None:
-        _take(found, previous)
+        _copy_cells(measured, previous)
     for start in range(0, len(cells), ROUND):
-        wanted: dict[str, list[str]] = {}
-        for layer, scheme in cells[start : start + ROUND]:
-            wanted.setdefault(layer, []).append(scheme)
-        # schemes of one layer share their runs: a round's row is measured as a whole, or its bits might differ
-        ordered = {
-            name: wanted[name] for name in table.layers
-            if name in wanted and any(np.isnan(found.of(name, scheme)) for scheme in wanted[name])
-        }  # fmt: skip
-        if not ordered:
-            continue
-
-        def tick(text: str, done: int = start) -> None:
-            progress(done / len(cells), text)
-
+        done = start / len(cells)
         rows = measured_rows(
-            model, ordered, data, batch_size=batch_size, algorithm=algorithm, curvature=curvature or {}, tick=tick
-        )
+            model, _open_cells(measured, cells[start : start + ROUND]), data, batch_size=batch_size,
+            algorithm=algorithm, curvature=curvature or {}, tick=partial(progress, done),
+        )  # fmt: skip
         for name, losses in rows:
             for scheme, loss in losses.items():
-                found.score[found.row[name], found.column[scheme]] = loss
-            progress(start / len(cells), f"measured {name}", replace(found, score=found.score.copy()))
-    progress(1.0, "refined", replace(found, score=found.score.copy()))
-    return found
+                measured.score[measured.row[name], measured.column[scheme]] = loss
+            progress(done, f"measured {name}", replace(measured, score=measured.score.copy()))
+    progress(1.0, "refined", replace(measured, score=measured.score.copy()))
+    return measured
 
 
-def _take(found: Sensitivity, previous: Sensitivity) -> None:
+def _open_cells(measured: Sensitivity, cells: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return the schemes of each layer that has an open cell among ``cells``, in the order of the table.
+
+    Schemes of one layer share their runs, so a row is measured as a whole, or its bits might differ.
+    """
+    schemes: dict[str, list[str]] = {}
+    for layer, scheme in cells:
+        schemes.setdefault(layer, []).append(scheme)
+    return {
+        name: schemes[name] for name in measured.layers
+        if name in schemes and any(np.isnan(measured.of(name, scheme)) for scheme in schemes[name])
+    }  # fmt: skip
+
+
+def _copy_cells(table: Sensitivity, previous: Sensitivity) -> None:
     same = ("metric", "algorithm", "samples", "seed", "data_hash")
-    if any(getattr(previous, name) != getattr(found, name) for name in same):
+    if any(getattr(previous, name) != getattr(table, name) for name in same):
         raise PlanError("the measured table to go on with was made with other data or options; start a new one")
-    for row, layer in enumerate(found.layers):
-        found.score[row] = [previous.of(layer, scheme) for scheme in found.schemes]
+    for row, layer in enumerate(table.layers):
+        table.score[row] = [previous.of(layer, scheme) for scheme in table.schemes]
 
 
 def _weights(summary: ModelSummary, table: Sensitivity) -> list[int]:

@@ -54,9 +54,7 @@ def score(
     record = find_metric(metric)
     table = _empty_table(model, record, schemes, dataset, seed, algorithm, layers)
     if previous is not None and _computed_alike(previous, table):
-        for row, name in enumerate(table.layers):
-            table.score[row] = [previous.of(name, scheme) for scheme in table.schemes]
-        table = replace(table, directions=previous.directions)
+        table = _with_cells(table, previous)
     scoring = Scoring(
         model=model, table=table, curvature=curvature or {}, dataset=dataset, batch_size=batch_size, seed=seed,
         algorithm=table.algorithm, progress=rising(progress), ranges=ranges or {},
@@ -84,6 +82,12 @@ def _empty_table(
         score=np.full((len(names), len(columns)), np.nan), samples=len(used) if used is not None else 0, seed=seed,
         algorithm=find_algorithm(algorithm).name, data_hash=used.record.content_hash if used is not None else "",
     )  # fmt: skip
+
+
+def _with_cells(table: Sensitivity, previous: Sensitivity) -> Sensitivity:
+    """Return the table with the cells of an earlier one."""
+    score = np.array([[previous.of(name, scheme) for scheme in table.schemes] for name in table.layers])
+    return replace(table, score=score.reshape(table.score.shape), directions=previous.directions)
 
 
 def _owner(model: Model, name: str) -> str:

@@ -78,5 +78,5 @@ class Ticker:
     done: int = 0
 
     def __call__(self, text: str) -> None:
-        self.progress(self.done / self.total, text)
+        self.progress(min(self.done / self.total, 1.0), text)
         self.done += 1

@@ -49,9 +49,9 @@ class SingleLayerRuns:
     _refused: set[tuple[str, str, bool]] = field(default_factory=set)
     _reached: set[str] = field(default_factory=set)
 
-    def together(self, one: str, other: str) -> bool:
+    def together(self, layer: str, other: str) -> bool:
         """Tell whether two layers lie in one block, so that they share what ran before it."""
-        return self.resumable is not None and self.resumable.unit_of(one) == self.resumable.unit_of(other)
+        return self.resumable is not None and self.resumable.unit_of(layer) == self.resumable.unit_of(other)
 
     @torch.no_grad()
     def begin(self, group: Sequence[str], number: int, batch: Batch) -> torch.Tensor:

@@ -28,32 +28,32 @@ BY_ROWS = ("rtn", "rtn-clip")
 
 
 def rounded_layers(
-    model: Model, wanted: Mapping[str, Sequence[str]], algorithm: str, curvature: Mapping[str, Curvature]
+    model: Model, cells: Mapping[str, Sequence[str]], algorithm: str, curvature: Mapping[str, Curvature]
 ) -> Iterator[tuple[str, dict[str, torch.Tensor]]]:
-    """Yield each layer of ``wanted`` once, with its weight rounded to each of its schemes: float32 matrices.
+    """Yield each layer of ``cells`` once, with its weight rounded to each of its schemes: float32 matrices.
 
     Layers of one width come together.  Raises what
     :func:`workbench.numerics.rounding.round_weight.round_weight` raises.
     """
-    for names in _stacks(model, wanted, algorithm):
+    for names in _stacks(model, cells, algorithm):
         weights = {name: model.weight(name).float() for name in names}
-        found: dict[str, dict[str, torch.Tensor]] = {name: {} for name in names}
-        for scheme in wanted[names[0]]:
+        rounded: dict[str, dict[str, torch.Tensor]] = {name: {} for name in names}
+        for scheme in cells[names[0]]:
             for name, values in _rounded(weights, scheme, algorithm, curvature).items():
-                found[name][scheme] = values
-        while found:
-            name = next(iter(found))
-            yield name, found.pop(name)
+                rounded[name][scheme] = values
+        while rounded:
+            name = next(iter(rounded))
+            yield name, rounded.pop(name)
 
 
-def _stacks(model: Model, wanted: Mapping[str, Sequence[str]], algorithm: str) -> Iterator[list[str]]:
+def _stacks(model: Model, cells: Mapping[str, Sequence[str]], algorithm: str) -> Iterator[list[str]]:
     """Put layers of as many columns and the same schemes together, up to STACKED weights."""
     open_stacks: dict[tuple[int, tuple[str, ...]], list[str]] = {}
-    for name, schemes in wanted.items():
+    for name, schemes in cells.items():
         layer = model.summary.by_name[name]
         key = (layer.matrix[1], tuple(schemes))
         held = open_stacks.setdefault(key, [])
-        weights = sum(model.summary.by_name[one].parameters for one in held)
+        weights = sum(model.summary.by_name[member].parameters for member in held)
         if held and (algorithm not in BY_ROWS or weights + layer.parameters > STACKED):
             yield open_stacks.pop(key)
             held = open_stacks.setdefault(key, [])

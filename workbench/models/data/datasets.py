@@ -109,8 +109,8 @@ def _length(spec: InputSpec, asked: int | None) -> int:
     most = spec.length or spec.positions
     length = asked or spec.length or min(256, spec.positions or 256)
     if length < 2 or (most is not None and length > most) or (spec.length and length != spec.length):
-        wanted = f"exactly {spec.length}" if spec.length else f"2 to {most}" if most else "at least 2"
-        raise DataError(f"a sequence length of {length} tokens was given, the model takes {wanted}")
+        expected = f"exactly {spec.length}" if spec.length else f"2 to {most}" if most else "at least 2"
+        raise DataError(f"a sequence length of {length} tokens was given, the model takes {expected}")
     return length
 
 

@@ -45,12 +45,12 @@ def locate(path: str | Path, split: str) -> Part:
     text = str(path)
     if text.startswith("demo:"):
         return _in_pair(_bundled(text.removeprefix("demo:")), split, text, text)
-    found = Path(os.path.abspath(Path(path).expanduser()))
-    if not found.exists():
-        raise DataError(f"the data {found} does not exist; expected {EXPECTED}")
-    if found.is_dir():
-        return _in_folder(found, split)
-    return _in_file(found, split)
+    source = Path(os.path.abspath(Path(path).expanduser()))
+    if not source.exists():
+        raise DataError(f"the data {source} does not exist; expected {EXPECTED}")
+    if source.is_dir():
+        return _in_folder(source, split)
+    return _in_file(source, split)
 
 
 def _bundled(name: str) -> Path:
@@ -69,10 +69,10 @@ def _in_folder(folder: Path, split: str) -> Part:
 def _in_pair(folder: Path, split: str, name: str, given: str) -> Part:
     if split == ALL:
         raise DataError(f"{name} holds a calibration and an evaluation part; ask for one of them")
-    found = _named(folder, split)
-    if found is None:
+    file = _named(folder, split)
+    if file is None:
         raise DataError(f"{folder} holds no {split} data; expected {split}.txt, {split}.npz or the like in it")
-    return Part(file=found, kind=_kind(found), half=None, split=split, name=name, given=given)
+    return Part(file=file, kind=_kind(file), half=None, split=split, name=name, given=given)
 
 
 def _in_file(file: Path, split: str) -> Part:
@@ -93,9 +93,9 @@ def _half(split: str) -> int | None:
 
 def _named(folder: Path, split: str) -> Path | None:
     """Return the file or folder of ``folder`` that is named after a split."""
-    found = sorted(entry for entry in folder.iterdir() if entry.stem.split("_")[0] == split)
-    found = [entry for entry in found if entry.is_dir() or entry.suffix.lower() in (*TEXT, *ARRAYS)]
-    return found[0] if found else None
+    entries = sorted(entry for entry in folder.iterdir() if entry.stem.split("_")[0] == split)
+    entries = [entry for entry in entries if entry.is_dir() or entry.suffix.lower() in (*TEXT, *ARRAYS)]
+    return entries[0] if entries else None
 
 
 def _kind(file: Path) -> str:

@@ -34,18 +34,18 @@ def read_images(folder: Path, spec: InputSpec, half: int | None) -> Stored:
     Images that lie in the folder itself have no labels.  Raises DataError where there is none.
     """
     classes = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-    found = [(file, label) for label, entry in enumerate(classes) for file in _pictures(entry)]
-    labelled = bool(found)
-    found = found or [(file, 0) for file in _pictures(folder)]
-    if not found:
+    entries = [(file, label) for label, entry in enumerate(classes) for file in _pictures(entry)]
+    labelled = bool(entries)
+    entries = entries or [(file, 0) for file in _pictures(folder)]
+    if not entries:
         raise DataError(f"{folder} holds no images; expected class folders of {', '.join(PICTURES[:3])} files")
-    chosen = half_of(len(found), half)
+    chosen = half_of(len(entries), half)
 
     def take(indices: np.ndarray) -> Mapping[str, torch.Tensor]:
-        entries = [found[index] for index in chosen[indices]]
-        tensors = {"inputs": _stack([file for file, _ in entries], spec)}
+        rows = [entries[index] for index in chosen[indices]]
+        tensors = {"inputs": _stack([file for file, _ in rows], spec)}
         if labelled:
-            tensors["labels"] = torch.tensor([label for _, label in entries])
+            tensors["labels"] = torch.tensor([label for _, label in rows])
         return tensors
 
     return Stored(count=len(chosen), take=take, prepare=preparation(spec))

@@ -54,8 +54,8 @@ def read_samples(dataset: Dataset, spec: InputSpec, start: int, count: int) -> t
     if labels is None:
         return tuple(shown)
     return tuple(
-        Sample(index=one.index, text=one.text, picture=one.picture, label=label, tokens=one.tokens)
-        for one, label in zip(shown, labels, strict=True)
+        Sample(index=sample.index, text=sample.text, picture=sample.picture, label=label, tokens=sample.tokens)
+        for sample, label in zip(shown, labels, strict=True)
     )
 
 

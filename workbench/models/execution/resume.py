@@ -92,15 +92,15 @@ class Resumable:
             output = self._model.run(batch)
         return Recording(calls=calls, output=output)
 
-    def keep(self, batch: Batch, recording: Recording, wanted: set[str]) -> set[str]:
-        """Keep the outputs of the modules ``wanted`` too, resuming from what is kept; return the names of new ones."""
-        missing = {name for name in wanted if name in recording.calls} - set(recording.kept)
+    def keep(self, batch: Batch, recording: Recording, names: set[str]) -> set[str]:
+        """Keep the outputs of the modules ``names`` too, resuming from what is kept; return the names of new ones."""
+        missing = {name for name in names if name in recording.calls} - set(recording.kept)
         if not missing:
             return set()
         begin = min(recording.calls[name].begin for name in missing)
-        given = [name for name in self._before(recording, begin) if name in recording.kept]
+        answered = [name for name in self._before(recording, begin) if name in recording.kept]
         originals: dict[str, list[tuple[torch.Tensor, int]]] = {}
-        with self._answering(recording, given), self._capturing(missing, recording, originals):
+        with self._answering(recording, answered), self._capturing(missing, recording, originals):
             self._model.run(batch)
         recording.written |= {
             name for name, tensors in originals.items() if any(t._version != version for t, version in tensors)
@@ -118,8 +118,8 @@ class Resumable:
 
     def run(self, view: NetworkModel, batch: Batch, recording: Recording, layer: str) -> torch.Tensor:
         """Run a view in which the weight of ``layer`` alone differs from the recorded model."""
-        given = [name for name in self.before(recording, layer) if name in recording.kept]
-        with self._answering(recording, given):
+        answered = [name for name in self.before(recording, layer) if name in recording.kept]
+        with self._answering(recording, answered):
             return view.run(batch)
 
     def stackable(self, recording: Recording, layer: str) -> bool:
@@ -132,8 +132,8 @@ class Resumable:
 
     def most_stacked(self, recording: Recording, layer: str, nbytes: int) -> int:
         """Return how many weights may share a run so that no kept output takes more than ``nbytes`` then."""
-        given = [recording.kept[name] for name in self.before(recording, layer) if name in recording.kept]
-        return max(nbytes // max(largest_nbytes([recording.output, *given]), 1), 1)
+        outputs = [recording.kept[name] for name in self.before(recording, layer) if name in recording.kept]
+        return max(nbytes // max(largest_nbytes([recording.output, *outputs]), 1), 1)
 
     def run_stacked(
         self, batch: Batch, recording: Recording, layer: str, matrices: Sequence[torch.Tensor]
@@ -150,15 +150,15 @@ class Resumable:
         module = self._modules[place]
         stored = module.get_parameter(parameter)
         tensors = [tensor_of(facts, matrix).to(stored.device, stored.dtype) for matrix in matrices]
-        given = [name for name in self.before(recording, layer) if name in recording.kept]
-        for name in given:
+        answered = [name for name in self.before(recording, layer) if name in recording.kept]
+        for name in answered:
             if (name, times) not in recording.stacked:
                 recording.stacked[name, times] = repeated(recording.kept[name], samples, times)
         stacked = Recording(
             calls=recording.calls, output=recording.output, written=recording.written,
-            kept={name: recording.stacked[name, times] for name in given},
+            kept={name: recording.stacked[name, times] for name in answered},
         )  # fmt: skip
-        with self._answering(stacked, given), several_weights(module, parameter, tensors):
+        with self._answering(stacked, answered), several_weights(module, parameter, tensors):
             output = self._model.run(repeated_batch(batch, times))
         return list(output.chunk(times))
 
@@ -201,10 +201,10 @@ class Resumable:
             yield
 
     @contextmanager
-    def _answering(self, recording: Recording, given: Sequence[str]) -> Iterator[None]:
-        """Let the modules ``given`` answer with what is kept of them instead of running."""
+    def _answering(self, recording: Recording, names: Sequence[str]) -> Iterator[None]:
+        """Let the modules ``names`` answer with what is kept of them instead of running."""
         with self._model.body.lock, ExitStack() as stack:
-            for name in given:
+            for name in names:
                 module, output = self._modules[name], recording.kept[name]
                 own = "forward" in module.__dict__
                 before = module.forward
@@ -217,7 +217,7 @@ class Resumable:
 
     @contextmanager
     def _capturing(
-        self, wanted: set[str], recording: Recording, originals: dict[str, list[tuple[torch.Tensor, int]]]
+        self, names: set[str], recording: Recording, originals: dict[str, list[tuple[torch.Tensor, int]]]
     ) -> Iterator[None]:
         def keep(name: str, output: Any) -> None:
             recording.kept[name] = _copied(output)
@@ -225,7 +225,7 @@ class Resumable:
             originals[name] = [(tensor, tensor._version) for tensor in tensors]
 
         with self._model.body.lock, ExitStack() as stack:
-            for name in wanted:
+            for name in names:
                 hook = self._modules[name].register_forward_hook(
                     lambda module, args, output, name=name: keep(name, output)
                 )
@@ -281,6 +281,6 @@ def layer_outputs(model: Model, batch: Batch, layer: str, matrices: Sequence[tor
 
 
 def _tapped(model: Model, batch: Batch, layer: str) -> list[torch.Tensor]:
-    found: list[torch.Tensor] = []
-    model.run(batch, tap=lambda name, tensor, output: found.append(output), layers=(layer,))
-    return found
+    outputs: list[torch.Tensor] = []
+    model.run(batch, tap=lambda name, tensor, output: outputs.append(output), layers=(layer,))
+    return outputs

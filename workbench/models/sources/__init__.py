@@ -29,12 +29,12 @@ def open_model(
     """
     from workbench.models.sources.catalog import Opening, detect, resolve
 
-    found, bundled = resolve(path)
+    place, bundled = resolve(path)
     opening = Opening(
-        path=found, given=str(path) if bundled else str(found), factory=factory,
+        path=place, given=str(path) if bundled else str(place), factory=factory,
         weights=None if weights is None else Path(weights), trust=trust or bundled, memory_limit=memory_limit,
     )  # fmt: skip
-    return detect(found).open(opening)
+    return detect(place).open(opening)
 
 
 def open_source(source: ModelSource, trust: bool = False, *, memory_limit: int | None = None) -> Model:

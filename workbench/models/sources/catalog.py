@@ -51,10 +51,10 @@ def resolve(path: str | Path) -> tuple[Path, bool]:
     text = str(path)
     if text.startswith("demo:"):
         return bundled_folder(text.removeprefix("demo:")), True
-    found = absolute(Path(path))
-    if not found.exists():
-        raise NotAModelError(f"{found} does not exist; expected {kinds()}")
-    return found, False
+    place = absolute(Path(path))
+    if not place.exists():
+        raise NotAModelError(f"{place} does not exist; expected {kinds()}")
+    return place, False
 
 
 def detect(path: Path) -> Source:

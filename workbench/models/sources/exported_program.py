@@ -58,11 +58,11 @@ class ExportedProgramFile:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             network: nn.Module = torch.export.unflatten(program)
-        found = find_layers(network, stored_dtypes(store.tensors), Graphs(network))
-        inputs = _inputs(takes, guessed_inputs(found))
+        parts = find_layers(network, stored_dtypes(store.tensors), Graphs(network))
+        inputs = _inputs(takes, guessed_inputs(parts))
         output = _output(gives, bool(inputs.tokens))
         return network_model(
-            ModelSource(kind=self.name, path=request.given), network, found, fingerprint(store), output,
+            ModelSource(kind=self.name, path=request.given), network, parts, fingerprint(store), output,
             _call(_fixed(takes)), inputs,
         )  # fmt: skip
 

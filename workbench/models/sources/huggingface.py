@@ -54,11 +54,11 @@ class HuggingFaceFolder:
         require_memory(memory_to_run(store.tensors.values()), str(folder), request.memory_limit)
         kind, output = _head(config)
         network = _load(folder, kind)
-        found = find_layers(network, stored_dtypes(store.tensors, _usual_dtype(store)))
-        tokens = any(layer.kind is LayerKind.EMBEDDING for layer in found.layers) and "image_size" not in config
-        given = str(folder) if request.path != folder else request.given
+        parts = find_layers(network, stored_dtypes(store.tensors, _usual_dtype(store)))
+        tokens = any(layer.kind is LayerKind.EMBEDDING for layer in parts.layers) and "image_size" not in config
+        place = str(folder) if request.path != folder else request.given
         return network_model(
-            ModelSource(kind=self.name, path=given), network, found, fingerprint(store), output,
+            ModelSource(kind=self.name, path=place), network, parts, fingerprint(store), output,
             _call(output, tokens), _inputs(folder, network, config, tokens),
         )  # fmt: skip
 
@@ -192,15 +192,15 @@ def _inputs(folder: Path, network: Any, config: Mapping[str, Any], tokens: bool)
 def _image_inputs(folder: Path, config: Mapping[str, Any]) -> InputSpec:
     file = folder / "preprocessor_config.json"
     try:
-        found = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        settings = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     except ValueError as error:
         raise NotAModelError(f"{file} cannot be read as JSON: {error}") from None
-    size = found.get("size", config.get("image_size"))
+    size = settings.get("size", config.get("image_size"))
     if isinstance(size, Mapping):
         size = (size.get("height") or size.get("shortest_edge"), size.get("width") or size.get("shortest_edge"))
     elif isinstance(size, int):
         size = (size, size)
-    mean, std = found.get("image_mean"), found.get("image_std")
+    mean, std = settings.get("image_mean"), settings.get("image_std")
     return InputSpec(
         tokens=False, channels=config.get("num_channels", 3), size=tuple(size) if size else None,
         mean=tuple(mean) if mean else None, std=tuple(std) if std else None,

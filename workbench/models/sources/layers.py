@@ -63,49 +63,49 @@ def find_layers(
     owns it, later ones are tied to it.
     """
     role_of = classify or Modules(network)
-    found, owners = Found(), dict[int, str]()
+    parts, owners = Found(), dict[int, str]()
     for path, module in network.named_modules(remove_duplicate=False):
         for name, parameter in module._parameters.items():
             if parameter is not None:
                 role = role_of(path, module, name, parameter)
-                _add(found, owners, path, name, parameter, role, dtypes)
+                _add(parts, owners, path, name, parameter, role, dtypes)
         for name, buffer in module._buffers.items():
             if buffer is not None and name not in module._non_persistent_buffers_set and id(buffer) not in owners:
                 owners[id(buffer)] = _join(path, name)
-                _keep(found, _join(path, name), buffer, dtypes)
-    return found
+                _keep(parts, _join(path, name), buffer, dtypes)
+    return parts
 
 
 def _add(
-    found: Found, owners: dict[int, str], path: str, name: str, parameter: torch.Tensor, role: Role | None,
+    parts: Found, owners: dict[int, str], path: str, name: str, parameter: torch.Tensor, role: Role | None,
     dtypes: Callable[[str, torch.Tensor], str],
 ) -> None:  # fmt: skip
     full, owner = _join(path, name), owners.get(id(parameter))
     if role is None:
         if owner is None:
             owners[id(parameter)] = full
-            _keep(found, full, parameter, dtypes)
+            _keep(parts, full, parameter, dtypes)
         return
     layer = path if role.named_by_module and path else full
-    if layer in found.by_name or (owner and owner not in found.by_name):
+    if layer in parts.by_name or (owner and owner not in parts.by_name):
         return
     owners.setdefault(id(parameter), layer)
-    stored = found.by_name[owner].dtype if owner else dtypes(full, parameter)
+    stored = parts.by_name[owner].dtype if owner else dtypes(full, parameter)
     shape = tuple(parameter.shape)
-    found.by_name[layer] = Layer(
+    parts.by_name[layer] = Layer(
         name=layer, kind=role.kind, parameter=full, shape=shape, dtype=stored, axes=role.axes, row_axes=role.row_axes,
         block=block_of(layer), macs=parameter.numel() if role.per_token else None, tied_to=owner,
     )  # fmt: skip
     if role.hookable:
-        found.hooks[layer] = path
+        parts.hooks[layer] = path
     if not all_finite(parameter):
-        found.non_finite.append(layer)
+        parts.non_finite.append(layer)
 
 
-def _keep(found: Found, name: str, tensor: torch.Tensor, dtypes: Callable[[str, torch.Tensor], str]) -> None:
-    found.kept.append(KeptTensor(name=name, shape=tuple(tensor.shape), dtype=dtypes(name, tensor)))
+def _keep(parts: Found, name: str, tensor: torch.Tensor, dtypes: Callable[[str, torch.Tensor], str]) -> None:
+    parts.kept.append(KeptTensor(name=name, shape=tuple(tensor.shape), dtype=dtypes(name, tensor)))
     if not all_finite(tensor):
-        found.non_finite.append(name)
+        parts.non_finite.append(name)
 
 
 class Modules:
@@ -158,11 +158,11 @@ def transposed_role(shape: tuple[int, ...], groups: int) -> Role:
     Ungrouped, a row is an output channel.  Depthwise (one input for each group), input and output axes together number
     the outputs.  In between no permutation puts the output channels first: a row is one output channel of every group.
     """
-    rest = tuple(range(2, len(shape)))
+    kernel = tuple(range(2, len(shape)))
     kind = LayerKind.CONV_TRANSPOSE
     if groups > 1 and groups == shape[0]:
-        return Role(kind=kind, axes=(0, 1, *rest), row_axes=2, hookable=True, named_by_module=True)
-    return Role(kind=kind, axes=(1, 0, *rest), hookable=True, named_by_module=True)
+        return Role(kind=kind, axes=(0, 1, *kernel), row_axes=2, hookable=True, named_by_module=True)
+    return Role(kind=kind, axes=(1, 0, *kernel), hookable=True, named_by_module=True)
 
 
 def unknown_role(shape: tuple[int, ...], transposed: bool = False) -> Role | None:

@@ -58,15 +58,15 @@ class PythonModule:
             _load(network, store, weights)
         else:
             store = StateDictStore(network.state_dict())
-        found = find_layers(network, stored_dtypes(store.tensors))
+        parts = find_layers(network, stored_dtypes(store.tensors))
         print_ = fingerprint(store)
         _to_single_precision(network)
         source = ModelSource(
             kind=self.name, path=request.given, factory=request.factory,
             weights=str(weights) if request.weights else None,
         )  # fmt: skip
-        inputs = replace(guessed_inputs(found), preprocess=getattr(module, "preprocess", None))
-        return network_model(source, network, found, print_, _output(module, found, file), _call, inputs)
+        inputs = replace(guessed_inputs(parts), preprocess=getattr(module, "preprocess", None))
+        return network_model(source, network, parts, print_, _output(module, parts, file), _call, inputs)
 
 
 def run_file(file: Path) -> ModuleType:
@@ -152,7 +152,7 @@ def _to_single_precision(network: nn.Module) -> None:
             tensor.data = tensor.data.float()
 
 
-def _output(module: ModuleType, found: Found, file: Path) -> OutputKind:
+def _output(module: ModuleType, parts: Found, file: Path) -> OutputKind:
     stated = getattr(module, "OUTPUT", None)
     if stated is not None:
         try:
@@ -161,8 +161,8 @@ def _output(module: ModuleType, found: Found, file: Path) -> OutputKind:
             raise NotAModelError(
                 f"{file} says OUTPUT = {stated!r}, expected one of {', '.join(kind.value for kind in OutputKind)}"
             ) from None
-    inputs = guessed_inputs(found)
-    last = found.layers[-1].matrix[0] if found.layers else None
+    inputs = guessed_inputs(parts)
+    last = parts.layers[-1].matrix[0] if parts.layers else None
     return OutputKind.TOKEN_LOGITS if inputs.tokens and last == inputs.vocabulary else OutputKind.CLASS_LOGITS
 
 
@@ -180,9 +180,9 @@ def first_tensor(answer: Any) -> torch.Tensor:
     )
     for get in getters:
         try:
-            found = get(answer)
+            output = get(answer)
         except (AttributeError, KeyError, IndexError, TypeError):
             continue
-        if isinstance(found, torch.Tensor):
-            return found
+        if isinstance(output, torch.Tensor):
+            return output
     raise TypeError(f"the network returned {type(answer).__name__}, expected a tensor")

@@ -61,7 +61,7 @@ def display_name(path: Path) -> str:
 
 
 def network_model(
-    source: ModelSource, network: nn.Module, found: Found, fingerprint: str, output: OutputKind, call: Call,
+    source: ModelSource, network: nn.Module, parts: Found, fingerprint: str, output: OutputKind, call: Call,
     inputs: InputSpec, non_finite: Iterable[str] = (),
 ) -> NetworkModel:  # fmt: skip
     """Assemble a model that can be run; the network is put into evaluation mode."""
@@ -71,19 +71,19 @@ def network_model(
             parameter.requires_grad_(True)
     summary = ModelSummary(
         name=display_name(Path(source.path.removeprefix("demo:"))), source=source, fingerprint=fingerprint,
-        output=output, layers=found.layers, kept=tuple(found.kept),
-        non_finite=tuple(dict.fromkeys([*found.non_finite, *non_finite])),
+        output=output, layers=parts.layers, kept=tuple(parts.kept),
+        non_finite=tuple(dict.fromkeys([*parts.non_finite, *non_finite])),
     )  # fmt: skip
-    return NetworkModel(summary, Body(network=network, call=call, hooks=found.hooks), inputs)
+    return NetworkModel(summary, Body(network=network, call=call, hooks=parts.hooks), inputs)
 
 
-def guessed_inputs(found: Found) -> InputSpec:
+def guessed_inputs(parts: Found) -> InputSpec:
     """What a network of unknown make seems to take: token ids if its first layer is an embedding, else arrays."""
-    first = next(iter(found.layers), None)
+    first = next(iter(parts.layers), None)
     if first is not None and first.kind is LayerKind.EMBEDDING:
         return InputSpec(tokens=True, vocabulary=first.shape[0])
     channels = None
-    if first is not None and first.kind is LayerKind.CONV2D and first.name in found.hooks:
+    if first is not None and first.kind is LayerKind.CONV2D and first.name in parts.hooks:
         channels = first.shape[1]
     return InputSpec(tokens=False, channels=channels)
 
