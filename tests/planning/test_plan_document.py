@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.errors import PlanError
@@ -38,6 +38,7 @@ def document(**changes: Any) -> dict[str, Any]:
     return {"type": "quantization-workbench/plan", "version": 1, "rules": rules} | changes
 
 
+@settings(deadline=None)
 @given(PLANS)
 def test_every_plan_survives_and_meets_the_schema(plan: Plan) -> None:
     text = plan.to_json()

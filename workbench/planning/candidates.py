@@ -41,18 +41,24 @@ class Option:
         return ", ".join([self.weights, *(f"{key} {value or 'none'}" for key, value in self.others)])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Candidates:
-    """The options of a group with their bits (int64), loss and microseconds (float64)."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Group:
+    """Layers that get one choice together: ``options[k]`` takes ``bits[k]`` (int64), costs ``loss[k]`` (float64) and
+    ``microseconds[k]`` (float64, zeros without timings).
 
+    Sorted by bits.  Every option is better than each other one in some respect.
+    """
+
+    layers: tuple[str, ...]
     options: tuple[Option, ...]
     bits: np.ndarray
     loss: np.ndarray
     microseconds: np.ndarray
 
-    def fields(self) -> dict[str, Any]:
-        """Return what a group is made of."""
-        return {"options": self.options, "bits": self.bits, "loss": self.loss, "microseconds": self.microseconds}
+    @property
+    def schemes(self) -> tuple[str, ...]:
+        """The weight scheme of each option."""
+        return tuple(option.weights for option in self.options)
 
 
 @dataclass(slots=True, eq=False)
@@ -79,8 +85,8 @@ class Builder:
 
     def group(
         self, members: Sequence[Layer], given: Sequence[Assignment], limit: tuple[str, ...] | None
-    ) -> Candidates:
-        """Return the candidates of ``members``, which have ``given`` so far, best in some respect each."""
+    ) -> Group:
+        """Return ``members`` with their candidates, each best in some respect; they have ``given`` so far."""
         inputs = given[0].inputs
         key = (limit, inputs, tuple((layer.kind, layer.matrix, layer.dtype) for layer in members) if self.legal else 0)
         menu = self._menus.get(key)
@@ -95,9 +101,9 @@ class Builder:
         loss = _losses(members, menu)
         spent = self._microseconds(members, menu, inputs)
         kept = _best(bits, loss, spent if self.times else None)
-        return Candidates(
-            options=tuple(options[index] for index in kept), bits=bits[kept], loss=loss[kept],
-            microseconds=spent[kept],
+        return Group(
+            layers=tuple(layer.name for layer in members), options=tuple(options[index] for index in kept),
+            bits=bits[kept], loss=loss[kept], microseconds=spent[kept],
         )  # fmt: skip
 
     def reasons(

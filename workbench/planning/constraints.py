@@ -6,24 +6,20 @@ numpy only: the window builds the Pareto front from it on every edit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-
-import numpy as np
 
 from workbench.errors import PlanError, nearest
 from workbench.models.layer import Layer
 from workbench.models.summary import ModelSummary, quantizable
 from workbench.planning.budgets import Times
-from workbench.planning.candidates import Builder, Option, require_columns
+from workbench.planning.candidates import Builder, Group, require_columns
 from workbench.planning.groups import Bond, sharing_groups
 from workbench.planning.kv_cache import cached_layers
 from workbench.planning.patterns import matching
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.totals import layer_bits, quantized_inputs, untied_bits
 from workbench.sensitivity.table import Sensitivity
-
-__all__ = ["Choices", "Constraints", "Group", "Legality", "choices", "sharing_groups"]
 
 Legality = Callable[[Layer, str, str | None], str | None]
 """``legal(layer, weights, inputs)``: why a target cannot run that, None if it can.  It may look at the layer's kind,
@@ -32,13 +28,13 @@ matrix and dtype only."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
-    """What a person and a target leave open.
+    """What the user and a target leave open.
 
     ``locked`` layers keep what the base plan gives them.  ``schemes`` limits every layer (``keep`` stays possible).
     ``allowed`` are pairs of a pattern and the schemes that its layers may take (``keep`` only if listed); the first
-    pattern that matches a layer counts.  ``bonds`` are layers that share one choice besides what the model says.
-    ``legal`` is the target's word, ``target`` its name in messages.  With ``keep_inputs`` a table of activation losses
-    adds what the base plan's activation schemes cost, and nothing is chosen by it.
+    pattern that matches a layer counts.  ``bonds`` are layers that share one choice, in addition to those of the
+    model.  ``legal`` is the target's answer, ``target`` its name in messages.  With ``keep_inputs`` a table of
+    activation losses adds what the base plan's activation schemes cost, and nothing is chosen by it.
     """
 
     locked: frozenset[str] = frozenset()
@@ -51,27 +47,7 @@ class Constraints:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Group:
-    """Layers that get one choice together: ``options[k]`` takes ``bits[k]`` (int64), costs ``loss[k]`` (float64) and
-    ``microseconds[k]`` (float64, zeros without timings).
-
-    Sorted by bits.  Every option is better than each other one in some respect.
-    """
-
-    layers: tuple[str, ...]
-    options: tuple[Option, ...]
-    bits: np.ndarray
-    loss: np.ndarray
-    microseconds: np.ndarray
-
-    @property
-    def schemes(self) -> tuple[str, ...]:
-        """The weight scheme of each option."""
-        return tuple(option.weights for option in self.options)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Choices:
+class SearchSpace:
     """Everything that a search decides and what is decided already.
 
     ``all_bits`` and ``counted_bits`` are the bits of tensors that the search leaves alone, in the whole file and in
@@ -102,7 +78,7 @@ class Choices:
         return (self.counted_bits + bits) / self.counted_weights if self.counted_weights else 0.0
 
 
-def choices(
+def search_space(
     summary: ModelSummary,
     table: Sensitivity,
     base: Plan,
@@ -114,14 +90,14 @@ def choices(
     algorithms: Sequence[Sensitivity] = (),
     inputs: Sensitivity | None = None,
     cache: Sensitivity | None = None,
-) -> Choices:
+) -> SearchSpace:
     """Work out the groups and their candidates.
 
     Layers outside the search (embeddings, and what is tied to them) and locked ones keep what ``base`` gives them; a
     group with one locked layer follows it.  Keeping a layer as it is stored is a candidate, with loss 0, unless
     ``allowed`` or the target refuses it.  ``algorithms`` are tables of other rounding algorithms, ``inputs`` a table of
     activation schemes, whose losses add to the weights'; those of layers outside the choice are fixed, as are those of
-    the key-value cache that ``base`` rounds (by the table ``cache``), and a missing cell adds nothing to them.  Raises
+    the KV cache that ``base`` rounds (by the table ``cache``), and a missing cell adds nothing to them.  Raises
     PlanError for unknown or contradictory locks and patterns and for a layer that nothing is left for, SchemeError for
     a scheme that the table lacks.
     """
@@ -134,37 +110,54 @@ def choices(
         table=table, names=_names(table, rules.schemes), legal=rules.legal, times=times, algorithms=tuple(algorithms),
         inputs=None if rules.keep_inputs else inputs,
     )  # fmt: skip
-    counted = {layer.name for layer in quantizable(summary.layers)}
     fixed = _Fixed()
-    open_groups: list[Group] = []
-    for members in sharing_groups(summary.layers, rules.bonds):
-        scheme = _locked_scheme(members, rules.locked, assignments)
-        limit = _shared_limit(members, limits)
-        if scheme is None and all(layer.name in counted for layer in members):
-            found = builder.group(members, [assignments[layer.name] for layer in members], limit)
-            if not found.options:
-                raise PlanError(_nothing_left(members, builder.reasons(members, assignments, limit), rules.target))
-            open_groups.append(Group(layers=tuple(layer.name for layer in members), **found.fields()))
-            fixed.counted_weights += sum(layer.parameters for layer in members if layer.tied_to is None)
-            continue
-        fixed.take(members, scheme, assignments, counted, table, times)
-        _check_fixed(members, assignments, rules, limit if scheme is not None else None)
-    chosen = () if rules.keep_inputs or inputs is None else {name for group in open_groups for name in group.layers}
-    rounded = {name: scheme for name, scheme in quantized_inputs(summary, assignments).items() if name not in chosen}
-    cached = cached_layers(summary.layers, assignments)
-    costs = {
-        (what, name, scheme): math.nan if losses is None else losses.of(name, scheme)
-        for what, places, losses in (("inputs", rounded, inputs), ("cache", cached, cache))
-        for name, scheme in places.items()
-    }
+    groups = _open_groups(summary, assignments, builder, rules, limits, fixed)
+    chosen = () if rules.keep_inputs or inputs is None else {name for group in groups for name in group.layers}
+    costs = _activation_costs(summary, assignments, inputs, cache, chosen)
     fixed.losses += [loss for loss in costs.values() if not math.isnan(loss)]
-    return Choices(
-        summary=summary, base=assignments, groups=tuple(open_groups), transforms=base.transforms,
+    return SearchSpace(
+        summary=summary, base=assignments, groups=groups, transforms=base.transforms,
         all_bits=fixed.all_bits + untied_bits(summary, base.transforms),
         counted_bits=fixed.counted_bits, counted_weights=fixed.counted_weights, fixed_loss=math.fsum(fixed.losses),
         fixed_microseconds=math.fsum(fixed.times), fixed=fixed.why,
         unscored=tuple(place for place, loss in costs.items() if math.isnan(loss)),
     )  # fmt: skip
+
+
+def _open_groups(
+    summary: ModelSummary, assignments: dict[str, Assignment], builder: Builder, rules: Constraints,
+    limits: Mapping[str, tuple[str, ...]], fixed: _Fixed,
+) -> tuple[Group, ...]:  # fmt: skip
+    """Return the groups that the search decides; all others are added to ``fixed`` and to ``assignments``."""
+    counted = {layer.name for layer in quantizable(summary.layers)}
+    groups = []
+    for members in sharing_groups(summary.layers, rules.bonds):
+        scheme = _locked_scheme(members, rules.locked, assignments)
+        limit = _shared_limit(members, limits)
+        if scheme is not None or not all(layer.name in counted for layer in members):
+            fixed.add(members, scheme, assignments, counted, builder.table, builder.times)
+            _check_fixed(members, assignments, rules, limit if scheme is not None else None)
+            continue
+        group = builder.group(members, [assignments[layer.name] for layer in members], limit)
+        if not group.options:
+            raise PlanError(_nothing_left(members, builder.reasons(members, assignments, limit), rules.target))
+        groups.append(group)
+        fixed.counted_weights += sum(layer.parameters for layer in members if layer.tied_to is None)
+    return tuple(groups)
+
+
+def _activation_costs(
+    summary: ModelSummary, assignments: dict[str, Assignment], inputs: Sensitivity | None, cache: Sensitivity | None,
+    chosen: Collection[str],
+) -> dict[tuple[str, str, str], float]:  # fmt: skip
+    """Return what rounded inputs (but of ``chosen`` layers) and a rounded KV cache cost, by (what, layer, scheme)."""
+    rounded = {name: scheme for name, scheme in quantized_inputs(summary, assignments).items() if name not in chosen}
+    cached = cached_layers(summary.layers, assignments)
+    return {
+        (what, name, scheme): math.nan if losses is None else losses.of(name, scheme)
+        for what, places, losses in (("inputs", rounded, inputs), ("cache", cached, cache))
+        for name, scheme in places.items()
+    }
 
 
 @dataclass(slots=True)
@@ -178,7 +171,7 @@ class _Fixed:
     times: list[float] = field(default_factory=list)
     why: dict[str, str] = field(default_factory=dict)
 
-    def take(
+    def add(
         self, members: Sequence[Layer], scheme: str | None, assignments: dict[str, Assignment],
         counted: Collection[str], table: Sensitivity, times: Times | None,
     ) -> None:  # fmt: skip
@@ -222,7 +215,7 @@ def _names(table: Sensitivity, schemes: Sequence[str] | None) -> tuple[str, ...]
 def _require_known(locked: Iterable[str], summary: ModelSummary) -> None:
     for name in locked:
         if name not in summary.by_name:
-            raise PlanError(f"the locked layer {name!r} is no layer of the model{nearest(name, summary.by_name)}")
+            raise PlanError(f"the locked layer {name!r} is not a layer of the model{nearest(name, summary.by_name)}")
 
 
 def _limits(
@@ -240,7 +233,7 @@ def _limits(
     return found
 
 
-def _shared_limit(members: Sequence[Layer], limits: dict[str, tuple[str, ...]]) -> tuple[str, ...] | None:
+def _shared_limit(members: Sequence[Layer], limits: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
     """Return the schemes that all members may take, None without a limit; PlanError that names what contradicts."""
     given = {layer.name: limits[layer.name] for layer in members if layer.name in limits}
     if not given:

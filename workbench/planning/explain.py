@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.errors import PlanError, nearest
 from workbench.measurement.units import is_divergence
-from workbench.planning.constraints import Group
+from workbench.planning.candidates import Group
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.search.hull import padded, walk
 from workbench.planning.search.search import Front

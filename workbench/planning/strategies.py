@@ -20,8 +20,8 @@ from workbench.errors import BudgetError, PlanError, SchemeError, nearest
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import Budgets, Times
-from workbench.planning.candidates import Option
-from workbench.planning.constraints import Choices, Constraints, Group, choices
+from workbench.planning.candidates import Group, Option
+from workbench.planning.constraints import Constraints, SearchSpace, search_space
 from workbench.planning.plan import KEEP, Plan
 from workbench.planning.search.search import assignments_of, plan_of, search
 from workbench.planning.totals import Totals, totals
@@ -83,7 +83,7 @@ class Threshold:
         constraints: Constraints, times: Times | None = None,
     ) -> Plan:  # fmt: skip
         """Return the plan of this rule; BudgetError if even the first step everywhere is too large."""
-        space = choices(summary, table, base, constraints=constraints)
+        space = search_space(summary, table, base, constraints=constraints)
         steps = [(limit, _scored(table, scheme)) for limit, scheme in self.steps]
         scores = _scores(space, table, self.probe or steps[0][1], self.relative)
         limits = sorted({limit for limit, _ in steps})
@@ -118,7 +118,7 @@ class TopK:
         constraints: Constraints, times: Times | None = None,
     ) -> Plan:  # fmt: skip
         """Return the plan of this rule; BudgetError if even ``smaller`` everywhere is too large."""
-        space = choices(summary, table, base, constraints=constraints)
+        space = search_space(summary, table, base, constraints=constraints)
         better, smaller = _scored(table, self.better), _scored(table, self.smaller)
         order = np.argsort(-_scores(space, table, smaller, False), kind="stable")
 
@@ -142,7 +142,7 @@ def strategy(name: str) -> Strategy:
     raise PlanError(f"there is no strategy {name!r}{nearest(name, known)}; there are {', '.join(known)}")
 
 
-def _scores(space: Choices, table: Sensitivity, probe: str, relative: bool) -> np.ndarray:
+def _scores(space: SearchSpace, table: Sensitivity, probe: str, relative: bool) -> np.ndarray:
     """Return the sum of the members' scores under ``probe`` for every group; infinite where one is missing."""
     if probe not in table.column:
         raise SchemeError(
@@ -169,7 +169,7 @@ def _scored(table: Sensitivity, scheme: str) -> str:
     )
 
 
-def _picks(space: Choices, wanted: Sequence[str]) -> np.ndarray:
+def _picks(space: SearchSpace, wanted: Sequence[str]) -> np.ndarray:
     """Return every group's option for a scheme; the next larger one that is left where that is none of its options."""
     return np.array([_pick(group, scheme) for group, scheme in zip(space.groups, wanted, strict=True)], np.int64)
 
@@ -191,7 +191,7 @@ def _closest(options: Sequence[Option], scheme: str) -> int:
 
 
 def _first_that_fits(
-    space: Choices, table: Sensitivity, candidates: Sequence[Callable[[], np.ndarray]], budgets: Budgets, name: str
+    space: SearchSpace, table: Sensitivity, candidates: Sequence[Callable[[], np.ndarray]], budgets: Budgets, name: str
 ) -> Plan:
     """Return the first candidate within the budgets, by bisection: each takes at most what the one before takes."""
     low, high = 0, len(candidates) - 1
@@ -208,7 +208,7 @@ def _first_that_fits(
     return plan_of(space, picks, f"{name} within {budgets}" if budgets else name)
 
 
-def _sums(space: Choices, table: Sensitivity, picks: np.ndarray) -> Totals:
+def _sums(space: SearchSpace, table: Sensitivity, picks: np.ndarray) -> Totals:
     return totals(space.summary, assignments_of(space, picks), table)
 
 

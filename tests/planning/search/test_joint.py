@@ -14,7 +14,6 @@ from workbench.planning.budgets import Budgets, MeasuredTimes
 from workbench.planning.plan import Plan
 from workbench.planning.search import exchange
 from workbench.planning.search.search import assignments_of, pareto, search
-from workbench.planning.search.timed_front import timed_front
 from workbench.planning.totals import plan_totals, totals
 from workbench.sensitivity.interaction import Directions
 
@@ -52,7 +51,7 @@ def test_a_front_of_time_counts_interactions_too():
         device="cpu", batch=1, baseline=dict.fromkeys(shapes, 100.0),
         quantized={(shape, name): 10.0 + 7 * index for shape in shapes for index, name in enumerate(names)},
     )  # fmt: skip
-    front = timed_front(summary, table, Plan(), times)
+    front = pareto(summary, table, Plan(), times=times)
     for index in range(len(front)):
         assert plan_totals(summary, front.plan(index), table).predicted == pytest.approx(front.loss[index], rel=1e-9)
 

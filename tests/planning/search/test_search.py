@@ -105,7 +105,7 @@ def test_contradictory_locks_are_named():
     base = Plan().assign(["a"], weights="int4-g32-asym")
     with pytest.raises(PlanError, match="a to int4-g32-asym, b to keep"):
         search(summary, table_of(summary), bits_per_weight=6, base=base, locked={"a", "b"})
-    with pytest.raises(PlanError, match="'aa' is no layer"):
+    with pytest.raises(PlanError, match="'aa' is not a layer"):
         search(summary, table_of(summary), bits_per_weight=6, base=base, locked={"aa"})
 
 

@@ -34,9 +34,18 @@ def test_dynamic_programming_and_highs_agree(seed: int, correlated: bool, monkey
     ours = solve(problem)
     monkeypatch.setattr(module, "settle", lambda *_: None)
     theirs = solve(problem)
-    assert ours is not None and theirs is not None and problem.fits(ours)
-    assert problem.total(ours) <= problem.total(theirs)  # HiGHS stops within its tolerance
-    assert problem.total(ours) == pytest.approx(problem.total(theirs), rel=1e-6)
+    assert ours is not None and theirs is not None and problem.fits(ours.picks) and ours.proven and theirs.proven
+    assert problem.total(ours.picks) <= problem.total(theirs.picks)  # HiGHS stops within its tolerance
+    assert problem.total(ours.picks) == pytest.approx(problem.total(theirs.picks), rel=1e-6)
+
+
+def test_a_choice_that_there_was_no_time_to_prove_says_so(monkeypatch: pytest.MonkeyPatch):
+    value, cost = random_problem(200, 8, 1, correlated=True)
+    limit = math.floor(0.4 * cost.max(axis=1).sum() + 0.6 * cost.min(axis=1).sum())
+    problem = Problem(value=value, costs=(cost, cost[::-1].copy()), limits=(limit, limit))
+    monkeypatch.setattr(module, "SECONDS", 0.0)
+    hasty = solve(problem)
+    assert hasty is not None and problem.fits(hasty.picks) and not hasty.proven
 
 
 MENU = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=4)
@@ -60,7 +69,7 @@ def test_every_small_problem_is_solved(groups: list[list[tuple[int, int]]], limi
     if best is None:
         assert found is None
     else:
-        assert found is not None and problem.fits(found) and problem.total(found) == best
+        assert found is not None and problem.fits(found.picks) and problem.total(found.picks) == best
 
 
 @settings(max_examples=100, deadline=None)
@@ -81,5 +90,5 @@ def test_the_hull_is_the_one_that_no_chord_undercuts(points: list[tuple[int, int
 def test_nothing_to_choose():
     empty = Problem(value=np.zeros((0, 0)), costs=(np.zeros((0, 0)),), limits=(0.0,))
     found = solve(empty)
-    assert found is not None and found.size == 0
+    assert found is not None and found.picks.size == 0
     assert solve(Problem(value=np.zeros((0, 0)), costs=(np.zeros((0, 0)),), limits=(-1.0,))) is None

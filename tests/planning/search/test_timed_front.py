@@ -11,7 +11,7 @@ from tests.planning.synthetic import decoder, table_of
 from workbench.models.layer import LayerKind
 from workbench.planning.budgets import MeasuredTimes, plan_microseconds
 from workbench.planning.plan import KEEP, Plan, resolve
-from workbench.planning.search.timed_front import timed_front
+from workbench.planning.search.search import pareto
 from workbench.planning.totals import plan_totals
 
 
@@ -29,7 +29,7 @@ def test_sums_are_those_of_the_plans(seed):
     summary = decoder(2, seed)
     table = table_of(summary, seed=seed)
     times = _times(summary, table, seed)
-    front = timed_front(summary, table, Plan(), times)
+    front = pareto(summary, table, Plan(), times=times)
     assert len(front) > 3 and (np.diff(front.microseconds) > 0).all() and (np.diff(front.loss) < 0).all()
     for index in range(0, len(front), max(len(front) // 6, 1)):
         plan = front.plan(index)
@@ -46,7 +46,7 @@ def test_no_plan_beats_the_front():
     summary = decoder(1, 3)
     table = table_of(summary, seed=3)
     times = _times(summary, table, 3)
-    front = timed_front(summary, table, Plan(), times)
+    front = pareto(summary, table, Plan(), times=times)
     groups = front.space.groups
     for picks in itertools.islice(itertools.product(*(range(len(group.options)) for group in groups)), 0, None, 97):
         spent = sum(float(group.microseconds[pick]) for group, pick in zip(groups, picks, strict=True))
@@ -60,6 +60,6 @@ def test_what_was_not_timed_takes_no_part():
     summary = decoder(1, 0)
     table = table_of(summary)
     missing = table.schemes[0]
-    front = timed_front(summary, table, Plan(), _times(summary, table, without=(missing,)))
+    front = pareto(summary, table, Plan(), times=_times(summary, table, without=(missing,)))
     used = {option.weights for group in front.space.groups for option in group.options}
     assert missing not in used and KEEP in used

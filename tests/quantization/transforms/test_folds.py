@@ -94,6 +94,24 @@ def test_a_layer_that_runs_twice_is_left_alone():
     assert not found.folds and "the layer x" in found.obstacles["norm.weight"]
 
 
+def test_a_rectifier_behind_the_values_lets_no_rotation_pass():
+    class Rectified(nn.Module):
+        def __init__(self, rectified: bool = True) -> None:
+            super().__init__()
+            self.ids, self.q, self.v, self.o = nn.Embedding(9, 8), nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+            self.rectified = rectified
+
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            x = self.ids(ids)
+            mixed = self.q(x).softmax(-1)[..., : ids.shape[1]] @ self.v(x)[:, :8]
+            return self.o(mixed.relu() if self.rectified else mixed)
+
+    for rectified in (False, True):
+        (fold,) = folds_of(language_model(Rectified, rectified=rectified)).folds
+        assert fold.name == "v" and fold.consumers == ("o",)
+        assert bool(fold.heads.numel()) is not rectified
+
+
 def test_the_residual_stream_of_a_gated_network():
     model = language_model(Gated)
     recorded = trace(model)

@@ -25,14 +25,11 @@ from workbench.planning.constraints import Constraints
 from workbench.planning.kv_cache import cached_layers
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.search.search import Front, pareto
-from workbench.planning.search.timed_front import TimedFront, timed_front
 from workbench.planning.totals import quantized_inputs, totals
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import State
 from workbench.steps.candidate_timing import TimeCandidates
-
-AnyFront = Front | TimedFront
 
 
 class ParetoPanel(Panel):
@@ -53,13 +50,13 @@ class ParetoPanel(Panel):
         self.why.setWordWrap(True)
         self.why.setProperty("role", "muted")
         layout.addWidget(self.why)
-        self._held: AnyFront | None = None  # the front that is slid along
+        self._held: Front | None = None  # the front that is slid along
         self._drag: int | None = None  # the edit that the drag goes on with
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.setInterval(0)
         self._soon.timeout.connect(self._slide)
-        self.front: AnyFront | None = None
+        self.front: Front | None = None
         self._uniform: tuple[tuple[str, float, float], ...] = ()
         self._of: tuple[object, ...] = ()
         self._points: tuple[Measured, ...] = ()
@@ -90,12 +87,12 @@ class ParetoPanel(Panel):
 
     def _why(self, state: State) -> str:
         """Say why the first selected layer has its scheme."""
-        session, totals = state.session, state.totals
-        if not isinstance(self.front, Front) or session is None or totals is None or not state.selection:
+        front, session, totals = self.front, state.session, state.totals
+        if front is None or front.microseconds is not None or session is None or totals is None:
             return ""
-        if not state.assignments:
+        if not state.selection or not state.assignments:
             return ""
-        return why(self.front, state.selection[0], state.assignments, totals, session.table(state.metric))
+        return why(front, state.selection[0], state.assignments, totals, session.table(state.metric))
 
     def recolour(self, colours: Colours) -> None:
         """Redraw in other colours."""
@@ -216,18 +213,18 @@ class ParetoPanel(Panel):
 
     # ---------------------------------------------------------------- inside
 
-    def _fresh(self, session: Session, table: Sensitivity) -> AnyFront:
+    def _fresh(self, session: Session, table: Sensitivity) -> Front:
         """Return the front of the session as it is now."""
         inputs, rules = session.inputs_table(table.metric), Constraints(locked=session.locked, keep_inputs=True)
         cache = session.cache_table(table.metric)
-        if self.batch is None:
-            return pareto(session.model, table, session.plan, constraints=rules, inputs=inputs, cache=cache)
-        times = MeasuredTimes.from_timings(session.timings, self.batch)
-        return timed_front(session.model, table, session.plan, times, constraints=rules, inputs=inputs, cache=cache)
+        times = None if self.batch is None else MeasuredTimes.from_timings(session.timings, self.batch)
+        return pareto(
+            session.model, table, session.plan, constraints=rules, inputs=inputs, cache=cache, times=times
+        )
 
-    def _index_of(self, front: AnyFront, state: State) -> int:
+    def _index_of(self, front: Front, state: State) -> int:
         """Return the plan of the front that takes no more than the present one."""
-        if isinstance(front, Front):
+        if front.microseconds is None:
             return front.index_within(state.totals.nbytes) if state.totals else 0
         spent = self._spent(state)
         return front.index_within(spent) if spent is not None else 0
@@ -254,14 +251,14 @@ class ParetoPanel(Panel):
     def _show(self, state: State, session: Session, table: Sensitivity) -> None:
         front, totals = self.front, state.totals
         assert front is not None
-        by_size = isinstance(front, Front)
+        by_size = front.microseconds is None
         self.time.setVisible(not by_size)
         cost = totals.nbytes / 1e6 if totals and by_size else None if by_size else self._spent(state)
         known = cost is not None and totals is not None and totals.predicted is not None
         present = (cost, totals.predicted) if known and totals is not None else None
         self.plot.show_picture(
             Picture(
-                cost=front.nbytes / 1e6 if by_size else front.microseconds,  # type: ignore[union-attr]
+                cost=front.nbytes / 1e6 if front.microseconds is None else front.microseconds,
                 bits_per_weight=front.bits_per_weight, loss=front.loss,
                 unit=short_unit(table.unit) or "rel. error", cost_unit="MB" if by_size else "µs",
                 present=present, uniform=self._uniform,  # type: ignore[arg-type]
@@ -304,10 +301,8 @@ class ParetoPanel(Panel):
             return
         table = session.require_table(self.context.workspace.state.metric)
         fresh = self._fresh(session, table)  # locks may be newer than what is drawn
-        if isinstance(fresh, Front) and isinstance(self.front, Front):
-            index = fresh.index_within(int(self.front.nbytes[index]))
-        elif isinstance(fresh, TimedFront) and isinstance(self.front, TimedFront):
-            index = fresh.index_within(float(self.front.microseconds[index]))
+        costs = self.front.nbytes if self.front.microseconds is None else self.front.microseconds
+        index = fresh.index_within(float(costs[index]))
         edits.set_plan(
             self.context.workspace,
             f"Take the plan of {fresh.bits_per_weight[index]:.3f} bits per weight",

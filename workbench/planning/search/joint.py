@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from workbench.planning.candidates import Option
-from workbench.planning.constraints import Choices
+from workbench.planning.constraints import SearchSpace
 from workbench.planning.search.hull import Walk
 from workbench.sensitivity.interaction import interaction, interactions
 from workbench.sensitivity.table import Sensitivity
@@ -37,7 +37,7 @@ class Slopes:
 class Joint:
     """The slopes of every option of ``space``, by the table of its algorithm; ``fixed`` those of what is decided."""
 
-    space: Choices
+    space: SearchSpace
     tables: dict[str, Sensitivity]
     plain: Sensitivity
     draws: int
@@ -45,7 +45,7 @@ class Joint:
     _known: dict[Cell, Slopes] = field(default_factory=dict)
 
     @staticmethod
-    def of(space: Choices, table: Sensitivity, algorithms: Sequence[Sensitivity] = ()) -> Joint | None:
+    def of(space: SearchSpace, table: Sensitivity, algorithms: Sequence[Sensitivity] = ()) -> Joint | None:
         """Return the slopes behind ``space``; None where no table has any."""
         tables = {one.algorithm: one for one in reversed((table, *algorithms))}
         known = [one.directions for one in tables.values() if one.directions is not None]

@@ -18,16 +18,19 @@ from workbench.errors import BudgetError, MissingResultError, PlanError
 from workbench.models.summary import ModelSummary
 from workbench.planning.budgets import GOALS, TITLES, Budgets, Times
 from workbench.planning.compact import compact_plan
-from workbench.planning.constraints import Choices, Constraints, choices
+from workbench.planning.constraints import Constraints, SearchSpace, search_space
 from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.planning.search.exchange import exchanged
 from workbench.planning.search.hull import Walk, padded, walk
 from workbench.planning.search.joint import Joint, joined
-from workbench.planning.search.solve import Problem, solve
+from workbench.planning.search.solve import Problem, Solution, solve
 from workbench.sensitivity.table import Sensitivity
 
 TRIES = 40
 """So often a search for a budget of loss is tightened where the interaction of layers exceeds it."""
+
+UNPROVEN = "(not proven to be the best: the time was up)"
+"""What the name of a plan ends with where the solver had no time to prove it."""
 
 LOSS_SLACK = 1e-12
 """A budget of loss may be exceeded by this share of it: losses are sums of floats, added in another order elsewhere."""
@@ -35,38 +38,46 @@ LOSS_SLACK = 1e-12
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Front:
-    """The plans that no other plan on the convex hull beats, smallest first.
+    """The plans that no other plan on the convex hull beats, smallest (or, with ``microseconds``, fastest) first.
 
     ``nbytes`` (int64) of the whole model, ``bits_per_weight`` (float64) and predicted ``loss`` (float64) of plan ``i``,
-    which comes of the first ``steps[i]`` (int64) of ``moves`` (costs in bits).  Plan 0 gives every group its smallest
-    choice.  The moves are those of the layers' own losses; where their interaction is known the loss counts it, and a
-    plan that is worse for it than a smaller one is left out.
+    which comes of the first ``steps[i]`` (int64) of ``moves`` (costs in bits, or in microseconds).  ``microseconds``
+    (float64) are those of all timed layers one after another, None for a front of size.  Plan 0 gives every group its
+    cheapest choice.  The moves are those of the layers' own losses; where their interaction is known the loss counts
+    it, and a plan that is worse for it than a cheaper one is left out.
     """
 
     nbytes: np.ndarray
     bits_per_weight: np.ndarray
     loss: np.ndarray
     base: Plan
-    space: Choices
+    space: SearchSpace
     moves: Walk
     steps: np.ndarray
+    microseconds: np.ndarray | None = None
 
     def __len__(self) -> int:
         """Return the number of plans."""
         return int(self.nbytes.size)
 
-    def index_within(self, nbytes: int) -> int:
-        """Return the index of the best plan of at most ``nbytes``, 0 if there is none."""
-        return max(int(np.searchsorted(self.nbytes, nbytes, side="right")) - 1, 0)
+    def index_within(self, limit: float) -> int:
+        """Return the index of the best plan of at most ``limit`` bytes (or microseconds), 0 if there is none."""
+        if self.microseconds is None:
+            return max(int(np.searchsorted(self.nbytes, limit, side="right")) - 1, 0)
+        slack = 1e-9 * abs(limit)
+        return max(int(np.searchsorted(self.microseconds, limit + slack, side="right")) - 1, 0)
 
-    def price(self, nbytes: int) -> float:
-        """Return the shadow price at that size, the loss that the next byte avoids; 0.0 if nothing is left to buy."""
-        step = self.step_within(nbytes)
-        return 0.0 if step is None else float(self.moves.price[step]) * 8
+    def price(self, limit: float) -> float:
+        """Return the shadow price at that limit, the loss that the next byte (or microsecond) avoids.
 
-    def step_within(self, nbytes: int) -> int | None:
-        """Return the index of the move that the next bytes buy at that size; None if nothing is left to buy."""
-        step = int(self.steps[self.index_within(nbytes)])
+        0.0 if nothing is left to buy.
+        """
+        step = self.step_within(limit)
+        return 0.0 if step is None else float(self.moves.price[step]) * (8 if self.microseconds is None else 1)
+
+    def step_within(self, limit: float) -> int | None:
+        """Return the index of the move that comes next at that limit; None if nothing is left to buy."""
+        step = int(self.steps[self.index_within(limit)])
         return step if step < len(self.moves.price) else None
 
     def choices(self, index: int) -> dict[str, str]:
@@ -80,7 +91,9 @@ class Front:
     def plan(self, index: int) -> Plan:
         """Return plan ``index`` as rules."""
         picks = self.picks(index)
-        return plan_of(self.space, picks, f"{self.bits_per_weight[index]:.3f} bits per weight")
+        size = f"{self.bits_per_weight[index]:.3f} bits per weight"
+        name = size if self.microseconds is None else f"{self.microseconds[index]:.4g} microseconds"
+        return plan_of(self.space, picks, name)
 
     def picks(self, index: int) -> np.ndarray:
         """Return the option of every group (int64) in plan ``index``."""
@@ -100,33 +113,42 @@ def pareto(
     algorithms: Sequence[Sensitivity] = (),
     inputs: Sensitivity | None = None,
     cache: Sensitivity | None = None,
+    times: Times | None = None,
 ) -> Front:
-    """Return the convex front of size against predicted loss; numpy only, milliseconds for hundreds of layers."""
-    space = choices(
-        summary, table, base, locked, schemes, constraints=constraints, algorithms=algorithms, inputs=inputs,
-        cache=cache,
+    """Return the convex front of size (of time, where there are ``times``) against predicted loss.
+
+    numpy only, milliseconds for hundreds of layers.  A scheme whose time at a layer's shape is not known is no
+    candidate there; a layer of which no time is known (no matrix product) counts nothing, and takes the choice of least
+    loss.  Raises what :func:`search_space` raises.
+    """
+    space = search_space(
+        summary, table, base, locked, schemes, constraints=constraints, times=times, algorithms=algorithms,
+        inputs=inputs, cache=cache,
     )  # fmt: skip
-    return front_of(space, base, Joint.of(space, table, algorithms))
+    return front_of(space, base, Joint.of(space, table, algorithms), timed=times is not None)
 
 
-def front_of(space: Choices, base: Plan, joint: Joint | None = None) -> Front:
+def front_of(space: SearchSpace, base: Plan, joint: Joint | None = None, *, timed: bool = False) -> Front:
     """Return the front of what is open in ``space``; ``joint`` knows the interaction of its options."""
-    bits = padded([group.bits for group in space.groups])
-    loss = padded([group.loss for group in space.groups])
-    moves = walk(bits, loss)
+    bits, loss = (padded([getattr(group, name) for group in space.groups]) for name in ("bits", "loss"))
+    costs = padded([group.microseconds for group in space.groups]) if timed else bits
+    moves = walk(costs, loss)
     everybody = np.arange(len(bits))
     first = int(bits[everybody, moves.start].sum()) if len(bits) else 0
-    taken = first + np.concatenate([[0.0], np.cumsum(moves.more)]).astype(np.int64)
+    grown = bits[moves.group, moves.choice] - bits[moves.group, moves.origin] if len(bits) else np.zeros(0)
+    used = first + np.concatenate([[0.0], np.cumsum(grown)]).astype(np.int64)
     last = moves.start.copy()
     last[moves.group] = moves.choice
-    rest = math.fsum(loss[everybody, last]) + space.fixed_loss if len(loss) else space.fixed_loss
+    least = math.fsum(loss[everybody, last]) + space.fixed_loss if len(loss) else space.fixed_loss
     avoided = np.concatenate([np.cumsum(moves.less[::-1])[::-1], [0.0]])
+    losses, steps = joined(least + avoided, moves, joint)
     weights = space.counted_weights
-    losses, steps = joined(rest + avoided, moves, joint)
-    bits_per_weight = (space.counted_bits + taken) / weights if weights else np.zeros(taken.size)
+    bits_per_weight = (space.counted_bits + used) / weights if weights else np.zeros(used.size)
+    fastest = math.fsum(costs[everybody, moves.start]) + space.fixed_microseconds if timed and len(costs) else 0.0
     return Front(
-        nbytes=((space.all_bits + taken) // 8 + space.summary.kept_nbytes)[steps],
+        nbytes=((space.all_bits + used) // 8 + space.summary.kept_nbytes)[steps],
         bits_per_weight=bits_per_weight[steps], loss=losses[steps], base=base, space=space, moves=moves, steps=steps,
+        microseconds=(fastest + np.concatenate([[0.0], np.cumsum(moves.more)]))[steps] if timed else None,
     )  # fmt: skip
 
 
@@ -152,9 +174,10 @@ def search(
 
     ``nbytes`` and ``bits_per_weight`` are short for the budgets of that name.  ``times`` serve microseconds.  What
     :func:`workbench.planning.totals.totals` says of the plan never exceeds the budget.  The choice is exact for the sum
-    of the layers' losses; where their interaction is known (``table.directions``) it is bettered by exchanges.  Raises
-    BudgetError that tells the smallest possible value, PlanError without a budget or for contradictory locks,
-    MissingResultError for microseconds without ``times``.
+    of the layers' losses (the plan's name ends with UNPROVEN where the solver had no time to prove that); where their
+    interaction is known (``table.directions``) exchanges improve it.  Raises BudgetError that tells the smallest
+    possible value, PlanError without a budget or for contradictory locks, MissingResultError for microseconds without
+    ``times``.
     """
     wanted = _budgets(nbytes, bits_per_weight, budgets, minimise)
     if times is None and (minimise == "microseconds" or wanted.microseconds is not None):
@@ -164,26 +187,27 @@ def search(
             command="workbench bench S.qwb",
         )
     timed = times if minimise == "microseconds" or wanted.microseconds is not None else None
-    space = choices(
+    space = search_space(
         summary, table, base, locked, schemes, constraints=constraints, times=timed, algorithms=algorithms,
         inputs=inputs, cache=cache,
     )  # fmt: skip
     _require_scored(space, wanted)
     limits = _limits(space, wanted)
-    picks = solve(_problem(space, minimise, limits))
-    if picks is None:
-        said = _impossible(space, wanted, limits)
-        raise BudgetError(said + _unscored(space, table) + _barred(space, table, constraints))
+    solution = solve(_problem(space, minimise, limits))
+    if solution is None:
+        reason = _impossible(space, wanted, limits)
+        raise BudgetError(reason + _unscored(space, table) + _barred(space, table, constraints))
     joint = Joint.of(space, table, algorithms)
     if joint is not None:
-        picks = _together(space, joint, minimise, limits, wanted)
+        solution = _together(space, joint, minimise, limits, wanted)
     goal = "" if minimise == "loss" else f"least {TITLES[minimise]} "
-    return plan_of(space, picks, name or f"{goal}within {wanted}")
+    title = name or f"{goal}within {wanted}"
+    return plan_of(space, solution.picks, title if solution.proven else f"{title} {UNPROVEN}")
 
 
 def _together(
-    space: Choices, joint: Joint, minimise: str, limits: dict[str, float], budgets: Budgets
-) -> np.ndarray:
+    space: SearchSpace, joint: Joint, minimise: str, limits: dict[str, float], budgets: Budgets
+) -> Solution:
     """Return a choice that counts the interaction of layers, in what it minimises and in a budget of loss.
 
     The knapsack is solved for a smaller and smaller sum of losses until the whole is within the budget.
@@ -191,14 +215,15 @@ def _together(
     loss, tight, least = _matrix(space, "loss"), dict(limits), math.inf
     for _ in range(TRIES):
         problem = _problem(space, minimise, tight)
-        picks = solve(problem)
-        if picks is None:
+        solution = solve(problem)
+        if solution is None:
             break
+        picks = solution.picks
         if minimise == "loss":
             picks = exchanged(joint, problem, picks)
         whole = math.fsum(loss[np.arange(len(picks)), picks]) + joint.interaction(picks)
         if "loss" not in limits or whole <= limits["loss"]:
-            return picks
+            return Solution(picks, solution.proven)
         least = min(least, whole)
         tight["loss"] *= min(limits["loss"] / whole, 0.95)
     raise BudgetError(
@@ -207,7 +232,7 @@ def _together(
     )
 
 
-def plan_of(space: Choices, picks: np.ndarray, name: str) -> Plan:
+def plan_of(space: SearchSpace, picks: np.ndarray, name: str) -> Plan:
     """Return the options ``picks`` (int64, one for each group) as rules."""
     plan = compact_plan(
         assignments_of(space, picks), space.summary.layers, name=name, model=space.summary.name,
@@ -216,7 +241,7 @@ def plan_of(space: Choices, picks: np.ndarray, name: str) -> Plan:
     return replace(plan, transforms=space.transforms)
 
 
-def assignments_of(space: Choices, picks: np.ndarray) -> dict[str, Assignment]:
+def assignments_of(space: SearchSpace, picks: np.ndarray) -> dict[str, Assignment]:
     """Return every layer's assignment when the groups take ``picks``."""
     assignments = dict(space.base)
     for group, pick in zip(space.groups, picks.tolist(), strict=True):
@@ -228,7 +253,7 @@ def assignments_of(space: Choices, picks: np.ndarray) -> dict[str, Assignment]:
     return assignments
 
 
-def _require_scored(space: Choices, budgets: Budgets) -> None:
+def _require_scored(space: SearchSpace, budgets: Budgets) -> None:
     """Refuse a budget of loss where part of the loss is not known."""
     if budgets.loss is None or not space.unscored:
         return
@@ -258,7 +283,7 @@ def _budgets(nbytes: int | None, bits_per_weight: float | None, given: Budgets |
     return short
 
 
-def _limits(space: Choices, budgets: Budgets) -> dict[str, float]:
+def _limits(space: SearchSpace, budgets: Budgets) -> dict[str, float]:
     """Return what the groups may take together of bits, loss and microseconds; bits by exact arithmetic."""
     limits: dict[str, float] = {}
     bits = []
@@ -282,18 +307,18 @@ def _quantity(goal: str) -> str:
     return "bits" if goal in ("nbytes", "bits_per_weight") else goal
 
 
-def _matrix(space: Choices, quantity: str) -> np.ndarray:
+def _matrix(space: SearchSpace, quantity: str) -> np.ndarray:
     return padded([getattr(group, quantity) for group in space.groups])
 
 
-def _problem(space: Choices, minimise: str, limits: dict[str, float]) -> Problem:
+def _problem(space: SearchSpace, minimise: str, limits: dict[str, float]) -> Problem:
     return Problem(
         value=_matrix(space, _quantity(minimise)), costs=tuple(_matrix(space, quantity) for quantity in limits),
         limits=tuple(limits.values()),
     )  # fmt: skip
 
 
-def _impossible(space: Choices, budgets: Budgets, limits: dict[str, float]) -> str:
+def _impossible(space: SearchSpace, budgets: Budgets, limits: dict[str, float]) -> str:
     """Say which limit cannot be met, and the smallest value that can."""
     alone = [quantity for quantity in limits if _least(space, quantity, {}) > limits[quantity]]
     others: dict[str, float] = {}
@@ -308,7 +333,7 @@ def _impossible(space: Choices, budgets: Budgets, limits: dict[str, float]) -> s
     return f"no plan fits into {budgets}: {said}{beside}; raise the budget or allow smaller schemes"
 
 
-def _unscored(space: Choices, table: Sensitivity) -> str:
+def _unscored(space: SearchSpace, table: Sensitivity) -> str:
     """Name the layers that only stay as they are stored because nothing of theirs was scored; empty if none."""
     names = [
         name for group in space.groups if group.schemes == (KEEP,) for name in group.layers
@@ -323,7 +348,7 @@ def _unscored(space: Choices, table: Sensitivity) -> str:
     )
 
 
-def _barred(space: Choices, table: Sensitivity, rules: Constraints | None) -> str:
+def _barred(space: SearchSpace, table: Sensitivity, rules: Constraints | None) -> str:
     """Say which layers a target leaves as they are stored, and why; nothing where it does not."""
     if rules is None or rules.legal is None:
         return ""
@@ -341,14 +366,14 @@ def _barred(space: Choices, table: Sensitivity, rules: Constraints | None) -> st
     )
 
 
-def _least(space: Choices, quantity: str, limits: dict[str, float]) -> float:
+def _least(space: SearchSpace, quantity: str, limits: dict[str, float]) -> float:
     """Return the least that the groups can take of a quantity, infinity where the limits allow nothing."""
     problem = _problem(space, quantity, limits)
-    picks = solve(problem)
-    return math.inf if picks is None else problem.total(picks)
+    solution = solve(problem)
+    return math.inf if solution is None else problem.total(solution.picks)
 
 
-def _smallest(space: Choices, quantity: str, limits: dict[str, float]) -> str:
+def _smallest(space: SearchSpace, quantity: str, limits: dict[str, float]) -> str:
     least = _least(space, quantity, limits)
     if quantity == "bits":
         bits = int(least)

@@ -1,4 +1,4 @@
-"""The multiple-choice knapsack with one or more limits, exactly: bound, reduce, settle the rest.
+"""The multiple-choice knapsack with one or more limits, exactly: bound, reduce, settle what is left.
 
 Multipliers of the relaxation price the limits.  With a feasible plan at hand they prove of most choices that they are
 no part of any better one (Dyer, Kayal and Walker, 1984).  What is left is settled by dynamic programming where there is
@@ -13,11 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from workbench.errors import BudgetError
 from workbench.planning.search.hull import walk
 from workbench.planning.search.states import settle
 
 SECONDS = 30.0
-"""The longest that HiGHS may take; what it has found by then stands."""
+"""The longest that HiGHS may take; what it has found by then stands, but is not proven to be the best."""
+
+TIMED_OUT = 1
+"""The status that scipy gives a programme whose time was up."""
 
 ENOUGH = 20_000
 """At most so many combinations are tried to round the relaxation's few split groups."""
@@ -45,18 +49,29 @@ class Problem:
         return all(self.spent(picks, which) <= limit for which, limit in enumerate(self.limits))
 
 
-def solve(problem: Problem) -> np.ndarray | None:
-    """Return the choice of every group (int64) of least value within the limits; None if nothing fits."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """The choice of every group (int64); ``proven`` unless HiGHS ran out of time, so that a better one may exist."""
+
+    picks: np.ndarray
+    proven: bool = True
+
+
+def solve(problem: Problem) -> Solution | None:
+    """Return the choice of least value within the limits; None if nothing fits.
+
+    Raises BudgetError where none was found in time.
+    """
     if not len(problem.value):
-        return np.zeros(0, np.int64) if all(limit >= 0 for limit in problem.limits) else None
+        return Solution(np.zeros(0, np.int64)) if all(limit >= 0 for limit in problem.limits) else None
     if any(math.fsum(c.min(axis=1)) > limit for c, limit in zip(problem.costs, problem.limits, strict=True)):
         return None
     free = _without_limits(problem)
     if problem.fits(free):
-        return free
+        return Solution(free)
     if len(problem.costs) == 1:
         picks, price, gap = _walked(problem)
-        return picks if gap <= 0 else _settle(problem, picks, np.array([price]), gap)
+        return Solution(picks) if gap <= 0 else _settle(problem, picks, np.array([price]), gap)
     relaxed = _relaxed(problem)
     if relaxed is None:
         return None
@@ -146,7 +161,7 @@ def _reduced(problem: Problem, prices: np.ndarray) -> np.ndarray:
     return reduced
 
 
-def _settle(problem: Problem, picks: np.ndarray | None, prices: np.ndarray, gap: float) -> np.ndarray | None:
+def _settle(problem: Problem, picks: np.ndarray | None, prices: np.ndarray, gap: float) -> Solution | None:
     """Let HiGHS choose among what the prices cannot rule out."""
     reduced = _reduced(problem, prices)
     real = np.isfinite(problem.value)
@@ -158,17 +173,20 @@ def _settle(problem: Problem, picks: np.ndarray | None, prices: np.ndarray, gap:
     if len(problem.limits) == 1 and picks is not None:
         found = _by_states(problem, kept, result, open_groups, picks, float(prices[0]))
         if found is not None:
-            return found
-    limits = np.array(problem.limits)
+            return Solution(found)
+    limits, proven = np.array(problem.limits), True
     for _ in range(3):  # again only if the solver's tolerance let something slip over a limit
-        settled = _programme(problem, kept, result, open_groups, limits)
+        settled, proven = _programme(problem, kept, result, open_groups, limits)
         if settled is None:
             break
         over = np.array([problem.spent(settled, which) - limit for which, limit in enumerate(problem.limits)])
         if (over <= 0).all():
-            return settled if picks is None or problem.total(settled) < problem.total(picks) else picks
+            better = picks is None or problem.total(settled) < problem.total(picks)
+            return Solution(settled if better else picks, proven)  # type: ignore[arg-type]
         limits = limits - np.maximum(over, 0.0) * (1 + 1e-6)
-    return picks
+    if picks is None and not proven:
+        raise BudgetError(f"no plan within all budgets was found in {SECONDS:g} s, though there may be one; raise one")
+    return None if picks is None else Solution(picks, proven)
 
 
 def _by_states(
@@ -193,12 +211,12 @@ def _by_states(
 
 def _programme(
     problem: Problem, kept: np.ndarray, result: np.ndarray, open_groups: np.ndarray, limits: np.ndarray
-) -> np.ndarray | None:
-    """Solve for the open groups with HiGHS; None if it finds nothing."""
+) -> tuple[np.ndarray | None, bool]:
+    """Solve for the open groups with HiGHS; None if it finds nothing.  Also whether it had the time to prove it."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     if not open_groups.size:
-        return result
+        return result, True
     part = Problem(
         value=np.where(kept, problem.value, np.inf)[open_groups], costs=tuple(c[open_groups] for c in problem.costs),
         limits=(),
@@ -220,12 +238,13 @@ def _programme(
         # Without presolve HiGHS prints nothing; the problem was reduced before.
         options={"mip_rel_gap": 0.0, "time_limit": SECONDS, "presolve": False},
     )  # fmt: skip
+    proven = found.status != TIMED_OUT
     if found.x is None:
-        return None
+        return None, proven
     settled = result.copy()
     chosen = found.x > 0.5
     settled[open_groups[owner[chosen]]] = index[chosen]
-    return settled
+    return settled, proven
 
 
 def _flat(

@@ -27,6 +27,9 @@ MOVING = frozenset({
 SAME = frozenset({"_to_copy", "to", "neg", "relu", "relu_", "abs", "dropout", "leaky_relu", "leaky_relu_"})
 """Operations of one tensor, element by element, with ``f(s x) = s f(x)`` for ``s > 0``."""
 
+RECTIFIERS = frozenset({"relu", "relu_", "abs", "leaky_relu", "leaky_relu_"})
+"""Those of them that pass a positive factor of each channel, but no rotation of several."""
+
 ATTENTION = frozenset({
     "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention",
     "_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention", "scaled_dot_product_attention",
@@ -146,6 +149,7 @@ def _moving(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tenso
 
 
 def _same(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
+    flow.elementwise |= step.name in RECTIFIERS
     return [at[step.args[0].number]]
 
 
