@@ -20,6 +20,7 @@ from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.sensitivity.audit import Audit, PlanAudit
 from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget, NoiseGains
 from workbench.sensitivity.table import Sensitivity
+from workbench.session.results import StepResult
 from workbench.session.session import TAPS, Environment, Session
 
 ODD_NAMES = ("модель/слой.0", "a\0b", "100 % ␀ 層", "..", "re:.*[x]", "\udcff broken", "a b\tc\n")
@@ -121,6 +122,13 @@ def full_session(seed: int = 0) -> Session:
         timings=(timing(random, 3), timing(random, 4)),
         error_budget=budget(np.random.default_rng(seed)),
         audit=audit(np.random.default_rng(seed)),
+        results={
+            "a/step": StepResult(
+                facts={"text": "a\0b", "count": 3, "share": 0.25, "whole": True},
+                columns={"layer/name": ODD_NAMES[:3], "value": np.array([1.5, -0.0, np.inf]), "rows": np.arange(3)},
+            ),
+            "empty": StepResult(),
+        },
         notes=("a note\nof two lines", ""),
     )  # fmt: skip
 

@@ -18,6 +18,7 @@ from workbench.sensitivity.audit import PlanAudit
 from workbench.sensitivity.error_budget import BudgetPair
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.columns import Columns
+from workbench.session.results import StepResult
 from workbench.session.table import Layout, Table
 
 SCHEMA_VERSION = 1
@@ -48,6 +49,7 @@ class Contents:
     ``outliers`` maps (layer, ``input`` | ``output``) to the tokens that carry the largest values.
     ``sensitivities`` maps a metric to its table; ``plans`` are named plans besides the current ``plan``.
     ``error_budget`` and ``audit`` are the last ones measured; each names its plan.
+    ``results`` maps a step to what it computed last, for steps whose results have no field of their own.
     ``locked`` layers keep their assignment in every search.  The fields in LAYOUTS are tables of columns, whatever
     mapping they were given as.
     """
@@ -69,6 +71,7 @@ class Contents:
     error_budget: BudgetPair | None = None
     audit: PlanAudit | None = None
     timings: tuple[Timing, ...] = ()
+    results: Mapping[str, StepResult] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ WEIGHTS_ONLY = frozenset({"rtn", "rtn-clip"})
 
 _RESULTS: Mapping[str, Any] = {
     "statistics": {}, "ranges": {}, "curvature": {}, "sensitivities": {}, "plans": {}, "evaluations": (), "timings": (),
-    "error_budget": None, "audit": None, "outliers": {},
+    "error_budget": None, "audit": None, "outliers": {}, "results": {},
 }  # fmt: skip
 
 

@@ -16,6 +16,7 @@
 ``/evaluations``, ``/timings``        tables; ``/evaluations/metrics`` has one row for each metric of each evaluation,
                                       ``/evaluations/changed`` one for each token or sample that changed most
 ``/error_budget``                     ``gain`` is layers x blocks; absent where none was measured
+``/results/<step>``                   ``facts`` as attributes, ``columns``; absent in older files
 ``/audit``                            losses of each layer of a plan; absent where none was measured
 ====================================  ==================================================================================
 
@@ -73,6 +74,7 @@ from workbench.session.file.records import (
     write_record,
     write_table,
 )
+from workbench.session.file.results import read_results, write_results
 from workbench.session.table import Layout, Table
 
 C = TypeVar("C", bound=Contents)
@@ -182,6 +184,7 @@ def _write(file: h5py.File, session: Contents) -> None:
         write_error_budget(file, session.error_budget)
     if session.audit is not None:
         write_audit(file, session.audit)
+    write_results(file, session.results)
     write_table(file, "timings", Columns.of(Timing, session.timings), _TIMING_UNITS)
 
 
@@ -201,6 +204,7 @@ def _read(file: h5py.File, kind: type[C]) -> C:
         error_budget=read_error_budget(file),
         audit=read_audit(file),
         timings=tuple(read_records(file, "timings", Timing)[1]),
+        results=read_results(file),
         notes=tuple(read_text(file, "notes")),
         **tables,
     )
