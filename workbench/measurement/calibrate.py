@@ -39,17 +39,17 @@ if TYPE_CHECKING:
     from workbench.models.model import Batch
 
 FULL_COLUMNS = 2048
-"""Up to so many inputs a layer's whole second moment is kept, not its diagonal alone."""
+"""Up to this many inputs a layer's full second moment is kept, not only its diagonal."""
 
 FULL_BYTES = 1 << 29
-"""All whole second moments together take at most so much memory; later layers keep the diagonal."""
+"""The most bytes that all full second moments take together; later layers keep the diagonal."""
 
 POSITIONS = 2048
-"""Of a convolution's positions in one batch so many enter its second moment, drawn at random: all would cost more than
-the forward pass."""
+"""How many of a convolution's positions in one batch, drawn at random, enter its second moment: all would cost more
+than the forward pass."""
 
 OUTPUT_POSITIONS = 512
-"""Of a linear layer's tokens in one batch so many, evenly spaced, enter the second moment of its output gradients."""
+"""How many of a linear layer's tokens in one batch, evenly spaced, enter the second moment of its output gradients."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -199,7 +199,7 @@ class _BatchSums:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Seen:
-    """What was found of a tensor, which is not held: it lives as long as the network wants it and no longer.
+    """What was observed of a tensor.  The tensor itself is not held: it is freed when the network frees it.
 
     ``masked`` is the tensor without its padding tokens, None where there are none.
     """
@@ -213,7 +213,7 @@ class _Seen:
     outliers: PlacedPeaks | None
 
     def is_of(self, other: torch.Tensor, axis: int) -> bool:
-        """Tell whether ``other`` is the very tensor, not written to since."""
+        """Tell whether ``other`` is the same tensor, not written to since."""
         mine = self.tensor()
         return mine is not None and _same(mine, other) and self.version == other._version and self.axis == axis
 

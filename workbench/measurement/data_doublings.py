@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workbench.models.model import Batch
 
 DOUBLINGS = 4
-"""The data are doubled at most so many times: an eighth of them first, then a fourth, half, all."""
+"""How often the data are doubled at most: an eighth of them first, then a quarter, half, all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Whether a calibration set is enough and stands for the data that it is used for.  Numpy and torch, no model."""
+"""Whether a calibration set is large enough and represents the data that it is used for.  Numpy and torch, no model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SETTLED = 0.05
 """A layer has settled when the last doubling of the data moves its range by at most so much of its width."""
 
 UNSETTLED_LAYERS = 0.05
-"""The data are enough when at most so many of the layers have not settled."""
+"""The data are enough when at most this share of the layers has not settled."""
 
 Key = tuple[str, str]
 
@@ -100,7 +100,7 @@ class CalibrationQuality:
     distances: Mapping[tuple[str, str], float]
 
     def sentence(self) -> str:
-        """Return the verdict in words, with the tensor that the data stand for least."""
+        """Return the verdict in words, with the tensor that the data represent worst."""
         key, distance = next(iter(self.distances.items()), (("", ""), float("nan")))
         farthest = f"the {key[1]} of {key[0]} by {distance:.2f} standard deviations"
         more = f"; farthest from the evaluation data: {farthest}" if self.distances else ""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workbench.models.model import Batch
 
 KEPT_BYTES = 1 << 27
-"""Probabilities of a reference are kept up to so many bytes."""
+"""The most bytes of a reference's probabilities that are kept."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +70,6 @@ def sample_divergence(reference: torch.Tensor, candidate: torch.Tensor, batch: B
     """Return each sample's divergence summed over its units, float64 ``[samples]``.
 
     Token logits: KL summed over real tokens; class logits: KL; anything else: half the squared distance, which is what
-    the Gauss-Newton prediction stands for.
+    the Gauss-Newton form predicts.
     """
     return Divergence(reference, batch, kind).of(candidate)

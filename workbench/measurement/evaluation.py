@@ -36,7 +36,7 @@ class Changed:
     """A token (or a whole sample, ``position`` -1) whose output quantization changed: ``kl`` in nats.
 
     ``sample`` counts from 0 through the data.  ``context`` is the text up to and with the token at ``position``;
-    ``baseline`` and ``quantized`` what the two models hold most likely to follow (or the class), ``actual`` what does,
+    ``baseline`` and ``quantized`` the next token (or the class) that each model predicts, ``actual`` what does,
     empty where that is not known.  ``flipped``: the two differ.
     """
 
@@ -73,7 +73,7 @@ class Evaluation:
 
     @property
     def divergence(self) -> Metric | None:
-        """What ``predicted_kl`` stands for: KL, or half the squared distance where outputs are no logits."""
+        """What ``predicted_kl`` stands for: KL, or half the squared distance where outputs are not logits."""
         return self.metrics.get("kl", self.metrics.get("half_squared_distance"))
 
 
@@ -82,7 +82,7 @@ class Timing:
     """Kernel times of one layer's shape under one scheme beside the floating-point baseline, on one device.
 
     ``samples`` and ``baseline_samples`` are microseconds, every repeat (float64); ``kernel`` names what ran
-    (``torch fp32 linear``); ``note`` says whether it runs the very scheme or a nearby one.  Of a CUDA kernel ``read``
+    (``torch fp32 linear``); ``note`` says whether it runs this scheme or a similar one.  Of a CUDA kernel ``read``
     is the bytes that a launch must read and ``occupancy`` says, for each kernel that is the workbench's own, how much
     of a multiprocessor it can fill, and what limits it; 0 and empty for others and in files of older versions.
     """

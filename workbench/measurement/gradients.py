@@ -3,7 +3,7 @@
 Labels are drawn from the model's output distribution, so that the second moment of the gradient is the Fisher
 information and not the empirical one (Kunstner, Hennig and Balles, "Limitations of the empirical Fisher approximation",
 NeurIPS 2019).
-Outputs that are no logits get standard normal vectors: the second moment is then the Gauss-Newton matrix.
+Outputs that are not logits get standard normal vectors: the second moment is then the Gauss-Newton matrix.
 """
 
 from __future__ import annotations

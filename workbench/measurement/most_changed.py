@@ -1,4 +1,4 @@
-"""The tokens or samples that quantization changed most, with what a person can read of them."""
+"""The tokens or samples that quantization changed most, as readable text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from workbench.models.model import Batch
 
 KEPT = 50
-"""So many of the largest divergences are kept, and of the flips among all."""
+"""How many of the largest divergences are kept, and of the largest among flips."""
 
 CONTEXT = 16
 """Tokens of text that are kept before a changed one, itself among them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.measurement.evaluation import Timing
 
 LAUNCHES = 8
-"""So many launches are profiled: those that warm a kernel up, alike but for the cache."""
+"""How many launches are profiled: those that warm a kernel up, alike except for the cache."""
 
 
 def ncu_command(timing: Timing) -> str | None:

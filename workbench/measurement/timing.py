@@ -73,7 +73,7 @@ def time_layers(
     ``batch`` is the number of tokens.  Where several kernels serve a scheme, the fastest for the shape and batch is
     found by measurement, and the note gives the figures of all.  A scheme that none serves is timed as what would run
     instead, the floating-point product of the decoded weight, and the note says so.  Layers that the plan keeps, and
-    kinds that are no single matrix product (convolutions, embeddings), have no timing.
+    kinds that are not a single matrix product (convolutions, embeddings), have no timing.
 
     With a CUDA device all of it runs on the device's one thread, which compiles the kernels first.  Raises DeviceError
     where the device fails or a kernel's result is wrong.

@@ -28,7 +28,7 @@ class BatchPlaces:
     """Where the tokens of one batch's tensors are, without the batch itself, which may be large.
 
     ``first`` is the number of its first sample; ``ids`` the token ids, int ``[samples, tokens]``, where there are any;
-    ``real`` sample and position of every token that is no padding, int64 ``[tokens, 2]``, None where all are real.
+    ``real`` sample and position of every token that is not padding, int64 ``[tokens, 2]``, None where all are real.
     """
 
     first: int
@@ -100,7 +100,7 @@ class TokenSums:
     held: dict[Key, list[PlacedPeaks]] = field(default_factory=dict)
 
     def add(self, key: Key, more: PlacedPeaks) -> None:
-        """Take up the next batch's."""
+        """Add the next batch's."""
         waiting = self.held.setdefault(key, [])
         waiting.append(more)
         if len(waiting) >= HELD:

@@ -1,4 +1,4 @@
-"""A task's own metric: a function in a person's Python file, which runs only with the person's word."""
+"""A task's own metric: a function in the user's Python file, which runs only with the user's permission."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class UserMetric:
         """Return the function's value for each sample, float64 ``[samples]``; raises DataError for anything else."""
         try:
             values = torch.as_tensor(self.function(outputs, batch), dtype=torch.float64).detach().cpu()
-        except Exception as error:  # a person's own code
+        except Exception as error:  # the user's own code
             raise DataError(f"the metric {self.name} failed: {type(error).__name__}: {error}") from error
         if values.shape != (samples_of(batch),):
             raise DataError(

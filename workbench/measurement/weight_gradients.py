@@ -15,10 +15,10 @@ import torch.nn.functional as F
 from workbench.models.layer import Layer, LayerKind
 
 GRADIENT_CELLS = 1 << 24
-"""So many elements of single samples' weight gradients are formed at once."""
+"""The most elements of single samples' weight gradients that are formed at once."""
 
 PATCH_CELLS = 1 << 21
-"""Unfolded inputs are formed for some samples at a time, so many elements: what fits a core's cache."""
+"""The most elements of unfolded inputs that are formed at once: what fits a core's cache."""
 
 
 def linear_gradients(x: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
@@ -43,7 +43,7 @@ class ConvolutionGeometry:
 
     @staticmethod
     def of(layer: Layer, tensor: torch.Tensor, output: torch.Tensor) -> ConvolutionGeometry | None:
-        """Return the geometry, None where the output is no plain convolution of the input (padded beforehand, 3-D)."""
+        """Return the geometry, None for anything but a plain 1-D or 2-D convolution (such as one padded beforehand)."""
         node = output.grad_fn
         dimensions = len(layer.shape) - 2
         if type(node).__name__ != "ConvolutionBackward0" or dimensions not in (1, 2) or tensor.ndim != dimensions + 2:

@@ -1,4 +1,4 @@
-"""The contract of an opened model: it owns the network, and only Workspace and Job are mutable besides it."""
+"""The contract of an opened model: it owns the network; apart from it only Workspace and Job are mutable."""
 
 from __future__ import annotations
 

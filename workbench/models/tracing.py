@@ -1,6 +1,6 @@
 """What happens between the layers of a model, as a list of steps: one small batch is run and every operation recorded.
 
-Nothing is read off names or classes: layers are known by their hooks, norms and biases by the very tensors that the
+Nothing is read off names or classes: layers are known by their hooks, norms and biases by the tensors that the
 model is run with.
 """
 

@@ -43,7 +43,7 @@ class WeightsOnlyModel:
         return matrix_of(facts, self._store.read(facts.parameter)) if replaced is None else replaced.detach()
 
     def kept(self, name: str) -> torch.Tensor:
-        """Return a tensor that is no layer in its stored dtype, read from the file now."""
+        """Return a tensor that is not a layer in its stored dtype, read from the file now."""
         facts = find_kept(self._summary, name)
         return self._kept[name].detach() if name in self._kept else self._store.read(facts.name)
 
@@ -53,7 +53,7 @@ class WeightsOnlyModel:
         return WeightsOnlyModel(self._summary, self._store, replaced, self._kept)
 
     def with_kept(self, kept: Mapping[str, torch.Tensor]) -> WeightsOnlyModel:
-        """Return a view with other tensors that are no layers."""
+        """Return a view with other tensors that are not layers."""
         for name in kept:
             find_kept(self._summary, name)
         return WeightsOnlyModel(self._summary, self._store, self._weights, {**self._kept, **kept})

@@ -2,7 +2,7 @@
 
     loss of e = 1/2 * mean over units of sum_tj g_tj ** 2 * e_tj ** 2
 
-``e = Q(x) - x`` is what the very quantizer of a plan does to the layer's input (or, for a key-value cache, to what the
+``e = Q(x) - x`` is what the plan's quantizer does to the layer's input (or, for a KV cache, to what the
 layers of keys and values give), and ``g`` the gradient of the log-likelihood at that place, labels drawn from the model
 itself.  Rounding errors of different activations are taken as independent, so their products drop out: the diagonal of
 the Fisher information, of activations instead of weights.  One backward pass for each batch serves every scheme.

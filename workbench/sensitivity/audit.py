@@ -84,7 +84,7 @@ class Audit:
 class PlanAudit:
     """An audit and the plan that it belongs to.
 
-    ``rounded_inputs`` and ``cached`` are how many layers' inputs, and keys or values, the plan rounds besides: an audit
+    ``rounded_inputs`` and ``cached`` are how many layers' inputs, and keys or values, the plan also rounds: an audit
     leaves them as they are.
     """
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from workbench.models.model import Batch
 
 DIFFERENCE_BYTES = 1 << 30
-"""The differences of so many bytes are held at once; more take another pass over the data."""
+"""The most bytes of differences that are held at once; more take another pass over the data."""
 
 DRAWS = 2
 """Random gradients for each sample: they halve the variance, and share the forward pass."""

@@ -155,7 +155,7 @@ def measured_budget(
 
     ``candidate`` is a view of ``reference`` with other weights or quantized inputs.  Batches on which the reference
     gives NaN or infinity are left out, and ``notes`` says which.  Raises CannotRunError for a weights-only model and
-    for a candidate that is no view of the reference, DataError where no batch is left.
+    for a candidate that is not a view of the reference, DataError where no batch is left.
     """
     import torch
 

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 MOST_DRAWS = 2048
-"""Slopes are kept for so many samples and draws of labels; an interaction is known to about 3 % of the losses then."""
+"""How many samples and draws of labels slopes are kept for; they give an interaction to about 3 % of the losses."""
 
 UNIT = 2.0**-26
 """Slopes are added in whole numbers of this (nats ** 0.5), so that their sums have the same bits in any order."""

@@ -1,7 +1,7 @@
 """Measured losses where a decision is close: the predicted table first, then one cell after another.
 
 Which cells are measured, and in which order, follows from the prediction alone.  So a cancelled refinement, resumed
-with what it had, ends with the very bits of one that was never interrupted.
+with what it had, ends with the same bits as one that was never interrupted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from workbench.sensitivity.measured import measured_rows
 from workbench.sensitivity.table import Sensitivity
 
 ROUND = 16
-"""So many cells are measured between two reports of the table."""
+"""How many cells are measured between two reports of the table."""
 
 
 def close_cells(

@@ -48,7 +48,7 @@ class Scoring:
         return replace(self.table, score=self.table.score.copy(), directions=directions)
 
     def fill(self, rows: Iterable[Row], total: int, start: float = 0.0) -> None:
-        """Take up rows as they come; cells that were there already are kept."""
+        """Add rows as they come; cells that were there already are kept."""
         for number, (name, losses) in enumerate(rows):
             row = self.table.row[name]
             for scheme, loss in losses.items():

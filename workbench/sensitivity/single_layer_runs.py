@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from workbench.models.model import Batch
 
 RECORDED_BYTES = 1 << 30
-"""Reference outputs and block inputs of so many bytes are kept; what does not fit is computed again."""
+"""The most bytes of reference outputs and block inputs that are kept; what does not fit is computed again."""
 
 STACKED_BYTES = 1 << 22
 """Several weights share a run while no block input or output takes more bytes then: larger ones gain nothing."""
 
 CHECKS = 2
-"""So many layers at the same place of blocks of one class are compared with a run of the whole model."""
+"""How many layers at the same place of blocks of one class are compared with a run of the whole model."""
 
 Tick = Callable[[str], None]
 """Called before each cell; raises CancelledError when the user has cancelled."""

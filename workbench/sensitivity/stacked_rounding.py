@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import torch
 
 STACKED = 1 << 19
-"""So many weights at most are rounded together; a layer of more is rounded alone."""
+"""The most weights that are rounded together; a larger layer is rounded alone."""
 
 BY_ROWS = ("rtn", "rtn-clip")
 """Algorithms that look at nothing but the group of weights that they round."""

@@ -74,14 +74,14 @@ KL = EvaluationMetric(
 TOP1_AGREEMENT = EvaluationMetric(
     name="top1_agreement", title="Top-1 agreement", unit=PERCENT, higher_is_better=True, measure=_agreement,
     compares_models=True,
-    meaning="Share of tokens or samples for which both models hold the same answer most likely, in %; higher is better",
+    meaning="Share of tokens or samples for which both models give the same most likely answer, in %; higher is better",
 )  # fmt: skip
 PERPLEXITY = EvaluationMetric(
     name="perplexity", title="Perplexity", unit="", higher_is_better=False, measure=_perplexity, transform=np.exp,
-    meaning="Exponential of the mean loss per token: among how many equally likely tokens the model wavers; no unit, "
-    "lower is better",
+    meaning="Exponential of the mean loss per token: the number of equally likely tokens that would be as uncertain; "
+    "no unit, lower is better",
 )  # fmt: skip
 ACCURACY = EvaluationMetric(
     name="accuracy", title="Top-1 accuracy", unit=PERCENT, higher_is_better=True, measure=_accuracy,
-    meaning="Share of samples whose label the model holds most likely, in %; higher is better",
+    meaning="Share of samples for which the label is the model's most likely answer, in %; higher is better",
 )

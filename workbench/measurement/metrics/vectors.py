@@ -57,6 +57,6 @@ RELATIVE_ERROR = EvaluationMetric(
 HALF_DISTANCE = EvaluationMetric(
     name="half_squared_distance", title="Half squared distance", unit=HALF_SQUARED_DISTANCE, higher_is_better=False,
     measure=_half_squared_distance, compares_models=True,
-    meaning="Half the squared distance of both models' outputs, which is what the predicted loss stands for where they "
+    meaning="Half the squared distance of both models' outputs, which is what the predicted loss predicts where they "
     "are not logits; 0 is equal, lower is better",
 )  # fmt: skip

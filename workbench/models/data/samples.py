@@ -79,10 +79,10 @@ def _numbers(ids: Sequence[int]) -> str:
 
 
 def thumbnail(array: np.ndarray) -> np.ndarray | None:
-    """Return an image as uint8 ``[height, width, 3]`` of at most ``MOST_PIXELS`` a side; None where it is no image.
+    """Return an image as uint8 ``[height, width, 3]`` of at most ``MOST_PIXELS`` a side; None for what is not an image.
 
     Takes ``[height, width]``, ``[height, width, channels]`` and ``[channels, height, width]`` with 1, 3 or 4 channels;
-    values that are no bytes are spread from the least to the greatest.
+    values that are not bytes are scaled from the least to the greatest.
     """
     if array.ndim == 2:
         array = array[..., None]

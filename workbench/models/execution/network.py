@@ -47,7 +47,7 @@ class NetworkModel:
         kept: Mapping[str, torch.Tensor] | None = None,
     ) -> None:  # fmt: skip
         """``weights`` maps a layer that owns its tensor to the matrix that it runs with instead; ``kept`` likewise maps
-        tensors that are no layer."""
+        tensors that are not layers."""
         self._summary, self._body, self.inputs = summary, body, inputs
         self._weights, self._kept = dict(weights or {}), dict(kept or {})
         self._parameters = dict(body.network.named_parameters(remove_duplicate=False))
@@ -97,7 +97,7 @@ class NetworkModel:
         return matrix_of(facts, self._parameters[facts.parameter].detach()).to(getattr(torch, facts.dtype))
 
     def kept(self, name: str) -> torch.Tensor:
-        """Return a tensor that is no layer (a norm, a bias, a buffer), detached, in its stored dtype."""
+        """Return a tensor that is not a layer (a norm, a bias, a buffer), detached, in its stored dtype."""
         facts = find_kept(self._summary, name)
         if name in self._kept:
             return self._kept[name].detach()

@@ -41,7 +41,7 @@ class Recording:
     """One batch through the model as it is: the order of the modules, the output, and outputs of some modules.
 
     ``written`` names the modules whose output something later writes into, so that only copies are handed out;
-    ``stacked`` remembers kept outputs repeated so many times.
+    ``stacked`` holds kept outputs repeated for several weights.
     """
 
     calls: dict[str, Call]
@@ -138,7 +138,7 @@ class Resumable:
     def run_stacked(
         self, batch: Batch, recording: Recording, layer: str, matrices: Sequence[torch.Tensor]
     ) -> list[torch.Tensor]:
-        """Return the output for each of ``matrices`` as the weight of ``layer``, all in one run of so many samples.
+        """Return the output for each of ``matrices`` as the weight of ``layer``, all in one run.
 
         Only for a ``stackable`` layer of a network that takes samples one by one: compare with a whole run.  Raises
         UnevenSamplesError where the layer's input does not hold sample after sample, DataError where the network does

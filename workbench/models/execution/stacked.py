@@ -33,7 +33,7 @@ def repeated(output: Any, samples: int, times: int) -> Any:
 
 
 def repeated_batch(batch: Batch, times: int) -> dict[str, torch.Tensor]:
-    """Return the samples of ``batch`` so many times, one copy after another."""
+    """Return the samples of ``batch`` ``times`` times, one copy after another."""
     return {name: torch.cat([tensor] * times) for name, tensor in batch.items()}
 
 
@@ -47,7 +47,7 @@ def largest_nbytes(outputs: Sequence[Any]) -> int:
 def several_weights(module: nn.Module, parameter: str, tensors: Sequence[torch.Tensor]) -> Iterator[None]:
     """Let ``module`` run equal shares of its input's first axis with each of ``tensors`` as its ``parameter``.
 
-    Raises UnevenSamplesError out of the run where the input cannot be shared out so.
+    Raises UnevenSamplesError out of the run where the input cannot be divided equally.
     """
     copies = [_with(module, {parameter: tensor}) for tensor in tensors]
     own = module.__dict__.get("forward")

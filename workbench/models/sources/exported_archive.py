@@ -49,20 +49,20 @@ FREE_TEXT = ("metadata", "as_string", "as_strings")
 def require_plain(path: Path) -> int:
     """Return the bytes of all weights if the archive is plain data.
 
-    Raises UnsafeModelError naming what is not, NotAModelError where the file is no such archive.
+    Raises UnsafeModelError naming what is not, NotAModelError for any other file.
     """
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             if not any(re.search(r"(^|/)models/[^/]+\.json$", name) for name in names):
                 raise NotAModelError(
-                    f"{path} is no exported program of this version of torch; write it with torch.export.save"
+                    f"{path} is not an exported program of this version of torch; write it with torch.export.save"
                 )
             for name in names:
                 _check_member(path, archive, name)
             return sum(archive.getinfo(name).file_size for name in names if "/weights/" in name)
     except (zipfile.BadZipFile, OSError, ValueError, KeyError) as error:
-        raise NotAModelError(f"{path} is no exported program or is damaged: {error}") from None
+        raise NotAModelError(f"{path} is not an exported program or is damaged: {error}") from None
 
 
 def _check_member(path: Path, archive: zipfile.ZipFile, name: str) -> None:

@@ -72,7 +72,8 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise NotAModelError(f"{file} cannot be read as JSON: {error}") from None
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise NotAModelError(
-            f"{file} names no model_type, so it is no Hugging Face model; for the weights alone open the .safetensors"
+            f"{file} names no model_type, so it is not a Hugging Face model; for the weights alone open the "
+            ".safetensors"
         )
     if config.get("auto_map"):
         raise UnsafeModelError(

@@ -40,7 +40,7 @@ Classifier = Callable[[str, nn.Module, str, torch.Tensor], "Role | None"]
 
 
 @dataclass(slots=True, kw_only=True)
-class Found:
+class NetworkParts:
     """What a network holds; ``hooks`` maps the layers that can be tapped to their module's path."""
 
     by_name: dict[str, Layer] = field(default_factory=dict)
@@ -56,14 +56,14 @@ class Found:
 
 def find_layers(
     network: nn.Module, dtypes: Callable[[str, torch.Tensor], str], classify: Classifier | None = None
-) -> Found:
+) -> NetworkParts:
     """Return the layers and kept tensors of ``network``, in the order of its modules.
 
     ``dtypes`` gives the stored dtype of a named tensor.  A parameter that appears twice is one tensor: its first name
     owns it, later ones are tied to it.
     """
     role_of = classify or Modules(network)
-    parts, owners = Found(), dict[int, str]()
+    parts, owners = NetworkParts(), dict[int, str]()
     for path, module in network.named_modules(remove_duplicate=False):
         for name, parameter in module._parameters.items():
             if parameter is not None:
@@ -77,7 +77,7 @@ def find_layers(
 
 
 def _add(
-    parts: Found, owners: dict[int, str], path: str, name: str, parameter: torch.Tensor, role: Role | None,
+    parts: NetworkParts, owners: dict[int, str], path: str, name: str, parameter: torch.Tensor, role: Role | None,
     dtypes: Callable[[str, torch.Tensor], str],
 ) -> None:  # fmt: skip
     full, owner = _join(path, name), owners.get(id(parameter))
@@ -102,7 +102,7 @@ def _add(
         parts.non_finite.append(layer)
 
 
-def _keep(parts: Found, name: str, tensor: torch.Tensor, dtypes: Callable[[str, torch.Tensor], str]) -> None:
+def _keep(parts: NetworkParts, name: str, tensor: torch.Tensor, dtypes: Callable[[str, torch.Tensor], str]) -> None:
     parts.kept.append(KeptTensor(name=name, shape=tuple(tensor.shape), dtype=dtypes(name, tensor)))
     if not all_finite(tensor):
         parts.non_finite.append(name)
@@ -179,7 +179,7 @@ def _join(path: str, name: str) -> str:
 
 
 def is_norm(name: str) -> bool:
-    """Tell whether a class or parameter name speaks of a normalisation."""
+    """Tell whether a class or parameter is named after a normalization."""
     return "norm" in name.lower()
 
 

@@ -16,7 +16,7 @@ from torch import nn
 from workbench.errors import NotAModelError, TrustRequiredError, WorkbenchError, nearest
 from workbench.models.execution.network import Forward
 from workbench.models.model import Model
-from workbench.models.sources.layers import Found, find_layers, stored_dtypes
+from workbench.models.sources.layers import NetworkParts, find_layers, stored_dtypes
 from workbench.models.sources.memory import memory_to_run, require_memory
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.source import Opening, absolute, guessed_inputs, network_model
@@ -30,7 +30,7 @@ BESIDE = ("weights.safetensors", "model.safetensors", "weights.pt", "weights.pth
 
 @dataclass(frozen=True, slots=True)
 class PythonModule:
-    """A ``.py`` file (or a folder with ``network.py``) that may define, besides the factory,
+    """A ``.py`` file (or a folder with ``network.py``) that defines the factory and may define
 
     ``preprocess(images)``: arrays as stored -> what the network takes;
     ``OUTPUT``: ``token_logits``, ``class_logits`` or ``embedding``, where guessing from the layers would be wrong.
@@ -152,7 +152,7 @@ def _to_single_precision(network: nn.Module) -> None:
             tensor.data = tensor.data.float()
 
 
-def _output(module: ModuleType, parts: Found, file: Path) -> OutputKind:
+def _output(module: ModuleType, parts: NetworkParts, file: Path) -> OutputKind:
     stated = getattr(module, "OUTPUT", None)
     if stated is not None:
         try:

@@ -66,7 +66,7 @@ def _indexed(index: Path) -> list[Path]:
         names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
         files = [index.parent / name for name in names]
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise NotAModelError(f"{index} is no index of safetensors shards: it has no readable weight_map") from None
+        raise NotAModelError(f"{index} is not an index of safetensors shards: it has no readable weight_map") from None
     if any(file.parent != index.parent for file in files):
         raise NotAModelError(f"{index} names files outside its folder; shards must lie beside the index")
     missing = [file.name for file in files if not file.is_file()]

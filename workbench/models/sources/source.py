@@ -14,7 +14,7 @@ from workbench.models.data.inputs import InputSpec
 from workbench.models.execution.network import Body, Call, NetworkModel
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
-from workbench.models.sources.layers import Found
+from workbench.models.sources.layers import NetworkParts
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 
 
@@ -61,7 +61,7 @@ def display_name(path: Path) -> str:
 
 
 def network_model(
-    source: ModelSource, network: nn.Module, parts: Found, fingerprint: str, output: OutputKind, call: Call,
+    source: ModelSource, network: nn.Module, parts: NetworkParts, fingerprint: str, output: OutputKind, call: Call,
     inputs: InputSpec, non_finite: Iterable[str] = (),
 ) -> NetworkModel:  # fmt: skip
     """Assemble a model that can be run; the network is put into evaluation mode."""
@@ -77,7 +77,7 @@ def network_model(
     return NetworkModel(summary, Body(network=network, call=call, hooks=parts.hooks), inputs)
 
 
-def guessed_inputs(parts: Found) -> InputSpec:
+def guessed_inputs(parts: NetworkParts) -> InputSpec:
     """What a network of unknown make seems to take: token ids if its first layer is an embedding, else arrays."""
     first = next(iter(parts.layers), None)
     if first is not None and first.kind is LayerKind.EMBEDDING:

@@ -47,7 +47,7 @@ class StateDictFile:
 def load_weights_only(path: Path) -> Any:
     """Load a file of ``torch.save`` that holds tensors and plain containers.
 
-    Raises UnsafeModelError where opening it would run code, NotAModelError where it is no such file.
+    Raises UnsafeModelError where opening it would run code, NotAModelError for any other file.
     """
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
@@ -57,7 +57,9 @@ def load_weights_only(path: Path) -> Any:
             raise UnsafeModelError(
                 f"{path} is a pickled module, and opening it would run the code that it contains; {WAY_OUT}"
             ) from None
-        raise NotAModelError(f"{path} is no file of torch.save or is damaged; fetch it again or {WAY_OUT}") from None
+        raise NotAModelError(
+            f"{path} was not written by torch.save or is damaged; fetch it again or {WAY_OUT}"
+        ) from None
 
 
 def load_state_dict(path: Path) -> dict[str, torch.Tensor]:

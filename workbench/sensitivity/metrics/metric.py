@@ -33,7 +33,7 @@ class SensitivityMetric:
     """What a table of layers x schemes holds.  Higher is worse, always.
 
     ``name`` is what files and commands call it; ``unit`` is that of a model whose outputs are logits.  ``part`` is also
-    the field of an Assignment that a cell stands for.  ``needs_data`` says whether the model runs on samples.  ``fill``
+    the field of an Assignment that a cell sets.  ``needs_data`` says whether the model runs on samples.  ``fill``
     computes the cells; a table may be derived instead, from those of the metrics in ``derived_from``.
     """
 

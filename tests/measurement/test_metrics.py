@@ -1,0 +1,56 @@
+"""Every listed evaluation metric keeps the contract of its record; a new one needs its file and one line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from tests.models.networks import convolutions, decoder, images, model_of, recurrent, sequences, tokens
+from workbench.measurement import evaluate as evaluation
+from workbench.measurement.evaluate import evaluate
+from workbench.measurement.metrics import METRICS, metric_meaning, metric_title
+from workbench.measurement.metrics.logits import KL
+from workbench.measurement.metrics.metric import EvaluationMetric, Outputs, Sums
+from workbench.measurement.paired import against_baseline
+from workbench.models.execution.network import NetworkModel
+from workbench.models.summary import OutputKind
+
+
+def classifier(seed: int) -> NetworkModel:
+    """A classifier of eight classes."""
+    torch.manual_seed(seed)
+    return model_of(nn.Sequential(nn.Flatten(), nn.Linear(128, 8)), OutputKind.CLASS_LOGITS)
+
+
+CASES = ((decoder, tokens), (convolutions, images), (classifier, images), (recurrent, sequences))
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_a_record_measures_the_outputs_that_it_is_for(metric: EvaluationMetric) -> None:
+    assert metric.title[0].isupper() and metric_title(metric.name) == metric.title
+    assert ("higher is better" in metric_meaning(metric.name)) == metric.higher_is_better
+    assert ("lower is better" in metric_meaning(metric.name)) != metric.higher_is_better
+    figures = []
+    for make, data in CASES:
+        found = evaluate(make(0), make(1), data(12), batch_size=5)
+        figures += [found[metric.name]] if metric.name in found else []
+    assert figures
+    for figure in figures:
+        assert (figure.unit, figure.higher_is_better) == (metric.unit, metric.higher_is_better)
+        assert figure.samples == figure.per_sample.size == 12 and figure.low <= figure.value <= figure.high
+        assert (against_baseline(figure) is None) == metric.compares_models
+        same = figure.baseline_per_sample
+        assert not metric.compares_models or (same is not None and (same == same[0]).all())
+
+
+def test_a_metric_in_the_tuple_is_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(outputs: Outputs) -> Sums:
+        return Sums(outputs.quantized[:, 0].double(), outputs.reference[:, 0].double(), outputs.ones)
+
+    mine = replace(KL, name="first_logit", title="First logit", measure=measure, compares_models=False)
+    monkeypatch.setattr(evaluation, "METRICS", (*METRICS, mine))
+    found = evaluate(convolutions(0), convolutions(1), images(12), batch_size=5)
+    assert list(found)[-1] == "first_logit" and against_baseline(found["first_logit"]) is not None
