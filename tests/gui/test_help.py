@@ -13,7 +13,7 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.errors import MissingResultError
 from workbench.gui.shell import settings
-from workbench.gui.shell.tour import STEPS, FirstRun
+from workbench.gui.shell.tour import STOPS, FirstRun
 from workbench.steps.devices import ListDevices
 from workbench.version import versions
 
@@ -58,7 +58,7 @@ def test_the_tour_comes_once_and_is_walked_by_keyboard(live: Callable[..., None]
         await person.open(demo)
         await person.until(lambda: person.dialog("tour"), 5)
         tour = person.dialog("tour")
-        for number, step in enumerate(STEPS):
+        for number, step in enumerate(STOPS):
             assert tour.at == number and person.window.panels[step.panel].isVisible()
             assert person.window.rect().contains(person.window.mapFromGlobal(tour.pos()))
             person.picture(f"tour-{number}")

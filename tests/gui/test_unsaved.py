@@ -33,7 +33,7 @@ def test_unsaved_work_is_kept_aside_and_offered_after_a_crash(live: Callable[...
         await person.press(Qt.Key.Key_0, control=True)
         await person.until(recoverable, 10)
         assert KEEP_RECOVERY.title not in [view.title for view in person.window.panels["jobs"]._views]
-        recovery.end(wilful=False)
+        recovery.end(discard=False)
 
     async def again(person: Person) -> None:
         recovery = Recovery(person.context, person.window)
@@ -45,7 +45,7 @@ def test_unsaved_work_is_kept_aside_and_offered_after_a_crash(live: Callable[...
         await person.press(Qt.Key.Key_S, control=True)
         await person.until(lambda: path.exists() and not person.state.dirty)
         assert not recoverable()
-        recovery.end(wilful=True)
+        recovery.end(discard=True)
 
     live(crash)
     live(again)
@@ -62,12 +62,12 @@ def test_two_windows_keep_their_work_apart(live: Callable[..., None]) -> None:
         await person.act(lambda: person.context.tasks.start(third.offer()))
         await person.settle(0.2)
         assert person.dialog("question") is None  # both windows are open
-        first.end(wilful=False)
+        first.end(discard=False)
         await person.act(lambda: person.context.tasks.start(third.offer()))
         await person.answer("question", "discard")
         await person.until(lambda: len(recoverable()) == 1, 10)
-        third.end(wilful=False)
-        second.end(wilful=True)
+        third.end(discard=False)
+        second.end(discard=True)
         assert not recoverable() and not window_folders()
 
     live(story)

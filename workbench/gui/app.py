@@ -1,4 +1,4 @@
-"""The composition root: event loop, engine, document, window; started and ended in order.  Nothing else wires.
+"""The composition root: starts and ends the event loop, the engine, the document and the window, in order.
 
 The engine's process is spawned before the window's modules are imported: both take about a second, side by side.
 """
@@ -40,10 +40,10 @@ STOPPED = "Event loop stopped before Future completed."
 """What qasync says when Qt ends the loop by itself, as it does when it has lost its display."""
 
 ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-"""Signals that tell the process to end, as at the end of a person's desktop session."""
+"""Signals that tell the process to end, as at the end of the desktop session."""
 
 INTERRUPT_MS = 100
-"""How often Python gets a turn so that Ctrl-C is heard while Qt waits."""
+"""How often Python runs, so that it notices Ctrl-C while Qt waits."""
 
 
 def application(arguments: list[str] | None = None) -> QApplication:
@@ -61,7 +61,7 @@ def application(arguments: list[str] | None = None) -> QApplication:
 def run(path: str | None = None, *, factory: str | None = None, weights: str | None = None, trust: bool = False) -> int:
     """Show the window, with the model or session at ``path`` if given, until it is closed; returns an exit code.
 
-    Where the display is lost or the process is told to end, unsaved work is kept aside first.
+    If the display is lost or the process is terminated, unsaved work is copied first, and the exit code is 1.
     """
     app = application()
     recoveries: list[Recovery] = []
@@ -72,15 +72,15 @@ def run(path: str | None = None, *, factory: str | None = None, weights: str | N
         if str(error) != STOPPED:
             raise
         for recovery in recoveries:
-            _keep(recovery)
+            _save_copy(recovery)
         return 1
     return 0
 
 
-def _keep(recovery: Recovery) -> None:
-    """Keep unsaved work where the window cannot go on, and say so in the terminal, the only place left."""
-    told = recovery.keep_now()
-    print(f"workbench: the display was lost, or the window was told to end{told}", file=sys.stderr, flush=True)
+def _save_copy(recovery: Recovery) -> None:
+    """Copy unsaved work where the window cannot go on, and say so in the terminal."""
+    outcome = recovery.copy_now()
+    print(f"workbench: the display was lost, or the process was terminated{outcome}", file=sys.stderr, flush=True)
 
 
 async def _live(app: QApplication, path: str | None, how: dict[str, Any], recoveries: list[Recovery]) -> None:
@@ -105,10 +105,10 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
     window = Window(context, colours)
     restore = install_hooks(context)
     unsubscribe = engine.subscribe(window.engine_event)
-    heartbeat = _hear_interrupts(window)
+    heartbeat = _close_on_interrupt(window)
     recovery = Recovery(context, window)
     recoveries.append(recovery)
-    when_display_is_lost(partial(_keep, recovery))
+    when_display_is_lost(partial(_save_copy, recovery))
     for number in ENDINGS:
         signal.signal(number, lambda *_: app.exit(1))
     first_run = FirstRun(context, window)
@@ -124,7 +124,7 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
     finally:
         heartbeat.stop()
         first_run.end()
-        recovery.end(wilful=window.closed)
+        recovery.end(discard=window.closed)
         await context.tasks.stop()
         unsubscribe()
         await jobs.close()
@@ -133,7 +133,7 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
 
 
 def forget_sources() -> None:
-    """Give back the source text of every module imported so far: shiboken looks into each one, and linecache keeps it.
+    """Free the source text of every module imported so far: shiboken reads each one, and linecache keeps it.
 
     It is 12 MB by the time the window is shown.
     """
@@ -141,13 +141,13 @@ def forget_sources() -> None:
 
 
 def install_hooks(context: Context) -> Callable[[], None]:
-    """Report every exception that nobody caught, from slots and from the loop; returns the function that undoes it."""
+    """Report every uncaught exception of slots and of the loop; returns the function that removes the hooks."""
     loop = asyncio.get_running_loop()
     before = sys.excepthook
 
     def report(error: BaseException) -> None:
         traceback.print_exception(error)
-        log.info("an exception that nobody caught", exc_info=error)
+        log.error("uncaught exception", exc_info=error)
         context.messages.report("Something went wrong inside the workbench", error)
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -167,7 +167,7 @@ def install_hooks(context: Context) -> Callable[[], None]:
 
 
 def warm_up() -> None:
-    """Load, on a thread of its own, what would otherwise be loaded in the middle of a click or of a job's end."""
+    """Load in a thread what a click or the end of a job would otherwise have to load first."""
     import numpy.ma  # noqa: F401
 
     from workbench.deployment.exporters import REGISTRY as EXPORTERS
@@ -181,8 +181,8 @@ def warm_up() -> None:
     forget_sources()
 
 
-def _hear_interrupts(window: Window) -> QTimer:
-    """Close the window at Ctrl-C; the timer gives Python the turn in which it notices."""
+def _close_on_interrupt(window: Window) -> QTimer:
+    """Close the window at Ctrl-C, which Python notices when the timer runs it."""
     timer = QTimer(window)
     timer.timeout.connect(lambda: None)
     timer.start(INTERRUPT_MS)

@@ -1,6 +1,6 @@
 """The docks, made from PANELS: where they stand at first, how large they are, and which of them have a title.
 
-A panel is made when it is first seen or asked for; the others follow one by one while there is nothing else to do.
+A panel is made when it is first shown or needed; the others follow one by one while the window is idle.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ P = TypeVar("P", bound=Panel)
 
 
 class Panels(dict[str, Panel]):
-    """The panels by their id; one that is asked for is made, the values are those that are there."""
+    """The panels by their id; looking one up makes it, iterating gives those that exist."""
 
     def __init__(self, make: Callable[[str], Panel]) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class Docks(QMainWindow):
             dock.setAccessibleName(spec.title)
             dock.setFeatures(dock.DockWidgetFeature.DockWidgetMovable | dock.DockWidgetFeature.DockWidgetFloatable)
             dock.topLevelChanged.connect(self.show_titles)
-            dock.visibilityChanged.connect(partial(self._seen, spec.id))
+            dock.visibilityChanged.connect(partial(self._visibility_changed, spec.id))
             self.docks[spec.id] = dock
         self._place()
         self._first = self.saveState(settings.LAYOUT_VERSION)
@@ -78,8 +78,8 @@ class Docks(QMainWindow):
         assert isinstance(panel, kind), f"{panel} stands in the place of {kind.__name__}"
         return panel
 
-    def make_the_rest(self) -> None:
-        """Make the panels that are not there yet, one for each turn of the event loop."""
+    def make_missing(self) -> None:
+        """Make the missing panels, one for each turn of the event loop."""
         self._idle.start()
 
     def _make_next(self) -> None:
@@ -102,9 +102,9 @@ class Docks(QMainWindow):
         panel.take(self.state)
         return panel
 
-    def _seen(self, name: str, seen: bool) -> None:
+    def _visibility_changed(self, name: str, visible: bool) -> None:
         """Hide a panel behind another tab: Qt only moves its dock aside, and its mnemonic keys would still count."""
-        if seen:
+        if visible:
             self.panels[name].show()
             self.panels[name].catch_up()
         elif name in self.panels:
@@ -114,12 +114,12 @@ class Docks(QMainWindow):
         """Put the docks where they were at first."""
         floated = [dock for dock in self.docks.values() if dock.isFloating()]
         self.restoreState(self._first, settings.LAYOUT_VERSION)
-        for dock in (*floated, *self._corners):  # Qt leaves one that goes behind another tab in a corner of the window
+        for dock in (*floated, *self._corners):  # Qt leaves one that moves behind another tab in a corner
             dock.raise_()
         self.size_docks()
 
     def size_docks(self) -> None:
-        """Give the layers 40 % of the width, and what is above a little more of the height."""
+        """Give the layers 40 % of the width, and the upper panels a little more of the height."""
         layers, plan, above, below = self._corners
         width, height = self.width(), self.height()
         across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
@@ -129,15 +129,15 @@ class Docks(QMainWindow):
         self.show_titles()
 
     def show_titles(self) -> None:
-        """A tab says the panel's name already: a docked panel among tabs has no title of its own."""
+        """Hide the titles of docked panels among tabs: the tab shows the name already."""
         for dock in self.docks.values():
             bare = bool(self.tabifiedDockWidgets(dock)) and not dock.isFloating()
-            held = dock.titleBarWidget()
-            if bare and held is None:
+            bar = dock.titleBarWidget()
+            if bare and bar is None:
                 dock.setTitleBarWidget(QWidget())
-            elif not bare and held is not None:
+            elif not bare and bar is not None:
                 dock.setTitleBarWidget(None)  # type: ignore[arg-type]
-                held.deleteLater()
+                bar.deleteLater()
 
     def _place(self) -> None:
         corners: dict[str, QDockWidget] = {}

@@ -1,4 +1,4 @@
-"""Unsaved work is copied aside every few seconds, and offered again after a crash."""
+"""Copies unsaved work every few seconds, and offers it after a crash."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from workbench.steps.files.first_look import is_first_look
 from workbench.steps.files.keep_recovery import KEEP_RECOVERY, KeepRecoveryOptions
 
 SECONDS = 20.0
-"""How often unsaved work is copied aside, where it changed and no job runs."""
+"""How often unsaved work is copied, if it changed and no job runs."""
 
 
 class Recovery:
-    """Follows the document: copies it while it is dirty, removes the copy once it is saved or given up.
+    """Copies the document while it has unsaved changes, and removes the copy once it is saved or discarded.
 
-    The copies lie in a folder that is this window's; a lock in it tells other windows that it is open.
+    Each window has a folder of its own for copies; a lock in it tells other windows that the window is open.
     """
 
     def __init__(self, context: Context, parent: QWidget, seconds: float = SECONDS) -> None:
         self._context, self._parent = context, parent
-        self._kept: Session | None = None
-        self._safe: Session | None = None
+        self._attempted: Session | None = None  # copied, or being copied, or copying it failed
+        self._copied: Session | None = None
         self._folder = recovery_folder() / secrets.token_hex(6)
         self._lock: QLockFile | None = None  # of the folder, once there is something in it
         self._file: Path | None = None  # the copy of the document
-        self._taken: Path | None = None  # another window's copy that was opened here, until there is an own one
-        self._told = False
+        self._restored: Path | None = None  # another window's copy that is open here, until this window has its own
+        self._warned = False
         self._timer = QTimer(parent)
         self._timer.setInterval(round(seconds * 1000))
         self._timer.timeout.connect(self._tick)
@@ -56,83 +56,83 @@ class Recovery:
         self._unsubscribe = self._context.workspace.subscribe(self._changed)
 
     async def offer(self) -> None:
-        """Ask about every copy that a window which is gone left behind; the first that is taken is opened."""
+        """Ask about every copy that a crashed window left behind; open the first that the user recovers."""
         with _left_behind() as folders:
             await self._offer(recoverable(folders))
 
-    async def _offer(self, found: tuple[Recoverable, ...]) -> None:
-        for entry in found:
+    async def _offer(self, entries: tuple[Recoverable, ...]) -> None:
+        for entry in entries:
             answer = await dialogs.ask(
-                self._parent, f"Recover unsaved work on {entry.model}?", _told(entry),
+                self._parent, f"Recover unsaved work on {entry.model}?", _question(entry),
                 (("recover", "&Recover"), ("discard", "&Discard"), ("later", "&Later")), "recover",
             )  # fmt: skip
             if answer == "discard":
                 discard_recovery(entry.file)
-            elif answer == "recover" and await self.take(entry):
+            elif answer == "recover" and await self.restore(entry):
                 return
 
-    async def take(self, entry: Recoverable) -> bool:
-        """Open a copy as the unsaved state of the file that it belongs to; returns whether that was possible."""
+    async def restore(self, entry: Recoverable) -> bool:
+        """Open a copy as the unsaved state of the file that it belongs to; returns whether it could be opened."""
         request = requests.OpenSession(path=str(entry.file))
         def again() -> None:
-            self._context.tasks.start(self.take(entry))
+            self._context.tasks.start(self.restore(entry))
 
         session = await self._context.runner.run(request, again)
         if session is None:
             return False
         self._context.workspace.open(session, entry.original)
         self._context.workspace.update(lambda opened: replace(opened))
-        self._taken = entry.file
-        await self.keep()
+        self._restored = entry.file
+        await self.copy()
         self._context.messages.say(f"Recovered {session.model.name}", "save it to keep it")
         return True
 
-    async def keep(self) -> None:
-        """Copy the document aside now, if anything in it is newer than its file and than the copy."""
+    async def copy(self) -> None:
+        """Copy the document now, if it is newer than its file and than the copy."""
         state = self._context.workspace.state
         session = state.session
-        if session is None or not state.dirty or session is self._kept:
+        if session is None or not state.dirty or session is self._attempted:
             return
-        self._kept = session
+        self._attempted = session
         path = None if state.path is None else str(state.path)
         try:
-            self._file = recovery_path(state.path, self._own_folder())
+            self._file = recovery_path(state.path, self._make_folder())
             options = KeepRecoveryOptions(path=path, folder=str(self._folder))
             await self._context.jobs.submit(KEEP_RECOVERY.request(session, options)).result()
-            self._safe = session
-            self._let_go()
+            self._copied = session
+            self._remove_restored()
         except (WorkbenchError, OSError) as error:
-            if not self._told:
-                self._context.messages.say("No recovery copy could be kept", str(error), "warning")
-            self._told = True
+            if not self._warned:
+                self._context.messages.say("The recovery copy could not be written", str(error), "warning")
+            self._warned = True
         if not self._context.workspace.state.dirty:
             self._discard()
 
-    def keep_now(self) -> str:
-        """Copy the document aside in this process, where there is no event loop any more; returns what to say of it."""
+    def copy_now(self) -> str:
+        """Copy the document in this process, without an event loop; returns what to tell the user."""
         state = self._context.workspace.state
         session = state.session
         if session is None or not state.dirty or is_first_look(session):
             return ""
-        if session is not self._safe:
+        if session is not self._copied:
             try:
-                write_recovery(session, state.path, self._own_folder())
+                write_recovery(session, state.path, self._make_folder())
             except (WorkbenchError, OSError) as error:
                 return f"; unsaved work on {session.model.name} is lost: {error}"
-        return f"; unsaved work on {session.model.name} was kept and is offered when the workbench is started again"
+        return f"; unsaved work on {session.model.name} was kept; the workbench offers it at the next start"
 
-    def end(self, *, wilful: bool) -> None:
-        """Stop; a wilful end removes the copy, because the person has decided about the work."""
+    def end(self, *, discard: bool) -> None:
+        """Stop; ``discard`` removes the copy, because the user has decided about the work."""
         self._timer.stop()
         self._unsubscribe()
-        if wilful:
+        if discard:
             self._discard()
         if self._lock is not None:
             self._lock.unlock()
             with contextlib.suppress(OSError):  # copies are left in it
                 self._folder.rmdir()
 
-    def _own_folder(self) -> Path:
+    def _make_folder(self) -> Path:
         """Return this window's folder, made and locked; raises OSError."""
         if self._lock is None:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -142,33 +142,33 @@ class Recovery:
 
     def _tick(self) -> None:
         if not any(view.status in ("running", "queued") for view in self._context.jobs.views):
-            self._context.tasks.start(self.keep())
+            self._context.tasks.start(self.copy())
 
     def _changed(self, old: State, new: State) -> None:
-        """Remove the copy when its document was saved, closed or replaced: each asks the person first."""
+        """Remove the copy when its document was saved, closed or replaced: each asks the user first."""
         gone = new.session is None or (old.session is not None and old.session.model is not new.session.model)
         if old.dirty and (not new.dirty or gone):
             self._discard()
 
     def _discard(self) -> None:
-        """Remove the copies of what the person has decided about."""
+        """Remove the copies of what the user has decided about."""
         if self._file is not None:
             discard_recovery(self._file)
-        self._let_go()
-        self._file = self._kept = self._safe = None
+        self._remove_restored()
+        self._file = self._attempted = self._copied = None
 
-    def _let_go(self) -> None:
-        """Remove the copy that was opened here: what was in it is safe, or given up."""
-        if self._taken is not None:
-            discard_recovery(self._taken)
+    def _remove_restored(self) -> None:
+        """Remove the copy that was opened here: its content is safe, or discarded."""
+        if self._restored is not None:
+            discard_recovery(self._restored)
             with contextlib.suppress(OSError):
-                self._taken.parent.rmdir()
-        self._taken = None
+                self._restored.parent.rmdir()
+        self._restored = None
 
 
 @contextlib.contextmanager
 def _left_behind() -> Iterator[list[Path]]:
-    """Give the folders of windows that are gone; no other window is given them meanwhile."""
+    """Yield the folders of windows that no longer run, locked against other windows."""
     locks = {folder: lock for folder in window_folders() if (lock := _lock(folder)).tryLock(0)}
     try:
         yield list(locks)
@@ -180,13 +180,13 @@ def _left_behind() -> Iterator[list[Path]]:
 
 
 def _lock(folder: Path) -> QLockFile:
-    """Return the lock of a window's folder; one whose process is gone counts for nothing."""
+    """Return the lock of a window's folder; that of a dead process does not count."""
     lock = QLockFile(str(folder / "window.lock"))
     lock.setStaleLockTime(0)
     return lock
 
 
-def _told(entry: Recoverable) -> str:
+def _question(entry: Recoverable) -> str:
     when = datetime.fromtimestamp(entry.written).strftime("%d %B %Y, %H:%M")
-    of = f"of {entry.original}" if entry.original else "that was never saved"
-    return f"The workbench ended without closing. There is a copy of the session {of}, written on {when}."
+    session = f"of {entry.original}" if entry.original else "that was never saved"
+    return f"The workbench was not closed properly. There is a copy of the session {session}, written on {when}."

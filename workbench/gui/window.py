@@ -39,19 +39,19 @@ P = TypeVar("P", bound=Panel)
 
 POLL_MS = 33
 SIZE = QSize(1440, 900)
-"""The window's size where nobody has chosen another yet, in pixels."""
+"""The window's first size, in pixels."""
 
 
 @dataclass(slots=True)
-class _Shown:
-    """What the window has drawn: whether something newer waits, and the panels that have not been given it yet."""
+class _Pending:
+    """What is not drawn yet: whether there is a newer state, and the panels that have not been given it."""
 
     waiting: bool = False
     due: list[Panel] = field(default_factory=list)
 
 
 class Window(QMainWindow):
-    """Gives every panel the newest state, one that is seen for each turn of the event loop, so that no turn is long."""
+    """Gives panels the newest state: one visible panel for each turn of the event loop, so that no turn is long."""
 
     def __init__(self, context: Context, colours: theme.Colours, *, keep_layout: bool = True) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Window(QMainWindow):
         self.command = Command(context, self, self.document)
         self.closed = False
         self.on_closed: Callable[[], None] = lambda: None
-        self._shown = _Shown()
+        self._pending = _Pending()
         self._statuses: list[JobStatus] = []
         self._errors: list[QMessageBox] = []
         self.setAcceptDrops(True)
@@ -109,7 +109,7 @@ class Window(QMainWindow):
     # ---------------------------------------------------------------- redrawing
 
     def _changed(self, old: State, new: State) -> None:
-        self._shown.waiting = True
+        self._pending.waiting = True
         self._soon.start()
 
     def _poll(self) -> None:
@@ -119,24 +119,24 @@ class Window(QMainWindow):
     @property
     def is_drawn(self) -> bool:
         """Whether every panel that is seen shows the newest state."""
-        return not (self._shown.waiting or self._shown.due)
+        return not (self._pending.waiting or self._pending.due)
 
     def _redraw(self, force: bool = False) -> None:
-        if self._shown.waiting or force:
-            self._shown.waiting = False
+        if self._pending.waiting or force:
+            self._pending.waiting = False
             self.area.state = self.context.workspace.state
             self._show_frame(self.context.workspace.state, force)
-            self._shown.due = self._by_interest()
+            self._pending.due = self._by_interest()
         if force:
-            while self._shown.due:
+            while self._pending.due:
                 self._next_panel()
-        elif self._shown.due:
+        elif self._pending.due:
             self._next_panel()
-            if self._shown.due:
+            if self._pending.due:
                 self._soon.start()
 
     def _show_frame(self, state: State, force: bool) -> None:
-        """Show what is around the panels: the page, the figures, the actions, the title."""
+        """Show the page, the figures of the status bar, the actions and the title."""
         page = 1 if state.session else 0
         if self.pages.currentIndex() != page or force:
             self.pages.setCurrentIndex(page)
@@ -149,7 +149,7 @@ class Window(QMainWindow):
         self._show_title(state)
 
     def _by_interest(self) -> list[Panel]:
-        """Return the panels, the one with the keyboard last (it is taken first), then those that are seen."""
+        """Return the panels in the reverse order of drawing: hidden, visible, the one with the keyboard."""
         focus = QApplication.focusWidget()
         panels: list[Panel] = list(self.panels.values())
         return sorted(
@@ -159,8 +159,8 @@ class Window(QMainWindow):
     def _next_panel(self) -> None:
         """Give panels the newest state until one of them has had to draw."""
         state = self.context.workspace.state
-        while self._shown.due:
-            panel = self._shown.due.pop()
+        while self._pending.due:
+            panel = self._pending.due.pop()
             panel.take(state)
             if panel.is_seen:
                 return
@@ -174,7 +174,7 @@ class Window(QMainWindow):
         )
 
     def _do(self, spec: Action) -> None:
-        """Do what an action says; it may have become impossible since the window was last drawn."""
+        """Do an action, unless it has become impossible since the window was last drawn."""
         reason = spec.why_not(self._situation())
         if reason is None:
             work = spec.run(self.command)
@@ -227,10 +227,10 @@ class Window(QMainWindow):
         box.destroyed.connect(lambda: self._errors.remove(box) if box in self._errors else None)
 
     def engine_event(self, event: str, text: str) -> None:
-        """Tell about the engine process: ``started``, ``died``, ``restarted``."""
+        """Log an event of the engine process: ``started``, ``died`` or ``restarted``."""
         if event == "died":
             self.context.messages.say(
-                "The engine process ended", f"{text}; it is started again, nothing is lost", "error"
+                "The engine process ended", f"{text}; it is being restarted, and nothing is lost", "error"
             )
         elif event == "restarted":
             self.context.messages.say("The engine process is running again", text)
@@ -280,12 +280,12 @@ class Window(QMainWindow):
         self.area.reset()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Make the panels that are not there yet, once the window can be seen."""
+        """Make the panels that are not there yet, once the window is visible."""
         super().showEvent(event)
-        self.area.make_the_rest()
+        self.area.make_missing()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Take one local file or folder."""
+        """Accept one local file or folder."""
         urls = event.mimeData().urls()
         if len(urls) == 1 and urls[0].isLocalFile():
             event.acceptProposedAction()
@@ -298,7 +298,7 @@ class Window(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         """Ask about unsaved work; the window closes once that is answered."""
         if self.closed or not self.context.workspace.state.dirty:
-            self._leave()
+            self._end()
             event.accept()
             return
         event.ignore()
@@ -309,14 +309,14 @@ class Window(QMainWindow):
             self.closed = True
             self.close()
 
-    def _leave(self) -> None:
+    def _end(self) -> None:
         self.closed = True
         if self._keeps_layout:
-            settings.keep_layout(self.saveGeometry(), self.area.saveState(settings.LAYOUT_VERSION))
+            settings.save_layout(self.saveGeometry(), self.area.saveState(settings.LAYOUT_VERSION))
         self.on_closed()
 
     def dispose(self) -> None:
-        """End timers, subscriptions and dialogs; the window is deleted with the next turn of the event loop."""
+        """End timers, subscriptions and dialogs; the next turn of the event loop deletes the window."""
         self._timer.stop()
         self._soon.stop()
         for end in self._unsubscribe:
@@ -336,11 +336,11 @@ class Window(QMainWindow):
             self.recolour(theme.choose("system"))
 
     def _restore_layout(self) -> bool:
-        kept = settings.layout()
-        if kept is None:
+        layout = settings.layout()
+        if layout is None:
             return False
-        self.restoreGeometry(kept[0])
-        restored = bool(self.area.restoreState(kept[1], settings.LAYOUT_VERSION))
+        self.restoreGeometry(layout[0])
+        restored = bool(self.area.restoreState(layout[1], settings.LAYOUT_VERSION))
         self.area.show_titles()
         return restored
 

@@ -1,4 +1,4 @@
-"""Questions to the person: ``dialog.open()`` and a future, because a nested event loop would stop asyncio."""
+"""Dialogs: ``dialog.open()`` and a future, because a nested event loop would stop asyncio."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def show_error(parent: QWidget, title: str, text: str, details: str = "") -> QMe
 
 
 async def ask(parent: QWidget, title: str, text: str, buttons: Sequence[tuple[str, str]], default: str) -> str:
-    """Ask with own buttons ``(id, label)``; returns the id, the last one if the dialog is closed otherwise."""
+    """Ask with buttons ``(id, label)``; returns the id, that of the last button if the dialog is closed."""
     box = QMessageBox(QMessageBox.Icon.Question, title, title, Button.NoButton, parent)
     box.setStyleSheet(WIDE)
     box.setObjectName("question")
@@ -113,7 +113,7 @@ async def ask(parent: QWidget, title: str, text: str, buttons: Sequence[tuple[st
 
 
 async def ask_trust(parent: QWidget, file: str) -> bool:
-    """Ask whether the person's own Python file may be run."""
+    """Ask whether the user's own Python file may be run."""
     text = (
         f"Opening this model runs the Python file\n\n{file}\n\n"
         "with all your rights. Run it only if you wrote it or have read it."
@@ -127,13 +127,13 @@ async def ask_trust(parent: QWidget, file: str) -> bool:
 async def ask_unsaved(parent: QWidget, name: str) -> str:
     """Ask what to do with unsaved work: ``save``, ``discard`` or ``cancel``."""
     buttons = (("save", "&Save"), ("discard", "&Discard"), ("cancel", "&Cancel"))
-    return await ask(parent, f"Save the changes to {name}?", "Unsaved changes are lost otherwise.", buttons, "save")
+    return await ask(parent, f"Save the changes to {name}?", "Otherwise, unsaved changes are lost.", buttons, "save")
 
 
 async def ask_replace(parent: QWidget, name: str) -> str:
-    """Ask what to do where another has written the file meanwhile: ``replace``, ``save_as`` or ``cancel``."""
+    """Ask what to do if another program has written the file meanwhile: ``replace``, ``save_as`` or ``cancel``."""
     buttons = (("replace", "&Replace"), ("save_as", "Save &As…"), ("cancel", "&Cancel"))
-    text = f"Another window or program has written {name} since it was opened here. Saving replaces what is in it now."
+    text = f"Another window or program has written {name} since it was opened here. Saving overwrites that."
     return await ask(parent, f"Replace {name}?", text, buttons, "save_as")
 
 
@@ -147,7 +147,7 @@ async def ask_path(
     start: str = "",
     suffix: str = "",
 ) -> str | None:
-    """Let the person choose a file or folder; None if they cancel."""
+    """Let the user choose a file or folder; None if they cancel."""
     dialog = QFileDialog(parent, title)
     dialog.setObjectName("path")
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)

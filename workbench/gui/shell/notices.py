@@ -1,4 +1,4 @@
-"""A word to the person who looks elsewhere: a long job has ended."""
+"""Tells a user who looks elsewhere that a long job has ended."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ LONG_SECONDS = 10.0
 
 
 class Notices:
-    """Follows the jobs; ``told`` are the ids that were spoken of."""
+    """Follows the jobs; ``announced`` are the ids of those that were announced."""
 
     def __init__(self, context: Context, window: QWidget, seconds: float = LONG_SECONDS) -> None:
         self._context, self._window, self.seconds = context, window, seconds
-        self.told: set[int] = set()
+        self.announced: set[int] = set()
 
     def look(self, views: tuple[Any, ...]) -> None:
-        """Tell once of every long job that is over: in the task bar, and in the message line where it was done."""
+        """Announce every long job that has ended, once: in the task bar, and in the message line if it succeeded."""
         for view in views:
-            if view.status not in ("done", "failed") or view.started is None or view.id in self.told:
+            if view.status not in ("done", "failed") or view.started is None or view.id in self.announced:
                 continue
-            took = view.finished - view.started
-            if took < self.seconds:
+            seconds = view.finished - view.started
+            if seconds < self.seconds:
                 continue
-            self.told.add(view.id)
+            self.announced.add(view.id)
             QApplication.alert(self._window)
             if view.status == "done":
-                self._context.messages.say(f"{view.title} ended", f"it took {quantities.duration(took)}")
+                self._context.messages.say(f"{view.title} ended", f"it took {quantities.duration(seconds)}")

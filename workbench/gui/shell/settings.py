@@ -1,4 +1,4 @@
-"""What outlives the window: recent files, the layout, the colours chosen."""
+"""What is remembered from one start to the next: recent files, the layout, the colours, the columns."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def recent() -> list[str]:
 def remember(path: str | Path) -> None:
     """Put ``path`` at the head of the recent files."""
     text = str(Path(path).absolute())
-    rest = [other for other in recent() if other != text]
-    _store().setValue("recent", [text, *rest][:MAX_RECENT])
+    others = [other for other in recent() if other != text]
+    _store().setValue("recent", [text, *others][:MAX_RECENT])
 
 
 def forget_recent() -> None:
@@ -40,12 +40,12 @@ def theme() -> str:
 
 
 def set_theme(value: str) -> None:
-    """Keep the choice of colours."""
+    """Save the choice of colours."""
     _store().setValue("theme", value)
 
 
 def layout() -> tuple[QByteArray, QByteArray] | None:
-    """Return the kept window geometry and dock layout, None where there is none of this version."""
+    """Return the saved window geometry and dock layout; None if there is none of this version."""
     store = _store()
     if int(str(store.value("layout/version", 0))) != LAYOUT_VERSION:
         return None
@@ -53,8 +53,8 @@ def layout() -> tuple[QByteArray, QByteArray] | None:
     return (geometry, docks) if isinstance(geometry, QByteArray) and isinstance(docks, QByteArray) else None
 
 
-def keep_layout(geometry: QByteArray, docks: QByteArray) -> None:
-    """Keep the window geometry and dock layout."""
+def save_layout(geometry: QByteArray, docks: QByteArray) -> None:
+    """Save the window geometry and dock layout."""
     store = _store()
     store.setValue("layout/version", LAYOUT_VERSION)
     store.setValue("layout/geometry", geometry)
@@ -62,7 +62,7 @@ def keep_layout(geometry: QByteArray, docks: QByteArray) -> None:
 
 
 def hidden_columns() -> tuple[str, ...] | None:
-    """Return the titles of the layer columns that a person hides; None where nobody has chosen yet."""
+    """Return the titles of the layer columns that the user hides; None before the first choice."""
     value = _store().value("layers/hidden", None)
     if value is None:
         return None
@@ -70,15 +70,15 @@ def hidden_columns() -> tuple[str, ...] | None:
 
 
 def hide_columns(titles: list[str]) -> None:
-    """Keep the choice of columns."""
+    """Save the choice of columns."""
     _store().setValue("layers/hidden", [*titles, ""])
 
 
 def tour_ended() -> bool:
-    """Return whether the tour was once taken or skipped."""
+    """Return whether the tour was shown or skipped before."""
     return bool(_store().contains("tour/ended"))
 
 
 def end_tour() -> None:
-    """Never start the tour by itself again."""
+    """Do not start the tour by itself again."""
     _store().setValue("tour/ended", True)

@@ -1,4 +1,4 @@
-"""A tour of the demo on the first run: a few words beside each panel; skipped with Esc, and never shown again."""
+"""A tour of the demo on the first run: a short text beside each panel; Esc skips it, and it is not shown again."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from workbench.steps.files.first_look import is_first_look
 WIDTH = 380
 SETTLE_SECONDS = 0.05
 GAP = 12
-"""Pixels between the panel and the words about it."""
+"""Pixels between the panel and the text about it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """A panel's id, and what is said about it."""
+class Stop:
+    """A panel's id, and the text beside it."""
 
     panel: str
     title: str
     text: str
 
 
-STEPS = (
-    Step("layers", "The layers",
+STOPS = (
+    Stop("layers", "The layers",
          "Every block and layer with its scheme, the histogram of its weights, its size and its loss. Select some, "
          "then press F2 or use the panel below to give them another number format."),
-    Step("distributions", "What the numbers look like",
+    Stop("distributions", "What the numbers look like",
          "Weights, inputs and outputs of the selected layer. Calibrate (F5) to see inputs; then drag the shaded range "
          "and watch how much is clipped."),
-    Step("sensitivity", "What each format would cost",
+    Stop("sensitivity", "What each format would cost",
          "After Sensitivity (F6): layers down, schemes across, the colour is the loss. A click gives the layer that "
          "scheme, a drag paints, a right click locks."),
-    Step("plan", "The plan",
-         "What the whole costs: size, bits, loss. Search (F7) finds the best plan within a budget; a target keeps it "
-         "to what your runtime can run. Every edit can be undone."),
-    Step("pareto", "Size against loss",
-         "All best plans at once. Move the slider, or click a point to take its plan."),
-    Step("accuracy", "Is it good enough?",
+    Stop("plan", "The plan",
+         "The size, the bits per weight and the predicted loss of the whole model. Search (F7) finds the best plan "
+         "within a budget; a target limits it to what your runtime can run. Every edit can be undone."),
+    Stop("pareto", "Size against loss",
+         "Every best plan, from the smallest to the most accurate. Move the slider, or click a point to use its plan."),
+    Stop("accuracy", "Is it good enough?",
          "Evaluate (F8) measures the plan against the floating-point model, with intervals. Save with Ctrl+S, export "
          "with Ctrl+Shift+E; Ctrl+K finds every command, F1 the guide."),
 )  # fmt: skip
@@ -75,7 +75,7 @@ class TourWindow(Protocol):
 
 
 class Tour(QDialog):
-    """Non-modal words beside one panel at a time, and a frame around the panel."""
+    """A non-modal text beside one panel at a time, and a frame around the panel."""
 
     def __init__(self, window: TourWindow) -> None:
         super().__init__(window.widget)
@@ -113,25 +113,25 @@ class Tour(QDialog):
 
     def _go(self, step: int) -> None:
         self.at += step
-        if self.at == len(STEPS):
+        if self.at == len(STOPS):
             self.accept()
         else:
             self._show()
 
     def _show(self) -> None:
-        step = STEPS[self.at]
+        step = STOPS[self.at]
         self._window.reveal(step.panel)
         self._title.setText(step.title)
         self._text.setText(step.text)
-        self._count.setText(f"{self.at + 1} of {len(STEPS)}")
+        self._count.setText(f"{self.at + 1} of {len(STOPS)}")
         self.back.setEnabled(self.at > 0)
-        self.next.setText("&Done" if self.at == len(STEPS) - 1 else "&Next")
+        self.next.setText("&Done" if self.at == len(STOPS) - 1 else "&Next")
         self._watch(self._window.panels[step.panel])
         self._place()
         self.next.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _watch(self, panel: QWidget | None) -> None:
-        """Follow a panel to where the layout puts it, which is later where it was just made."""
+        """Follow a panel, which the layout moves after it was made."""
         if self._watched is not None:
             self._watched.removeEventFilter(self)
         self._watched = panel
@@ -145,9 +145,9 @@ class Tour(QDialog):
         return False
 
     def _place(self) -> None:
-        """Put words and frame where the panel is."""
+        """Move the text and the frame to the panel."""
         self.adjustSize()
-        step = STEPS[min(self.at, len(STEPS) - 1)]
+        step = STOPS[min(self.at, len(STOPS) - 1)]
         area = _area(self._window.panels[step.panel], self._window.widget)
         self._mark.setGeometry(area)
         self._mark.show()
@@ -183,7 +183,7 @@ class FirstRun:
 
 
 def beside(area: QRect, width: int, height: int, room: QRect) -> QPoint:
-    """Return where words of that size stand: right of the panel, else left of it, else inside its lower edge."""
+    """Return where a text of that size goes: right of the panel, else left of it, else inside its lower edge."""
     top = min(max(area.top() + GAP, room.top()), max(room.bottom() - height, room.top()))
     if area.right() + GAP + width <= room.right():
         return QPoint(area.right() + GAP, top)
