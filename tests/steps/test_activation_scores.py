@@ -249,6 +249,6 @@ def test_the_command_line_plans_a_cache_and_measures_it(
     assert main(["export", str(path), "--to", "safetensors", "--out", str(out), "--quiet"]) == 0
     assert "note: the key-value cache of" in capsys.readouterr().out
     assert main(["export", str(path), "--to", "state-dict", "--out", str(out), "--quiet"]) == 1
-    assert "quantizes the key-value cache" in capsys.readouterr().err
+    assert "quantizes the KV cache" in capsys.readouterr().err
     assert main(["audit", str(path), "--samples", "2", "--quiet"]) == 0
     assert "the key-value cache of" in capsys.readouterr().out

@@ -76,14 +76,14 @@ class SafetensorsFile:
             with path.open("rb") as file:
                 (length,) = struct.unpack("<Q", file.read(8))
                 if length > _LARGEST_HEADER:
-                    raise ExportError(f"{path} is no safetensors file")
+                    raise ExportError(f"{path} is not a safetensors file")
                 header = json.loads(file.read(length))
             self.metadata: dict[str, str] = header.pop("__metadata__", {})
             self.entries: dict[str, dict[str, Any]] = header
             self.start = 8 + length
             self.data_bytes = max((entry["data_offsets"][1] for entry in header.values()), default=0)
         except (struct.error, ValueError, AttributeError, KeyError, TypeError) as error:
-            raise ExportError(f"{path} is no safetensors file: its header cannot be read") from error
+            raise ExportError(f"{path} is not a safetensors file: its header cannot be read") from error
         except OSError as error:
             raise ExportError(f"{path} cannot be read: {error.strerror}") from error
         if path.stat().st_size != self.start + self.data_bytes:

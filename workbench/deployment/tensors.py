@@ -44,8 +44,8 @@ def check(quantized: QuantizedModel, model: Model | None) -> Model:
     model = quantized.rewritten(model)
     for name, assignment in resolve(quantized.plan, model.summary.layers).items():
         layer = model.summary.by_name[name]
-        wanted = layer.tied_to is None and assignment.weights != KEEP and name not in quantized.left
-        if wanted and name not in quantized.tensors:
+        required = layer.tied_to is None and assignment.weights != KEEP and name not in quantized.left
+        if required and name not in quantized.tensors:
             raise ExportError(f"the plan gives {name} the scheme {assignment.weights}, but it was not quantized")
     return model
 
@@ -60,12 +60,12 @@ def expected_nbytes(quantized: QuantizedModel, model: Model) -> int:
 
 
 def refuse_quantized_activations(quantized: QuantizedModel, model: Model, kind: str) -> None:
-    """Raise ExportError if the plan quantizes inputs or a key-value cache, which a file of weights cannot say."""
+    """Raise ExportError if the plan quantizes inputs or a KV cache, which a file of weights cannot say."""
     given = resolve(quantized.plan, model.summary.layers)
     inputs = [name for name, assignment in given.items() if assignment.inputs is not None]
     cached = [name for name, assignment in given.items() if assignment.cache is not None]
     for layers, what, schemes in (
-        (inputs, "the inputs", "the input schemes"), (cached, "the key-value cache", "the cache schemes")
+        (inputs, "the inputs", "the input schemes"), (cached, "the KV cache", "the cache schemes")
     ):  # fmt: skip
         if layers:
             raise ExportError(

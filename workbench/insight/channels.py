@@ -38,8 +38,8 @@ def outliers(
     if middle <= 0:
         return ()
     times = statistics.channel_absmax.astype(np.float64) / middle
-    found = np.flatnonzero(times >= factor)
-    order = found[np.argsort(-times[found], kind="stable")]
+    places = np.flatnonzero(times >= factor)
+    order = places[np.argsort(-times[places], kind="stable")]
     return tuple(channel(statistics, int(number), middle, errors) for number in order)
 
 

@@ -106,14 +106,14 @@ def _assignments(session: Session) -> Mapping[str, Assignment]:
 
 def _sides(session: Session) -> dict[str, Side]:
     table = _table(session)
-    found = {}
+    sides = {}
     for name, given in _assignments(session).items():
         layer = session.model.by_name[name]
         score = float("nan") if table is None else table.of(name, given.weights)
         loss = 0.0 if given.weights == KEEP else score if score == score else None
         bits = layer_bits(layer, given.weights) / max(layer.parameters, 1)
-        found[name] = Side(assignment=given, bits=bits, loss=loss)
-    return found
+        sides[name] = Side(assignment=given, bits=bits, loss=loss)
+    return sides
 
 
 def _table(session: Session) -> Sensitivity | None:
@@ -130,20 +130,20 @@ def _totals(session: Session) -> Totals | None:
 
 
 def _bits(session: Session) -> str:
-    found = _totals(session)
-    return "" if found is None else f"{found.bits_per_weight:.4f}"
+    totals = _totals(session)
+    return "" if totals is None else f"{totals.bits_per_weight:.4f}"
 
 
 def _bytes(session: Session) -> str:
-    found = _totals(session)
-    return "" if found is None else f"{found.nbytes:,}"
+    totals = _totals(session)
+    return "" if totals is None else f"{totals.nbytes:,}"
 
 
 def _loss(session: Session) -> str:
-    found, table = _totals(session), _table(session)
-    if found is None or table is None or found.predicted is None:
+    totals, table = _totals(session), _table(session)
+    if totals is None or table is None or totals.predicted is None:
         return ""
-    return f"{found.predicted:.6g} ({table.metric}, {table.unit})"
+    return f"{totals.predicted:.6g} ({table.metric}, {table.unit})"
 
 
 def _data(session: Session) -> str:
@@ -174,14 +174,14 @@ def _metrics(first: tuple[Evaluation, ...], second: tuple[Evaluation, ...]) -> t
     """Pair the newest values of every metric on every data set."""
     newest: list[dict[tuple[str, str], tuple[Evaluation, Metric]]] = []
     for runs in (first, second):
-        newest.append({(run.data_hash, name): (run, one) for run in runs for name, one in run.metrics.items()})
+        newest.append({(run.data_hash, name): (run, metric) for run in runs for name, metric in run.metrics.items()})
     pairs = []
     for key in dict.fromkeys([*newest[0], *newest[1]]):
-        held = [found.get(key) for found in newest]
-        run, one = next(entry for entry in held if entry is not None)
+        held = [evaluations.get(key) for evaluations in newest]
+        run, metric = next(entry for entry in held if entry is not None)
         pairs.append(
             MetricPair(
-                metric=one.name, unit=one.unit, data=run.data_name, first=held[0][1] if held[0] else None,
+                metric=metric.name, unit=metric.unit, data=run.data_name, first=held[0][1] if held[0] else None,
                 second=held[1][1] if held[1] else None,
             )
         )  # fmt: skip

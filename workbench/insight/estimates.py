@@ -44,16 +44,16 @@ def predicted(target_name: str, timings: Sequence[Timing], session: Session | No
         raise PlanError(f"{target_name} names no hardware to estimate for; there are {', '.join(profiles())}")
     given = resolve(session.plan, session.model.layers) if session else {}
     rows = []
-    for one in timings:
-        layer = session.model.by_name[one.layer] if session else _bare(one)
-        assigned = given.get(one.layer)
-        rows.append(estimate(layer, one.scheme, assigned.inputs if assigned else None, chip, batch=one.batch))
-    batches = dict.fromkeys(one.batch for one in timings)
+    for timing in timings:
+        layer = session.model.by_name[timing.layer] if session else _bare(timing)
+        assigned = given.get(timing.layer)
+        rows.append(estimate(layer, timing.scheme, assigned.inputs if assigned else None, chip, batch=timing.batch))
+    batches = dict.fromkeys(timing.batch for timing in timings)
     plans = {b: plan_estimate(session.model, given, chip, batch=b) for b in batches} if session else {}
     return Predicted(device=chip.devices[0], kernels=tuple(rows), plans=plans)
 
 
-def _bare(one: Timing) -> Layer:
+def _bare(timing: Timing) -> Layer:
     return Layer(
-        name=one.layer, kind=LayerKind.LINEAR, parameter="weight", shape=one.shape, dtype="float32", axes=(0, 1)
+        name=timing.layer, kind=LayerKind.LINEAR, parameter="weight", shape=timing.shape, dtype="float32", axes=(0, 1)
     )

@@ -29,7 +29,7 @@ class Part:
 
 
 class Parts:
-    """Adds up the stored layers by scheme; another model or table starts anew."""
+    """Adds up the stored layers by scheme; another model or table starts from nothing."""
 
     def __init__(self) -> None:
         self._of: tuple[object, object] = (None, None)

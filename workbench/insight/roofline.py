@@ -37,32 +37,32 @@ def points(timings: Sequence[Timing]) -> tuple[Point, ...]:
     Bytes are those of weights (as the scheme packs them; floating point where that kernel stood in), inputs and
     outputs, once each; a multiply-add is two operations (Williams, Waterman and Patterson, 2009).
     """
-    found: dict[tuple[object, ...], Point] = {}
-    for one in timings:
-        served = one.kernel != one.baseline_kernel
+    points_by_kernel: dict[tuple[object, ...], Point] = {}
+    for timing in timings:
+        served = timing.kernel != timing.baseline_kernel
         for quantized in (False, True):
-            kernel = one.kernel if quantized else one.baseline_kernel
-            micro = one.median if quantized else one.baseline_median
+            kernel = timing.kernel if quantized else timing.baseline_kernel
+            micro = timing.median if quantized else timing.baseline_median
             packed = quantized and served
             if not micro > 0 or (quantized and not served):
                 continue
-            moved = weight_bytes(one, packed=packed) + word(kernel) * one.batch * sum(one.shape)
-            operations = 2.0 * one.batch * one.shape[0] * one.shape[1]
-            text = f"{one.shape[0]} × {one.shape[1]}, batch {one.batch}: {kernel}"
-            found[one.shape, one.batch, kernel, one.scheme if packed else ""] = Point(
+            moved = weight_bytes(timing, packed=packed) + word(kernel) * timing.batch * sum(timing.shape)
+            operations = 2.0 * timing.batch * timing.shape[0] * timing.shape[1]
+            text = f"{timing.shape[0]} × {timing.shape[1]}, batch {timing.batch}: {kernel}"
+            points_by_kernel[timing.shape, timing.batch, kernel, timing.scheme if packed else ""] = Point(
                 intensity=operations / moved, speed=operations / micro * 1e-3, quantized=quantized, text=text
             )
-    return tuple(found.values())
+    return tuple(points_by_kernel.values())
 
 
-def weight_bytes(one: Timing, *, packed: bool) -> float:
+def weight_bytes(timing: Timing, *, packed: bool) -> float:
     """Return the bytes of the weight: as its scheme packs it, or as the floating-point kernel takes it."""
     if packed:
         try:
-            return parse_scheme(one.scheme).bits(one.shape) / 8
+            return parse_scheme(timing.scheme).bits(timing.shape) / 8
         except WorkbenchError:
             pass
-    return float(word(one.baseline_kernel) * one.shape[0] * one.shape[1])
+    return float(word(timing.baseline_kernel) * timing.shape[0] * timing.shape[1])
 
 
 def word(kernel: str) -> int:
@@ -73,7 +73,7 @@ def word(kernel: str) -> int:
 @lru_cache(maxsize=16)
 def measured_times(timings: tuple[Timing, ...], batch: int) -> MeasuredTimes | None:
     """Return the medians at a batch size, None where nothing was timed at it; kept, for a slider asks often."""
-    return MeasuredTimes.from_timings(timings, batch) if any(one.batch == batch for one in timings) else None
+    return MeasuredTimes.from_timings(timings, batch) if any(timing.batch == batch for timing in timings) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,11 +101,11 @@ def plan_time(
         given = assignments.get(layer.name)
         if given is None or np.isnan(base):
             continue
-        found = times.of(layer, given.weights, given.inputs)
-        if np.isnan(found):
+        spent = times.of(layer, given.weights, given.inputs)
+        if np.isnan(spent):
             missing += 1
             continue
-        under.append(found)
+        under.append(spent)
         plain.append(base)
     if not under:
         return None

@@ -15,12 +15,12 @@ REFERENCE_SHAPE = (4096, 4096)
 @lru_cache(maxsize=1)
 def families() -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return ``(title, scheme names)`` of every family, fewest bits first."""
-    found = []
+    titles = []
     for family in REGISTRY:
         names = sorted({name for name in family.examples if _stores_weights(name)}, key=reference_bits)
         if names:
-            found.append((family.title, tuple(names)))
-    return tuple(found)
+            titles.append((family.title, tuple(names)))
+    return tuple(titles)
 
 
 @lru_cache(maxsize=4096)

@@ -51,26 +51,26 @@ class Acceptance:
 
     def _formats(self, weights: Scheme, inputs: Scheme | None) -> tuple[str, ...]:
         stored, given = element_of(weights), "floating-point" if inputs is None else element_of(inputs)
-        wanted = "floating-point" if self.inputs is None else " or ".join(self.inputs)
+        expected = "floating-point" if self.inputs is None else " or ".join(self.inputs)
         same = inputs is None if self.inputs is None else inputs is not None and _matches(inputs, self.inputs)
         return (
             "" if _matches(weights, self.weights) else f"weights must be {' or '.join(self.weights)}, not {stored}",
-            "" if same else f"activations must be {wanted}, not {given}",
+            "" if same else f"activations must be {expected}, not {given}",
         )
 
     def _details(self, weights: Scheme, inputs: Scheme | None) -> tuple[str, ...]:
-        found = [
+        reasons = [
             _one_of(granularity_of(weights), self.granularity, "one scale per {} is needed for weights, not per {}"),
             _symmetry(weights, self.symmetric, "weights"),
         ]
         if isinstance(weights.granularity, PerGroup) and self.group_sizes:
             sizes = tuple(map(str, self.group_sizes))
-            found.append(_one_of(str(weights.granularity.size), sizes, "groups of {} are needed, not of {}"))
+            reasons.append(_one_of(str(weights.granularity.size), sizes, "groups of {} are needed, not of {}"))
         if inputs is not None:
             sentence = "one scale per {} is needed for activations, not per {}"
-            found.append(_one_of(granularity_of(inputs), self.input_granularity, sentence))
-            found.append(_symmetry(inputs, self.input_symmetric, "activations"))
-        return tuple(found)
+            reasons.append(_one_of(granularity_of(inputs), self.input_granularity, sentence))
+            reasons.append(_symmetry(inputs, self.input_symmetric, "activations"))
+        return tuple(reasons)
 
     def _shape(self, layer: Layer, weights: Scheme) -> tuple[str, ...]:
         rows, columns = layer.matrix
@@ -97,10 +97,11 @@ def refusal(
             return f"the layer is stored as {layer.dtype}, and there is {there}"
         return None if inputs is None else "its activations are quantized but its weights are not"
     stored, given = parse_scheme(weights), None if inputs is None else parse_scheme(inputs)
-    found = [each.refuses(layer, stored, given) for each in accepts]
-    if any(each is None for each in found):
+    refusals = [each.refuses(layer, stored, given) for each in accepts]
+    if any(each is None for each in refusals):
         return None
-    return max((each for each in found if each is not None), key=lambda each: each[0], default=(0, "nothing runs"))[1]
+    reasons = (each for each in refusals if each is not None)
+    return max(reasons, key=lambda reason: reason[0], default=(0, "nothing runs"))[1]
 
 
 def accepted(accepts: Iterable[Acceptance], layer: Layer, weights: str, inputs: str | None) -> Acceptance | None:
@@ -127,8 +128,8 @@ def _matches(scheme: Scheme, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(element_of(scheme), pattern) for pattern in patterns)
 
 
-def _one_of(given: str, wanted: tuple[str, ...], sentence: str) -> str:
-    return "" if not wanted or given in wanted else sentence.format(" or ".join(wanted), given)
+def _one_of(given: str, accepted: tuple[str, ...], sentence: str) -> str:
+    return "" if not accepted or given in accepted else sentence.format(" or ".join(accepted), given)
 
 
 def _symmetry(scheme: Scheme, wanted: bool | None, what: str) -> str:

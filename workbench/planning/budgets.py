@@ -57,7 +57,7 @@ class Budgets:
 TITLES = {
     "loss": "predicted loss", "nbytes": "bytes", "bits_per_weight": "bits per weight", "microseconds": "microseconds",
 }  # fmt: skip
-"""What a person reads for each goal and budget."""
+"""What the user reads for each goal and budget."""
 
 
 class Times(Protocol):
@@ -87,16 +87,16 @@ class MeasuredTimes:
         Timings of the device that was timed last are taken; of several of one shape and scheme, the last.
         """
         everything = tuple(timings)
-        wanted = [timing for timing in everything if batch is None or timing.batch == batch]
-        if not wanted:
+        chosen = [timing for timing in everything if batch is None or timing.batch == batch]
+        if not chosen:
             batches = sorted({timing.batch for timing in everything})
             there = f"; there are timings at {', '.join(map(str, batches))}" if batches else ""
             at = "" if batch is None else f" at batch size {batch}"
             raise MissingResultError(
                 f"no kernel was timed{at}{there}; time the kernels first", command="workbench bench S.qwb"
             )
-        last = wanted[-1]
-        used = [timing for timing in wanted if (timing.device, timing.batch) == (last.device, last.batch)]
+        last = chosen[-1]
+        used = [timing for timing in chosen if (timing.device, timing.batch) == (last.device, last.batch)]
         return MeasuredTimes(
             device=last.device, batch=last.batch,
             quantized={(timing.shape, timing.scheme): timing.median for timing in used},
@@ -112,6 +112,6 @@ class MeasuredTimes:
 
 def plan_microseconds(summary: ModelSummary, assignments: Mapping[str, Assignment], times: Times) -> float:
     """Return the microseconds of all layers that have a time; layers that were not timed count nothing."""
-    found = (times.of(layer, assignments[layer.name].weights, assignments[layer.name].inputs)
+    spent = (times.of(layer, assignments[layer.name].weights, assignments[layer.name].inputs)
              for layer in summary.layers)  # fmt: skip
-    return math.fsum(value for value in found if not math.isnan(value))
+    return math.fsum(value for value in spent if not math.isnan(value))

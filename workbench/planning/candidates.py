@@ -116,13 +116,13 @@ class Builder:
                 reason = self.legal and self.legal(layer, weights, given[layer.name].inputs)
                 if reason:
                     kinds.setdefault(reason.rpartition(", not ")[0] or reason, {})[weights] = reason
-        found = []
+        sentences = []
         for kind, refused in sorted(kinds.items(), key=lambda item: len(item[1])):
             names = list(refused)
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-            found.append(f"{', '.join(names[:3])}{more}: {kind if len(names) > 1 else refused[names[0]]}")
+            sentences.append(f"{', '.join(names[:3])}{more}: {kind if len(names) > 1 else refused[names[0]]}")
         missing = [f"{layer.name} has no score" for layer in members if layer.name not in self.table.row]
-        return [*found[:4], *missing[:2]]
+        return [*sentences[:4], *missing[:2]]
 
     def _weights(self, limit: tuple[str, ...] | None) -> tuple[str, ...]:
         if limit is None:
@@ -177,8 +177,8 @@ class Builder:
         for layer in members:
             key = (layer.kind, layer.matrix, inputs)
             if key not in menu.times:
-                found = np.array([self.times.of(layer, o.weights, o.inputs(inputs)) for o in menu.options])
-                menu.times[key] = np.zeros(len(menu.options)) if np.isnan(found).all() else found
+                times = np.array([self.times.of(layer, o.weights, o.inputs(inputs)) for o in menu.options])
+                menu.times[key] = np.zeros(len(menu.options)) if np.isnan(times).all() else times
             total += menu.times[key]
         return total
 

@@ -1,4 +1,4 @@
-"""From one assignment for each layer to the few rules that a person would have written."""
+"""From one assignment for each layer to the few rules that a user would have written."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def compact_plan(
     exact: list[Rule] = []
     patterns: list[Rule] = []
     for pattern, members in _families(layers).items():
-        wanted = {layer.name: assignments[layer.name] for layer in members}
-        common, _ = Counter(wanted.values()).most_common(1)[0]
-        exceptions = [n for n, a in wanted.items() if a != common]
-        changed = [n for n, a in wanted.items() if a != Assignment()]
+        assigned = {layer.name: assignments[layer.name] for layer in members}
+        common, _ = Counter(assigned.values()).most_common(1)[0]
+        exceptions = [n for n, a in assigned.items() if a != common]
+        changed = [n for n, a in assigned.items() if a != Assignment()]
         if common != Assignment() and len(members) > 1 and len(exceptions) + 1 < len(changed):
-            exact.extend(Rule(pattern=n, assignment=wanted[n]) for n in exceptions)
+            exact.extend(Rule(pattern=n, assignment=assigned[n]) for n in exceptions)
             patterns.append(Rule(pattern=pattern, assignment=common))
         else:
-            exact.extend(Rule(pattern=n, assignment=wanted[n]) for n in changed)
+            exact.extend(Rule(pattern=n, assignment=assigned[n]) for n in changed)
     for rules in ((*exact, *patterns), _by_name(assignments)):
         plan = Plan(rules=tuple(rules), name=name, model=model, fingerprint=fingerprint)
         if resolve(plan, layers) == dict(assignments):

@@ -208,8 +208,8 @@ def _merged(given: Constraints | None, locked: Collection[str], schemes: Sequenc
 
 
 def _names(table: Sensitivity, schemes: Sequence[str] | None) -> tuple[str, ...]:
-    wanted = table.schemes if schemes is None else dict.fromkeys(schemes)
-    return tuple(name for name in wanted if name != KEEP)
+    names = table.schemes if schemes is None else dict.fromkeys(schemes)
+    return tuple(name for name in names if name != KEEP)
 
 
 def _require_known(locked: Iterable[str], summary: ModelSummary) -> None:
@@ -222,15 +222,15 @@ def _limits(
     allowed: Sequence[tuple[str, tuple[str, ...]]], table: Sensitivity, summary: ModelSummary
 ) -> dict[str, tuple[str, ...]]:
     """Return the schemes that each layer may take, for the layers that a pattern speaks of."""
-    found: dict[str, tuple[str, ...]] = {}
+    limits: dict[str, tuple[str, ...]] = {}
     for pattern, schemes in allowed:
         require_columns(table, schemes)
         hits = matching(pattern, summary.by_name)
         if not hits:
             raise PlanError(f"the pattern {pattern!r} matches no layer of the model{nearest(pattern, summary.by_name)}")
         for name in hits:
-            found.setdefault(name, schemes)
-    return found
+            limits.setdefault(name, schemes)
+    return limits
 
 
 def _shared_limit(members: Sequence[Layer], limits: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
@@ -238,11 +238,11 @@ def _shared_limit(members: Sequence[Layer], limits: Mapping[str, tuple[str, ...]
     given = {layer.name: limits[layer.name] for layer in members if layer.name in limits}
     if not given:
         return None
-    first, *rest = given.values()
-    shared = tuple(scheme for scheme in first if all(scheme in other for other in rest))
+    first, *others = given.values()
+    shared = tuple(scheme for scheme in first if all(scheme in other for other in others))
     if not shared:
-        said = "; ".join(f"{name} may take {', '.join(schemes)}" for name, schemes in given.items())
-        raise PlanError(f"these layers must share one scheme but no scheme is allowed to all: {said}")
+        listed = "; ".join(f"{name} may take {', '.join(schemes)}" for name, schemes in given.items())
+        raise PlanError(f"these layers must share one scheme but no scheme is allowed to all: {listed}")
     return shared
 
 
@@ -251,8 +251,8 @@ def _locked_scheme(
 ) -> str | None:
     fixed = {layer.name: assignments[layer.name].weights for layer in members if layer.name in locked}
     if len(set(fixed.values())) > 1:
-        said = ", ".join(f"{name} to {scheme}" for name, scheme in fixed.items())
-        raise PlanError(f"these layers must share one scheme but are locked differently: {said}; unlock all but one")
+        listed = ", ".join(f"{name} to {scheme}" for name, scheme in fixed.items())
+        raise PlanError(f"these layers must share one scheme but are locked differently: {listed}; unlock all but one")
     return next(iter(fixed.values()), None)
 
 

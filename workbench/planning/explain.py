@@ -41,7 +41,7 @@ class Explanation:
 
     ``layers`` share the choice; ``saved`` bytes and ``added`` loss against keeping them as stored; ``price`` what a
     byte is worth at the plan's size (0.0 if nothing is left to buy); ``bigger`` and ``smaller`` are the neighbours on
-    the hull, None at its ends.  ``fixed`` says why the layer is no part of the search, or is empty.  ``unit`` is the
+    the hull, None at its ends.  ``fixed`` says why the layer is not part of the search, or is empty.  ``unit`` is the
     loss's, empty where it is a sum of relative errors.
     """
 
@@ -100,14 +100,14 @@ def explain(
 ) -> Explanation:
     """Explain what ``assignments`` give ``layer`` among the choices of ``front``.
 
-    ``table`` says what a layer that is no part of the search costs, and in which unit.
+    ``table`` says what a layer that is not part of the search costs, and in which unit.
 
-    A scheme that is no candidate (worse than another in every respect, or not scored) is explained by its own bytes,
+    A scheme that is not a candidate (worse than another in every respect, or not scored) is explained by its own bytes,
     with an added loss of NaN where it was not scored.  Raises PlanError for an unknown layer.
     """
     summary = front.space.summary
     if layer not in summary.by_name:
-        raise PlanError(f"{layer!r} is no layer of the model{nearest(layer, summary.by_name)}")
+        raise PlanError(f"{layer!r} is not a layer of the model{nearest(layer, summary.by_name)}")
     weights = assignments[layer].weights
     group = next((group for group in front.space.groups if layer in group.layers), None)
     nbytes = Ledger.of(summary, assignments, None).totals.nbytes
@@ -144,8 +144,8 @@ def next_purchase(front: Front, nbytes: int) -> Purchase | None:
 
 
 def _loss(group: Group, weights: str) -> float:
-    found = [loss for option, loss in zip(group.options, group.loss, strict=True) if option.weights == weights]
-    return float(min(found, default=math.nan))
+    losses = [loss for option, loss in zip(group.options, group.loss, strict=True) if option.weights == weights]
+    return float(min(losses, default=math.nan))
 
 
 def _neighbours(group: Group, bits: int, loss: float) -> tuple[Step | None, Step | None]:

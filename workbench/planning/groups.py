@@ -21,12 +21,12 @@ class Fusion:
 
     def bonds(self, layers: Iterable[Layer]) -> tuple[Bond, ...]:
         """Return the groups of two or more layers that the runtime joins, in model order."""
-        found: dict[str, list[str]] = {}
+        names_by_group: dict[str, list[str]] = {}
         for layer in layers:
             stem, _, end = layer.name.rpartition(".")
             if end in self.ends:
-                found.setdefault(stem, []).append(layer.name)
-        return tuple(tuple(names) for names in found.values() if len(names) > 1)
+                names_by_group.setdefault(stem, []).append(layer.name)
+        return tuple(tuple(names) for names in names_by_group.values() if len(names) > 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,8 +77,8 @@ def profiles() -> dict[str, Hardware]:
     """Return every bundled profile by name."""
     folder = importlib.resources.files("workbench_resources").joinpath("hardware")
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".json")), key=lambda file: file.name)
-    found = [hardware_from(json.loads(file.read_text(encoding="utf-8"))) for file in files]
-    return {profile.name: profile for profile in found}
+    chips = [hardware_from(json.loads(file.read_text(encoding="utf-8"))) for file in files]
+    return {profile.name: profile for profile in chips}
 
 
 def hardware(name: str) -> Hardware:

@@ -190,11 +190,11 @@ def with_cache(plan: Plan, layers: Iterable[Layer], scheme: str | None, but: Col
         return plan.assign(names, cache=None) if names else plan
     name = cache_scheme(scheme).name
     if not names:
-        raise PlanError(f"a KV cache in {name} needs {_NAMED_SO}, and no layer that is free to change has one")
+        raise PlanError(f"a KV cache in {name} needs {_CACHED_LAYERS}, and no layer that is free to change has one")
     return plan.assign(names, cache=name)
 
 
-_NAMED_SO = "layers with a name of those that make keys and values (k_proj, v_proj, key, value)"
+_CACHED_LAYERS = "layers with a name of those that make keys and values (k_proj, v_proj, key, value)"
 
 
 def resolve(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
@@ -205,7 +205,7 @@ def resolve(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
     """
     names = [layer.name for layer in layers]
     known = set(names)
-    found: dict[str, Assignment] = {}
+    matched: dict[str, Assignment] = {}
     for rule in plan.rules:
         hits = _hits(rule, names, known)
         if not hits:
@@ -214,9 +214,9 @@ def resolve(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
                 "correct the pattern or remove the rule"
             )
         for name in hits:
-            found.setdefault(name, rule.assignment)
-    assignments = _given(found, layers)
-    _require_cached(found, assignments)
+            matched.setdefault(name, rule.assignment)
+    assignments = _given(matched, layers)
+    _require_cached(matched, assignments)
     return assignments
 
 
@@ -243,14 +243,14 @@ def changed_names(old: Plan, new: Plan) -> set[str] | None:
     return {rule.pattern for rule in differing}
 
 
-def _given(found: dict[str, Assignment], layers: Sequence[Layer]) -> dict[str, Assignment]:
+def _given(matched: dict[str, Assignment], layers: Sequence[Layer]) -> dict[str, Assignment]:
     """Return every layer's assignment from what the rules say of it; tied layers follow their owner."""
-    for assignment in set(found.values()):
+    for assignment in set(matched.values()):
         _check(assignment)
     result = {}
     for layer in layers:
-        owner = layer.tied_to if layer.tied_to and layer.name not in found else layer.name
-        given = found.get(owner, Assignment())
+        owner = layer.tied_to if layer.tied_to and layer.name not in matched else layer.name
+        given = matched.get(owner, Assignment())
         if given.cache is not None and not makes_keys_or_values(layer):
             given = replace(given, cache=None)
         result[layer.name] = given
@@ -272,12 +272,12 @@ def _check(assignment: Assignment) -> None:
         cache_scheme(assignment.cache)
 
 
-def _require_cached(found: Mapping[str, Assignment], assignments: Mapping[str, Assignment]) -> None:
+def _require_cached(matched: Mapping[str, Assignment], assignments: Mapping[str, Assignment]) -> None:
     """Raise PlanError if the plan rounds a KV cache and the model has no layer that fills one."""
-    asked = next((name for name, given in found.items() if given.cache is not None), None)
+    asked = next((name for name, given in matched.items() if given.cache is not None), None)
     if asked is not None and not any(given.cache is not None for given in assignments.values()):
         raise PlanError(
-            f"the plan stores what {asked} gives the KV cache in {found[asked].cache}, but needs {_NAMED_SO}; "
+            f"the plan stores what {asked} gives the KV cache in {matched[asked].cache}, but needs {_CACHED_LAYERS}; "
             "take the cache scheme out"
         )
 

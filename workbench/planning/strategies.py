@@ -92,11 +92,11 @@ class Threshold:
         )  # fmt: skip
 
         def picks(factor: float) -> np.ndarray:
-            wanted = [
+            schemes = [
                 next((scheme for limit, scheme in steps if score < limit * factor), self.otherwise)
                 for score in scores
             ]
-            return _picks(space, wanted)
+            return _picks(space, schemes)
 
         return _first_that_fits(space, table, [partial(picks, factor) for factor in factors], budgets, self.name)
 
@@ -169,9 +169,9 @@ def _scored(table: Sensitivity, scheme: str) -> str:
     )
 
 
-def _picks(space: SearchSpace, wanted: Sequence[str]) -> np.ndarray:
+def _picks(space: SearchSpace, schemes: Sequence[str]) -> np.ndarray:
     """Return every group's option for a scheme; the next larger one that is left where that is none of its options."""
-    return np.array([_pick(group, scheme) for group, scheme in zip(space.groups, wanted, strict=True)], np.int64)
+    return np.array([_pick(group, scheme) for group, scheme in zip(space.groups, schemes, strict=True)], np.int64)
 
 
 def _pick(group: Group, scheme: str) -> int:
@@ -186,8 +186,8 @@ def _closest(options: Sequence[Option], scheme: str) -> int:
     def levels(name: str) -> float:
         return math.inf if name == KEEP else float(parse_scheme(name).values().size)
 
-    wanted = levels(scheme)
-    return next((k for k, option in enumerate(options) if levels(option.weights) >= wanted), len(options) - 1)
+    needed = levels(scheme)
+    return next((k for k, option in enumerate(options) if levels(option.weights) >= needed), len(options) - 1)
 
 
 def _first_that_fits(
@@ -199,11 +199,11 @@ def _first_that_fits(
         middle = (low + high) // 2
         low, high = (low, middle) if _fits(_sums(space, table, candidates[middle]()), budgets) else (middle + 1, high)
     picks = candidates[low]()
-    found = _sums(space, table, picks)
-    if not _fits(found, budgets):
+    sums = _sums(space, table, picks)
+    if not _fits(sums, budgets):
         raise BudgetError(
-            f"no plan of the strategy {name} fits into {budgets}: the smallest takes {found.nbytes} bytes, "
-            f"{found.bits_per_weight:.4f} bits per weight; raise the budget or use the strategy optimal"
+            f"no plan of the strategy {name} fits into {budgets}: the smallest takes {sums.nbytes} bytes, "
+            f"{sums.bits_per_weight:.4f} bits per weight; raise the budget or use the strategy optimal"
         )
     return plan_of(space, picks, f"{name} within {budgets}" if budgets else name)
 
@@ -212,8 +212,8 @@ def _sums(space: SearchSpace, table: Sensitivity, picks: np.ndarray) -> Totals:
     return totals(space.summary, assignments_of(space, picks), table)
 
 
-def _fits(found: Totals, budgets: Budgets) -> bool:
+def _fits(sums: Totals, budgets: Budgets) -> bool:
     if budgets.microseconds is not None or budgets.loss is not None:
         raise PlanError("this strategy takes budgets of bytes or bits per weight only; use the strategy optimal")
-    small = budgets.nbytes is None or found.nbytes <= budgets.nbytes
-    return small and (budgets.bits_per_weight is None or found.bits_per_weight <= budgets.bits_per_weight)
+    small = budgets.nbytes is None or sums.nbytes <= budgets.nbytes
+    return small and (budgets.bits_per_weight is None or sums.bits_per_weight <= budgets.bits_per_weight)

@@ -1,4 +1,4 @@
-"""What a plan costs in all: exact bytes, bits per weight, predicted loss; quick enough for every edit."""
+"""What a plan costs: exact bytes, bits per weight, predicted loss; quick enough for every edit."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def plan_totals(
     in the bytes; ``bits_per_weight`` is over the same layers with and without.
     """
     whole = planned_summary(summary, plan.transforms)
-    found = totals(whole, resolve(plan, whole.layers), None if plan.transforms else table, inputs, cache)
+    sums = totals(whole, resolve(plan, whole.layers), None if plan.transforms else table, inputs, cache)
     if whole is summary:
-        return found
-    return replace(found, bits_per_weight=totals(summary, resolve(plan, summary.layers)).bits_per_weight)
+        return sums
+    return replace(sums, bits_per_weight=totals(summary, resolve(plan, summary.layers)).bits_per_weight)
 
 
 def untied_bits(summary: ModelSummary, transforms: Iterable[str]) -> int:
@@ -98,7 +98,7 @@ def totals(
 ) -> Totals:  # fmt: skip
     """Add up bytes, bits and predicted loss of resolved assignments.
 
-    ``inputs`` and ``cache`` are tables of activation schemes and of key-value caches in the unit of ``table``; without
+    ``inputs`` and ``cache`` are tables of activation schemes and of KV caches in the unit of ``table``; without
     them only weights are predicted.
     """
     counted = {layer.name for layer in quantizable(summary.layers)}
@@ -220,7 +220,7 @@ class Ledger:
 
     @property
     def totals(self) -> Totals:
-        """The sums as a person reads them, equal to what :func:`totals` gives to the last bit."""
+        """The sums as the user reads them, equal to what :func:`totals` gives to the last bit."""
         predicted = None
         together = 0.0
         if self.slopes is not None and self.squares is not None:

@@ -22,7 +22,7 @@ GROUP = "workbench.transforms"
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Raise PlanError, naming the closest ones, for a name that is no transform; third parties' count by their name."""
+    """Raise PlanError, naming the closest ones, for a name that is not a transform; third parties' count by name."""
     known = (*KNOWN, *(entry.name for entry in entry_points(group=GROUP)))
     for name in names:
         if name not in known and rotation_seed(name) is None:
@@ -31,8 +31,8 @@ def check_names(names: Iterable[str]) -> None:
 
 def rotation_seed(name: str) -> int | None:
     """Return the seed of ``rotation-7``; None for any other name."""
-    found = re.fullmatch(r"rotation-(\d{1,9})", name)
-    return int(found[1]) if found else None
+    match = re.fullmatch(r"rotation-(\d{1,9})", name)
+    return int(match[1]) if match else None
 
 
 def planned_summary(summary: ModelSummary, transforms: Iterable[str]) -> ModelSummary:

@@ -42,14 +42,14 @@ def measured_norms(
                 stack.callback(module.register_forward_hook(_measuring(sums[name])).remove)
         for batch in data.batches(batch_size):
             view.run(batch)
-    found = {}
-    for name, one in sums.items():
-        if one.count > 1:
-            mean = torch.as_tensor(one.total) / one.count
-            variance = (torch.as_tensor(one.squares) / one.count - mean.square()).clamp_min(0)
-            found[f"{name}.running_mean"] = mean.float()
-            found[f"{name}.running_var"] = (variance * one.count / (one.count - 1)).float()
-    return found
+    norms = {}
+    for name, total in sums.items():
+        if total.count > 1:
+            mean = torch.as_tensor(total.total) / total.count
+            variance = (torch.as_tensor(total.squares) / total.count - mean.square()).clamp_min(0)
+            norms[f"{name}.running_mean"] = mean.float()
+            norms[f"{name}.running_var"] = (variance * total.count / (total.count - 1)).float()
+    return norms
 
 
 def _measuring(sums: _Sums) -> Callable[[_BatchNorm, Any, torch.Tensor], torch.Tensor]:

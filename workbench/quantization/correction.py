@@ -119,13 +119,13 @@ def _means(model: Model, data: Data, names: Collection[str]) -> Mapping[str, str
 def _biases(model: Model, quantized: QuantizedModel) -> dict[str, str]:
     """Return the name of the bias of each quantized layer that has one."""
     names = {tensor.name for tensor in model.summary.kept}
-    found = {}
+    biases = {}
     for layer in model.summary.stored:
         head, _, last = layer.parameter.rpartition(".")
         bias = f"{head}.{last.replace('weight', 'bias')}".lstrip(".")
         if layer.name in quantized.tensors and last != last.replace("weight", "bias") and bias in names:
-            found[layer.name] = bias
-    return found
+            biases[layer.name] = bias
+    return biases
 
 
 def _mean_inputs(model: Model, order: tuple[Stage, ...], data: Data, progress: Progress) -> dict[str, torch.Tensor]:
@@ -139,14 +139,14 @@ def _mean_inputs(model: Model, order: tuple[Stage, ...], data: Data, progress: P
     for _, batch in numbered_batches(data, BATCH_SIZE, progress, "mean inputs"):
 
         def tap(name: str, tensor: torch.Tensor, output: torch.Tensor, batch: object = batch) -> None:
-            found = stage_inputs(stage_of[name], tensor, batch)  # type: ignore[arg-type]
-            sums[name] = sums.get(name, 0.0) + found.double().sum(dim=1)
-            counts[name] = counts.get(name, 0) + found.shape[1]
+            values = stage_inputs(stage_of[name], tensor, batch)  # type: ignore[arg-type]
+            sums[name] = sums.get(name, 0.0) + values.double().sum(dim=1)
+            counts[name] = counts.get(name, 0) + values.shape[1]
 
         if stage_of:
             model.run(batch, tap=tap, layers=tuple(stage_of))
     progress(1.0, "biases corrected")
-    return {name: one / counts[name] for name, one in sums.items()}
+    return {name: total / counts[name] for name, total in sums.items()}
 
 
 def reestimate_norms(
@@ -168,9 +168,9 @@ def reestimate_norms(
         raise CannotRunError(f"{model.summary.name} cannot be run, so its batch norms cannot be measured")
     before, now = (measured_norms(network, each, data, skip=folded) for each in (reference, quantized.bind(model)))
     if not now:
-        found = f"fold-norms folded {_few(list(folded))}" if folded else f"none follows {_first(model)} or any layer"
+        reason = f"fold-norms folded {_few(list(folded))}" if folded else f"none follows {_first(model)} or any layer"
         raise TransformError(
-            f"norm-reestimation: {model.summary.name} has no batch norm with running statistics ({found}); take "
+            f"norm-reestimation: {model.summary.name} has no batch norm with running statistics ({reason}); take "
             "norm-reestimation out of the plan, or use bias-correction"
         )
     kept = dict(quantized.kept)

@@ -33,12 +33,12 @@ def stages(model: Model, batch: Batch, names: Sequence[str]) -> tuple[Stage, ...
 
     Layers of more than ``FULL_COLUMNS`` inputs and transposed convolutions are left out: no second moment is kept.
     """
-    found = _Order(by_name=model.summary.by_name)
+    order = _Order(by_name=model.summary.by_name)
     seen = [layer.name for layer in tappable(model) if layer.name in set(names) and layer.matrix[1] <= FULL_COLUMNS]
-    convolutions = [name for name in seen if found.by_name[name].kind.value.startswith("conv")]
+    convolutions = [name for name in seen if order.by_name[name].kind.value.startswith("conv")]
     with torch.enable_grad():  # the geometry is read off the graph
-        model.run(batch, tap=found.add, inputs=dict.fromkeys(convolutions, _started), layers=seen)
-    return tuple(Stage(layers=tuple(layers), geometry=geometry) for layers, geometry, _ in found.entries)
+        model.run(batch, tap=order.add, inputs=dict.fromkeys(convolutions, _started), layers=seen)
+    return tuple(Stage(layers=tuple(layers), geometry=geometry) for layers, geometry, _ in order.entries)
 
 
 def _started(tensor: torch.Tensor) -> torch.Tensor:
@@ -97,15 +97,15 @@ def _inputs(
     model: Model, stage: Stage, batch: Batch, quantizers: Mapping[str, Callable[[torch.Tensor], torch.Tensor]]
 ) -> torch.Tensor:
     """Return what the layers of ``stage`` are multiplied with, ``[groups, positions, columns]``."""
-    found: list[torch.Tensor] = []
+    tensors: list[torch.Tensor] = []
 
     def tap(name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
-        found.append(tensor)
+        tensors.append(tensor)
         raise _Reached
 
     with suppress(_Reached):
         model.run(batch, tap=tap, inputs=quantizers, layers=stage.layers[:1])
-    return stage_inputs(stage, found[0], batch)
+    return stage_inputs(stage, tensors[0], batch)
 
 
 def stage_inputs(stage: Stage, tensor: torch.Tensor, batch: Batch) -> torch.Tensor:

@@ -50,7 +50,7 @@ def quantize_in_sequence(
             command="workbench apply ... --session S.qwb",
         )
     require_data(model, data, "quantizing layer by layer")
-    found: dict[str, QuantizedTensor] = {}
+    tensors: dict[str, QuantizedTensor] = {}
     left: dict[str, str] = {}
     order = stages(model, next(iter(data.batches(1))), tuple(assignments))
     reached = {name for stage in order for name in stage.layers}
@@ -65,12 +65,12 @@ def quantize_in_sequence(
         moments = prefix_moments(model, model.with_weights(done), stage, data, BATCH_SIZE, inputs)
         for name in stage.layers:
             try:
-                found[name] = _quantized(name, model, assignments[name], curvature.get(name), moments)
+                tensors[name] = _quantized(name, model, assignments[name], curvature.get(name), moments)
             except (AlgorithmError, NonFiniteError) as error:
                 left[name] = f"{error}; it was kept in floating point"
             else:
-                done[name] = parse_scheme(found[name].scheme).decode(found[name])
-    return found, left
+                done[name] = parse_scheme(tensors[name].scheme).decode(tensors[name])
+    return tensors, left
 
 
 def _quantized(

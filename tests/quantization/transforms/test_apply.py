@@ -169,7 +169,7 @@ def test_what_is_missing_is_named():
         quantize(model, plan_for(model, "awq", weights="int4-g8"))
     with pytest.raises(MissingResultError, match="smoothquant needs calibration data"):
         quantize(model, plan_for(model, "smoothquant", weights="int8-channel", inputs="int8-token"))
-    with pytest.raises(MissingResultError, match="calibrated anew"):
+    with pytest.raises(MissingResultError, match="calibrated again"):
         transform(model, plan_for(model, "rotation", weights="int8-channel", inputs="int8-tensor"))
     with pytest.raises(PlanError, match="awg.*awq"):
         quantize(model, plan_for(model, "awg", weights="int4-g8"))

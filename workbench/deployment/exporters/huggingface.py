@@ -64,7 +64,7 @@ class HuggingFaceFolder:
 
 
 def _source_folder(model: Model) -> Path:
-    """Return the folder that the model came from; ExportError if it is no Hugging Face one or is gone."""
+    """Return the folder that the model came from; ExportError if it did not come from one or the folder is gone."""
     source = model.summary.source
     if source.kind != "huggingface":
         raise ExportError(
@@ -85,8 +85,8 @@ def _check_place(out: Path, source: Path) -> None:
     if not out.exists():
         return
     if out.is_dir() and out.resolve() != source.resolve():
-        found = {str(path.relative_to(out)) for path in out.rglob("*")}
-        if found <= _listed(out):
+        present = {str(path.relative_to(out)) for path in out.rglob("*")}
+        if present <= _listed(out):
             return
     raise ExportError(f"{out} exists and holds more than an earlier export; choose a new folder, nothing was changed")
 

@@ -104,7 +104,7 @@ class PackedFile:
         self.file = SafetensorsFile(path)
         metadata = self.file.metadata
         if metadata.get("type") != TYPE:
-            raise ExportError(f"{path} is no packed file of the workbench")
+            raise ExportError(f"{path} is not a packed file of the workbench")
         if metadata.get("version") != str(VERSION):
             raise ExportError(
                 f"{path} has version {metadata.get('version')}, this reads {VERSION}; update the workbench"

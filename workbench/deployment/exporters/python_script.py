@@ -153,11 +153,11 @@ def _rows(plan: Plan) -> list[tuple[Any, ...]]:
 
 def _prove(text: str, plan: Plan, summary: ModelSummary) -> None:
     """Raise ExportError unless the constants in the script are the plan's."""
-    found = {
+    constants = {
         node.targets[0].id: ast.literal_eval(node.value)
         for node in ast.parse(text).body
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
-    said = (found["PLAN"], found["FINGERPRINT"], found["TRANSFORMS"], found["RULES"])
-    if said != (plan.name, summary.fingerprint, plan.transforms, _rows(plan)):
+    written = (constants["PLAN"], constants["FINGERPRINT"], constants["TRANSFORMS"], constants["RULES"])
+    if written != (plan.name, summary.fingerprint, plan.transforms, _rows(plan)):
         raise ExportError("the script did not read back as the plan that was written; please report")

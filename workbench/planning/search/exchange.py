@@ -29,7 +29,7 @@ MOST = 2000
 ROUNDS = 200
 
 RESOLVED = 2.0
-"""What is gained must be so many of its standard errors."""
+"""How many of its standard errors a gain must be."""
 
 
 def exchanged(joint: Joint, problem: Problem, picks: np.ndarray) -> np.ndarray:
@@ -51,7 +51,9 @@ def exchanged(joint: Joint, problem: Problem, picks: np.ndarray) -> np.ndarray:
 def _gains(joint: Joint, problem: Problem, start: np.ndarray, picks: np.ndarray) -> bool:
     """Tell whether ``picks`` lose less than ``start`` beyond doubt."""
     before, after = joint.whole(start), joint.whole(picks)
-    parts = [0.5 * UNIT * UNIT * (np.square(one.sums.astype(np.float64)) - one.squares) for one in (before, after)]
+    parts = [
+        0.5 * UNIT * UNIT * (np.square(slopes.sums.astype(np.float64)) - slopes.squares) for slopes in (before, after)
+    ]
     gained = parts[0] - parts[1]
     doubt = np.sqrt(KINSHIP * gained.size * gained.var())
     return bool(problem.total(start) - problem.total(picks) + float(gained.sum()) > RESOLVED * doubt)
@@ -76,13 +78,13 @@ class _Table:
     @staticmethod
     def of(joint: Joint, problem: Problem) -> _Table:
         group, choice = np.nonzero(np.isfinite(problem.value))
-        found = [joint.option(*cell) for cell in zip(group.tolist(), choice.tolist(), strict=True)]
-        own = 0.5 * UNIT * UNIT * np.array([float(each.squares.sum()) for each in found])
+        slopes = [joint.option(*cell) for cell in zip(group.tolist(), choice.tolist(), strict=True)]
+        own = 0.5 * UNIT * UNIT * np.array([float(each.squares.sum()) for each in slopes])
         scale = UNIT * np.sqrt(SHARE)
         return _Table(
             group=group, first=np.searchsorted(group, np.arange(len(problem.value))),
             loss=problem.value[group, choice] - SHARE * own,
-            slopes=np.array([each.sums for each in found], np.float64) * scale, fixed=joint.fixed.sums * scale,
+            slopes=np.array([each.sums for each in slopes], np.float64) * scale, fixed=joint.fixed.sums * scale,
             costs=np.array([cost[group, choice] for cost in problem.costs]).reshape(-1, group.size),
             limits=np.array(problem.limits),
         )  # fmt: skip
@@ -112,5 +114,5 @@ class _Table:
         for each, most in zip(more, room, strict=True):
             fits &= each[:, None] + each <= most
         both[~fits] = np.inf
-        one, other = np.unravel_index(int(both.argmin()), both.shape)
-        return (int(one), int(other)), float(both[one, other])
+        first, second = np.unravel_index(int(both.argmin()), both.shape)
+        return (int(first), int(second)), float(both[first, second])

@@ -47,8 +47,8 @@ class Joint:
     @staticmethod
     def of(space: SearchSpace, table: Sensitivity, algorithms: Sequence[Sensitivity] = ()) -> Joint | None:
         """Return the slopes behind ``space``; None where no table has any."""
-        tables = {one.algorithm: one for one in reversed((table, *algorithms))}
-        known = [one.directions for one in tables.values() if one.directions is not None]
+        tables = {losses.algorithm: losses for losses in reversed((table, *algorithms))}
+        known = [losses.directions for losses in tables.values() if losses.directions is not None]
         if not known:
             return None
         draws = known[0].values.shape[-1]
@@ -83,16 +83,16 @@ class Joint:
     def along(self, moves: Walk) -> np.ndarray:
         """Return the interaction in nats (float64) at the start of a walk and after each of its moves."""
         now = self.whole(moves.start)
-        found = [np.array([interaction(now.sums, now.squares)])]
+        parts_of_walk = [np.array([interaction(now.sums, now.squares)])]
         cells = zip(moves.group.tolist(), moves.origin.tolist(), moves.choice.tolist(), strict=True)
         steps = [self.option(group, after) - self.option(group, before) for group, before, after in cells]
         for first in range(0, len(steps), BLOCK):
             part = steps[first : first + BLOCK]
             sums = now.sums + np.cumsum([step.sums for step in part], axis=0)
             squares = now.squares + np.cumsum([step.squares for step in part], axis=0)
-            found.append(interactions(sums, squares))
+            parts_of_walk.append(interactions(sums, squares))
             now = Slopes(sums[-1], squares[-1])
-        return np.concatenate(found)
+        return np.concatenate(parts_of_walk)
 
 
 def joined(loss: np.ndarray, moves: Walk, joint: Joint | None) -> tuple[np.ndarray, np.ndarray]:
@@ -109,9 +109,9 @@ def joined(loss: np.ndarray, moves: Walk, joint: Joint | None) -> tuple[np.ndarr
 
 def _added(cells: Iterable[tuple[Sensitivity, str, str]], draws: int) -> Slopes:
     """Return the slopes of cells (table, layer, scheme) together."""
-    found = Slopes(np.zeros(draws, np.int64), np.zeros(draws, np.int64))
+    total = Slopes(np.zeros(draws, np.int64), np.zeros(draws, np.int64))
     for table, name, scheme in cells:
         slopes = table.slopes(name, scheme)
         if slopes is not None and slopes.size == draws:
-            found = found + Slopes(slopes, slopes * slopes)
-    return found
+            total = total + Slopes(slopes, slopes * slopes)
+    return total

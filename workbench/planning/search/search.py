@@ -179,29 +179,29 @@ def search(
     possible value, PlanError without a budget or for contradictory locks, MissingResultError for microseconds without
     ``times``.
     """
-    wanted = _budgets(nbytes, bits_per_weight, budgets, minimise)
-    if times is None and (minimise == "microseconds" or wanted.microseconds is not None):
+    all_budgets = _budgets(nbytes, bits_per_weight, budgets, minimise)
+    if times is None and (minimise == "microseconds" or all_budgets.microseconds is not None):
         raise MissingResultError(
             "a search for microseconds needs kernel times; time the kernels first, or search by bytes or bits per "
             "weight",
             command="workbench bench S.qwb",
         )
-    timed = times if minimise == "microseconds" or wanted.microseconds is not None else None
+    timed = times if minimise == "microseconds" or all_budgets.microseconds is not None else None
     space = search_space(
         summary, table, base, locked, schemes, constraints=constraints, times=timed, algorithms=algorithms,
         inputs=inputs, cache=cache,
     )  # fmt: skip
-    _require_scored(space, wanted)
-    limits = _limits(space, wanted)
+    _require_scored(space, all_budgets)
+    limits = _limits(space, all_budgets)
     solution = solve(_problem(space, minimise, limits))
     if solution is None:
-        reason = _impossible(space, wanted, limits)
+        reason = _impossible(space, all_budgets, limits)
         raise BudgetError(reason + _unscored(space, table) + _barred(space, table, constraints))
     joint = Joint.of(space, table, algorithms)
     if joint is not None:
-        solution = _together(space, joint, minimise, limits, wanted)
+        solution = _together(space, joint, minimise, limits, all_budgets)
     goal = "" if minimise == "loss" else f"least {TITLES[minimise]} "
-    title = name or f"{goal}within {wanted}"
+    title = name or f"{goal}within {all_budgets}"
     return plan_of(space, solution.picks, title if solution.proven else f"{title} {UNPROVEN}")
 
 
@@ -328,9 +328,9 @@ def _impossible(space: SearchSpace, budgets: Budgets, limits: dict[str, float]) 
             if not math.isinf(_least(space, quantity, others)):
                 alone = [quantity]
                 break
-    said = "; ".join(_smallest(space, quantity, others) for quantity in alone)
+    smallest = "; ".join(_smallest(space, quantity, others) for quantity in alone)
     beside = " under the other budgets" if others else ""
-    return f"no plan fits into {budgets}: {said}{beside}; raise the budget or allow smaller schemes"
+    return f"no plan fits into {budgets}: {smallest}{beside}; raise the budget or allow smaller schemes"
 
 
 def _unscored(space: SearchSpace, table: Sensitivity) -> str:

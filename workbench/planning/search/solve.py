@@ -24,7 +24,7 @@ TIMED_OUT = 1
 """The status that scipy gives a programme whose time was up."""
 
 ENOUGH = 20_000
-"""At most so many combinations are tried to round the relaxation's few split groups."""
+"""The largest number of combinations that are tried to round the relaxation's few split groups."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -84,8 +84,8 @@ def _without_limits(problem: Problem) -> np.ndarray:
     """Return the least value of every group, the one that takes least where several are equal."""
     best = problem.value == problem.value.min(axis=1, keepdims=True)
     spent = np.where(best, problem.costs[0] if problem.costs else 0.0, np.inf)
-    found: np.ndarray = spent.argmin(axis=1).astype(np.int64)
-    return found
+    picks: np.ndarray = spent.argmin(axis=1).astype(np.int64)
+    return picks
 
 
 def _walked(problem: Problem) -> tuple[np.ndarray, float, float]:
@@ -121,16 +121,16 @@ def _relaxed(problem: Problem) -> tuple[np.ndarray | None, np.ndarray, float] | 
     owner, index, matrix, one_each, value, scales = _flat(problem, None)
     limits = np.array(problem.limits) / scales
     unit = max(float(np.abs(value).max()), 1e-300)
-    found = linprog(
+    relaxation = linprog(
         value / unit, A_ub=matrix, b_ub=limits, A_eq=one_each, b_eq=np.ones(len(problem.value)), bounds=(0, 1),
         method="highs",
     )  # fmt: skip
-    if found.x is None:
+    if relaxation.x is None:
         return None
-    prices = np.maximum(-found.ineqlin.marginals, 0.0) * unit / scales
+    prices = np.maximum(-relaxation.ineqlin.marginals, 0.0) * unit / scales
     reduced = _reduced(problem, prices)
     bound = math.fsum(reduced.min(axis=1)) - float(prices @ np.array(problem.limits))
-    return _rounded(problem, found.x, owner, index), prices, bound
+    return _rounded(problem, relaxation.x, owner, index), prices, bound
 
 
 def _rounded(problem: Problem, share: np.ndarray, owner: np.ndarray, index: np.ndarray) -> np.ndarray | None:
@@ -171,9 +171,9 @@ def _settle(problem: Problem, picks: np.ndarray | None, prices: np.ndarray, gap:
     result = kept.argmax(axis=1).astype(np.int64)
     open_groups = np.flatnonzero(kept.sum(axis=1) > 1)
     if len(problem.limits) == 1 and picks is not None:
-        found = _by_states(problem, kept, result, open_groups, picks, float(prices[0]))
-        if found is not None:
-            return Solution(found)
+        by_states = _by_states(problem, kept, result, open_groups, picks, float(prices[0]))
+        if by_states is not None:
+            return Solution(by_states)
     limits, proven = np.array(problem.limits), True
     for _ in range(3):  # again only if the solver's tolerance let something slip over a limit
         settled, proven = _programme(problem, kept, result, open_groups, limits)
@@ -195,13 +195,13 @@ def _by_states(
     """Settle the open groups by dynamic programming; None if that would be too much."""
     closed = np.setdiff1d(np.arange(len(result)), open_groups)
     cost, value = problem.costs[0], problem.value
-    rest = math.fsum(cost[closed, result[closed]])
+    taken = math.fsum(cost[closed, result[closed]])
     best = problem.total(picks) - math.fsum(value[closed, result[closed]])
     by_doubt = open_groups[np.argsort(-kept[open_groups].sum(axis=1), kind="stable")]
-    found = settle(value[by_doubt], cost[by_doubt], kept[by_doubt], price, problem.limits[0] - rest, best)
-    if found is None:
+    states = settle(value[by_doubt], cost[by_doubt], kept[by_doubt], price, problem.limits[0] - taken, best)
+    if states is None:
         return None
-    for choice in found:
+    for choice in states:
         settled = result.copy()
         settled[by_doubt] = choice
         if problem.fits(settled):
@@ -222,27 +222,27 @@ def _programme(
         limits=(),
     )  # fmt: skip
     closed = np.setdiff1d(np.arange(len(problem.value)), open_groups)
-    rest = [math.fsum(cost[closed, result[closed]]) for cost in problem.costs]
+    taken = [math.fsum(cost[closed, result[closed]]) for cost in problem.costs]
     bases = [np.where(np.isfinite(part.value), cost, np.inf).min(axis=1) for cost in part.costs]
-    room = limits - np.array([r + math.fsum(b) for r, b in zip(rest, bases, strict=True)])
+    room = limits - np.array([r + math.fsum(b) for r, b in zip(taken, bases, strict=True)])
     moved = tuple(cost - base[:, None] for cost, base in zip(part.costs, bases, strict=True))
     lowest = part.value.min(axis=1, keepdims=True)
     shifted = Problem(value=part.value - lowest, costs=moved, limits=())
     owner, index, matrix, one_each, value, scales = _flat(shifted, room)
     unit = 1e4 / max(float(value.max()), 1e-300)
     room = np.where(np.all(matrix == np.floor(matrix), axis=1), np.floor(room / scales + 1e-9), room / scales)
-    found = milp(
+    outcome = milp(
         value * unit,
         constraints=[LinearConstraint(one_each, 1, 1), LinearConstraint(matrix, -np.inf, room)],
         integrality=np.ones(value.size), bounds=Bounds(0, 1),
         # Without presolve HiGHS prints nothing; the problem was reduced before.
         options={"mip_rel_gap": 0.0, "time_limit": SECONDS, "presolve": False},
     )  # fmt: skip
-    proven = found.status != TIMED_OUT
-    if found.x is None:
+    proven = outcome.status != TIMED_OUT
+    if outcome.x is None:
         return None, proven
     settled = result.copy()
-    chosen = found.x > 0.5
+    chosen = outcome.x > 0.5
     settled[open_groups[owner[chosen]]] = index[chosen]
     return settled, proven
 

@@ -56,8 +56,8 @@ def _undominated(spent: np.ndarray, gained: np.ndarray, states: np.ndarray) -> n
         return states
     values = gained[states]
     before = np.minimum.accumulate(np.concatenate([[np.inf], values[:-1]]))
-    found: np.ndarray = states[values < before]
-    return found
+    undominated: np.ndarray = states[values < before]
+    return undominated
 
 
 def _traced(trail: list[tuple[np.ndarray, np.ndarray]], state: int) -> np.ndarray:

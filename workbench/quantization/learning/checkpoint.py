@@ -34,11 +34,11 @@ class Checkpoint:
             with np.load(self.path, allow_pickle=False) as stored:
                 state = {name: stored[name] for name in stored.files}
         except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise PlanError(f"the checkpoint {self.path} cannot be read: {error}; remove it to start anew") from None
+            raise PlanError(f"the checkpoint {self.path} cannot be read: {error}; remove it to start again") from None
         if str(state.pop(_KEY, "")) != self.key:
             raise PlanError(
                 f"the checkpoint {self.path} belongs to another run (model, plan, data or options differ); give "
-                "another path, or remove it to start anew"
+                "another path, or remove it to start again"
             )
         return state
 

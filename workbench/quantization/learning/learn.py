@@ -1,4 +1,4 @@
-"""Learned rounding of a whole plan: every layer's offsets and steps chosen together for the model's own output.
+"""AdaRound and SignRound for a whole plan: offsets and steps of every layer learned for the model's own output.
 
 The rounding offsets of AdaRound (Nagel et al., ICML 2020) and the learned ranges of SignRound (Cheng et al., 2023), but
 the objective is the divergence KL(FP model || quantized model) of the outputs on the calibration data, for all layers
@@ -87,11 +87,14 @@ def learn_remaining(
     if not finite:
         return {}, left
     decoded = {name: parse_scheme(stored.scheme).decode(stored) for name, stored in others.items()}
-    found = learn_rounding(
+    learned = learn_rounding(
         model, finite, data, student=model.with_weights(decoded), inputs=inputs, curvature=curvature,
         checkpoint=checkpoint, circumstances=circumstances, progress=progress,
     )  # fmt: skip
-    return {name: parse_scheme(finite[name]).encode(one.values, one.parameters) for name, one in found.items()}, left
+    tensors = {
+        name: parse_scheme(finite[name]).encode(rounded.values, rounded.parameters) for name, rounded in learned.items()
+    }
+    return tensors, left
 
 
 def _listed(names: Mapping[str, str]) -> str:
@@ -106,13 +109,13 @@ def first_fits(
 
     The search is weighted by the second moment of the inputs where there is one.
     """
-    found = {}
+    matrices = {}
     for name, scheme in schemes.items():
         weight, known = model.weight(name), curvature.get(name)
         weighted = known is not None and known.full is not None
         rounded = round_weight(name, weight, scheme, "rtn-weighted" if weighted else "rtn-clip", known)
-        found[name] = LearnedMatrix(weight, parse_scheme(scheme), rounded.parameters)
-    return found
+        matrices[name] = LearnedMatrix(weight, parse_scheme(scheme), rounded.parameters)
+    return matrices
 
 
 def passing(inputs: Mapping[str, Replacement] | None) -> dict[str, Replacement]:

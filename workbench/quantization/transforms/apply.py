@@ -87,8 +87,8 @@ def transform(
 
     Corrections, which take place after rounding, are passed over.
     ``curvature`` of a calibration for awq; ``data`` of the calibration for smoothquant and for static input schemes,
-    whose ranges are taken anew where inputs changed.  Raises CannotRunError for a weights-only model, PlanError for an
-    unknown transform, TransformError where the graph allows none or the outputs changed, MissingResultError.
+    whose ranges are calibrated again where inputs changed.  Raises CannotRunError for a weights-only model, PlanError
+    for an unknown transform, TransformError where the graph allows none or the outputs changed, MissingResultError.
     """
     steps = [find_transform(name) for name in plan.transforms if name not in CORRECTIONS]
     if model.summary.cannot_run is not None:
@@ -130,13 +130,13 @@ def compare(model: Model, view: Model, data: Data | None, names: Iterable[str]) 
     """
     batch = probe(model) if data is None else next(data.batches(PROOF_SAMPLES))
     with torch.no_grad():
-        exact, found = model.run(batch).float(), view.run(batch).float()
+        exact, rewritten = model.run(batch).float(), view.run(batch).float()
     finite = exact.isfinite()
     if not bool(finite.any()):
         return None
-    exact, found = exact[finite], found[finite]
+    exact, rewritten = exact[finite], rewritten[finite]
     size = float(exact.abs().max().clamp_min(torch.finfo(torch.float32).tiny))
-    deviation = float((found - exact).abs().max()) / size
+    deviation = float((rewritten - exact).abs().max()) / size
     if not deviation <= TOLERANCE:
         raise TransformError(
             f"after {', '.join(names)} the outputs of {model.summary.name} differ by {deviation:.1e} of the largest "
@@ -150,7 +150,7 @@ def _ranges(
     view: Model, assignments: Mapping[str, Assignment], changed: set[str], ranges: Mapping[tuple[str, str], Range],
     data: Data | None, batch_size: int,
 ) -> dict[tuple[str, str], Range]:  # fmt: skip
-    """Return the ranges in force for the view: taken anew for static schemes of inputs that changed."""
+    """Return the ranges in force for the view: calibrated again for static schemes of inputs that changed."""
     static = {
         name: scheme for name in changed
         if (scheme := assignments[name].inputs) and isinstance(parse_scheme(scheme).granularity, PerTensor)
@@ -161,7 +161,7 @@ def _ranges(
     if data is None:
         raise MissingResultError(
             f"the plan gives the inputs of {min(static)} the static scheme {static[min(static)]} and transforms them, "
-            "so their range has to be calibrated anew, which needs the calibration data; calibrate first, or choose a "
+            "so their range must be calibrated again, which needs the calibration data; calibrate first, or choose a "
             "dynamic scheme such as int8-token"
         )
     statistics = calibrate(view, data, batch_size=batch_size, curvature=False).statistics

@@ -26,27 +26,27 @@ class Awq:
 
     def rewrite(self, draft: Draft, setting: Setting) -> Outcome:
         """Search one scale for each fold whose layers the plan quantizes; see the Transform contract."""
-        found = find_folds(setting.trace, draft.summary)
+        folds = find_folds(setting.trace, draft.summary)
         changes, notes = [], []
-        for fold in found.require(draft.summary):
-            wanted = [name for name in fold.columns if setting.assignments[name].weights != KEEP]
-            if not wanted:
+        for fold in folds.require(draft.summary):
+            quantized = [name for name in fold.columns if setting.assignments[name].weights != KEEP]
+            if not quantized:
                 continue
             bad = draft.finite(fold)
             if bad is not None:
                 notes.append(f"{bad} holds NaN or infinite values: awq left {', '.join(fold.consumers)} alone")
                 continue
-            changes.append(self._scale(draft, setting, fold, wanted))
+            changes.append(self._scale(draft, setting, fold, quantized))
         return Outcome(changes=tuple(changes), notes=tuple(notes))
 
-    def _scale(self, draft: Draft, setting: Setting, fold: Fold, wanted: list[str]) -> Change:
+    def _scale(self, draft: Draft, setting: Setting, fold: Fold, quantized: list[str]) -> Change:
         consumers = [
             Consumer(
                 weight=draft.weight(name), channels=fold.columns[name],
                 quantize=parse_scheme(setting.assignments[name].weights).quantize,
                 loss=partial(difference_cost, _curvature(draft, name)),
             )
-            for name in wanted
+            for name in quantized
         ]  # fmt: skip
         before = magnitudes(draft, fold)
         choice = choose_scale(consumers, before, fold.free)
@@ -60,20 +60,20 @@ class Awq:
 
 
 def _curvature(draft: Draft, layer: str) -> Curvature:
-    found = draft.curvature.get(layer)
-    if found is None:
+    curvature = draft.curvature.get(layer)
+    if curvature is None:
         raise MissingResultError(
             f"awq needs the second moment of the inputs of {layer}, which was not collected; calibrate with curvature "
             "first, or take awq out of the plan's transforms"
         )
-    return found
+    return curvature
 
 
 def magnitudes(draft: Draft, fold: Fold) -> torch.Tensor:
     """Return the root mean square of each channel where layers take it, float32 ``[channels]``."""
-    found = torch.zeros(fold.free.numel())
+    largest = torch.zeros(fold.free.numel())
     for name, channels in fold.columns.items():
         used = channels >= 0
         values = torch.from_numpy(_curvature(draft, name).columns).clamp_min(0).sqrt().float()
-        found.scatter_reduce_(0, channels[used], values[used], reduce="amax")
-    return found
+        largest.scatter_reduce_(0, channels[used], values[used], reduce="amax")
+    return largest

@@ -24,7 +24,7 @@ from workbench.quantization.transforms.rewrite import Draft
 from workbench.quantization.transforms.transform import Change, Outcome, Setting
 
 SWEEPS = 20
-"""Chains of layers are swept until the scales stay, so many times at most."""
+"""How many times chains of layers are swept at most, until the scales stay."""
 
 SETTLED = 1e-3
 """The largest relative step at which they stay."""
@@ -108,13 +108,13 @@ def find_pairs(trace: Trace, summary: ModelSummary) -> tuple[list[Pair], dict[st
         labels = torch.arange(shape[axis]).reshape(view).expand(shape)
         flow = follow(trace, start + 1, tensor, labels, takes.keys(), takes)
         free = torch.zeros(shape[axis], dtype=torch.bool)
-        for found in flow.columns.values():
-            free[found[found >= 0]] = True
+        for channels in flow.columns.values():
+            free[channels[channels >= 0]] = True
         free[sorted(flow.blocked)] = False
         if not free.any() or shape[axis] != own[step.layer].matrix[0]:
             obstacles[step.layer] = ", ".join(flow.obstacles[:2]) or "no layer"
             continue
-        consumers = {name: by_weight(own[name], found) for name, found in flow.columns.items()}
+        consumers = {name: by_weight(own[name], channels) for name, channels in flow.columns.items()}
         pairs.append(Pair(layer=step.layer, vectors=step.kept, norm=norm, consumers=consumers, free=free))
     return pairs, obstacles
 

@@ -27,16 +27,16 @@ class FoldNorms:
 
     def rewrite(self, draft: Draft, setting: Setting) -> Outcome:
         """Fold; see the Transform contract.  Raises TransformError naming what was found where nothing can be."""
-        found = find_norms(setting.trace, draft.summary)
-        notes = [f"the batch norm {name} was not folded: it {why}" for name, why in found.obstacles.items()]
-        if not found.behind:
+        norms = find_norms(setting.trace, draft.summary)
+        notes = [f"the batch norm {name} was not folded: it {why}" for name, why in norms.obstacles.items()]
+        if not norms.behind:
             raise TransformError(
                 f"{draft.summary.name} has no batch norm that could be folded: "
                 f"{'; '.join(notes[:2]) or no_norm(setting.trace)}; take fold-norms out of the plan"
             )
         calls = {step.layer: step for step in setting.trace.steps if isinstance(step, LayerCall)}
         changes = []
-        for layer, norm in found.behind.items():
+        for layer, norm in norms.behind.items():
             biases = [name for name in calls[layer].kept if draft.vector(name).ndim == 1]
             vectors = [draft.vector(name) for name in (*norm.tensors, *biases)]
             if not all(bool(each.isfinite().all()) for each in (draft.weight(layer), *vectors)):
@@ -87,5 +87,5 @@ def _fold(draft: Draft, layer: str, bias: str | None, norm: NormCall) -> Change:
 
 
 def _largest(weight: torch.Tensor) -> np.ndarray:
-    found: np.ndarray = weight.abs().amax(dim=1).float().numpy()
-    return found
+    largest: np.ndarray = weight.abs().amax(dim=1).float().numpy()
+    return largest

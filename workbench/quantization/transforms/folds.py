@@ -55,9 +55,9 @@ class Folds:
         if self.folds:
             return self.folds
         met = "; ".join(f"{name} meets {what}" for name, what in list(self.obstacles.items())[:3])
-        found = f"of {len(self.obstacles)} norms and linear layers, {met}" if met else "it has no norm or linear layer"
+        reason = f"of {len(self.obstacles)} norms and linear layers, {met}" if met else "it has no norm or linear layer"
         raise TransformError(
-            f"{summary.name} has no place where a scale can be moved from one layer into another: {found}; take the "
+            f"{summary.name} has no place where a scale can be moved from one layer into another: {reason}; take the "
             "transform out of the plan"
         )
 
@@ -116,11 +116,11 @@ def _only(labels: torch.Tensor, free: torch.Tensor) -> torch.Tensor:
 
 def _heads(flow: Flow, free: torch.Tensor) -> torch.Tensor:
     """Return sets of free channels that are disjoint and of one size; none if any operation told channels apart."""
-    wanted = [head for head in flow.heads if min(head) >= 0 and bool(free[list(head)].all())]
-    members = [channel for head in wanted for channel in head]
-    if flow.elementwise or not wanted or len(set(map(len, wanted))) > 1 or len(set(members)) < len(members):
+    heads = [head for head in flow.heads if min(head) >= 0 and bool(free[list(head)].all())]
+    members = [channel for head in heads for channel in head]
+    if flow.elementwise or not heads or len(set(map(len, heads))) > 1 or len(set(members)) < len(members):
         return torch.zeros(0, 0, dtype=torch.int64)
-    return torch.tensor(wanted)
+    return torch.tensor(heads)
 
 
 def _producers(trace: Trace, linear: Collection[str]) -> Iterator[_Producer]:
@@ -134,29 +134,29 @@ def _producers(trace: Trace, linear: Collection[str]) -> Iterator[_Producer]:
             if step.layer in linear and once:
                 yield _Producer(name=step.layer, step=index, tensor=step.output, layer=step.layer, vectors=step.kept)
         else:
-            found = _norm(trace, step, vectors)
-            if found is not None and all(uses[numbers[name]] == 1 for name in found[0]):
-                names, offset = found
+            norm = _norm(trace, step, vectors)
+            if norm is not None and all(uses[numbers[name]] == 1 for name in norm[0]):
+                names, offset = norm
                 yield _Producer(name=names[0], step=index, tensor=step.outputs[0], vectors=names, offset=offset)
 
 
 def _vectors(trace: Trace) -> dict[int, tuple[str, float]]:
     """Return the tensors that are a kept vector, or one plus a number, with the vector's name and the number."""
-    found = {number: (name, 0.0) for number, name in trace.names.items() if trace.tensors[number].ndim == 1}
+    vectors = {number: (name, 0.0) for number, name in trace.names.items() if trace.tensors[number].ndim == 1}
     for step in trace.steps:
         if isinstance(step, Operation) and step.outputs and isinstance(next(iter(step.args), None), Ref):
-            known = found.get(step.args[0].number)
+            known = vectors.get(step.args[0].number)
             if known is None:
                 continue
             if step.name in ("_to_copy", "detach", "alias"):
-                found[step.outputs[0]] = known
+                vectors[step.outputs[0]] = known
             elif step.name == "add" and isinstance(step.args[1], int | float):
-                found[step.outputs[0]] = (known[0], known[1] + step.args[1])
+                vectors[step.outputs[0]] = (known[0], known[1] + step.args[1])
             elif step.name == "add" and isinstance(step.args[1], Ref):
                 other = trace.tensors[step.args[1].number]
                 if other.numel() == 1:
-                    found[step.outputs[0]] = (known[0], known[1] + float(other))
-    return found
+                    vectors[step.outputs[0]] = (known[0], known[1] + float(other))
+    return vectors
 
 
 def _norm(

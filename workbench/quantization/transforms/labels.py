@@ -64,9 +64,9 @@ class Flow:
 
     def block(self, labels: torch.Tensor, what: str) -> None:
         """Note that the channels in ``labels`` cannot be followed through ``what``."""
-        found = set(torch.unique(labels).tolist()) - {-1}
-        if found:
-            self.blocked |= found
+        channels = set(torch.unique(labels).tolist()) - {-1}
+        if channels:
+            self.blocked |= channels
             if what not in self.obstacles:
                 self.obstacles.append(what)
 
@@ -108,13 +108,13 @@ def _through(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tens
     """Return the labels of every output of an operation; -1 throughout where nothing passes."""
     shapes = [trace.tensors[number].shape for number in step.outputs]
     rule = RULES.get(step.name)
-    found = rule(flow, trace, step, at) if rule is not None else None
-    if found is None or [each.shape for each in found[: len(shapes)]] != shapes[: len(found)]:
+    passed = rule(flow, trace, step, at) if rule is not None else None
+    if passed is None or [each.shape for each in passed[: len(shapes)]] != shapes[: len(passed)]:
         for number in step.inputs:
             if number in at:
                 flow.block(at[number], f"the operation {step.name}")
-        found = []
-    return [*found, *(torch.full(shape, -1) for shape in shapes[len(found) :])]
+        passed = []
+    return [*passed, *(torch.full(shape, -1) for shape in shapes[len(passed) :])]
 
 
 Rule = Callable[[Flow, Trace, Operation, dict[int, torch.Tensor]], list[torch.Tensor] | None]
@@ -217,8 +217,8 @@ def _sum(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor])
     """Element by element: passes where both have the same label."""
     shape = trace.tensors[step.outputs[0]].shape
     a, b = (_spread(trace, each, at, shape) for each in step.args[:2])
-    for one in (a, b):
-        flow.block(torch.where(a == b, -1, one), f"the operation {step.name}")
+    for labels in (a, b):
+        flow.block(torch.where(a == b, -1, labels), f"the operation {step.name}")
     return [torch.where(a == b, a, -1)]
 
 

@@ -15,7 +15,7 @@ from workbench.numerics.granularity import PerTensor
 ROWS = 512
 """So many inputs of each layer are kept to measure the error on,"""
 CELLS = 1 << 19
-"""but no more than so many numbers."""
+"""but no more than this number of values."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -34,7 +34,7 @@ class Inputs:
 
 def observe(model: Model, data: Data, layers: Collection[str], batch_size: int) -> dict[str, Inputs]:
     """Return what ``layers`` are given over ``data``; inputs of a batch that hold NaN or infinity are left out."""
-    found: dict[str, Inputs] = {}
+    inputs: dict[str, Inputs] = {}
     batches = -(-len(data) // batch_size)
     for batch in data.batches(batch_size):
         mask = token_mask(batch)
@@ -43,20 +43,20 @@ def observe(model: Model, data: Data, layers: Collection[str], batch_size: int) 
             real = tensor[mask] if mask is not None and tensor.shape[:2] == mask.shape else tensor
             rows = real.reshape(-1, real.shape[-1]).float()
             if rows.numel() and bool(rows.isfinite().all()):
-                wanted = max(min(ROWS, CELLS // rows.shape[1]) // batches, 1)
-                _add(found, name, rows, wanted)
+                count = max(min(ROWS, CELLS // rows.shape[1]) // batches, 1)
+                _add(inputs, name, rows, count)
 
         with torch.no_grad():
             model.run(batch, tap=tap, layers=tuple(layers))
-    return found
+    return inputs
 
 
-def _add(found: dict[str, Inputs], name: str, rows: torch.Tensor, wanted: int) -> None:
+def _add(inputs: dict[str, Inputs], name: str, rows: torch.Tensor, count: int) -> None:
     low, high = torch.aminmax(rows, dim=0)
-    some = rows[torch.linspace(0, rows.shape[0] - 1, min(wanted, rows.shape[0])).round().long()].clone()
-    old = found.get(name)
+    some = rows[torch.linspace(0, rows.shape[0] - 1, min(count, rows.shape[0])).round().long()].clone()
+    old = inputs.get(name)
     if old is None:
-        found[name] = Inputs(low=low, high=high, rows=[some])
+        inputs[name] = Inputs(low=low, high=high, rows=[some])
     else:
         old.low, old.high = torch.minimum(old.low, low), torch.maximum(old.high, high)
         old.rows.append(some)

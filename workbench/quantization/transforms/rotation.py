@@ -134,7 +134,7 @@ class Rotation:
             if not bool(draft.weight(name).isfinite().all()):
                 raise TransformError(
                     f"{name} holds NaN or infinite values, which a rotation would spread over the whole layer; take "
-                    "rotation out of the plan, or mend the weight"
+                    "rotation out of the plan, or repair the weight"
                 )
 
     def _rotate(self, draft: Draft, stream: Stream, trace: Trace) -> None:

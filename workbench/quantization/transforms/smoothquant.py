@@ -26,9 +26,9 @@ class SmoothQuant:
 
     def rewrite(self, draft: Draft, setting: Setting) -> Outcome:
         """Search one smoothing for each fold whose inputs the plan quantizes; see the Transform contract."""
-        found = find_folds(setting.trace, draft.summary).require(draft.summary)
+        all_folds = find_folds(setting.trace, draft.summary).require(draft.summary)
         folds, notes = [], []
-        for fold in found:
+        for fold in all_folds:
             if not any(setting.assignments[name].inputs for name in fold.columns):
                 continue
             bad = draft.finite(fold)

@@ -110,9 +110,9 @@ class _Walk:
         if other in self.trace.names and self.trace.names[other] in self.norms:
             self.scaled[self.trace.names[other]] = None
             return True
-        found = self._derived(other)
-        if found is not None:
-            self.scaled[found] = None
+        derived = self._derived(other)
+        if derived is not None:
+            self.scaled[derived] = None
             return True
         shape = self.trace.tensors[other].shape
         return not shape or shape[-1] == 1
@@ -134,10 +134,10 @@ class _Walk:
         if step.name in SAME:
             return True
         labels = {first.number: torch.arange(shape[-1]).expand(shape)} if shape else {}
-        found = moved(self.trace, step, labels) or []
-        return bool(found) and all(
+        outputs = moved(self.trace, step, labels) or []
+        return bool(outputs) and all(
             each.ndim > 0 and each.shape[-1] == shape[-1] and bool((each == torch.arange(shape[-1])).all())
-            for each in found
+            for each in outputs
         )
 
     def _squares(self, step: Operation) -> bool:
@@ -186,6 +186,6 @@ def find_stream(trace: Trace, summary: ModelSummary, norms: Iterable[str]) -> St
         raise _stuck(f"{walk.elsewhere[mixed[0]]} after {mixed[0]}, which also writes to the stream")
     repeated = [name for name, count in trace.calls().items() if count > 1 and name in {**walk.writers, **walk.readers}]
     if repeated or not walk.readers or len(walk.writers) < 2:
-        found = f"{repeated[0]} runs several times" if repeated else "no layer reads and writes a residual stream"
-        raise TransformError(f"{summary.name} cannot be rotated: {found}; {HINT}")
+        reason = f"{repeated[0]} runs several times" if repeated else "no layer reads and writes a residual stream"
+        raise TransformError(f"{summary.name} cannot be rotated: {reason}; {HINT}")
     return Stream(width=walk.width, writers=tuple(walk.writers), readers=tuple(walk.readers), norms=tuple(walk.scaled))

@@ -29,7 +29,7 @@ class Change:
     """What was done at one place.
 
     ``source`` produces the channels, ``layers`` take them.  ``alpha`` is the exponent that was chosen (None: nothing
-    was scaled, or it is no such method), ``before`` and ``after`` the transform's own measure of the outputs' error.
+    was scaled, or the method has none), ``before`` and ``after`` the transform's own measure of the outputs' error.
     ``inputs_before`` and ``inputs_after``, float32 ``[channels]``, are the magnitude of the inputs in each channel: the
     statistic that ``measure`` names.
     """
