@@ -246,6 +246,10 @@ class Window(QMainWindow):
         """Return the panel of a class, made if need be."""
         return self.area.panel(kind)
 
+    def quit(self) -> None:
+        """Close the window, after asking about unsaved work."""
+        self.close()
+
     def trigger(self, action: str) -> None:
         """Do an action by its id."""
         self.actions_by_id[action].trigger()

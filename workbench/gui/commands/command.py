@@ -68,7 +68,7 @@ class MainWindow(Protocol):
         """Put the docks back to where they were at first."""
         ...
 
-    def close(self) -> bool:
+    def quit(self) -> None:
         """Close the window, after asking about unsaved work."""
         ...
 

@@ -11,16 +11,6 @@ from workbench.planning.plan import KEEP
 from workbench.session.session import Session
 
 
-def undo(command: Command) -> None:
-    """Undo the last edit."""
-    command.context.workspace.undo()
-
-
-def redo(command: Command) -> None:
-    """Redo the last undone edit."""
-    command.context.workspace.redo()
-
-
 def keep(command: Command) -> None:
     """Keep the selected layers in floating point."""
     workspace = command.context.workspace

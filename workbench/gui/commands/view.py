@@ -33,11 +33,6 @@ def system_colours(command: Command) -> None:
     command.window.recolour(theme.choose("system"))
 
 
-def reset_layout(command: Command) -> None:
-    """Put the docks back to where they were at first."""
-    command.window.reset_layout()
-
-
 def guide(command: Command) -> None:
     """Open the user guide."""
     Guide(command.window.widget).show()
