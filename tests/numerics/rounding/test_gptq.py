@@ -158,3 +158,20 @@ def test_a_coupled_descent_ends_where_no_single_weight_can_move() -> None:
     slopes = coupling @ (found.values - WEIGHT).double() @ damped
     best = found.values - slopes / (coupling.diagonal()[:, None] * damped.diagonal())
     assert torch.equal(scheme.round(best.float(), found.parameters), found.values)
+
+
+@pytest.mark.parametrize("name", ["int4-g32-asym", "int4-channel", "int4-tensor"])
+@pytest.mark.parametrize("dead_weights", [1.0, 8.0])
+def test_the_units_of_the_inputs_do_not_matter_where_columns_are_dead(name: str, dead_weights: float) -> None:
+    inputs, weight = INPUTS.clone(), WEIGHT.clone()
+    inputs[:, ::8] = 0.0
+    weight[:, ::8] *= dead_weights
+    errors = []
+    for unit in (10.0, 1.0, 0.1, 0.001):
+        moment = (unit * inputs).T @ (unit * inputs) / len(inputs)
+        fed = Gptq().quantize(weight, parse_scheme(name), Context(second_moment=moment, samples=len(inputs))).values
+        errors.append(output_error(fed, moment, weight) / float(output_energy(weight, moment).sum()))
+    assert max(errors) < 1.05 * min(errors)
+    assert errors[0] < 0.5 * output_error(Rtn().quantize(weight, parse_scheme(name)).values, moment, weight) / float(
+        output_energy(weight, moment).sum()
+    )

@@ -12,13 +12,17 @@ if TYPE_CHECKING:
 
 RETRIES = 5
 
+DEAD = 0.01
+"""The least share of the mean of diag A that a column without input has on the diagonal."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hessian:
     """``H = A + damping * mean(diag A) * I``, float32 ``[groups, columns, columns]``.
 
-    A dead column, whose input is always 0, has 1 on the diagonal and 0 elsewhere: it takes no part in the feedback, and
-    its weight is rounded to nearest.
+    A dead column, whose input is always 0, has the damping alone: it takes no part in the feedback, its weight is
+    rounded to nearest, and its errors count little wherever ranges are chosen.  Everything scales with A, so the units
+    of the inputs do not matter.
     """
 
     matrix: torch.Tensor
@@ -68,13 +72,13 @@ def hessian(moment: torch.Tensor, shape: tuple[int, int], damping: float, sample
     dead = diagonal <= 0
     _require_samples(matrix, int((~dead).sum(dim=1).max()), samples)
     live = (~dead).sum(dim=1).clamp_min(1)
-    mean = torch.where(dead, 0.0, diagonal).sum(dim=1) / live
+    mean = torch.where(dead, 0.0, diagonal).sum(dim=1, keepdim=True) / live[:, None]
+    mean = torch.where(mean > 0, mean, 1.0)
     matrix[dead] = 0.0
     matrix.transpose(1, 2)[dead] = 0.0
-    diagonal[dead] = 1.0
     share = damping
     for _ in range(RETRIES):
-        damped = matrix + torch.diag_embed((share * mean)[:, None] * ~dead)
+        damped = matrix + torch.diag_embed(torch.where(dead, max(share, DEAD), share) * mean)
         if _has_factors(damped):
             return Hessian(damped)
         share *= 10
