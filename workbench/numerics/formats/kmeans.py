@@ -141,9 +141,9 @@ class KmeansScheme(Scheme):
         cut = self._grid(weight)
         assert isinstance(parameters, CodebookParameters)
         if _compiled(weight):
-            from workbench.numerics.formats.compiled import kmeans_compiled
+            from workbench.numerics.formats.compiled.lookup_compiled import book_lookup, rounded
 
-            return kmeans_compiled.rounded(weight, parameters.codebook, parameters.width)
+            return rounded(weight, book_lookup(parameters.codebook, parameters.width, self.width))
         out = torch.empty(cut.rows, cut.columns, dtype=torch.float32, device=weight.device)
         for part in row_tiles(cut.rows, cut.columns):
             exact = weight[part].to(torch.float32)
@@ -157,9 +157,9 @@ class KmeansScheme(Scheme):
         cut = self._grid(weight)
         assert isinstance(parameters, CodebookParameters)
         if _compiled(weight):
-            from workbench.numerics.formats.compiled import kmeans_compiled
+            from workbench.numerics.formats.compiled.lookup_compiled import book_lookup, encode
 
-            codes, bad = kmeans_compiled.encode(weight, parameters.codebook, parameters.width, self.width)
+            codes, bad = encode(weight, book_lookup(parameters.codebook, parameters.width, self.width))
         else:
             codes, bad = self._packed(weight, parameters)
         if bad:
@@ -187,9 +187,9 @@ class KmeansScheme(Scheme):
         cut = grid(self.sharing, stored.shape)
         books = torch.from_numpy(self.value_format.load(stored.arrays["codebooks"]))
         if cut.rows * cut.columns >= scaled.COMPILED_FROM:
-            from workbench.numerics.formats.compiled import kmeans_compiled
+            from workbench.numerics.formats.compiled.lookup_compiled import book_lookup, decode
 
-            return kmeans_compiled.decode(stored.arrays["codes"], stored.shape, books, cut.width, self.width)
+            return decode(stored.arrays["codes"], stored.shape, book_lookup(books, cut.width, self.width))
         codes = unpack(stored.arrays["codes"], cut.columns, self.width)
         out = torch.empty(stored.shape, dtype=torch.float32)
         for part in row_tiles(cut.rows, cut.columns):

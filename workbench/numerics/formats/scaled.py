@@ -171,10 +171,11 @@ class ScaledScheme(Scheme):
         weight = weight.detach()
         rows, columns = self._grid(weight).rows, weight.shape[1]
         if self._compiled(weight):
-            from workbench.numerics.formats.compiled import scaled_compiled, table_compiled
+            from workbench.numerics.formats.compiled import lookup_compiled, scaled_compiled
 
             if not self.element.shiftable:
-                return table_compiled.rounded(weight, parameters, self.element)
+                lookup = lookup_compiled.element_lookup(parameters.scale, parameters.width, self.element)
+                return lookup_compiled.rounded(weight, lookup)
             return scaled_compiled.rounded(weight, parameters, -self.element.lowest, self.element.bits)
         out = torch.empty(rows, columns, dtype=torch.float32, device=weight.device)
         for part in row_tiles(rows, columns):
@@ -208,12 +209,13 @@ class ScaledScheme(Scheme):
         bits = self.element.bits
         told = f"a matrix of shape {rows} x {columns} holds NaN; it has no code"
         if self._compiled(weight):
-            from workbench.numerics.formats.compiled import scaled_compiled, table_compiled
+            from workbench.numerics.formats.compiled import lookup_compiled, scaled_compiled
 
             if self.element.shiftable:
                 packed, bad = scaled_compiled.encode(weight, parameters, -self.element.lowest, bits)
             else:
-                packed, bad = table_compiled.encode(weight, parameters, self.element)
+                lookup = lookup_compiled.element_lookup(parameters.scale, parameters.width, self.element)
+                packed, bad = lookup_compiled.encode(weight, lookup)
             if bad:
                 raise NonFiniteError(told)
             return np.asarray(packed)
@@ -246,11 +248,12 @@ class ScaledScheme(Scheme):
         cut = grid(self.granularity, stored.shape)
         parameters = self._settled(self._stored_affine(stored, cut), cut)
         if cut.rows * cut.columns >= COMPILED_FROM:
-            from workbench.numerics.formats.compiled import scaled_compiled, table_compiled
+            from workbench.numerics.formats.compiled import lookup_compiled, scaled_compiled
 
             packed, zero = stored.arrays["codes"], -self.element.lowest
             if not self.element.shiftable:
-                return table_compiled.decode(packed, stored.shape, parameters, self.element)
+                lookup = lookup_compiled.element_lookup(parameters.scale, parameters.width, self.element)
+                return lookup_compiled.decode(packed, stored.shape, lookup)
             return scaled_compiled.decode(packed, stored.shape, parameters, zero, self.element.bits)
         codes = unpack(stored.arrays["codes"], cut.columns, self.element.bits)
         out = torch.empty(stored.shape, dtype=torch.float32)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.numerics.formats.compiled.scaled_kernels import _pack_row
+from workbench.numerics.formats.compiled.scaled_kernels import pack_row
 from workbench.numerics.jit import compiled
 
 Array = Any
@@ -79,7 +79,7 @@ def encode(
                 pattern = np.int32((np.float32(value).view(np.int32) & _ABSOLUTE) >> down) - base
                 code = np.int32(size * steps) if size < normal else np.int32(pattern)
                 codes[index] = np.uint8(code + (top if value < _ZERO else np.int32(0)))
-        _pack_row(codes, bits, out[row])
+        pack_row(codes, bits, out[row])
     return bad
 
 

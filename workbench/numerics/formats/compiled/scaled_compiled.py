@@ -92,14 +92,14 @@ def encode(weight: torch.Tensor, parameters: Parameters, zero: float, bits: int)
     ``zero`` is the code of 0 where there is no zero point.
     """
     rows, columns = weight.shape
-    members = _members(parameters, zero)
+    members, width = _members(parameters, zero), min(parameters.width, columns)
     packed = np.empty((rows, packed_width(columns, bits)), np.uint8)
     top: Any = np.float32(2**bits - 1)
     bad = []
 
     def task(part: slice) -> None:
         tile = plain(weight[part])
-        width, scale, shift, offset = _width(parameters, columns), *(_band(member, part) for member in members)
+        scale, shift, offset = (of_band(member, part) for member in members)
         bad.append(scaled_kernels.encode(tile, width, scale, shift, offset, top, bits, packed[part]))
 
     in_parallel(task, row_tiles(rows, columns, elements=_band_elements(weight)))
@@ -110,12 +110,12 @@ def decode(packed: Array, shape: tuple[int, int], parameters: Parameters, zero: 
     """Return the float32 matrix of ``shape`` that packed codes stand for."""
     import torch
 
-    members = _members(parameters, zero)
+    members, width = _members(parameters, zero), min(parameters.width, shape[1])
     out = output_memory.uninitialised(*shape)
     shifted = parameters.offset is not None
 
     def task(part: slice) -> None:
-        width, scale, shift, offset = _width(parameters, shape[1]), *(_band(member, part) for member in members)
+        scale, shift, offset = (of_band(member, part) for member in members)
         scaled_kernels.decode(packed[part], width, scale, shift, offset, shifted, bits, out[part])
 
     in_parallel(task, row_tiles(*shape, elements=_LARGE_BAND))
@@ -127,22 +127,18 @@ def rounded(weight: torch.Tensor, parameters: Parameters, zero: float, bits: int
     import torch
 
     rows, columns = weight.shape
-    members = _members(parameters, zero)
+    members, width = _members(parameters, zero), min(parameters.width, columns)
     out = output_memory.uninitialised(rows, columns)
     shifted = parameters.offset is not None
     top: Any = np.float32(2**bits - 1)
 
     def task(part: slice) -> None:
         tile = plain(weight[part])
-        width, scale, shift, offset = _width(parameters, columns), *(_band(member, part) for member in members)
+        scale, shift, offset = (of_band(member, part) for member in members)
         scaled_kernels.round_to(tile, width, scale, shift, offset, shifted, top, out[part])
 
     in_parallel(task, row_tiles(rows, columns, elements=_band_elements(weight)))
     return torch.from_numpy(out)
-
-
-def _width(parameters: Parameters, columns: int) -> int:
-    return min(parameters.width, columns)
 
 
 def plain(tile: torch.Tensor) -> Array:
@@ -161,5 +157,6 @@ def _members(parameters: Parameters, zero: float) -> tuple[Array, Array, Array]:
     return scale, np.ascontiguousarray(shift), np.ascontiguousarray(offset)
 
 
-def _band(member: Array, part: slice) -> Array:
+def of_band(member: Array, part: slice) -> Array:
+    """Return the rows ``part`` of what has an entry for each row, or the one entry that serves them all."""
     return member[part] if member.shape[0] > 1 else member

@@ -81,12 +81,13 @@ def encode(x: Array, width: int, scale: Array, zero: Array, offset: Array, top: 
             stop = columns if scale.shape[1] == 1 else min(start + width, columns)
             s, z, o = scale[at, group], zero[at, group], offset[at, group]
             bad += _group_codes(exact, start, stop, s, z, o, top, codes)
-        _pack_row(codes, bits, out[row])
+        pack_row(codes, bits, out[row])
     return bad
 
 
 @compiled
-def _pack_row(codes: Array, bits: int, out: Array) -> None:
+def pack_row(codes: Array, bits: int, out: Array) -> None:
+    """Write packed codes, uint8 ``[packed width]``; ``codes`` is padded with zeros to a multiple of 8."""
     size = out.shape[0]
     if bits == 8:
         for index in range(size):
@@ -121,7 +122,8 @@ def _pack_eights(eights: Array, bits: int, out: Array) -> None:
 
 
 @compiled
-def _unpack_row(packed: Array, bits: int, codes: Array) -> None:
+def unpack_row(packed: Array, bits: int, codes: Array) -> None:
+    """Write the codes of a packed row, uint8, padded to a multiple of 8."""
     """Write the codes of a row; ``codes`` has room for whole bytes' worth of them."""
     size = packed.shape[0]
     if bits == 8:
@@ -178,7 +180,7 @@ def decode(
     many = scale.shape[0] > 1
     for row in range(out.shape[0]):
         at = row if many else 0
-        _unpack_row(packed[row], bits, codes)
+        unpack_row(packed[row], bits, codes)
         values = out[row]
         for group in range(scale.shape[1]):
             start = group * width
