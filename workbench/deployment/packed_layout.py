@@ -36,13 +36,13 @@ _TILE = 1 << 22
 
 def layout(scheme: Scheme) -> dict[str, Any]:
     """Return the description of ``scheme``; ExportError for a family whose equation it cannot say."""
+    from workbench.numerics.formats.cast import CastScheme
     from workbench.numerics.formats.codebook import DoubleScheme, dynamic_map
-    from workbench.numerics.formats.half import PassthroughScheme
     from workbench.numerics.formats.kmeans import KmeansScheme
     from workbench.numerics.formats.microscaling import NvScheme
     from workbench.numerics.formats.scaled import ScaledScheme
 
-    if isinstance(scheme, PassthroughScheme):
+    if isinstance(scheme, CastScheme):
         return {"cast": _STORED[scheme.element.name]}
     if isinstance(scheme, KmeansScheme):
         rows, columns = _shared(scheme.granularity)

@@ -7,8 +7,7 @@ from functools import lru_cache
 
 from workbench.errors import PlanError
 from workbench.models.layer import Layer, LayerKind
-from workbench.numerics.formats import parse_scheme
-from workbench.numerics.granularity import PerTensor
+from workbench.numerics.formats import parse_scheme, takes_range
 from workbench.numerics.scheme import Scheme
 
 KEYS_AND_VALUES = re.compile(r"(.*[._])?(k|v|key|value)(_proj|_lin|_linear)?", re.IGNORECASE)
@@ -31,7 +30,7 @@ def cache_scheme(name: str) -> Scheme:
     Raises PlanError for one with a scale for the whole tensor: a cache grows, and no range is calibrated for it.
     """
     scheme = parse_scheme(name)
-    if isinstance(scheme.granularity, PerTensor) and scheme.family != "half":
+    if takes_range(scheme):
         raise PlanError(
             f"a KV cache cannot be stored in {scheme.name}: its tokens come one by one, and one scale for all of them "
             "is not calibrated; choose a scheme with scales for each token, such as int8-token"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from workbench.errors import RangeError
-from workbench.numerics.scheme import Scheme, is_symmetric
+from workbench.numerics.scheme import Scheme, check_static_range, is_symmetric
 from workbench.numerics.statistics.histogram_moments import Moments
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
@@ -33,8 +33,7 @@ def histogram_error(statistics: LayerStatistics, scheme: Scheme, low: float, hig
     """
     if not statistics.count:
         raise RangeError("nothing was observed, so a range has no error; calibrate first")
-    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-        raise RangeError(f"expected a finite range with low <= high; got [{low}, {high}]")
+    check_static_range(low, high)
     grid = scheme.grid(low, high)
     if not grid.size:
         return RangeQuality(clipped=0.0, mean_squared_error=0.0, sqnr_db=math.inf)

@@ -48,7 +48,7 @@ class ScaleFormat:
     def _rounded(self, scale: Array) -> Array:
         if isinstance(scale, np.ndarray):
             return self.load(self._stored(scale.astype(np.float32)))
-        return _rounded_tensor(scale, self.name)
+        return scale.float().to(torch_dtype(self)).float()
 
     def store(self, scale: torch.Tensor) -> np.ndarray:
         """Return storable scales as they lie in a file: float32, float16, or bfloat16 bit patterns in uint16."""
@@ -108,11 +108,11 @@ def scale_format(name: str) -> ScaleFormat | None:
     return next((known for known in SCALE_FORMATS if known.name == name), None)
 
 
-def _rounded_tensor(scale: torch.Tensor, name: str) -> torch.Tensor:
+def torch_dtype(stored: ScaleFormat) -> torch.dtype:
+    """Return the torch type of a format in ``SCALE_FORMATS``."""
     import torch
 
-    dtype = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[name]
-    return scale.to(torch.float32).to(dtype).to(torch.float32)
+    return {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[stored.name]
 
 
 def _without_mantissa(scale: torch.Tensor) -> torch.Tensor:

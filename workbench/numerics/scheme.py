@@ -8,12 +8,14 @@ value tables without it.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.errors import RangeError, SchemeError
 from workbench.numerics.granularity import Granularity
 from workbench.numerics.quantized_tensor import QuantizedTensor
 
@@ -67,7 +69,7 @@ class Scheme(ABC):
     @property
     @abstractmethod
     def family(self) -> str:
-        """The family for grouping in tables: ``half``, ``integer``, ``floating``, ..."""
+        """The family for grouping in tables: ``cast``, ``integer``, ``floating``, ..."""
 
     @property
     @abstractmethod
@@ -130,6 +132,21 @@ class Scheme(ABC):
     ) -> torch.Tensor:
         """Return ``round(weight, fit(weight))``: round-to-nearest in one call, float32."""
         return self.round(weight, self.fit(weight, importance, clip_search=clip_search))
+
+
+    def matrix_shape(self, weight: torch.Tensor) -> tuple[int, int]:
+        """Return the shape of ``weight``; SchemeError for anything but a floating-point matrix."""
+        if weight.dim() != 2 or not weight.is_floating_point():
+            raise SchemeError(
+                f"{self.name} stores a floating-point matrix; got {weight.dtype} of shape {tuple(weight.shape)}"
+            )
+        return weight.shape[0], weight.shape[1]
+
+
+def check_static_range(low: float, high: float) -> None:
+    """Raise RangeError unless ``low <= high``, both finite."""
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise RangeError(f"expected a finite range with low <= high; got [{low}, {high}]")
 
 
 def is_symmetric(scheme: Scheme) -> bool:

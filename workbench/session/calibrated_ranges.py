@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import PlanError, RangeError, nearest
 from workbench.models.summary import ModelSummary
-from workbench.numerics.formats import parse_scheme
-from workbench.numerics.granularity import PerTensor
+from workbench.numerics.formats import parse_scheme, takes_range
 from workbench.numerics.ranges import REGISTRY, Range, range_method
 from workbench.numerics.statistics.histogram_moments import Moments
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
@@ -120,5 +119,5 @@ def _static_inputs(session: Session, plan: Plan) -> Iterator[tuple[str, str, str
         held = session.active_ranges.get((name, "input"))
         if given.inputs is not None and (held is None or held.method != "manual"):
             scheme = parse_scheme(given.inputs)
-            if isinstance(scheme.granularity, PerTensor) and scheme.family != "half":
+            if takes_range(scheme):
                 yield name, given.inputs, given.range_method

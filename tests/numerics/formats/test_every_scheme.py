@@ -102,7 +102,7 @@ def test_a_block_of_zeros_is_exact(scheme: Scheme) -> None:
     weight = torch.zeros(3, 300)
     weight[1, :] = -0.0
     assert bool((held(scheme, weight) == 0).all())
-    if scheme.family not in ("half", "gguf"):  # a cast keeps the sign; a GGUF block's scale may be -0, as llama.cpp's
+    if scheme.family not in ("cast", "gguf"):  # a cast keeps the sign; a GGUF block's scale may be -0, as llama.cpp's
         assert not bool(held(scheme, weight).signbit().any())
 
 
@@ -113,7 +113,7 @@ def test_what_is_not_finite_is_refused(scheme: Scheme) -> None:
         weight[2, 299] = bad
         with pytest.raises(NonFiniteError):
             scheme.fit(weight)
-    if scheme.family != "half":
+    if scheme.family != "cast":
         with pytest.raises(NonFiniteError):
             scheme.encode(weight, scheme.fit(matrix(3, 300)))
 
@@ -194,5 +194,5 @@ def test_candidates_are_many_and_listed() -> None:
     assert len(names) == len(set(names))
     assert {scheme.name for scheme in standard_schemes()} <= set(names)
     assert {scheme.family for scheme in all_schemes()} >= {
-        "half", "integer", "floating", "microscaling", "codebook",
+        "cast", "integer", "floating", "microscaling", "codebook",
     }  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from workbench.errors import SchemeError, nearest
-from workbench.numerics.formats import codebook, floating, half, integer, microscaling
+from workbench.numerics.formats import cast, codebook, floating, integer, microscaling
 from workbench.numerics.formats.gguf import family as gguf
 from workbench.numerics.granularity import PerTensor
 from workbench.numerics.scheme import Scheme
@@ -38,7 +38,7 @@ class Family(Protocol):
 
 
 FAMILIES: tuple[Family, ...] = (
-    half.FAMILY,
+    cast.FAMILY,
     integer.FAMILY,
     floating.FAMILY,
     microscaling.FAMILY,
@@ -86,14 +86,14 @@ def parse_scheme(name: str) -> Scheme:
 
     Raises SchemeError that names the closest schemes.
     """
-    wanted = name.strip().lower()
+    lower = name.strip().lower()
     examples: list[str] = []
     for family in REGISTRY:
-        scheme = family.parse(wanted)
+        scheme = family.parse(lower)
         if scheme is not None:
             return scheme
         examples.extend(family.examples)
-    raise SchemeError(f"no number format is called {name!r}{nearest(wanted, examples)}")
+    raise SchemeError(f"no number format is called {name!r}{nearest(lower, examples)}")
 
 
 def standard_schemes() -> tuple[Scheme, ...]:
@@ -113,4 +113,4 @@ def activation_schemes() -> tuple[Scheme, ...]:
 
 def takes_range(scheme: Scheme) -> bool:
     """Tell whether an input in this scheme is rounded within a calibrated range (static), not scaled as it comes."""
-    return isinstance(scheme.granularity, PerTensor) and scheme.family != half.FAMILY.name
+    return isinstance(scheme.granularity, PerTensor) and scheme.family != cast.FAMILY.name

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -48,6 +48,7 @@ ELEMENTS = (NF4, FP4_BNB)
 class CodebookScheme(ScaledScheme):
     """A fixed codebook with one scale for each block of a row: ``nf4-b64``."""
 
+    family: ClassVar[str] = "codebook"
     granularity: PerGroup
 
     @property
@@ -55,11 +56,6 @@ class CodebookScheme(ScaledScheme):
         """``nf4-b64``, or ``nf4-b64-sfp16`` where scales are not float32."""
         suffix = "" if self.scale_format == FP32 else f"-s{self.scale_format.name}"
         return f"{self.element.name}-b{self.granularity.size}{suffix}"
-
-    @property
-    def family(self) -> str:
-        """``codebook``."""
-        return "codebook"
 
 
 _BLOCK = 256

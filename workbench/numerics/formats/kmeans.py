@@ -9,23 +9,22 @@ so it is fast, the same for every order of the columns, and the same on every ru
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from workbench.errors import NonFiniteError, RangeError, SchemeError, nearest
+from workbench.errors import NonFiniteError, SchemeError, nearest
 from workbench.numerics.formats import scaled
 from workbench.numerics.granularity import Granularity, PerChannel, PerGroup, PerTensor
 from workbench.numerics.grouping import Grid, check_granularity, granularity_name, grid
 from workbench.numerics.packing import pack, packed_width, unpack
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scale_format import FP16, ScaleFormat, scale_format
-from workbench.numerics.scheme import Parameters, Scheme
+from workbench.numerics.scheme import Parameters, Scheme, check_static_range
 from workbench.numerics.tiles import row_tiles
 
 if TYPE_CHECKING:
@@ -52,6 +51,7 @@ class CodebookParameters(Parameters):
 class KmeansScheme(Scheme):
     """``2**width`` learned values for each channel or group: ``kmeans3-channel``."""
 
+    family: ClassVar[str] = "codebook"
     width: int
     sharing: Granularity
     value_format: ScaleFormat = FP16
@@ -64,11 +64,6 @@ class KmeansScheme(Scheme):
         """``kmeans3-channel``; the format of the values follows where it is not float16."""
         suffix = "" if self.value_format == FP16 else f"-s{self.value_format.name}"
         return f"kmeans{self.width}-{granularity_name(self.sharing)}{suffix}"
-
-    @property
-    def family(self) -> str:
-        """``codebook``."""
-        return "codebook"
 
     @property
     def granularity(self) -> Granularity:
@@ -121,8 +116,7 @@ class KmeansScheme(Scheme):
         """Return one codebook that spans the range evenly; zero is kept inside, not on a level."""
         import torch
 
-        if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-            raise RangeError(f"expected a finite range with low <= high; got [{low}, {high}]")
+        check_static_range(low, high)
         book = torch.from_numpy(self.grid(low, high).astype(np.float32)).reshape(1, 1, -1)
         return CodebookParameters(scale=torch.ones(1, 1), zero_point=None, width=sys.maxsize, codebook=book)
 
@@ -210,11 +204,7 @@ class KmeansScheme(Scheme):
         return book, codes
 
     def _grid(self, weight: torch.Tensor) -> Grid:
-        if weight.dim() != 2 or not weight.is_floating_point():
-            raise SchemeError(
-                f"{self.name} stores a floating-point matrix; got {weight.dtype} of shape {tuple(weight.shape)}"
-            )
-        return grid(self.sharing, (weight.shape[0], weight.shape[1]))
+        return grid(self.sharing, self.matrix_shape(weight))
 
 
 def _compiled(weight: torch.Tensor) -> bool:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -36,12 +36,13 @@ from workbench.numerics.formats.floating import (
     FP8_E4M3,
     FP8_E5M2,
 )
+from workbench.numerics.formats.listed_family import ListedFamily
 from workbench.numerics.formats.scaled import ScaledScheme
 from workbench.numerics.granularity import Granularity, PerGroup
 from workbench.numerics.grouping import Grid
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scale_format import E8M0, FP32, Array, ScaleFormat
-from workbench.numerics.scheme import Parameters, Scheme
+from workbench.numerics.scheme import Parameters
 from workbench.numerics.tiles import row_tiles
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ class MxInt8Element(Element):
 class MxScheme(ScaledScheme):
     """An element with a power of two for each block of 32."""
 
+    family: ClassVar[str] = "microscaling"
     title: str
     granularity: Granularity = PerGroup(32)
     scale_format: ScaleFormat = E8M0
@@ -92,11 +94,6 @@ class MxScheme(ScaledScheme):
     def name(self) -> str:
         """``mxfp4``, ``mxfp8-e4m3`` and so on."""
         return self.title
-
-    @property
-    def family(self) -> str:
-        """``microscaling``."""
-        return "microscaling"
 
     @property
     def _factors(self) -> tuple[float, ...]:
@@ -138,6 +135,7 @@ _LEAST_TENSOR_SCALE = 2.0**-117
 class NvScheme(ScaledScheme):
     """An element, E4M3 scales of blocks and one float32 for the tensor."""
 
+    family: ClassVar[str] = "microscaling"
     title: str
     granularity: Granularity = PerGroup(16)
     scale_format: ScaleFormat = E4M3
@@ -146,11 +144,6 @@ class NvScheme(ScaledScheme):
     def name(self) -> str:
         """``nvfp4``."""
         return self.title
-
-    @property
-    def family(self) -> str:
-        """``microscaling``."""
-        return "microscaling"
 
     def _scale_bits(self, entries: int) -> int:
         return self.scale_format.bits * entries + FP32.bits
@@ -199,22 +192,4 @@ SCHEMES: tuple[MxScheme | NvScheme, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MicroscalingFamily:
-    """The microscaling schemes, by name; nothing of them can be chosen."""
-
-    name: str
-    title: str
-    schemes: tuple[MxScheme | NvScheme, ...]
-
-    @property
-    def examples(self) -> tuple[str, ...]:
-        """Every name of the family."""
-        return tuple(scheme.name for scheme in self.schemes)
-
-    def parse(self, name: str) -> Scheme | None:
-        """Return the scheme called ``name`` (lower case), or None."""
-        return next((scheme for scheme in self.schemes if scheme.name == name), None)
-
-
-FAMILY = MicroscalingFamily(name="microscaling", title="Microscaling", schemes=SCHEMES)
+FAMILY: ListedFamily[MxScheme | NvScheme] = ListedFamily(name="microscaling", title="Microscaling", schemes=SCHEMES)

@@ -20,14 +20,13 @@ Scales of a full range ``[low, high]`` (zero always inside, but for floating zer
 
 from __future__ import annotations
 
-import math
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.errors import NonFiniteError, RangeError, SchemeError
+from workbench.errors import NonFiniteError, SchemeError
 from workbench.numerics.element import Element
 from workbench.numerics.formats.affine import OFFSET_REACH, Rule, band
 from workbench.numerics.formats.affine import Affine as Affine
@@ -38,7 +37,7 @@ from workbench.numerics.grouping import Grid, check_granularity, granularity_nam
 from workbench.numerics.packing import pack, packed_width, unpack
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scale_format import FP16, FP32, SCALE_FORMATS, Array, ScaleFormat
-from workbench.numerics.scheme import Parameters, Scheme
+from workbench.numerics.scheme import Parameters, Scheme, check_static_range
 from workbench.numerics.tiles import row_tiles
 
 if TYPE_CHECKING:
@@ -155,8 +154,7 @@ class ScaledScheme(Scheme):
         """Return one scale (positive) and zero point, ``[1, 1]``, for the static range ``[low, high]``."""
         import torch
 
-        if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-            raise RangeError(f"expected a finite range with low <= high; got [{low}, {high}]")
+        check_static_range(low, high)
         affine = self._static_rule(np.array([[min(low, 0.0)]]), np.array([[max(high, 0.0)]]))
         scale, zero_point, offset, shared = (
             None if member is None else torch.from_numpy(member.astype(np.float32)) for member in affine
@@ -292,11 +290,7 @@ class ScaledScheme(Scheme):
         return isinstance(self.granularity, PerGroup) and -self.element.lowest > self.element.highest
 
     def _grid(self, weight: torch.Tensor) -> Grid:
-        if weight.dim() != 2 or not weight.is_floating_point():
-            raise SchemeError(
-                f"{self.name} stores a floating-point matrix; got {weight.dtype} of shape {tuple(weight.shape)}"
-            )
-        return grid(self.granularity, (weight.shape[0], weight.shape[1]))
+        return grid(self.granularity, self.matrix_shape(weight))
 
     def _rule(self, low: torch.Tensor, high: torch.Tensor) -> Rule:
         """Return how this matrix, whose groups span ``low`` to ``high``, gets parameters from ranges within."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,16 +23,12 @@ from workbench.numerics.statistics.layer_statistics import LayerStatistics
 class Entropy:
     """Tries ``candidates`` shares of the full range, down to where a level is as narrow as a bin."""
 
+    name: ClassVar[str] = "entropy"
     candidates: int = 64
 
     def __post_init__(self) -> None:
         if self.candidates < 2:
             raise RangeError(f"expected at least 2 candidates; got {self.candidates}")
-
-    @property
-    def name(self) -> str:
-        """``entropy``."""
-        return "entropy"
 
     def range(self, statistics: LayerStatistics, scheme: Scheme) -> Range:
         """Return the range with the least divergence; the full one if the histogram is too coarse to choose."""

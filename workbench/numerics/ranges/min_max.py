@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from workbench.numerics.ranges.calibrated import Range, found, full_range
 from workbench.numerics.scheme import Scheme
@@ -13,10 +14,7 @@ from workbench.numerics.statistics.layer_statistics import LayerStatistics
 class MinMax:
     """From the least to the greatest value."""
 
-    @property
-    def name(self) -> str:
-        """``min-max``."""
-        return "min-max"
+    name: ClassVar[str] = "min-max"
 
     def range(self, statistics: LayerStatistics, scheme: Scheme) -> Range:
         """Return the observed range, zero included, mirrored for a symmetric scheme."""

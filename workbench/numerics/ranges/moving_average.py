@@ -8,6 +8,7 @@ and on any number of machines.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from workbench.numerics.ranges.calibrated import Range, found, full_range
 from workbench.numerics.scheme import Scheme, is_symmetric
@@ -18,10 +19,7 @@ from workbench.numerics.statistics.layer_statistics import LayerStatistics
 class MovingAverage:
     """From the mean of the batches' least values to the mean of their greatest."""
 
-    @property
-    def name(self) -> str:
-        """``moving-average``."""
-        return "moving-average"
+    name: ClassVar[str] = "moving-average"
 
     def range(self, statistics: LayerStatistics, scheme: Scheme) -> Range:
         """Return the mean range, zero included, mirrored for a symmetric scheme to the wider of its sides.

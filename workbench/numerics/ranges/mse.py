@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,6 +21,7 @@ class Mse:
     For an asymmetric scheme both ends shrink together first, then each end alone.
     """
 
+    name: ClassVar[str] = "mse"
     candidates: int = 64
     least: float = 0.02
 
@@ -28,11 +30,6 @@ class Mse:
             raise RangeError(
                 f"expected at least 2 candidates and 0 < least < 1; got {self.candidates} and {self.least}"
             )
-
-    @property
-    def name(self) -> str:
-        """``mse``."""
-        return "mse"
 
     def range(self, statistics: LayerStatistics, scheme: Scheme) -> Range:
         """Return the range with the least error as the histogram tells it; never worse than the full range."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,16 +20,12 @@ class Percentile:
     A symmetric range cuts the magnitudes there; an asymmetric one cuts half of the rest off each end.
     """
 
+    name: ClassVar[str] = "percentile"
     percentile: float = 99.99
 
     def __post_init__(self) -> None:
         if not 0 < self.percentile <= 100:
             raise RangeError(f"expected a percentile above 0 and up to 100; got {self.percentile}")
-
-    @property
-    def name(self) -> str:
-        """``percentile``."""
-        return "percentile"
 
     def range(self, statistics: LayerStatistics, scheme: Scheme) -> Range:
         """Return the range, never wider than the observed one."""

@@ -14,7 +14,7 @@ scheme stores integer zero points ``z`` is rounded.  The paper keeps the scale o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from workbench.errors import AlgorithmError
 from workbench.numerics.rounding.algorithm import Context, Need, Rounded
@@ -29,20 +29,12 @@ if TYPE_CHECKING:
 class Hqq:
     """``power`` is the norm's exponent, ``beta`` the splitting's first weight, ``growth`` its factor at each step."""
 
+    name: ClassVar[str] = "hqq"
+    needs: ClassVar[Need] = Need.NOTHING
     power: float = 0.7
     beta: float = 10.0
     growth: float = 1.01
     steps: int = 20
-
-    @property
-    def name(self) -> str:
-        """``hqq``."""
-        return "hqq"
-
-    @property
-    def needs(self) -> Need:
-        """Nothing."""
-        return Need.NOTHING
 
     def quantize(self, weight: torch.Tensor, scheme: Scheme, context: Context | None = None) -> Rounded:
         """Return the weight on the grid; AlgorithmError for a scheme without a zero point for each row's group."""

@@ -13,7 +13,7 @@ takes the model's own output as the objective, for all layers at once; a plan wi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from workbench.errors import AlgorithmError
 from workbench.numerics.rounding.algorithm import Context, Need, Rounded
@@ -35,18 +35,11 @@ LIMIT = 0.5
 class LearnedRounding:
     """``steps`` of signed gradient descent with a rate that falls linearly from ``rate`` steps of the grid to 0."""
 
+    name: ClassVar[str] = "learned"
+    needs: ClassVar[Need] = Need.SECOND_MOMENT
+    """The second moment of the inputs: the objective is the error of the output."""
     steps: int = 200
     rate: float = 0.01
-
-    @property
-    def name(self) -> str:
-        """``learned``."""
-        return "learned"
-
-    @property
-    def needs(self) -> Need:
-        """The second moment of the inputs: the objective is the error of the output."""
-        return Need.SECOND_MOMENT
 
     def quantize(self, weight: torch.Tensor, scheme: Scheme, context: Context | None = None) -> Rounded:
         """Return the best of all steps; round-to-nearest with clip search is the first of them.

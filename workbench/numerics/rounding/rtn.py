@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from workbench.errors import AlgorithmError
 from workbench.numerics.rounding.algorithm import Context, Need, Rounded
@@ -19,17 +19,13 @@ if TYPE_CHECKING:
 class Rtn:
     """With ``clip_search``, smaller ranges are tried for each group and the one with the least error is kept."""
 
+    needs: ClassVar[Need] = Need.NOTHING
     clip_search: bool = False
 
     @property
     def name(self) -> str:
         """``rtn`` or ``rtn-clip``."""
         return "rtn-clip" if self.clip_search else "rtn"
-
-    @property
-    def needs(self) -> Need:
-        """Nothing."""
-        return Need.NOTHING
 
     def quantize(self, weight: torch.Tensor, scheme: Scheme, context: Context | None = None) -> Rounded:
         """Fit, then round."""
@@ -49,15 +45,9 @@ class RtnWeighted:
     to 0.34 at int3 (groups of 32).
     """
 
-    @property
-    def name(self) -> str:
-        """``rtn-weighted``."""
-        return "rtn-weighted"
-
-    @property
-    def needs(self) -> Need:
-        """The importance of the columns; better the whole second moment."""
-        return Need.IMPORTANCE
+    name: ClassVar[str] = "rtn-weighted"
+    needs: ClassVar[Need] = Need.IMPORTANCE
+    """The importance of the columns; better the whole second moment."""
 
     def quantize(self, weight: torch.Tensor, scheme: Scheme, context: Context) -> Rounded:
         """Search, then round; AlgorithmError without importance and without second moment."""

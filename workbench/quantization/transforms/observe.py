@@ -9,8 +9,7 @@ import torch
 
 from workbench.models.data.batches import Data, token_mask
 from workbench.models.model import Model
-from workbench.numerics.formats import parse_scheme
-from workbench.numerics.granularity import PerTensor
+from workbench.numerics.formats import parse_scheme, takes_range
 
 ROWS = 512
 """So many inputs of each layer are kept to measure the error on,"""
@@ -69,7 +68,7 @@ def quantized_inputs(
     if scheme is None:
         return rows
     format_ = parse_scheme(scheme)
-    if isinstance(format_.granularity, PerTensor) and format_.family != "half":
+    if takes_range(format_):
         low, high = float((seen.low / factor).min()), float((seen.high / factor).max())
         return format_.round(rows, format_.fit_range(min(low, 0.0), max(high, 0.0)))
     return format_.quantize(rows)

@@ -47,6 +47,7 @@ def _row_ranks(x: Array, width: int, scale: Array, limits: Array, scaled: Array,
 
 @compiled
 def _scaled_values(codes: Array, width: int, scale: Array, table: Array, out: Array) -> None:
+    """Write ``table[code] * scale`` of a row."""
     columns = out.shape[0]
     for group in range(scale.shape[0]):
         start = group * width
@@ -57,14 +58,15 @@ def _scaled_values(codes: Array, width: int, scale: Array, table: Array, out: Ar
 
 
 @compiled
-def _row_values(codes: Array, width: int, scale: Array, table: Array, out: Array) -> None:
-    """Write ``table[code] * scale`` of a row; where each group has a table of its own there is one scale."""
-    if table.shape[0] == 1:
-        _scaled_values(codes, width, scale, table[0], out)
-        return
-    for group in range(table.shape[0]):
-        start, stop = group * width, min(group * width + width, out.shape[0])
-        _scaled_values(codes[start:stop], width, scale, table[group], out[start:stop])
+def _book_values(codes: Array, width: int, book: Array, out: Array) -> None:
+    """Write ``book[group, code]`` of a row: learned codebooks have no scale."""
+    columns = out.shape[0]
+    for group in range(book.shape[0]):
+        start = group * width
+        stop = columns if book.shape[0] == 1 else min(start + width, columns)
+        levels = book[group]
+        for index in range(np.uint64(start), np.uint64(stop)):
+            out[index] = levels[codes[index]]
 
 
 @compiled
@@ -86,9 +88,13 @@ def encode(x: Array, width: int, scale: Array, limits: Array, ranked: Array, bit
 def decode(packed: Array, width: int, scale: Array, table: Array, bits: int, out: Array) -> None:
     """Write ``table[code] * scale``, float32 ``[rows, columns]``; ``table`` is by code."""
     codes = np.zeros((out.shape[1] + 7) // 8 * 8, np.uint8)
+    learned = table.size > table.shape[2]
     for row in range(out.shape[0]):
         unpack_row(packed[row], bits, codes)
-        _row_values(codes, width, scale[row % len(scale)], table[row % len(table)], out[row])
+        if learned:
+            _book_values(codes, width, table[row % len(table)], out[row])
+        else:
+            _scaled_values(codes, width, scale[row % len(scale)], table[0, 0], out[row])
 
 
 @compiled
@@ -96,10 +102,14 @@ def round_to(x: Array, width: int, scale: Array, limits: Array, values: Array, o
     """Write the nearest of ``values`` times the scale, float32 ``[rows, columns]``; NaN stays."""
     columns = x.shape[1]
     scaled, rank = np.empty(columns, np.float32), np.empty(columns, np.int32)
+    learned = values.size > values.shape[2]
     for row in range(x.shape[0]):
         scales = scale[row % len(scale)]
         bad = _row_ranks(x[row], width, scales, limits[row % len(limits)], scaled, rank)
-        _row_values(rank, width, scales, values[row % len(values)], out[row])
+        if learned:
+            _book_values(rank, width, values[row % len(values)], out[row])
+        else:
+            _scaled_values(rank, width, scales, values[0, 0], out[row])
         if bad:
             for index in range(columns):
                 if x[row, index] != x[row, index]:

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from workbench.errors import SchemeError, nearest
+from workbench.numerics.formats.cast import FAMILY as CASTS
 from workbench.numerics.formats.gguf.blocks import BLOCKS, Block
-from workbench.numerics.formats.half import FAMILY as HALF
+from workbench.numerics.formats.listed_family import ListedFamily
 from workbench.numerics.granularity import Granularity, PerGroup
 from workbench.numerics.grouping import grouped
 from workbench.numerics.quantized_tensor import QuantizedTensor
@@ -92,17 +93,13 @@ class GgufParameters(Parameters):
 class GgufScheme(Scheme):
     """One block format of GGUF."""
 
+    family: ClassVar[str] = "gguf"
     block: Block
 
     @property
     def name(self) -> str:
         """``q4_0``, ``q4_k``, ..."""
         return self.block.name
-
-    @property
-    def family(self) -> str:
-        """``gguf``."""
-        return "gguf"
 
     @property
     def ggml_type(self) -> str:
@@ -122,10 +119,11 @@ class GgufScheme(Scheme):
         if shape[1] % self.block.width == 0:
             return self
         other = FAMILY.parse(self.block.fallback)
-        if other is None:
-            other = HALF.parse(self.block.fallback)
-        assert other is not None
-        return other.fallback(shape) if isinstance(other, GgufScheme) else other
+        if other is not None:
+            return other.fallback(shape)
+        cast = CASTS.parse(self.block.fallback)
+        assert cast is not None
+        return cast
 
     def bits(self, shape: tuple[int, int]) -> int:
         """Return the bits of whole blocks: a row's last block is stored, and counted, in full."""
@@ -159,7 +157,7 @@ class GgufScheme(Scheme):
         ``clip_search`` keeps, block by block, whichever of several candidates, the plain one among them, has the least
         squared error weighted by ``importance`` alone.  Raises NonFiniteError.
         """
-        self._check(weight)
+        self.matrix_shape(weight)
         from workbench.numerics.formats.gguf import codec as gguf_codec
 
         fitted = gguf_codec.fit(self.block, self.name, weight.detach(), importance, clip_search=clip_search)
@@ -175,9 +173,8 @@ class GgufScheme(Scheme):
     def round(self, weight: torch.Tensor, parameters: Parameters) -> torch.Tensor:
         """Return what decoding the encoded ``weight`` gives, float32, bit for bit; any columns of one group or more."""
         known = self._own(parameters)
-        self._check(weight)
+        rows, columns = self.matrix_shape(weight)
         weight = weight.detach()
-        rows, columns = int(weight.shape[0]), int(weight.shape[1])
         if weight.device.type == "cpu" and rows * columns >= _COMPILED_FROM and self._whole(known, rows, columns):
             from workbench.numerics.formats.gguf import codec as gguf_codec
 
@@ -203,8 +200,7 @@ class GgufScheme(Scheme):
     def encode(self, weight: torch.Tensor, parameters: Parameters) -> QuantizedTensor:
         """Return ``blocks`` uint8 ``[rows, bytes]`` as a GGUF file holds them."""
         known = self._own(parameters)
-        self._check(weight)
-        rows, columns = int(weight.shape[0]), int(weight.shape[1])
+        rows, columns = self.matrix_shape(weight)
         count = -(-columns // self.block.width)
         if known.header is None or not self._whole(known, rows, columns):
             held = "none" if known.header is None else f"{known.header.shape[0]} x {known.header.shape[1]}"
@@ -235,12 +231,6 @@ class GgufScheme(Scheme):
         """Whether the parameters have a header for each block of the matrix."""
         count = -(-columns // self.block.width)
         return known.header is not None and tuple(known.header.shape[:2]) == (rows, count)
-
-    def _check(self, weight: torch.Tensor) -> None:
-        if weight.dim() != 2 or not weight.is_floating_point():
-            raise SchemeError(
-                f"{self.name} stores a floating-point matrix; got {weight.dtype} of shape {tuple(weight.shape)}"
-            )
 
     def _own(self, parameters: Parameters) -> GgufParameters:
         if not isinstance(parameters, GgufParameters) or parameters.owner != self.name:
@@ -299,25 +289,16 @@ def _fitted(known: GgufParameters) -> Fitted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GgufFamily:
+class GgufFamily(ListedFamily[GgufScheme]):
     """The schemes by name: exactly the names of the block formats."""
-
-    name: str
-    title: str
-    examples: tuple[str, ...]
-
-    def parse(self, name: str) -> Scheme | None:
-        """Return the scheme called ``name`` (lower case), None if no block format has that name."""
-        block = next((block for block in BLOCKS if block.name == name), None)
-        return None if block is None else GgufScheme(block)
 
     def ggml(self, name: str) -> GgufScheme:
         """Return the scheme of a GGML type (``Q4_K``); SchemeError for one that is not supported."""
-        block = next((block for block in BLOCKS if block.ggml == name), None)
-        if block is None:
-            known = [block.ggml for block in BLOCKS]
-            raise SchemeError(f"the GGML type {name} is not supported{nearest(name, known)}")
-        return GgufScheme(block)
+        for scheme in self.schemes:
+            if scheme.ggml_type == name:
+                return scheme
+        supported = [scheme.ggml_type for scheme in self.schemes]
+        raise SchemeError(f"the GGML type {name} is not supported{nearest(name, supported)}")
 
 
-FAMILY = GgufFamily(name="gguf", title="GGUF blocks", examples=tuple(block.name for block in BLOCKS))
+FAMILY = GgufFamily(name="gguf", title="GGUF blocks", schemes=tuple(GgufScheme(block) for block in BLOCKS))

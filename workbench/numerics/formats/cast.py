@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from workbench.errors import NonFiniteError, RangeError, SchemeError
+from workbench.errors import NonFiniteError
 from workbench.numerics.formats.compiled.output_memory import uninitialised
+from workbench.numerics.formats.listed_family import ListedFamily
 from workbench.numerics.granularity import Granularity, PerTensor
 from workbench.numerics.quantized_tensor import QuantizedTensor
-from workbench.numerics.scale_format import BF16, FP16, FP32, ScaleFormat
-from workbench.numerics.scheme import Parameters, Scheme
+from workbench.numerics.scale_format import BF16, FP16, FP32, ScaleFormat, torch_dtype
+from workbench.numerics.scheme import Parameters, Scheme, check_static_range
 from workbench.numerics.tiles import row_tiles
 
 if TYPE_CHECKING:
@@ -22,20 +22,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class PassthroughScheme(Scheme):
+class CastScheme(Scheme):
     """A cast: ``value = the nearest number of the format``, saturating at its greatest finite one; no parameters."""
 
+    family: ClassVar[str] = "cast"
     element: ScaleFormat
 
     @property
     def name(self) -> str:
         """``fp32``, ``fp16`` or ``bf16``."""
         return self.element.name
-
-    @property
-    def family(self) -> str:
-        """``half``."""
-        return "half"
 
     @property
     def granularity(self) -> Granularity:
@@ -63,21 +59,21 @@ class PassthroughScheme(Scheme):
         self, weight: torch.Tensor, importance: torch.Tensor | None = None, *, clip_search: bool = False
     ) -> Parameters:
         """Return the scale 1; raises NonFiniteError for NaN or infinity."""
-        for part in row_tiles(*_shape(self, weight)):
+        for part in row_tiles(*self.matrix_shape(weight)):
             if not bool(weight[part].isfinite().all()):
                 raise NonFiniteError(f"a matrix of shape {tuple(weight.shape)} holds NaN or infinite values")
         return _unit()
 
     def fit_range(self, low: float, high: float) -> Parameters:
         """Return the scale 1: the format has a range of its own."""
-        _check(low, high)
+        check_static_range(low, high)
         return _unit()
 
     def round(self, weight: torch.Tensor, parameters: Parameters) -> torch.Tensor:
         """Cast and return float32."""
         import torch
 
-        rows, columns = _shape(self, weight)
+        rows, columns = self.matrix_shape(weight)
         out = torch.empty(rows, columns, dtype=torch.float32, device=weight.device)
         for part in row_tiles(rows, columns):
             out[part] = self._cast(weight[part])
@@ -87,8 +83,8 @@ class PassthroughScheme(Scheme):
         """Return ``codes``: float32, float16, or bfloat16 bit patterns in uint16."""
         import torch
 
-        rows, columns = _shape(self, weight)
-        codes = torch.empty(rows, columns, dtype=_dtype(self.element))
+        rows, columns = self.matrix_shape(weight)
+        codes = torch.empty(rows, columns, dtype=torch_dtype(self.element))
         for part in row_tiles(rows, columns):
             codes[part] = self._cast(weight[part])
         plain = codes.view(torch.uint16) if codes.dtype == torch.bfloat16 else codes
@@ -104,29 +100,8 @@ class PassthroughScheme(Scheme):
         return torch.from_numpy(uninitialised(rows, columns)).copy_(exact)
 
     def _cast(self, tile: torch.Tensor) -> torch.Tensor:
-        import torch
-
         exact = tile.detach().to(torch.float32)
-        return exact.clamp(-self.element.largest, self.element.largest).to(_dtype(self.element))
-
-
-def _dtype(element: ScaleFormat) -> torch.dtype:
-    import torch
-
-    return {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[element.name]
-
-
-def _shape(scheme: Scheme, weight: torch.Tensor) -> tuple[int, int]:
-    if weight.dim() != 2 or not weight.is_floating_point():
-        raise SchemeError(
-            f"{scheme.name} stores a floating-point matrix; got {weight.dtype} of shape {tuple(weight.shape)}"
-        )
-    return weight.shape[0], weight.shape[1]
-
-
-def _check(low: float, high: float) -> None:
-    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-        raise RangeError(f"expected a finite range with low <= high; got [{low}, {high}]")
+        return exact.clamp(-self.element.largest, self.element.largest).to(torch_dtype(self.element))
 
 
 def _unit() -> Parameters:
@@ -135,22 +110,6 @@ def _unit() -> Parameters:
     return Parameters(scale=torch.ones(1, 1), zero_point=None, width=sys.maxsize)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassthroughFamily:
-    """The plain floating-point formats, by name."""
-
-    name: str
-    title: str
-    elements: tuple[ScaleFormat, ...]
-
-    @property
-    def examples(self) -> tuple[str, ...]:
-        """Every name of the family."""
-        return tuple(element.name for element in self.elements)
-
-    def parse(self, name: str) -> Scheme | None:
-        """Return the scheme called ``name`` (lower case), or None."""
-        return next((PassthroughScheme(element) for element in self.elements if element.name == name), None)
-
-
-FAMILY = PassthroughFamily(name="half", title="16- and 32-bit floats", elements=(FP32, FP16, BF16))
+FAMILY = ListedFamily(
+    name="cast", title="16- and 32-bit floats", schemes=tuple(CastScheme(element) for element in (FP32, FP16, BF16))
+)
