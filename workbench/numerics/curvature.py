@@ -69,11 +69,11 @@ class Curvature:
         return self.rows.astype(np.float32)[:, None], self.columns.astype(np.float32)[None]
 
 
-def _mean(one: np.ndarray | None, other: np.ndarray | None, share: float) -> np.ndarray | None:
+def _mean(first: np.ndarray | None, other: np.ndarray | None, share: float) -> np.ndarray | None:
     """Return the mean of which ``other`` has ``share``, float32; None unless both are known."""
-    if one is None or other is None:
+    if first is None or other is None:
         return None
-    return np.asarray(one + (other - one) * np.float32(share), dtype=np.float32)
+    return np.asarray(first + (other - first) * np.float32(share), dtype=np.float32)
 
 
 def predicted_loss(difference: torch.Tensor, curvature: Curvature) -> float:
@@ -126,13 +126,13 @@ def output_energy(matrix: torch.Tensor, full: torch.Tensor) -> torch.Tensor:
 
     full = full.to(matrix.device).reshape(-1, *full.shape[-2:])
     run = len(matrix) // len(full)
-    found = torch.zeros(len(matrix), dtype=torch.float64, device=matrix.device)
+    energy = torch.zeros(len(matrix), dtype=torch.float64, device=matrix.device)
     for group, moment in enumerate(full):
         for part in row_tiles(run, matrix.shape[1]):
             rows = slice(group * run + part.start, group * run + part.stop)
             tile = matrix[rows].detach().to(torch.float32)
-            found[rows] = ((tile @ moment) * tile).sum(dim=1).to(torch.float64)
-    return found
+            energy[rows] = ((tile @ moment) * tile).sum(dim=1).to(torch.float64)
+    return energy
 
 
 def _check(difference: torch.Tensor, curvature: Curvature) -> None:

@@ -54,9 +54,9 @@ class Element(ABC):
         """The greatest finite value."""
 
     @property
-    @abstractmethod
     def shiftable(self) -> bool:
         """Whether codes are evenly spaced, so that a zero point can shift them."""
+        return False
 
     @property
     def binary(self) -> Binary | None:

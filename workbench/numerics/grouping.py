@@ -77,9 +77,9 @@ def check_granularity(granularity: Granularity) -> None:
     """Raise SchemeError for a group or a block without elements."""
     match granularity:
         case PerGroup(size) if size < 1:
-            raise SchemeError(f"a group of {size} columns cannot be; expected at least 1")
+            raise SchemeError(f"a group of {size} columns is not possible; expected at least 1")
         case PerBlock(rows, columns) if rows < 1 or columns < 1:
-            raise SchemeError(f"a block of {rows} x {columns} cannot be; expected at least 1 x 1")
+            raise SchemeError(f"a block of {rows} x {columns} is not possible; expected at least 1 x 1")
 
 
 def grouped(tile: torch.Tensor, width: int, fill: Literal["zeros", "edge"] = "zeros") -> torch.Tensor:

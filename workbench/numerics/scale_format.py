@@ -19,8 +19,7 @@ class ScaleFormat:
     """A floating-point format for scales.
 
     ``smallest`` is the least positive scale that is used: for a group that is not all zero a smaller one is raised to
-    it.  ``largest`` is the greatest finite value; larger scales saturate.  ``decimals`` fraction bits are kept of
-    float32's 23.
+    it.  ``largest`` is the greatest finite value; larger scales saturate.
     """
 
     name: str
@@ -34,8 +33,8 @@ class ScaleFormat:
         ``headroom`` is the largest magnitude that will be multiplied by the scale: the product stays finite.
         """
         magnitude = abs(scale)
-        kept = self._rounded(magnitude.clip(self.smallest, self.limit(headroom))) * (magnitude > 0)
-        return kept * (scale >= 0) - kept * (scale < 0)
+        stored = self._rounded(magnitude.clip(self.smallest, self.limit(headroom))) * (magnitude > 0)
+        return stored * (scale >= 0) - stored * (scale < 0)
 
     def limit(self, headroom: float) -> float:
         """Return the largest scale whose product with ``headroom`` is finite."""

@@ -14,9 +14,9 @@ from workbench.numerics.formats import parse_scheme
 from workbench.numerics.range_error import histogram_error
 from workbench.numerics.ranges import (
     METHODS,
+    BatchMean,
     Entropy,
     MinMax,
-    MovingAverage,
     Mse,
     Percentile,
     RangeMethod,
@@ -92,12 +92,12 @@ def test_moving_average_is_the_mean_of_the_batches_extremes_in_any_order() -> No
         merged = LayerStatistics.empty(500)
         for index in order:
             merged = merged.merge(seen[index])
-        found = MovingAverage().range(merged, wide)
+        found = BatchMean().range(merged, wide)
         low = np.mean([float(batch.min()) for batch in batches])
         high = np.mean([float(batch.max()) for batch in batches])
         assert found.low == pytest.approx(low, rel=1e-12)
         assert found.high == pytest.approx(high, rel=1e-12)
-        assert MovingAverage().range(merged, narrow).high == pytest.approx(max(-low, high), rel=1e-12)
+        assert BatchMean().range(merged, narrow).high == pytest.approx(max(-low, high), rel=1e-12)
         assert MinMax().range(merged, wide).high > found.high
     assert merged.batches == 10
 
@@ -106,9 +106,9 @@ def test_moving_average_skips_batches_without_a_finite_value_and_serves_old_stat
     scheme = parse_scheme("int8-tensor-asym")
     seen = observe(torch.full((2, 3), torch.nan), 1).merge(observe(torch.tensor([[1.0, -2.0, 4.0]]), 1))
     assert seen.batches == 1
-    assert (MovingAverage().range(seen, scheme).low, MovingAverage().range(seen, scheme).high) == (-2.0, 4.0)
+    assert (BatchMean().range(seen, scheme).low, BatchMean().range(seen, scheme).high) == (-2.0, 4.0)
     old = replace(seen, batches=0, minimum_total=0.0, maximum_total=0.0)
-    assert MovingAverage().range(old, scheme).high == 4.0
+    assert BatchMean().range(old, scheme).high == 4.0
 
 
 @pytest.mark.parametrize("percentile", [50.0, 90.0, 99.0, 99.9, 100.0])

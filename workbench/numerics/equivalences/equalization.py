@@ -21,10 +21,10 @@ def equalizing_scales(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor
     """
     import torch
 
-    one = first.detach().float().abs().flatten(1).amax(dim=1)
-    other = second.detach().float().abs().transpose(0, 1).flatten(1).amax(dim=1)
-    both = (one > 0) & (other > 0)
-    ratio = torch.where(both, one, 1.0) / torch.where(both, other, 1.0)
+    before = first.detach().float().abs().flatten(1).amax(dim=1)
+    after = second.detach().float().abs().transpose(0, 1).flatten(1).amax(dim=1)
+    both = (before > 0) & (after > 0)
+    ratio = torch.where(both, before, 1.0) / torch.where(both, after, 1.0)
     return ratio.sqrt()
 
 

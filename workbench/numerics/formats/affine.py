@@ -52,7 +52,7 @@ def band(parameters: Parameters, part: slice) -> Affine:
 
 def broadcast(affine: Affine) -> Affine:
     """Return ``[rows, groups]`` members as ``[rows, groups, 1]``; codes that an offset shifts start at 0."""
-    found = affine.apply(lambda member: member.unsqueeze(-1))
-    if found.offset is None:
-        return found
-    return found._replace(zero_point=found.offset.new_zeros(1, 1, 1))
+    groups = affine.apply(lambda member: member.unsqueeze(-1))
+    if groups.offset is None:
+        return groups
+    return groups._replace(zero_point=groups.offset.new_zeros(1, 1, 1))

@@ -100,7 +100,7 @@ class CastScheme(Scheme):
         return torch.from_numpy(uninitialised(rows, columns)).copy_(exact)
 
     def _cast(self, tile: torch.Tensor) -> torch.Tensor:
-        exact = tile.detach().to(torch.float32)
+        exact = tile.detach().float()
         return exact.clamp(-self.element.largest, self.element.largest).to(torch_dtype(self.element))
 
 

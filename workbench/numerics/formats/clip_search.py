@@ -53,11 +53,11 @@ def _errors(
     tile = tile.to(torch.float32)
     exact = grouped(tile, cut.width, "edge")
     spread = None if weights is None else grouped(weights, cut.width)
-    found = []
+    errors = []
     for candidate in candidates:
         affine = broadcast(candidate.apply(local.spread))
         error = affine.values(snap(tile, cut.width, affine)).sub_(exact).square_()
         error[:, -1, cut.columns - (cut.groups - 1) * cut.width :] = 0  # what fills up the last group
         per_row = (error if spread is None else error.mul_(spread)).sum(dim=-1)
-        found.append(pooled(per_row, local.height, "sum"))
-    return torch.stack(found)
+        errors.append(pooled(per_row, local.height, "sum"))
+    return torch.stack(errors)

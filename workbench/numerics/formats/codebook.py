@@ -192,16 +192,16 @@ class CodebookFamily:
         return parse_kmeans(name, self.examples)
 
     def _parse_rest(self, name: str, element: TableElement) -> Scheme:
-        found = _REST.fullmatch(name[len(element.name) :])
-        if found is None:
+        match = _REST.fullmatch(name[len(element.name) :])
+        if match is None:
             raise SchemeError(
                 f"{name!r} is not understood; expected {element.name}[-b<N>][-dq|-sfp16|-sbf16|-sfp32]"
                 f"{nearest(name, self.examples)}"
             )
-        block = PerGroup(int(found["size"] or 64))
-        if found["dq"]:
+        block = PerGroup(int(match["size"] or 64))
+        if match["dq"]:
             return DoubleScheme(element=element, granularity=block, scale_format=FP32)
-        stored = scale_format(found["scale"] or "fp32")
+        stored = scale_format(match["scale"] or "fp32")
         assert stored is not None
         return CodebookScheme(element=element, granularity=block, scale_format=stored)
 

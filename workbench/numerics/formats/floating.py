@@ -8,7 +8,7 @@ code is a finite number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,17 +29,12 @@ class FloatElement(Element):
     ``2**(1 - bias) * mantissa / 2**mantissa_bits`` (subnormal).
     """
 
-    title: str
+    name: str = field()
     exponent_bits: int
     mantissa_bits: int
     bias: int
     specials: int
     negative_zero: bool = True
-
-    @property
-    def name(self) -> str:
-        """``fp8-e4m3`` and so on."""
-        return self.title
 
     @property
     def bits(self) -> int:
@@ -55,11 +50,6 @@ class FloatElement(Element):
     def highest(self) -> float:
         """The greatest finite value."""
         return float(self._magnitudes()[-1])
-
-    @property
-    def shiftable(self) -> bool:
-        """Unevenly spaced: no zero point."""
-        return False
 
     @property
     def binary(self) -> Binary:

@@ -304,8 +304,8 @@ def _start(values: torch.Tensor, mass: torch.Tensor, levels: int) -> torch.Tenso
     total = weight[..., -1:]
     even = torch.arange(1, count + 1, device=values.device, dtype=torch.float64).expand(values.shape)
     share = torch.where(total > 0, weight / total.clamp(min=torch.finfo(torch.float64).tiny), even / count)
-    wanted = (torch.arange(levels, device=values.device, dtype=torch.float64) + 0.5) / levels
-    at = torch.searchsorted(share.contiguous(), wanted.expand(*share.shape[:-1], levels).contiguous())
+    shares = (torch.arange(levels, device=values.device, dtype=torch.float64) + 0.5) / levels
+    at = torch.searchsorted(share.contiguous(), shares.expand(*share.shape[:-1], levels).contiguous())
     return values.gather(-1, at.clamp(max=count - 1))
 
 
@@ -318,14 +318,14 @@ def parse(name: str, examples: tuple[str, ...]) -> Scheme | None:
     """Return the scheme called ``name``, None unless it begins with ``kmeans``; SchemeError if malformed."""
     if not name.startswith("kmeans"):
         return None
-    found = _NAME.fullmatch(name)
-    if found is None:
+    match = _NAME.fullmatch(name)
+    if match is None:
         raise SchemeError(
             f"{name!r} is not understood; expected kmeans<2|3|4>[-channel|-tensor|-g<N>][-sfp16|-sbf16|-sfp32]"
             f"{nearest(name, examples)}"
         )
-    sharing: Granularity = PerTensor() if found["word"] == "tensor" else PerChannel()
-    sharing = PerGroup(int(found["size"])) if found["size"] else sharing
+    sharing: Granularity = PerTensor() if match["word"] == "tensor" else PerChannel()
+    sharing = PerGroup(int(match["size"])) if match["size"] else sharing
     return KmeansScheme(
-        width=int(found["width"]), sharing=sharing, value_format=scale_format(found["values"] or "") or FP16
+        width=int(match["width"]), sharing=sharing, value_format=scale_format(match["values"] or "") or FP16
     )

@@ -57,7 +57,6 @@ class MxInt8Element(Element):
     bits: int = 8
     lowest: float = -2.0
     highest: float = 127 / 64
-    shiftable: bool = False
     binary: Binary = Binary(mantissa_bits=6, bias=1, complement=True)
 
     def table(self) -> np.ndarray:
@@ -160,8 +159,8 @@ class NvScheme(ScaledScheme):
         def blocks(least: torch.Tensor, greatest: torch.Tensor) -> Affine:
             scale = torch.empty_like(least)
             for part in row_tiles(*least.shape):  # one scale for 16 values: whole temporaries would add up to a copy
-                wanted = torch.maximum(-least[part], greatest[part]) / self.element.highest / shared
-                scale[part] = self.scale_format.storable(wanted, 1.0) * shared
+                exact = torch.maximum(-least[part], greatest[part]) / self.element.highest / shared
+                scale[part] = self.scale_format.storable(exact, 1.0) * shared
             return Affine(scale, None, None, shared)
 
         return blocks

@@ -205,7 +205,7 @@ class ScaledScheme(Scheme):
 
         rows, columns = weight.shape
         bits = self.element.bits
-        told = f"a matrix of shape {rows} x {columns} holds NaN; it has no code"
+        message = f"a matrix of shape {rows} x {columns} holds NaN; it has no code"
         if self._compiled(weight):
             from workbench.numerics.formats.compiled import lookup_compiled, scaled_compiled
 
@@ -215,14 +215,14 @@ class ScaledScheme(Scheme):
                 lookup = lookup_compiled.element_lookup(parameters.scale, parameters.width, self.element)
                 packed, bad = lookup_compiled.encode(weight, lookup)
             if bad:
-                raise NonFiniteError(told)
+                raise NonFiniteError(message)
             return np.asarray(packed)
         codes = torch.empty(rows, packed_width(columns, bits), dtype=torch.uint8)
         for part in row_tiles(rows, columns):
             affine = band(parameters, part)
             snapped = self._snap(weight[part], parameters.width, affine)
             if not bool(snapped.isfinite().all()):
-                raise NonFiniteError(told)
+                raise NonFiniteError(message)
             unpacked = self.element.codes(snapped, affine.zero_point).flatten(1)[:, :columns]
             codes[part] = pack(unpacked, bits)
         return codes.numpy()

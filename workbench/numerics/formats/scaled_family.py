@@ -35,9 +35,9 @@ class ScaledFamily:
     def _parse_rest(self, name: str, element: Element) -> Scheme:
         parts = name[len(element.name) :].split("-")[1:]
         granularity: Granularity = PerChannel()
-        found = _GRANULARITY.fullmatch(parts[0]) if parts else None
-        if found:
-            granularity = _granularity(found)
+        match = _GRANULARITY.fullmatch(parts[0]) if parts else None
+        if match:
+            granularity = _granularity(match)
             parts = parts[1:]
         symmetric = parts[:1] != ["asym"]
         parts = parts if symmetric else parts[1:]
@@ -59,15 +59,15 @@ class ScaledFamily:
         )
 
 
-def _granularity(found: re.Match[str]) -> Granularity:
-    if found["word"]:
-        return _WORDS[found["word"]]
-    if found["size"]:
-        return PerGroup(int(found["size"]))
-    return PerBlock(int(found["rows"]), int(found["columns"]))
+def _granularity(match: re.Match[str]) -> Granularity:
+    if match["word"]:
+        return _WORDS[match["word"]]
+    if match["size"]:
+        return PerGroup(int(match["size"]))
+    return PerBlock(int(match["rows"]), int(match["columns"]))
 
 
 def _suffix(letter: str, parts: list[str]) -> tuple[ScaleFormat | None, list[str]]:
     """Return the format that the first part names after ``letter``, and the parts behind it."""
-    found = scale_format(parts[0][1:]) if parts and parts[0].startswith(letter) else None
-    return found, parts if found is None else parts[1:]
+    match = scale_format(parts[0][1:]) if parts and parts[0].startswith(letter) else None
+    return match, parts if match is None else parts[1:]

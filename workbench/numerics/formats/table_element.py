@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,13 +21,8 @@ class TableElement(Element):
     first is written.
     """
 
-    title: str
+    name: str = field()
     levels: tuple[float, ...]
-
-    @property
-    def name(self) -> str:
-        """``nf4`` and so on."""
-        return self.title
 
     @property
     def bits(self) -> int:
@@ -43,11 +38,6 @@ class TableElement(Element):
     def highest(self) -> float:
         """The greatest level."""
         return float(np.float32(max(self.levels)))
-
-    @property
-    def shiftable(self) -> bool:
-        """Unevenly spaced: no zero point."""
-        return False
 
     def table(self) -> np.ndarray:
         """Return float32 ``[2**bits]``, the levels by code."""
@@ -69,8 +59,8 @@ class TableElement(Element):
         import torch
 
         rank = torch.bucketize(scaled, torch.from_numpy(self.thresholds()).to(scaled.device), out_int32=True)
-        found = torch.from_numpy(self.values()).to(scaled.device).take(rank.to(torch.int64))
-        return scaled.copy_(torch.where(scaled.isnan(), scaled, found))
+        nearest = torch.from_numpy(self.values()).to(scaled.device).take(rank.to(torch.int64))
+        return scaled.copy_(torch.where(scaled.isnan(), scaled, nearest))
 
     def codes(self, snapped: torch.Tensor, zero_point: torch.Tensor | None) -> torch.Tensor:
         """Return the code of each level, uint8."""

@@ -7,20 +7,20 @@ One file each.  To add one, write the file and put an instance into ``METHODS``;
 from __future__ import annotations
 
 from workbench.errors import RangeError
+from workbench.numerics.ranges.batch_mean import BatchMean
 from workbench.numerics.ranges.calibrated import Range, RangeMethod
 from workbench.numerics.ranges.entropy import Entropy
 from workbench.numerics.ranges.min_max import MinMax
-from workbench.numerics.ranges.moving_average import MovingAverage
 from workbench.numerics.ranges.mse import Mse
 from workbench.numerics.ranges.percentile import Percentile
 from workbench.registry import Registry
 
 __all__ = [
-    "METHODS", "REGISTRY", "Entropy", "MinMax", "MovingAverage", "Mse", "Percentile", "Range", "RangeMethod",
+    "METHODS", "REGISTRY", "Entropy", "MinMax", "BatchMean", "Mse", "Percentile", "Range", "RangeMethod",
     "range_method",
 ]  # fmt: skip
 
-METHODS: tuple[RangeMethod, ...] = (MinMax(), MovingAverage(), Percentile(), Entropy(), Mse())
+METHODS: tuple[RangeMethod, ...] = (MinMax(), BatchMean(), Percentile(), Entropy(), Mse())
 
 REGISTRY: Registry[RangeMethod] = Registry(
     METHODS, "workbench.ranges", kind="range method", error=RangeError, member_type=RangeMethod

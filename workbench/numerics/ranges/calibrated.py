@@ -45,7 +45,7 @@ def full_range(statistics: LayerStatistics, scheme: Scheme) -> tuple[float, floa
     return min(statistics.minimum, 0.0), max(statistics.maximum, 0.0)
 
 
-def found(statistics: LayerStatistics, low: float, high: float, method: str) -> Range:
+def clipping_range(statistics: LayerStatistics, low: float, high: float, method: str) -> Range:
     """Return the range with its share of clipped values."""
     clipped = Moments.of(statistics).outside(low, high)
     return Range(low=low, high=high, method=method, clipped=clipped)

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from workbench.errors import RangeError
-from workbench.numerics.ranges.calibrated import Range, found, full_range
+from workbench.numerics.ranges.calibrated import Range, clipping_range, full_range
 from workbench.numerics.scheme import Scheme
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
@@ -36,11 +36,11 @@ class Entropy:
         levels = scheme.grids(np.array([low]), np.array([high])).shape[1]
         bins = (high - low) / statistics.bin_width
         if not levels or bins <= levels:
-            return found(statistics, low, high, self.name)
+            return clipping_range(statistics, low, high, self.name)
         shares = np.linspace(1.0, levels / bins, self.candidates)
         scores = [self._score(statistics, scheme, low * share, high * share) for share in shares]
         share = float(shares[int(np.argmin(scores))])
-        return found(statistics, low * share, high * share, self.name)
+        return clipping_range(statistics, low * share, high * share, self.name)
 
     @staticmethod
     def _score(statistics: LayerStatistics, scheme: Scheme, low: float, high: float) -> float:

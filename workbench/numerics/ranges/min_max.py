@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from workbench.numerics.ranges.calibrated import Range, found, full_range
+from workbench.numerics.ranges.calibrated import Range, clipping_range, full_range
 from workbench.numerics.scheme import Scheme
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
@@ -18,4 +18,4 @@ class MinMax:
 
     def range(self, statistics: LayerStatistics, scheme: Scheme) -> Range:
         """Return the observed range, zero included, mirrored for a symmetric scheme."""
-        return found(statistics, *full_range(statistics, scheme), self.name)
+        return clipping_range(statistics, *full_range(statistics, scheme), self.name)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from workbench.errors import RangeError
-from workbench.numerics.ranges.calibrated import Range, found, full_range
+from workbench.numerics.ranges.calibrated import Range, clipping_range, full_range
 from workbench.numerics.scheme import Scheme, is_symmetric
 from workbench.numerics.statistics.histogram_moments import Moments
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
@@ -35,7 +35,7 @@ class Mse:
         """Return the range with the least error as the histogram tells it; never worse than the full range."""
         low, high = full_range(statistics, scheme)
         if not scheme.grids(np.array([low]), np.array([high])).size:
-            return found(statistics, low, high, self.name)
+            return clipping_range(statistics, low, high, self.name)
         least, most = low, high
         moments = Moments.of(statistics)
         shares = np.geomspace(1.0, self.least, self.candidates)
@@ -48,7 +48,7 @@ class Mse:
                 low, high = _best(moments, scheme, np.maximum(low * wide, least), np.full(wide.size, high))
                 low, high = _best(moments, scheme, np.full(wide.size, low), np.minimum(high * wide, most))
             low, high = _best(moments, scheme, np.maximum(low * fine, least), np.minimum(high * fine, most))
-        return found(statistics, low, high, self.name)
+        return clipping_range(statistics, low, high, self.name)
 
 
 def _best(moments: Moments, scheme: Scheme, low: np.ndarray, high: np.ndarray) -> tuple[float, float]:

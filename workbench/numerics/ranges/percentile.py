@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from workbench.errors import RangeError
-from workbench.numerics.ranges.calibrated import Range, found, full_range
+from workbench.numerics.ranges.calibrated import Range, clipping_range, full_range
 from workbench.numerics.scheme import Scheme, is_symmetric
 from workbench.numerics.statistics.layer_statistics import BINS, LayerStatistics
 
@@ -17,7 +17,7 @@ from workbench.numerics.statistics.layer_statistics import BINS, LayerStatistics
 class Percentile:
     """Keeps ``percentile`` percent of the values.
 
-    A symmetric range cuts the magnitudes there; an asymmetric one cuts half of the rest off each end.
+    A symmetric range cuts the magnitudes there; an asymmetric one cuts half of the tail off each end.
     """
 
     name: ClassVar[str] = "percentile"
@@ -37,17 +37,17 @@ class Percentile:
             cut = _quantile(magnitudes, 0.0, statistics.bin_width, share)
             low, high = max(low, -cut), min(high, cut)
         else:
-            start, rest = float(statistics.edges[0]), (1 - share) / 2
-            low = max(low, min(_quantile(statistics.counts, start, statistics.bin_width, rest), 0.0))
-            high = min(high, max(_quantile(statistics.counts, start, statistics.bin_width, 1 - rest), 0.0))
-        return found(statistics, low, high, self.name)
+            start, tail = float(statistics.edges[0]), (1 - share) / 2
+            low = max(low, min(_quantile(statistics.counts, start, statistics.bin_width, tail), 0.0))
+            high = min(high, max(_quantile(statistics.counts, start, statistics.bin_width, 1 - tail), 0.0))
+        return clipping_range(statistics, low, high, self.name)
 
 
 def _quantile(counts: np.ndarray, start: float, width: float, share: float) -> float:
     """Return the value below which ``share`` of the values lie, taken as spread evenly within each bin."""
     cumulative = np.cumsum(counts)
-    wanted = share * float(cumulative[-1])
-    index = min(int(np.searchsorted(cumulative, wanted, side="left")), counts.size - 1)
+    target = share * float(cumulative[-1])
+    index = min(int(np.searchsorted(cumulative, target, side="left")), counts.size - 1)
     before = float(cumulative[index]) - float(counts[index])
-    inside = (wanted - before) / float(counts[index]) if counts[index] else 0.0
+    inside = (target - before) / float(counts[index]) if counts[index] else 0.0
     return start + (index + min(max(inside, 0.0), 1.0)) * width

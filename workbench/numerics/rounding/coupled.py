@@ -53,20 +53,20 @@ def descend_coupled(
     coupling = _damped(outputs.to("cpu", torch.float32))
     moments = moments.to("cpu", torch.float32)
     order = moments.diagonal().argsort(descending=True, stable=True)
-    found, exact = values.cpu().T.contiguous(), weight.cpu().T
+    current, exact = values.cpu().T.contiguous(), weight.cpu().T
     for _ in range(sweeps):
         moved = 0
         for part in torch.split(order, BLOCK):
-            slopes = moments[part] @ (found - exact) @ coupling
-            block = found[part]
+            slopes = moments[part] @ (current - exact) @ coupling
+            block = current[part]
             moved += move_block(
                 block.numpy(), slopes.numpy(), moments[part][:, part].numpy(), coupling.numpy(),
                 scale[part].numpy(), base[part].numpy(), table.numpy(),
             )  # fmt: skip
-            found[part] = block
+            current[part] = block
         if not moved:
             break
-    return scheme.round(found.T.contiguous().to(values.device), parameters)
+    return scheme.round(current.T.contiguous().to(values.device), parameters)
 
 
 def _damped(outputs: torch.Tensor) -> torch.Tensor:

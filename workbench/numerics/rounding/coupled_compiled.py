@@ -46,11 +46,11 @@ def move_block(
             if unit == 0.0:
                 continue
             target = values[j, i] - slopes[j, i] / (outputs[i, i] * inputs[j, j])
-            found = np.float32(nearest(table, (target - base[j, i]) / unit) * unit + base[j, i])
-            step = found - values[j, i]
+            best = np.float32(nearest(table, (target - base[j, i]) / unit) * unit + base[j, i])
+            step = best - values[j, i]
             if abs(step) <= SAME * abs(unit):
                 continue
-            values[j, i] = found
+            values[j, i] = best
             moved += 1
             for k in range(rows):
                 pushed = outputs[i, k] * step

@@ -22,10 +22,10 @@ Beyond the paper:
   for a later group would move the shared part, and with it groups that are rounded already.  A per-tensor scheme has
   nothing to refit.  Everything else (order, feedback, both descents) is as for other schemes.
 
-- ``gptq-sequential`` takes the inputs ``x'`` that the layer gets from the layers already quantized, and aims at the
-  outputs that it had before, ``E|W x - Q x'|^2`` (GPTAQ, Li et al., arXiv 2504.02692).  With ``A' = E[x' x'^T]`` and
-  ``C = E[x x'^T]`` that is the same problem for ``A'`` and the target ``W + W (C - A') H'^-1``.  Taking ``A'`` alone,
-  as GPTQ's own pipeline does, gained nothing.
+- GPTAQ (``gptq-sequential`` in plans; Li et al., arXiv 2504.02692) takes the inputs ``x'`` that the layer gets from the
+  layers already quantized, and aims at the outputs that it had before, ``E|W x - Q x'|^2``.  With ``A' = E[x' x'^T]``
+  and ``C = E[x x'^T]`` that is the same problem for ``A'`` and the target ``W + W (C - A') H'^-1``.  Taking ``A'``
+  alone, as GPTQ's own pipeline does, gained nothing.
 
 Measured on a small Llama (int4 / int3, groups of 32, KL): the paper's order with static groups 0.047 / 0.285, with
 ranges by trial 0.044 / 0.259, with coordinate descent 0.044 / 0.247, with G 0.037 / 0.193, sequential without G 0.034 /
@@ -72,7 +72,7 @@ class Gptq:
 
     @property
     def name(self) -> str:
-        """``gptq`` or ``gptq-sequential``."""
+        """``gptq``, or ``gptq-sequential`` for GPTAQ."""
         return "gptq-sequential" if self.sequential else "gptq"
 
     @property
@@ -91,16 +91,16 @@ class Gptq:
             weight = _target(weight, curved, context.second_moment, context.cross_moment)
         width = unit_width(scheme, whole, shape)
         if width is None:
-            found = _static(weight, curved, scheme, context.rows)
+            rounded = _static(weight, curved, scheme, context.rows)
         else:
-            found = _progressive(weight, curved, scheme, width, self.trials)
-        found = _descend(weight, curved, scheme, found, self.sweeps)
+            rounded = _progressive(weight, curved, scheme, width, self.trials)
+        rounded = _descend(weight, curved, scheme, rounded, self.sweeps)
         if context.outputs is None or curved.groups > 1:
-            return found
+            return rounded
         values = descend_coupled(
-            weight, found.values, scheme, found.parameters, curved.matrix[0], context.outputs, self.sweeps
+            weight, rounded.values, scheme, rounded.parameters, curved.matrix[0], context.outputs, self.sweeps
         )
-        return Rounded(parameters=found.parameters, values=values)
+        return Rounded(parameters=rounded.parameters, values=values)
 
 
 def _target(weight: torch.Tensor, curved: Hessian, moment: torch.Tensor, cross_moment: torch.Tensor) -> torch.Tensor:

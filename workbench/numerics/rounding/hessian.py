@@ -55,7 +55,7 @@ def hessian(moment: torch.Tensor, shape: tuple[int, int], damping: float, sample
     """Return the damped second moment of a ``rows x columns`` layer; ``moment`` as in ``Context.second_moment``.
 
     The damping is multiplied by 10 until the matrix has Cholesky factors both ways.  Raises AlgorithmError for another
-    shape, for NaN and infinity, and for fewer ``samples`` than live columns: the rank is told.
+    shape, for NaN and infinity, and for fewer ``samples`` than live columns: the message names the rank.
     """
     import torch
 

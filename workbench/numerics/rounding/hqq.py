@@ -96,5 +96,5 @@ def _refitted(scheme: Scheme, weight: torch.Tensor, scale: torch.Tensor, zero: t
 
     levels = (weight / scale + zero).round().clamp(0, top) - zero
     energy = levels.square().sum(dim=1, keepdim=True)
-    found = (weight * levels).sum(dim=1, keepdim=True) / energy.clamp_min(1e-12)
-    return _of_range(scheme, weight, torch.where((energy > 0) & (found > 0), found, scale), zero, top)
+    fitted = (weight * levels).sum(dim=1, keepdim=True) / energy.clamp_min(1e-12)
+    return _of_range(scheme, weight, torch.where((energy > 0) & (fitted > 0), fitted, scale), zero, top)

@@ -1,4 +1,4 @@
-"""Learned rounding of one matrix: offsets and steps chosen for the layer's output, not for its weights.
+"""AdaRound and SignRound (``learned`` in plans) for one matrix: rounding chosen for the layer's output.
 
 Nagel et al., "Up or Down? Adaptive Rounding for Post-Training Quantization", ICML 2020, with the signed gradient
 descent of Cheng et al., "Optimize Weight Rounding via Signed Gradient Descent for the Quantization of LLMs", 2023.
@@ -53,7 +53,7 @@ class LearnedRounding:
 
         if context is None or context.second_moment is None:
             raise AlgorithmError(
-                "learned rounding needs the second moment of the inputs, and none was given; calibrate"
+                "AdaRound/SignRound ('learned') needs the second moment of the inputs; calibrate with curvature first"
             )
         exact = weight.detach().to(torch.float32)
         moment = context.second_moment.to(torch.float32).reshape(-1, exact.shape[1], exact.shape[1])

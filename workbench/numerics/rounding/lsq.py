@@ -104,14 +104,14 @@ class LearnedMatrix:
         levels = self.scheme.element.highest - self.scheme.element.lowest
         scale = self._start.scale * (1.0 + self.variables[SCALE])
         headroom = max(levels, -self.scheme.element.lowest)
-        found = Affine(_as_if(scale, self.scheme.scale_format.storable(scale.detach(), headroom)))
+        affine = Affine(_as_if(scale, self.scheme.scale_format.storable(scale.detach(), headroom)))
         if self._start.zero_point is not None:
             zero = self._start.zero_point + self.variables[ZERO]
-            return found._replace(zero_point=_as_if(zero, zero.detach().round().clamp(0.0, levels)))
+            return affine._replace(zero_point=_as_if(zero, zero.detach().round().clamp(0.0, levels)))
         if self._start.offset is not None and self.scheme.offset_format is not None:
             offset = self._start.offset - self.variables[ZERO] * self._start.scale
-            return found._replace(offset=_as_if(offset, self.scheme.offset_format.nearest(offset.detach())))
-        return found
+            return affine._replace(offset=_as_if(offset, self.scheme.offset_format.nearest(offset.detach())))
+        return affine
 
     def _first_steps(self) -> torch.Tensor:
         """Return the distance of neighbouring grid values at every weight, float32 ``[rows, columns]``."""

@@ -72,9 +72,9 @@ def best_ranges(weight: torch.Tensor, scheme: Scheme, errors: Errors, keep: int 
         clamped = _clamped(tile, low[rows] * shares[:, :1], high[rows] * shares[:, 1:]).flatten(0, 1)
         rounded = scheme.round(tile.repeat(len(shares), 1), scheme.fit(clamped))
         measures[:, rows] = errors.of(rounded.reshape(len(shares), *tile.shape) - tile)
-    kept = measures.topk(min(keep, len(shares)), dim=0, largest=False)
-    fits = [scheme.fit(_clamped(weight, low * pair[:, 0], high * pair[:, 1])) for pair in shares[kept.indices]]
-    return stack_rows(fits), kept.values
+    ranked = measures.topk(min(keep, len(shares)), dim=0, largest=False)
+    fits = [scheme.fit(_clamped(weight, low * pair[:, 0], high * pair[:, 1])) for pair in shares[ranked.indices]]
+    return stack_rows(fits), ranked.values
 
 
 def _clamped(weight: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:

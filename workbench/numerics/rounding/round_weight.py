@@ -35,7 +35,9 @@ def round_weight(
     try:
         return method.quantize(weight, parsed, context_for(layer, method, curvature, prefix))
     except NonFiniteError:
-        raise NonFiniteError(f"the weight of {layer} holds NaN or infinite values; it can only be kept") from None
+        raise NonFiniteError(
+            f"the weight of {layer} holds NaN or infinite values; it can only stay in floating point"
+        ) from None
     except (AlgorithmError, SchemeError) as error:
         raise AlgorithmError(f"{method.name} cannot round {layer} to {scheme}: {error}") from None
 
@@ -57,7 +59,7 @@ def context_for(
         return _sequence(layer, method, curvature, prefix)
     if curvature is None or (method.needs is Need.SECOND_MOMENT and curvature.full is None):
         raise MissingResultError(
-            f"{method.name} needs the second moment of the inputs of {layer}, which no calibration gave; "
+            f"{method.name} needs the second moment of the inputs of {layer}, which no calibration has collected; "
             "calibrate with curvature and give the session, or choose rtn-clip",
             command="workbench apply ... --session S.qwb",
         )

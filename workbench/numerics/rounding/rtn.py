@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rtn:
-    """With ``clip_search``, smaller ranges are tried for each group and the one with the least error is kept."""
+    """With ``clip_search``, smaller ranges are tried for each group and the best is used."""
 
     needs: ClassVar[Need] = Need.NOTHING
     clip_search: bool = False
@@ -62,11 +62,11 @@ class RtnWeighted:
 def _by_blocks(weight: torch.Tensor, scheme: Scheme, moment: torch.Tensor, plain: Parameters) -> Parameters:
     moment = moment.to(weight.device).reshape(-1, weight.shape[1], weight.shape[1])
     width = plain.width if plain.scale.shape[1] > 1 else weight.shape[1]
-    found = []
+    parts = []
     for start in range(0, weight.shape[1], width):
         part = slice(start, min(start + width, weight.shape[1]))
-        found.append(best_ranges(weight[:, part], scheme, Errors(moment[:, part, part]))[0])
-    return join_columns(found)
+        parts.append(best_ranges(weight[:, part], scheme, Errors(moment[:, part, part]))[0])
+    return join_columns(parts)
 
 
 def _importance(context: Context, rows: int) -> torch.Tensor:
@@ -75,5 +75,5 @@ def _importance(context: Context, rows: int) -> torch.Tensor:
         diagonal = moment.reshape(-1, *moment.shape[-2:]).diagonal(dim1=1, dim2=2)
         return diagonal.repeat_interleave(rows // diagonal.shape[0], dim=0)
     if context.importance is None:
-        raise AlgorithmError("rtn-weighted needs the importance of the inputs, and none was given; choose rtn-clip")
+        raise AlgorithmError("rtn-weighted needs the importance of the inputs; calibrate first, or choose rtn-clip")
     return context.importance

@@ -54,7 +54,7 @@ class TokenOutliers:
     have one entry for each kept token (at most KEPT), by falling magnitude: ``value`` (float32, signed) and its
     ``channel``, the ``sample`` (numbered as in the data set) and the ``position`` in it: the token's, or the pixel's,
     counted row by row; ``width`` is the number of pixels in a row, 0 where positions have one axis.  ``token`` is the
-    id, -1 where there is none; ``text`` (as long as the others, or empty) what a person reads of it.  Where a layer
+    id, -1 where there is none; ``text`` (as long as the others, or empty) its text for the reader.  Where a layer
     gets tokens of all samples in one row, as experts do, ``sample`` and ``position`` are -1.
     """
 

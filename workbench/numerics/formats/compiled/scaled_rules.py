@@ -36,20 +36,20 @@ def _rounded(size: Single, form: int) -> Any:
         return size
     pattern = np.float32(size).view(np.int32)
     if form == BFLOAT16:
-        kept = np.int32((pattern + np.int32(0x7FFF) + ((pattern >> 16) & 1)) & np.int32(-0x10000))
-        return kept.view(np.float32)
-    kept = np.int32((pattern + np.int32(0xFFF) + ((pattern >> 13) & 1)) & np.int32(-0x2000))
+        stored = np.int32((pattern + np.int32(0x7FFF) + ((pattern >> 16) & 1)) & np.int32(-0x10000))
+        return stored.view(np.float32)
+    stored = np.int32((pattern + np.int32(0xFFF) + ((pattern >> 13) & 1)) & np.int32(-0x2000))
     small = np.float32(((size * _UNITS + _WHOLE) - _WHOLE) / _UNITS)
-    return kept.view(np.float32) if size >= _LEAST_NORMAL else small
+    return stored.view(np.float32) if size >= _LEAST_NORMAL else small
 
 
 @compiled
 def _storable(scale: Single, form: int, smallest: Single, limit: Single) -> Any:
     size = abs(scale)
-    kept = size if size > smallest else smallest
-    kept = kept if kept < limit else limit
-    kept = _rounded(kept, form) if size > _ZERO else _ZERO
-    return kept if scale >= _ZERO else -kept
+    stored = size if size > smallest else smallest
+    stored = stored if stored < limit else limit
+    stored = _rounded(stored, form) if size > _ZERO else _ZERO
+    return stored if scale >= _ZERO else -stored
 
 
 @compiled
@@ -61,11 +61,11 @@ def symmetric(
     for at in range(low.shape[0]):
         least, greatest = low[at], high[at]
         if rule == EXTREME:
-            wanted = (least if -least > greatest else greatest) / lowest
+            exact = (least if -least > greatest else greatest) / lowest
         else:
             below, above = least / lowest, greatest / highest
-            wanted = above if above > below else below
-        scale[at] = _storable(wanted, form, smallest, limit)
+            exact = above if above > below else below
+        scale[at] = _storable(exact, form, smallest, limit)
 
 
 @compiled
@@ -74,11 +74,11 @@ def with_zero_point(
 ) -> None:
     """Write scales and whole zero points, 0 to ``levels``, float32 ``[n]``."""
     for at in range(low.shape[0]):
-        found = _storable(high[at] / levels - low[at] / levels, form, smallest, limit)
-        code = -low[at] / (_ONE if found == _ZERO else found)
+        step = _storable(high[at] / levels - low[at] / levels, form, smallest, limit)
+        code = -low[at] / (_ONE if step == _ZERO else step)
         code = code if code > _ZERO else _ZERO
         code = code if code < levels else levels
-        scale[at] = found
+        scale[at] = step
         shift[at] = (code + _MAGIC) - _MAGIC
 
 

@@ -17,18 +17,10 @@ import numpy as np
 from workbench.errors import NonFiniteError
 from workbench.numerics.bands import in_parallel
 from workbench.numerics.formats.compiled import output_memory
-from workbench.numerics.formats.gguf import (
-    codes as gguf_codes,
-)
-from workbench.numerics.formats.gguf import (
-    fit as gguf_fit,
-)
-from workbench.numerics.formats.gguf import (
-    headers as gguf_headers,
-)
-from workbench.numerics.formats.gguf import (
-    pack as gguf_pack,
-)
+from workbench.numerics.formats.gguf import codes as gguf_codes
+from workbench.numerics.formats.gguf import fit as gguf_fit
+from workbench.numerics.formats.gguf import headers as gguf_headers
+from workbench.numerics.formats.gguf import pack as gguf_pack
 from workbench.numerics.formats.gguf.blocks import BLOCKS, Block
 from workbench.numerics.tiles import row_tiles
 
@@ -141,17 +133,17 @@ def _allocate(block: Block, rows: int, count: int) -> Fitted:
     )
 
 
-def _store(block: Block, fitted: Fitted, part: slice, found: gguf_fit.Fit) -> None:
+def _store(block: Block, fitted: Fitted, part: slice, best: gguf_fit.Fit) -> None:
     rows = part.stop - part.start
-    scale, minimum = effective(block, found.header)
-    fitted.header[part] = found.header.reshape(rows, -1, block.header_octets)
+    scale, minimum = effective(block, best.header)
+    fitted.header[part] = best.header.reshape(rows, -1, block.header_octets)
     fitted.scale[part] = scale.reshape(rows, -1)
     if fitted.minimum is not None:
         fitted.minimum[part] = minimum.reshape(rows, -1)
-    if fitted.origin is not None and found.origin is not None:
-        fitted.origin[part] = found.origin.reshape(rows, -1)
-    if fitted.factor is not None and found.factor is not None:
-        fitted.factor[part] = found.factor.reshape(rows, -1)
+    if fitted.origin is not None and best.origin is not None:
+        fitted.origin[part] = best.origin.reshape(rows, -1)
+    if fitted.factor is not None and best.factor is not None:
+        fitted.factor[part] = best.factor.reshape(rows, -1)
 
 
 def _choose(
@@ -167,7 +159,7 @@ def _choose(
 def _least_error(block: Block, x: Array, peak: Array, weights: Array) -> gguf_fit.Fit:
     """Return, block by block, the candidate with the least weighted squared error."""
     levels = tables(block.name).levels
-    found, least = None, np.full(len(x), np.inf)
+    best, least = None, np.full(len(x), np.inf)
     for other in gguf_fit.candidates(block, x, peak, weights):
         scale, minimum = effective(block, other.header)
         codes = to_codes(block, x, scale, minimum, other.origin, other.factor)
@@ -175,9 +167,9 @@ def _least_error(block: Block, x: Array, peak: Array, weights: Array) -> gguf_fi
         gguf_codes.block_errors(x, weights, codes, levels, scale, minimum, error)
         better = error < least
         least = np.where(better, error, least)
-        found = other if found is None else _mixed(better, other, found)
-    assert found is not None
-    return found
+        best = other if best is None else _mixed(better, other, best)
+    assert best is not None
+    return best
 
 
 def _mixed(chosen: Array, first: gguf_fit.Fit, second: gguf_fit.Fit) -> gguf_fit.Fit:
@@ -261,7 +253,11 @@ def encode(block: Block, name: str, weight: torch.Tensor, known: Fitted) -> Arra
 
 
 def pack(block: Block, codes: Array, header: Array, out: Array) -> None:
-    """Write whole blocks, uint8 ``[n, octets]``, of codes ``[n, width]`` and headers."""
+    """Write whole blocks, uint8 ``[n, octets]``, of codes ``[n, width]`` and headers.
+
+    ``pack_blocks`` could write the simple layouts too, but the whole encoding then takes longer: 1.8 times in Q4_0, 1.3
+    in TQ2_0, 1.2 in IQ4_NL and MXFP4.
+    """
     constants, words, plane = tables(block.name), codes.view(np.uint64), block.planes[0] if block.planes else None
     if plane is not None and len(block.planes) == 1 and (plane.bits, plane.stride, plane.shift) == (2, 32, 0):
         gguf_codes.pack_quarters(codes, header, constants.fields, plane.offset, out)

@@ -42,10 +42,10 @@ def extremes(bits: Array, out: Array) -> Any:
         positive, negative = greatest, np.int32((least ^ (least >> 31)) & _ABSOLUTE)
         largest = positive if positive > negative else negative
         bad += largest >= np.int32(0x7F800000)
-        wanted = positive if positive > negative else np.int32(negative | np.int32(-0x80000000))
+        extreme = positive if positive > negative else np.int32(negative | np.int32(-0x80000000))
         if positive == negative:
-            wanted = bits[row, _first(bits, row, positive)]
-        out[row] = wanted
+            extreme = bits[row, _first(bits, row, positive)]
+        out[row] = extreme
     return bad
 
 

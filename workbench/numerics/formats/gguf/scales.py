@@ -44,8 +44,8 @@ def _bounded(value: Single, least: Single) -> Any:
 @compiled
 def _inverse(scale: Single) -> Any:
     """``1 / scale``; 0 where the scale is 0 or too small for a finite inverse."""
-    found = _ONE / scale
-    return found if abs(found) <= _GREATEST else _ZERO
+    inverse = _ONE / scale
+    return inverse if abs(inverse) <= _GREATEST else _ZERO
 
 
 @compiled

@@ -136,11 +136,11 @@ def _affine_solve(
 
 @compiled
 def _affine_keep(
-    found: Array, determinant: Array, try_scale: Array, try_low: Array, best: Array, scale: Array, low: Array
+    error: Array, determinant: Array, try_scale: Array, try_low: Array, best: Array, scale: Array, low: Array
 ) -> None:
     for lane in range(LANES):
-        better = (determinant[lane] > _ZERO) & (found[lane] < best[lane])
-        best[lane] = found[lane] if better else best[lane]
+        better = (determinant[lane] > _ZERO) & (error[lane] < best[lane])
+        best[lane] = error[lane] if better else best[lane]
         scale[lane] = try_scale[lane] if better else scale[lane]
         low[lane] = try_low[lane] if better else low[lane]
 
@@ -166,26 +166,26 @@ def affine(
     tile = _tile(x)
     weight = _tile(x)
     low, high, total, moment = _lane(), _lane(), _lane(), _lane()
-    inverse, best, kept = _lane(), _lane(), _lane()
+    inverse, best, fitted = _lane(), _lane(), _lane()
     s1, s2, sx = _lane(), _lane(), _lane()
-    slope, shift, found = _lane(), _lane(), _lane()
+    slope, shift, error = _lane(), _lane(), _lane()
     for start in range(0, x.shape[0], LANES):
         _load(x, start, tile)
         _weigh(tile, w, start, kind, weight, total)
         _affine_start(tile, weight, low, high, total, moment)
         for lane in range(LANES):
             inverse[lane] = top / (high[lane] - low[lane])
-            kept[lane] = _ONE / inverse[lane]
-        _affine_error(tile, weight, low, inverse, top, kept, low, absolute, best)
+            fitted[lane] = _ONE / inverse[lane]
+        _affine_error(tile, weight, low, inverse, top, fitted, low, absolute, best)
         for attempt in range(steps + 1):
             for lane in range(LANES):
                 inverse[lane] = (first + step * np.float32(attempt) + top) / (high[lane] - low[lane])
             _affine_sums(tile, weight, low, inverse, top, s1, s2, sx)
             _affine_solve(total, moment, s1, s2, sx, slope, shift)
-            _affine_error(tile, weight, low, inverse, top, slope, shift, absolute, found)
-            _affine_keep(found, s1, slope, shift, best, kept, low)
+            _affine_error(tile, weight, low, inverse, top, slope, shift, absolute, error)
+            _affine_keep(error, s1, slope, shift, best, fitted, low)
         for lane in range(min(LANES, x.shape[0] - start)):
-            scale[start + lane] = kept[lane]
+            scale[start + lane] = fitted[lane]
             minimum[start + lane] = -low[lane]
 
 
@@ -221,7 +221,7 @@ def symmetric(x: Array, w: Array, kind: int, top: Single, scale: Array, inverses
     """
     tile = _tile(x)
     weight = _tile(x)
-    peak, size, best, kept = _lane(), _lane(), _lane(), _lane()
+    peak, size, best, fitted = _lane(), _lane(), _lane(), _lane()
     inverse, winner = _lane(), _lane()
     sx, s2 = _lane(), _lane()
     for start in range(0, x.shape[0], LANES):
@@ -238,12 +238,12 @@ def symmetric(x: Array, w: Array, kind: int, top: Single, scale: Array, inverses
             _symmetric_sums(tile, weight, inverse, top, sx, s2)
             for lane in range(LANES):
                 better = (s2[lane] > _ZERO) & (sx[lane] * sx[lane] > best[lane] * s2[lane])
-                kept[lane] = sx[lane] / s2[lane] if better else kept[lane]
-                best[lane] = kept[lane] * sx[lane] if better else best[lane]
+                fitted[lane] = sx[lane] / s2[lane] if better else fitted[lane]
+                best[lane] = fitted[lane] * sx[lane] if better else best[lane]
                 winner[lane] = inverse[lane] if better else winner[lane]
         for lane in range(min(LANES, x.shape[0] - start)):
             empty = size[lane] < _TINY or best[lane] < _ZERO
-            scale[start + lane] = _ZERO if empty else kept[lane]
+            scale[start + lane] = _ZERO if empty else fitted[lane]
             inverses[start + lane] = _ZERO if empty else winner[lane]
 
 
@@ -326,7 +326,7 @@ def positive(x: Array, w: Array, top: Single, scale: Array, codes: Array) -> Non
     weight = _tile(x)
     chosen = _tile(x)
     peak, size, inverse, winner = _lane(), _lane(), _lane(), _lane()
-    best, found = _lane(), _lane()
+    best, error = _lane(), _lane()
     for start in range(0, x.shape[0], LANES):
         _load(x, start, tile)
         _load(w, start, weight)
@@ -338,18 +338,18 @@ def positive(x: Array, w: Array, top: Single, scale: Array, codes: Array) -> Non
                 continue
             for lane in range(LANES):
                 inverse[lane] = (offset + top) / peak[lane]
-            _positive_error(tile, weight, inverse, top, found)
+            _positive_error(tile, weight, inverse, top, error)
             for lane in range(LANES):
-                better = found[lane] < best[lane]
-                best[lane] = found[lane] if better else best[lane]
+                better = error[lane] < best[lane]
+                best[lane] = error[lane] if better else best[lane]
                 winner[lane] = inverse[lane] if better else winner[lane]
-        _codes_sums(tile, weight, winner, _ZERO, top, chosen, found, best)
+        _codes_sums(tile, weight, winner, _ZERO, top, chosen, error, best)
         for _ in range(5):
-            if _refine(tile, chosen, weight, _ZERO, top, found, best) == 0:
+            if _refine(tile, chosen, weight, _ZERO, top, error, best) == 0:
                 break
         for lane in range(min(LANES, x.shape[0] - start)):
             empty = peak[lane] < _TINY or not best[lane] > _ZERO
-            scale[start + lane] = _ZERO if empty else found[lane] / best[lane]
+            scale[start + lane] = _ZERO if empty else error[lane] / best[lane]
             for item in range(x.shape[1]):
                 codes[start + lane, item] = np.uint8(0) if empty else np.uint8(np.int32(chosen[item, lane]))
 
@@ -377,7 +377,7 @@ def table(x: Array, w: Array, kind: int, levels: Array, edges: Array, tries: int
     """Fit ``x ~ scale * level`` with ascending ``levels`` (IQ4_NL): ``2 * tries + 2`` scales, each solved."""
     tile = _tile(x)
     weight = _tile(x)
-    peak, size, best, kept = _lane(), _lane(), _lane(), _lane()
+    peak, size, best, fitted = _lane(), _lane(), _lane(), _lane()
     inverse, q = _lane(), _lane()
     sx, s2 = _lane(), _lane()
     for start in range(0, x.shape[0], LANES):
@@ -392,8 +392,8 @@ def table(x: Array, w: Array, kind: int, levels: Array, edges: Array, tries: int
             _table_sums(tile, weight, inverse, levels, edges, q, sx, s2)
             for lane in range(LANES):
                 better = (s2[lane] > _ZERO) & (sx[lane] * sx[lane] > best[lane] * s2[lane])
-                kept[lane] = sx[lane] / s2[lane] if better else kept[lane]
-                best[lane] = kept[lane] * sx[lane] if better else best[lane]
+                fitted[lane] = sx[lane] / s2[lane] if better else fitted[lane]
+                best[lane] = fitted[lane] * sx[lane] if better else best[lane]
         for lane in range(min(LANES, x.shape[0] - start)):
             empty = size[lane] < _TINY or best[lane] < _ZERO
-            scale[start + lane] = _ZERO if empty else kept[lane]
+            scale[start + lane] = _ZERO if empty else fitted[lane]

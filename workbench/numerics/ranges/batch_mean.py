@@ -1,8 +1,8 @@
-"""The range that a batch has on average: one unusual batch widens it little.
+"""The mean of the batches' extremes (``moving-average`` in plans): one unusual batch widens the range little.
 
 The moving average of observers (``x <- momentum * x + (1 - momentum) * batch``) depends on the order of the batches and
-forgets the first ones.  Here every batch counts alike: the plain mean of the batches' extremes, the same in any order
-and on any number of machines.
+forgets the first ones.  Here every batch counts alike, so the result is the same in any order and on any number of
+machines.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from workbench.numerics.ranges.calibrated import Range, found, full_range
+from workbench.numerics.ranges.calibrated import Range, clipping_range, full_range
 from workbench.numerics.scheme import Scheme, is_symmetric
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MovingAverage:
+class BatchMean:
     """From the mean of the batches' least values to the mean of their greatest."""
 
     name: ClassVar[str] = "moving-average"
@@ -34,4 +34,4 @@ class MovingAverage:
                 mean_high = max(-mean_low, mean_high)
                 mean_low = -mean_high
             low, high = max(low, mean_low), min(high, mean_high)
-        return found(statistics, low, high, self.name)
+        return clipping_range(statistics, low, high, self.name)
