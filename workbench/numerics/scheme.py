@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,17 @@ class Parameters:
         zero_point = None if self.zero_point is None else self.zero_point[:, first:last]
         offset = None if self.offset is None else self.offset[:, first:last]
         return replace(self, scale=self.scale[:, first:last], zero_point=zero_point, offset=offset)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BlockParameters(Parameters, ABC):
+    """Parameters of blocks of ``block`` columns, each of several groups that are fitted together (K-quants)."""
+
+    block: int
+
+    @abstractmethod
+    def joined(self, others: Sequence[Parameters]) -> Parameters:
+        """Return the parameters of neighbouring columns, these and the ``others``, as those of all of them."""
 
 
 class Scheme(ABC):

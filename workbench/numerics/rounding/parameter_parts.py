@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.numerics.granularity import PerChannel, PerGroup
-from workbench.numerics.scheme import Parameters, Scheme
+from workbench.numerics.scheme import BlockParameters, Parameters, Scheme
 
 if TYPE_CHECKING:
     import torch
@@ -30,17 +30,15 @@ def unit_width(scheme: Scheme, parameters: Parameters, shape: tuple[int, int]) -
     """
     if is_plain(scheme, parameters, shape[0]):
         return min(parameters.width, shape[1]) if parameters.scale.shape[1] > 1 else shape[1]
-    if hasattr(parameters, "joined"):
-        return min(int(getattr(parameters, "block", parameters.width)), shape[1])
+    if isinstance(parameters, BlockParameters):
+        return min(parameters.block, shape[1])
     return None
 
 
 def join_columns(parts: Sequence[Parameters]) -> Parameters:
     """Return the parameters of neighbouring runs of columns as those of all of them."""
-    if hasattr(parts[0], "joined"):
-        joined: Parameters = parts[0].joined(parts)
-        return joined
-    return _join(parts, 1)
+    first, *others = parts
+    return first.joined(others) if isinstance(first, BlockParameters) else _join(parts, 1)
 
 
 def stack_rows(parts: Sequence[Parameters]) -> Parameters:

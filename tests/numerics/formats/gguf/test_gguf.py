@@ -231,7 +231,7 @@ def test_columns_round_one_by_one_and_joined_blocks_encode(name: str) -> None:
     single = torch.cat([form.round(weight[:, c : c + 1], whole.columns(c, c + 1)) for c in range(512)], dim=1)
     assert same_bits(single, form.round(weight, whole))
     parts = [form.fit(weight[:, c : c + width]) for c in range(0, 512, width)]
-    joined = GgufParameters.joined(parts)
+    joined = parts[0].joined(parts[1:])
     result = form.encode(weight, joined)
     np.testing.assert_array_equal(result.arrays["blocks"], stored(form, weight))
     block = whole.columns(0, width)

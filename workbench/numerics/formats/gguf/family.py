@@ -30,7 +30,7 @@ from workbench.numerics.formats.listed_family import ListedFamily
 from workbench.numerics.granularity import Granularity, PerGroup
 from workbench.numerics.grouping import grouped
 from workbench.numerics.quantized_tensor import QuantizedTensor
-from workbench.numerics.scheme import Parameters, Scheme
+from workbench.numerics.scheme import BlockParameters, Parameters, Scheme
 from workbench.numerics.tiles import row_tiles
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _COMPILED_FROM = 1 << 14  # fewer elements are rounded faster by plain tensor op
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GgufParameters(Parameters):
+class GgufParameters(BlockParameters):
     """Block headers and what follows from them: ``value = scale * level[code] - minimum`` (``zero_point`` is None).
 
     ``scale`` and ``minimum`` (None for 0) are float32 ``[rows, groups]``, ``width`` the columns of a group.  ``header``
@@ -57,7 +57,6 @@ class GgufParameters(Parameters):
     origin: torch.Tensor | None
     factor: torch.Tensor | None
     header: torch.Tensor | None
-    block: int
     owner: str
 
     def columns(self, start: int, stop: int) -> GgufParameters:
@@ -76,17 +75,16 @@ class GgufParameters(Parameters):
             factor=cut(self.factor), header=header,
         )  # fmt: skip
 
-    @staticmethod
-    def joined(parts: Sequence[GgufParameters]) -> GgufParameters:
+    def joined(self, others: Sequence[Parameters]) -> GgufParameters:
         """Return the parameters of neighbouring columns as one: what was fitted block by block can be encoded whole."""
         import torch
 
         def join(name: str) -> Any:
-            entries = [getattr(part, name) for part in parts]
+            entries = [getattr(part, name) for part in (self, *others)]
             return None if any(entry is None for entry in entries) else torch.cat(entries, dim=1)
 
         names = ("scale", "minimum", "origin", "factor", "header")
-        return replace(parts[0], **{name: join(name) for name in names})
+        return replace(self, **{name: join(name) for name in names})
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,9 +120,7 @@ def _affine_sums(x: Array, w: Array, low: Array, inverse: Array, top: Single, s1
 
 
 @compiled
-def _affine_solve(
-    total: Array, moment: Array, s1: Array, s2: Array, sx: Array, scale: Array, shift: Array
-) -> None:
+def _affine_solve(total: Array, moment: Array, s1: Array, s2: Array, sx: Array, scale: Array, shift: Array) -> None:
     """Least squares for scale and offset, the offset held at or below 0; ``s1`` becomes the determinant."""
     for lane in range(LANES):
         determinant = total[lane] * s2[lane] - s1[lane] * s1[lane]
@@ -147,17 +145,9 @@ def _affine_keep(
 
 @compiled
 def affine(
-    x: Array,
-    w: Array,
-    kind: int,
-    top: Single,
-    first: Single,
-    step: Single,
-    steps: int,
-    absolute: bool,
-    scale: Array,
+    x: Array, w: Array, kind: int, top: Single, first: Single, step: Single, steps: int, absolute: bool, scale: Array,
     minimum: Array,
-) -> None:
+) -> None:  # fmt: skip
     """Fit ``x ~ scale * code - minimum``, codes 0 to ``top``, ``minimum`` >= 0.
 
     Tries ``steps + 1`` inverse scales ``(top + first + step * i) / (high - low)``, solving for scale and minimum each
