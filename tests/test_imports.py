@@ -16,7 +16,7 @@ FREE_OF_TORCH = (
     "workbench", "workbench.numerics.formats", "workbench.numerics.statistics.layer_statistics",
     "workbench.numerics.ranges", "workbench.planning.plan", "workbench.planning.search.search",
     "workbench.planning.totals", "workbench.session.session", "workbench.session.workspace", "workbench.engine.jobs",
-    "workbench.engine.engine", "workbench.steps.requests", "workbench.deployment.exporters", "workbench.cli",
+    "workbench.engine.engine", "workbench.steps", "workbench.deployment.exporters", "workbench.cli",
 )  # fmt: skip
 
 

@@ -18,18 +18,18 @@ _WHERE = {
     "Rule": "workbench.planning.plan",
     "Session": "workbench.session.session",
     "WorkbenchError": "workbench.errors",
-    "apply": "workbench.steps.tasks",
-    "calibrate": "workbench.steps.tasks",
-    "evaluate": "workbench.steps.tasks",
-    "export": "workbench.steps.tasks",
-    "open": "workbench.steps.tasks",
+    "apply": "workbench.steps.files.export",
+    "calibrate": "workbench.steps.calibrate",
+    "evaluate": "workbench.steps.evaluate",
+    "export": "workbench.steps.files.export",
+    "open": "workbench.steps.files.open_model",
     "parse_scheme": "workbench.numerics.formats",
-    "quantize": "workbench.steps.tasks",
-    "score": "workbench.steps.tasks",
-    "search": "workbench.steps.tasks",
-    "start": "workbench.steps.tasks",
-    "time_kernels": "workbench.steps.timings",
-    "train": "workbench.steps.training",
+    "quantize": "workbench.steps.quantize",
+    "score": "workbench.steps.score",
+    "search": "workbench.steps.search",
+    "start": "workbench.steps.files.new_session",
+    "time_kernels": "workbench.steps.timing.kernels",
+    "train": "workbench.steps.train",
 }
 
 __all__ = [*sorted(_WHERE), "__version__"]
@@ -55,16 +55,14 @@ if TYPE_CHECKING:
     from workbench.planning.plan import Plan as Plan
     from workbench.planning.plan import Rule as Rule
     from workbench.session.session import Session as Session
-    from workbench.steps.tasks import (
-        apply as apply,
-    )
-    from workbench.steps.tasks import calibrate as calibrate
-    from workbench.steps.tasks import evaluate as evaluate
-    from workbench.steps.tasks import export as export
-    from workbench.steps.tasks import open as open
-    from workbench.steps.tasks import quantize as quantize
-    from workbench.steps.tasks import score as score
-    from workbench.steps.tasks import search as search
-    from workbench.steps.tasks import start as start
-    from workbench.steps.timings import time_kernels as time_kernels
-    from workbench.steps.training import train as train
+    from workbench.steps.calibrate import calibrate as calibrate
+    from workbench.steps.evaluate import evaluate as evaluate
+    from workbench.steps.files.export import apply as apply
+    from workbench.steps.files.export import export as export
+    from workbench.steps.files.new_session import start as start
+    from workbench.steps.files.open_model import open as open
+    from workbench.steps.quantize import quantize as quantize
+    from workbench.steps.score import score as score
+    from workbench.steps.search import search as search
+    from workbench.steps.timing.kernels import time_kernels as time_kernels
+    from workbench.steps.train import train as train

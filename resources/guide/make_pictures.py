@@ -69,37 +69,43 @@ def demo(folder: Path) -> str:
 
 def filled(path: str) -> Scene:
     """Compute what the demo leaves out: other plans, a measured table, an error budget, a sweep, a judgement."""
+    import workbench as wb
     from workbench.gui.context.context import Context
     from workbench.gui.context.runner import NoJobs
     from workbench.gui.screenshot import worst_layer
+    from workbench.models.sources import reopen
     from workbench.session.session import Session
     from workbench.session.workspace import Workspace
-    from workbench.steps import audits, before_after, calibration_data, rooflines, tasks
-    from workbench.steps.error_budgets import error_budget
-    from workbench.steps.timings import with_timings
+    from workbench.steps.browse_samples import BROWSE_SAMPLES, BrowseSamplesOptions
+    from workbench.steps.checks.audit import AUDIT, AuditOptions
+    from workbench.steps.checks.error_budget import ERROR_BUDGET, ErrorBudgetOptions
+    from workbench.steps.checks.quality import QUALITY, QualityOptions
+    from workbench.steps.layer.before_after import BEFORE_AFTER, BeforeAfterOptions
+    from workbench.steps.timing.ceilings import measure_ceilings
+    from workbench.steps.timing.kernels import with_timings
+    from workbench.steps.timing.sweep import sweep_batches
 
     first = Session.load(path)
-    model = tasks.reopen(first.model)
+    model = reopen(first.model)
     session = first
     for bits in OTHER_BITS:
-        plan = tasks.search(session, bits_per_weight=bits)
-        run = tasks.evaluate(replace(session, plan=plan), model=model, samples=64)
+        plan = wb.search(session, bits_per_weight=bits)
+        run = wb.evaluate(replace(session, plan=plan), model=model, samples=64)
         session = replace(session, evaluations=(*session.evaluations, run), plans={**session.plans, plan.name: plan})
         other = replace(session, plan=plan)
-    session = tasks.score(session, "weight_error", model=model)
-    session = tasks.score(session, "measured_kl", model=model, schemes=MEASURED, samples=8)
-    session = replace(session, error_budget=error_budget(session, model=model, samples=4))
-    swept = rooflines.sweep_batches(session)
+    session = wb.score(session, "weight_error", model=model)
+    session = wb.score(session, "measured_kl", model=model, schemes=MEASURED, samples=8)
+    session = replace(session, error_budget=ERROR_BUDGET(session, ErrorBudgetOptions(samples=4), model=model))
+    swept = sweep_batches(session)
     session = replace(session, timings=with_timings(session.timings, swept))
     context = Context(Workspace(), NoJobs())
     context.workspace.open(session, None)
     layer = worst_layer(context)
-    audit = audits.audit_plan(session, model=model, samples=8)
-    session = replace(session, audit=audits.of_plan(audit, session, session.plan))
+    session = replace(session, audit=AUDIT(session, AuditOptions(samples=8), model=model))
     return Scene(
-        session=session, other=other, quality=audits.calibration_quality(session, model=model),
-        samples=calibration_data.sample_page(session, model=model), ceilings=rooflines.measure_ceilings(),
-        after=before_after.before_after(session, layer, model=model), layer=layer,
+        session=session, other=other, quality=QUALITY(session, QualityOptions(), model=model),
+        samples=BROWSE_SAMPLES(session, BrowseSamplesOptions(), model=model), ceilings=measure_ceilings(),
+        after=BEFORE_AFTER(session, BeforeAfterOptions(layer=layer), model=model), layer=layer,
     )  # fmt: skip
 
 

@@ -89,14 +89,14 @@ import asyncio, os
 from workbench.gui.context.memory import resident
 from workbench.engine.engine import Engine
 from workbench.engine.jobs import Jobs
-from workbench.steps.requests import OpenModel
+from workbench.steps.files.open_model import OPEN, OpenModelOptions
 from workbench.session.workspace import Workspace
 
 async def main():
     engine, document = Engine(), Workspace()
     jobs = Jobs(engine)
     await engine.start()
-    document.open(await jobs.submit(OpenModel(path="demo:language-model")).result(), None)
+    document.open(await jobs.submit(OPEN.request(None, OpenModelOptions(path="demo:language-model"))).result(), None)
     print(resident(os.getpid()), flush=True)
     await jobs.close()
 
@@ -195,7 +195,12 @@ class Heart:
 
 async def event_loop(window: Any, engine: Any, folder: Path) -> list[Row]:
     """Return the delays while the jobs of the bundled language model run, and a session of 10,000 layers is saved."""
-    from workbench.steps import requests
+    from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
+    from workbench.steps.evaluate import EVALUATE, EvaluateOptions
+    from workbench.steps.files.open_session import OPEN_SESSION, OpenSessionOptions
+    from workbench.steps.files.save_session import SAVE_SESSION, SaveSessionOptions
+    from workbench.steps.score import SCORE, ScoreOptions
+    from workbench.steps.search import SEARCH, SearchOptions
 
     context, heart = window.context, Heart()
     await asyncio.sleep(1.0)
@@ -207,26 +212,25 @@ async def event_loop(window: Any, engine: Any, folder: Path) -> list[Row]:
         return context.workspace.state.session
 
     data = "demo:language-model"
-    rows += await heart.during(
-        "calibrate", context.runner.work(requests.Calibrate(session=session(), data=data, samples=16))
-    )
+    calibrate = CALIBRATE.request(session(), CalibrateOptions(data=data, samples=16))
+    rows += await heart.during("calibrate", context.runner.work(calibrate))
     names = ("int4-g32-asym", "int3-g32-asym", "int8-channel")
-    score = requests.Score(session=session(), schemes=names, samples=8)
+    score = SCORE.request(session(), ScoreOptions(schemes=names, samples=8))
     rows += await heart.during("predicted loss", context.runner.work(score))
-    measured = replace(score, session=session(), metric="measured_kl", schemes=names[:1], samples=2)
+    measured = SCORE.request(session(), ScoreOptions(metric="measured_kl", schemes=names[:1], samples=2))
     rows += await heart.during("measured KL", context.runner.work(measured))
     stored = [layer.name for layer in session().model.stored]
     plan = session().plan.assign(stored, weights="int4-g32-asym", algorithm="gptq")
-    gptq = requests.Evaluate(session=replace(session(), plan=plan), samples=4)
+    gptq = EVALUATE.request(replace(session(), plan=plan), EvaluateOptions(samples=4))
     rows += await heart.during("GPTQ of all layers", context.runner.work(gptq))
-    rows += await heart.during(
-        "search", context.runner.work(requests.SearchPlan(session=session(), bits_per_weight=4.5))
-    )
+    search = SEARCH.request(session(), SearchOptions(bits_per_weight=4.5))
+    rows += await heart.during("search", context.runner.work(search))
     large = _many(10_000)
     path = str(folder / "large.qwb")
-    save = requests.SaveSession(session=large, path=path)
+    save = SAVE_SESSION.request(large, SaveSessionOptions(path=path))
     rows += await heart.during("save 10,000 layers", context.runner.run(save, lambda: None))
-    rows += await heart.during("open 10,000 layers", context.runner.run(requests.OpenSession(path=path), lambda: None))
+    reading = OPEN_SESSION.request(None, OpenSessionOptions(path=path))
+    rows += await heart.during("open 10,000 layers", context.runner.run(reading, lambda: None))
     rows += await killed(window, engine, heart)
     heart.stop()
     return rows
@@ -234,7 +238,7 @@ async def event_loop(window: Any, engine: Any, folder: Path) -> list[Row]:
 
 async def killed(window: Any, engine: Any, heart: Heart) -> list[Row]:
     """Return how the window takes the end of its engine in the middle of a job."""
-    from workbench.steps import requests
+    from workbench.steps.score import SCORE, ScoreOptions
 
     context, spoken = window.context, list[float]()
     restarted = asyncio.Event()
@@ -246,7 +250,7 @@ async def killed(window: Any, engine: Any, heart: Heart) -> list[Row]:
             restarted.set()
 
     end = engine.subscribe(hear)
-    request = requests.Score(session=context.workspace.state.session, metric="measured_kl", samples=32)
+    request = SCORE.request(context.workspace.state.session, ScoreOptions(metric="measured_kl", samples=32))
     job = asyncio.ensure_future(context.runner.work(request))
     await asyncio.sleep(1.5)
     began = time.perf_counter()

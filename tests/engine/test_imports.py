@@ -11,7 +11,7 @@ import pytest
 
 @pytest.mark.parametrize(
     "module",
-    ["engine.jobs", "engine.engine", "steps.requests", "session.workspace", "engine.model_cache", "engine.transport"],
+    ["engine.jobs", "engine.engine", "steps", "session.workspace", "engine.model_cache", "engine.transport"],
 )
 def test_the_windows_side_imports_nothing_heavy(module: str) -> None:
     code = (
@@ -25,8 +25,12 @@ def test_the_windows_side_imports_nothing_heavy(module: str) -> None:
 
 WINDOW = """
 import asyncio, sys
-from workbench.steps import requests
-from workbench.steps.timings import TimeKernels
+from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
+from workbench.steps.evaluate import EVALUATE, EvaluateOptions
+from workbench.steps.files.open_model import OPEN, OpenModelOptions
+from workbench.steps.score import SCORE, ScoreOptions
+from workbench.steps.search import SEARCH, SearchOptions
+from workbench.steps.timing.kernels import TIME_KERNELS, TimeKernelsOptions
 from workbench.engine.engine import Engine
 from workbench.engine.jobs import Jobs
 
@@ -34,16 +38,16 @@ async def main(model, data):
     engine = Engine()
     await engine.start()
     jobs = Jobs(engine)
-    now = await jobs.submit(requests.OpenModel(path=model)).result()
+    now = await jobs.submit(OPEN.request(None, OpenModelOptions(path=model))).result()
     for make in (
-        lambda s: requests.Calibrate(session=s, data=data, samples=4),
-        lambda s: requests.Score(session=s, schemes=("int4-g32-asym", "int8-channel")),
-        lambda s: requests.SearchPlan(session=s, bits_per_weight=6.0),
-        lambda s: requests.Evaluate(session=s, samples=4),
-        lambda s: TimeKernels(session=s, repeats=2),
+        lambda s: CALIBRATE.request(s, CalibrateOptions(data=data, samples=4)),
+        lambda s: SCORE.request(s, ScoreOptions(schemes=("int4-g32-asym", "int8-channel"))),
+        lambda s: SEARCH.request(s, SearchOptions(bits_per_weight=6.0)),
+        lambda s: EVALUATE.request(s, EvaluateOptions(samples=4)),
+        lambda s: TIME_KERNELS.request(s, TimeKernelsOptions(repeats=3)),
     ):
         request = make(now)
-        now = requests.merge(now, request, await jobs.submit(request.reduced()).result())
+        now = request.joined(now, await jobs.submit(request.reduced()).result())
     assert now.curvature and now.sensitivities and now.evaluations and now.timings and now.plan.rules
     await jobs.close()
     heavy = {"torch", "h5py", "transformers", "scipy", "cupy"} & set(sys.modules)

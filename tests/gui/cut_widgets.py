@@ -94,15 +94,22 @@ def _in_panels(window: Window) -> list[str]:
 
 
 def _in_forms(window: Window) -> list[str]:
-    from workbench.gui.shell import options
     from workbench.gui.shell.dialogs import FormDialog
     from workbench.gui.shell.forms import Form
+    from workbench.steps.calibrate import CALIBRATE
+    from workbench.steps.checks.audit import AUDIT
+    from workbench.steps.checks.refine import REFINE
+    from workbench.steps.evaluate import EVALUATE
+    from workbench.steps.files.export import EXPORT
+    from workbench.steps.score import SCORE
+    from workbench.steps.timing.kernels import TIME_KERNELS
+    from workbench.steps.train import TRAIN
 
     found = []
-    for given in (options.CalibrateOptions(), options.EvaluateOptions(), options.ScoreOptions(),
-                  options.TrainOptions(), options.TimeOptions(), options.ExportOptions()):  # fmt: skip
-        name = type(given).__name__
-        dialog = FormDialog(window, "Title", "Words that explain.", Form(given), "Start")
+    for step in (CALIBRATE, EVALUATE, SCORE, TRAIN, TIME_KERNELS, EXPORT, AUDIT, REFINE):
+        name = step.name
+        options = step.options() if step.first is None else step.first(window.context.workspace.state.session)
+        dialog = FormDialog(window, step.title, step.summary, Form(options), "Start")
         dialog.show()
         _settled(window)
         found += [f"{name}: {text}" for text in cut(dialog)]

@@ -30,8 +30,8 @@ from workbench.gui.plots.plot import Plot
 from workbench.gui.shell import theme
 from workbench.gui.shell.dialogs import FormDialog
 from workbench.gui.shell.forms import Form
-from workbench.gui.shell.options import CalibrateOptions, EvaluateOptions, ExportOptions, ScoreOptions, TimeOptions
 from workbench.gui.tables.records import RecordsView
+from workbench.steps import STEPS
 
 PLAIN = {
     "Layer", "Layers", "Tensor", "Channel", "Value", "Least", "Greatest", "Scheme", "Plan", "First", "Second",
@@ -102,9 +102,11 @@ def test_every_widget_to_act_on_has_a_name(live: Callable[..., None]) -> None:
         for spec in PANELS:
             await person.act(lambda name=spec.id: person.window.reveal(name))
         assert not _unnamed(person.window)
-        for options in (CalibrateOptions(), EvaluateOptions(), ExportOptions(), ScoreOptions(), TimeOptions()):
-            form = FormDialog(person.window, "t", "t", Form(options), "Start")
-            assert not _unnamed(form), type(options)
+        for step in STEPS:
+            if step.first is None:
+                continue
+            form = FormDialog(person.window, "t", "t", Form(step.first(person.state.session)), "Start")
+            assert not _unnamed(form), step.name
             form.deleteLater()
 
     live(story)

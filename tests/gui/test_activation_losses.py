@@ -12,7 +12,8 @@ from tests.gui.conftest import Person
 from workbench.gui.context import edits
 from workbench.models.summary import quantizable
 from workbench.planning.totals import input_losses
-from workbench.steps.requests import Calibrate, Score
+from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
+from workbench.steps.score import SCORE, ScoreOptions
 
 DATA = "demo:digits-classifier"
 
@@ -22,12 +23,13 @@ async def _scored(person: Person) -> None:
     await person.until(lambda: person.state.session is not None and person.state.session.model.cannot_run is None)
     await person.act(
         lambda: person.context.runner.submit(
-            Calibrate(session=person.state.session, data=DATA, samples=32, batch_size=16)
+            CALIBRATE.request(person.state.session, CalibrateOptions(data=DATA, samples=32, batch_size=16))
         )
     )
     await person.until(lambda: person.state.session.calibration is not None)
     schemes = ("int4-channel", "int8-channel")
-    await person.act(lambda: person.context.runner.submit(Score(session=person.state.session, schemes=schemes)))
+    request = SCORE.request(person.state.session, ScoreOptions(schemes=schemes))
+    await person.act(lambda: person.context.runner.submit(request))
     await person.until(lambda: "predicted_kl" in person.state.session.sensitivities)
 
 

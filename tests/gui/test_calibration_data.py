@@ -13,8 +13,8 @@ from tests.gui.conftest import Person
 from workbench.engine.engine import Engine
 from workbench.gui.plots.coverage import covered
 from workbench.models.data.samples import Sample
-from workbench.steps.calibration_data import SamplePage
-from workbench.steps.requests import Calibrate
+from workbench.steps.browse_samples import SamplePage
+from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 
 DIGITS = "demo:digits-classifier"
 
@@ -24,7 +24,7 @@ async def _calibrated(person: Person, data: str, samples: int) -> None:
     await person.until(lambda: person.state.session is not None)
     await person.act(
         lambda: person.context.runner.submit(
-            Calibrate(session=person.state.session, data=data, samples=samples, batch_size=16)
+            CALIBRATE.request(person.state.session, CalibrateOptions(data=data, samples=samples, batch_size=16))
         )
     )
     await person.until(lambda: person.state.session.calibration is not None)
@@ -67,9 +67,8 @@ def test_images_are_leafed_through_and_judged(live: Callable[..., None]) -> None
 
 async def _calibrated_again(person: Person) -> None:
     before = person.state.session.calibration
-    await person.act(
-        lambda: person.context.runner.submit(Calibrate(session=person.state.session, data=DIGITS, samples=32))
-    )
+    request = CALIBRATE.request(person.state.session, CalibrateOptions(data=DIGITS, samples=32))
+    await person.act(lambda: person.context.runner.submit(request))
     await person.until(lambda: person.state.session.calibration is not before)
 
 

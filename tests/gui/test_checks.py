@@ -12,6 +12,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit
 
+import workbench as wb
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.context import edits
@@ -23,9 +24,8 @@ from workbench.planning.totals import plan_totals
 from workbench.sensitivity.metrics import REFINED
 from workbench.sensitivity.refine import close_cells
 from workbench.session.session import Session
-from workbench.steps import tasks
-from workbench.steps.audits import RefineTable
-from workbench.steps.requests import Score
+from workbench.steps.checks.refine import REFINE, RefineOptions
+from workbench.steps.score import SCORE, ScoreOptions
 
 MODEL, SCHEMES = "demo:digits-classifier", ("int3-channel", "int4-channel", "int8-channel")
 
@@ -33,9 +33,9 @@ MODEL, SCHEMES = "demo:digits-classifier", ("int3-channel", "int4-channel", "int
 @cache
 def scored() -> Session:
     """A calibrated and scored classifier with a plan; made once, because nothing can change it."""
-    model = tasks.open(MODEL)
-    session = tasks.calibrate(model, samples=64, batch_size=16)
-    session = tasks.score(session, model=model, schemes=SCHEMES, batch_size=16)
+    model = wb.open(MODEL)
+    session = wb.calibrate(model, samples=64, batch_size=16)
+    session = wb.score(session, model=model, schemes=SCHEMES, batch_size=16)
     return replace(session, plan=Plan.uniform(session.model.layers, "int3-channel"))
 
 
@@ -124,7 +124,7 @@ async def _search_by_refined(person: Person) -> None:
     await person.type(plan.budget.lineEdit(), "6")
     await person.click(plan.search_button)
     await person.until(lambda: person.state.undo_name.startswith("Search within"), 30)
-    best = tasks.search(session, bits_per_weight=6.0, metric=REFINED.name)
+    best = wb.search(session, bits_per_weight=6.0, metric=REFINED.name)
     assert person.state.session.plan.rules == best.rules
     await person.act(lambda: person.window.reveal("pareto"))
     panel = person.window.panels["pareto"]
@@ -136,15 +136,15 @@ async def _search_by_refined(person: Person) -> None:
 
 def test_a_cancelled_score_keeps_its_cells_and_goes_on_to_the_same_bits(live: Callable[..., None]) -> None:
     session = replace(scored(), sensitivities={})
-    model = tasks.open(MODEL)
-    whole = tasks.score(session, "measured_kl", model=model, schemes=SCHEMES, batch_size=1, samples=24)
+    model = wb.open(MODEL)
+    whole = wb.score(session, "measured_kl", model=model, schemes=SCHEMES, batch_size=1, samples=24)
     expected = whole.sensitivities["measured_kl"].score
 
     async def story(person: Person) -> None:
         await person.open(session)
         await person.act(lambda: person.context.workspace.show_metric("measured_kl"))
         panel, jobs = person.window.panels["sensitivity"], person.context.jobs
-        request = Score(session=session, metric="measured_kl", schemes=SCHEMES, batch_size=1, samples=24)
+        request = SCORE.request(session, ScoreOptions(metric="measured_kl", schemes=SCHEMES, batch_size=1, samples=24))
         await person.act(lambda: person.context.runner.submit(request))
         await person.until(lambda: panel.heatmap.cells is not None and np.isfinite(panel.heatmap.cells.score).any())
         await person.click(person.window.status.cancel_button)
@@ -165,7 +165,7 @@ def test_a_cancelled_refinement_does_not_replace_a_table_that_knows_more() -> No
     session = sessions.full(1)
     full = sessions.table(session.model, "measured_kl")
     part = replace(full, score=np.where(np.arange(full.score.size).reshape(full.score.shape) < 3, full.score, np.nan))
-    request = RefineTable(session=session, bits_per_weight=4.5)
+    request = REFINE.request(session, RefineOptions(bits_per_weight=4.5))
     assert request.kept(session, part).sensitivities["measured_kl"] is part
     held = replace(session, sensitivities={**session.sensitivities, "measured_kl": full})
     assert request.kept(held, part) is held

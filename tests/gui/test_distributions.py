@@ -10,6 +10,7 @@ from PySide6.QtGui import QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
+import workbench as wb
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
@@ -19,9 +20,7 @@ from workbench.gui.panels.distributions.panel import CACHE, MANY, OVERLAY
 from workbench.gui.panels.distributions.range_line import range_of
 from workbench.models.layer import LayerKind
 from workbench.planning.plan import KEEP
-from workbench.steps import tasks
-from workbench.steps.activation_scores import activation_table
-from workbench.steps.requests import Calibrate
+from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 
 Q_PROJ = "model.layers.0.self_attn.q_proj"
 
@@ -83,7 +82,7 @@ async def _calibrated(person: Person) -> str:
     """Open the bundled classifier, calibrate it, and select its last linear layer, which is returned."""
     await person.act(lambda: _small_model(person))
     await person.until(lambda: person.state.session is not None)
-    request = Calibrate(session=person.state.session, data="demo:digits-classifier", samples=64)
+    request = CALIBRATE.request(person.state.session, CalibrateOptions(data="demo:digits-classifier", samples=64))
     await person.act(lambda: person.context.runner.submit(request))
     await person.until(lambda: person.state.session.calibration is not None)
     linear = [layer.name for layer in person.state.session.model.layers if layer.kind is LayerKind.LINEAR]
@@ -102,9 +101,9 @@ def test_dragging_shows_error_and_predicted_loss(live: Callable[..., None]) -> N
         await person.until(lambda: "nats" in panel.figures.text())
         half = panel.figures.text()
         loss = float(half.split("loss ")[1].split(" nats")[0])
-        session, model = person.state.session, tasks.open("demo:digits-classifier", trust=True)
+        session, model = person.state.session, wb.open("demo:digits-classifier", trust=True)
         scheme, metric = "int8-tensor", "predicted_kl_inputs"
-        table = activation_table(session, metric, model, session.calibration, (scheme,), samples=32)
+        table = wb.score(session, metric, model=model, schemes=(scheme,), samples=32).sensitivities[metric]
         assert loss == pytest.approx(table.of(layer, scheme), rel=0.15)
         assert "gradients there in 32 samples" in panel.figures.toolTip()
         await person.press(Qt.Key.Key_Z, person.window, control=True)

@@ -13,12 +13,12 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit
 
+import workbench as wb
 from tests.gui.conftest import Person
 from workbench.engine.engine import Engine
 from workbench.gui.context import edits
 from workbench.planning.plan import Plan
 from workbench.session.session import Session
-from workbench.steps import tasks
 
 MODEL, SCHEMES = "demo:digits-classifier", ("int3-channel", "int8-channel")
 Ask = Callable[[Person, Path], Awaitable[None]]
@@ -27,8 +27,8 @@ Ask = Callable[[Person, Path], Awaitable[None]]
 @pytest.fixture(scope="module")
 def scored() -> Session:
     """A calibrated and scored classifier with a plan."""
-    model = tasks.open(MODEL)
-    session = tasks.score(tasks.calibrate(model, samples=32), model=model, schemes=SCHEMES)
+    model = wb.open(MODEL)
+    session = wb.score(wb.calibrate(model, samples=32), model=model, schemes=SCHEMES)
     return replace(session, plan=Plan.uniform(session.model.layers, "int3-channel"))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.gui.conftest import Person
 from workbench.gui.context import edits
-from workbench.steps.requests import Calibrate
+from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 
 MODEL = "demo:digits-classifier"
 
@@ -20,9 +20,8 @@ def test_the_error_budget_is_measured(live: Callable[..., None]) -> None:
         panel = person.window.panels["error_budget"]
         await person.act(lambda: person.window.reveal("error_budget"))
         assert "Calibrate" in panel.empty_text
-        await person.act(
-            lambda: person.context.runner.submit(Calibrate(session=person.state.session, data=MODEL, samples=16))
-        )
+        request = CALIBRATE.request(person.state.session, CalibrateOptions(data=MODEL, samples=16))
+        await person.act(lambda: person.context.runner.submit(request))
         await person.until(lambda: person.state.session.calibration is not None)
         names = [layer.name for layer in person.state.session.model.layers]
         await person.act(lambda: edits.assign(person.context.workspace, names, weights="int4-g32-asym"))

@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
@@ -14,11 +13,13 @@ from PySide6.QtCore import Qt
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.errors import NotAModelError
+from workbench.gui.commands import document
 from workbench.gui.commands.actions import ACTIONS
 from workbench.gui.context import edits
+from workbench.progress import Progress
 from workbench.session.session import Session
 from workbench.steps.files.first_look import STILL_LOADING, is_first_look
-from workbench.steps.requests import OpenModel
+from workbench.steps.files.open_model import OPEN
 
 PATH = "/nowhere/tiny-llama"
 
@@ -30,8 +31,8 @@ class Slow:
         self.go_on = threading.Event()
         self.fails = False
 
-    def run(self, request: OpenModel, models: Any, progress: Callable[..., None]) -> Session:
-        """Take the place of OpenModel.run."""
+    def run(self, progress: Progress) -> Session:
+        """Take the place of opening a model."""
         whole = sessions.opened()
         layers = tuple(layer for layer in whole.model.layers if layer.tied_to is None)
         progress(0.1, "Loading the network", replace(
@@ -48,7 +49,8 @@ class Slow:
 def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
     """Openings that wait."""
     made = Slow()
-    monkeypatch.setattr(OpenModel, "run", lambda self, models, progress: made.run(self, models, progress))
+    waiting = replace(OPEN, run=lambda context, options: made.run(context.progress))
+    monkeypatch.setattr(document, "OPEN", waiting)
     yield made
     made.go_on.set()
 

@@ -14,7 +14,7 @@ from tests.gui.conftest import Person
 from workbench.errors import MissingResultError
 from workbench.gui.shell import settings
 from workbench.gui.shell.tour import STOPS, FirstRun
-from workbench.steps.devices import ListDevices
+from workbench.steps.devices import DEVICES, DevicesOptions
 from workbench.version import versions
 
 
@@ -142,7 +142,8 @@ def test_an_error_says_what_to_do_in_the_window_and_nothing_to_type(live: Callab
         assert words in [jobs.index(0, column).data() for column in range(jobs.columnCount())]
         status = person.window.status
         assert status.message.property("role") == "error" and status.retry_button.isVisible()
-        await person.act(lambda: person.context.tasks.start(person.context.runner.run(ListDevices(), lambda: None)))
+        request = DEVICES.request(None, DevicesOptions())
+        await person.act(lambda: person.context.tasks.start(person.context.runner.run(request, lambda: None)))
         await person.until(lambda: person.context.jobs.views[-1].status == "done")
         assert status.message.text() == "Ready" and status.message.property("role") == ""
 

@@ -12,7 +12,7 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.context import edits
 from workbench.numerics.ranges import Range
-from workbench.steps.requests import Evaluate
+from workbench.steps.evaluate import EVALUATE, EvaluateOptions
 
 MODEL = "demo:digits-classifier"
 
@@ -53,11 +53,11 @@ def test_a_job_that_waited_keeps_its_plan_and_takes_the_newest_results(live: Cal
         await person.act(
             lambda: edits.assign(person.context.workspace, ["model.layers.0.mlp.up_proj"], weights="nf4-b64")
         )
-        renewed = person.context.runner._renewed(Evaluate(session=asked)).session
+        renewed = person.context.runner._prepared(EVALUATE.request(asked, EvaluateOptions())).session
         assert renewed.plan is asked.plan is not person.state.session.plan and renewed.locked == asked.locked
         assert renewed.sensitivities["predicted_kl"] is full.sensitivities["predicted_kl"]
         assert renewed.active_ranges == {**full.active_ranges, place: own}
         other = replace(asked, model=replace(asked.model, fingerprint="sha256:" + "1" * 64))
-        assert person.context.runner._renewed(Evaluate(session=other)).session.sensitivities == {}
+        assert person.context.runner._prepared(EVALUATE.request(other, EvaluateOptions())).session.sensitivities == {}
 
     live(story)

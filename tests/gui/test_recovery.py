@@ -20,7 +20,7 @@ from tests.gui.conftest import Person
 from workbench.engine.engine import Engine
 from workbench.gui.shell import settings
 from workbench.session.session import Session
-from workbench.steps.requests import Calibrate
+from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 
 FACTORY = """
 import torch
@@ -39,7 +39,9 @@ def test_a_killed_engine_is_said_and_retried(live: Callable[..., None]) -> None:
         await person.until(lambda: person.state.session is not None)
         session = person.state.session
         await person.act(
-            lambda: person.context.runner.submit(Calibrate(session=session, data="demo:digits-classifier", samples=24))
+            lambda: person.context.runner.submit(
+                CALIBRATE.request(session, CalibrateOptions(data="demo:digits-classifier", samples=24))
+            )
         )
         await person.until(lambda: person.context.jobs.views[-1].fraction > 0)
         assert engine.pid is not None
@@ -63,7 +65,7 @@ def test_a_job_is_cancelled_from_the_status_bar(live: Callable[..., None]) -> No
     async def story(person: Person) -> None:
         await person.act(lambda: person.window.document.open_path("demo:digits-classifier"))
         await person.until(lambda: person.state.session is not None)
-        request = Calibrate(session=person.state.session, data="demo:digits-classifier")
+        request = CALIBRATE.request(person.state.session, CalibrateOptions(data="demo:digits-classifier"))
         await person.act(lambda: person.context.runner.submit(request))
         await person.until(person.window.status.cancel_button.isVisible)
         await person.click(person.window.status.cancel_button)

@@ -13,7 +13,8 @@ from PySide6.QtWidgets import QApplication
 
 from tests.gui.conftest import Person
 from workbench.engine.engine import Engine
-from workbench.steps import requests
+from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
+from workbench.steps.files.open_model import OPEN, OpenModelOptions
 
 MODEL = "demo:digits-classifier"
 
@@ -32,14 +33,15 @@ def test_nothing_of_a_closed_window_is_left(ended: str, live: Callable[..., None
         if ended == "no job":
             return
         if ended == "failed":
-            assert await context.runner.run(requests.OpenModel(path="/no/such/model"), lambda: None) is None
+            request = OPEN.request(None, OpenModelOptions(path="/no/such/model"))
+            assert await context.runner.run(request, lambda: None) is None
             return
         await person.act(lambda: person.window.document.open_path(MODEL))
         await person.until(lambda: person.state.session is not None)
         if ended.startswith("done"):
             await _calibrated_with_the_form(person)
             return
-        context.runner.submit(requests.Calibrate(session=person.state.session, data=MODEL))
+        context.runner.submit(CALIBRATE.request(person.state.session, CalibrateOptions(data=MODEL)))
         await person.until(lambda: context.jobs.views[-1].fraction > 0.1)
         if ended == "cancelled":
             context.runner.cancel(context.jobs.views[-1].id)

@@ -21,8 +21,9 @@ from workbench.measurement.evaluation import Timing
 from workbench.planning.hardware import hardware, plan_estimate
 from workbench.planning.plan import resolve
 from workbench.session.session import Session
-from workbench.steps.rooflines import measure_ceilings, sweep_batches, usual_batches
-from workbench.steps.timings import with_timings
+from workbench.steps.timing.ceilings import measure_ceilings
+from workbench.steps.timing.kernels import with_timings
+from workbench.steps.timing.sweep import sweep_batches, usual_batches
 
 
 def _timing(shape: tuple[int, int], scheme: str, batch: int, micro: float, base: float, kernel: str = "int8") -> Timing:

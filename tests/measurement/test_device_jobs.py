@@ -28,7 +28,8 @@ from workbench.measurement.device_jobs import on_gpu
 from workbench.measurement.timing import time_layers
 from workbench.planning.plan import Assignment
 from workbench.progress import silent
-from workbench.steps.rooflines import measure_ceilings, usual_batches
+from workbench.steps.timing.ceilings import measure_ceilings
+from workbench.steps.timing.sweep import usual_batches
 
 
 class Device:

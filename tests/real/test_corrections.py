@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import workbench as wb
 from workbench.models.data.datasets import open_dataset
 from workbench.planning.plan import Plan
 from workbench.quantization.transforms.apply import transform
-from workbench.steps import tasks
 
 ROOT = Path(__file__).parents[2]
 RESNET = Path(os.environ.get("WORKBENCH_CASES", ROOT / ".." / "shared" / "cases")) / "resnet20-cifar10"
@@ -22,13 +22,13 @@ FLOATING_POINT = 81.8
 
 @pytest.fixture(scope="module")
 def calibrated():
-    model = tasks.open(Path(__file__).with_name("resnet20.py"), weights=RESNET / "model.safetensors", trust=True)
-    return model, tasks.calibrate(model, RESNET / "calibration.npz", batch_size=16)
+    model = wb.open(Path(__file__).with_name("resnet20.py"), weights=RESNET / "model.safetensors", trust=True)
+    return model, wb.calibrate(model, RESNET / "calibration.npz", batch_size=16)
 
 
 def top1(model, session, *transforms, algorithm):
     plan = replace(Plan.uniform(model.summary.stored, "int4-channel", algorithm=algorithm), transforms=transforms)
-    found = tasks.evaluate(session, plan, model=model, data=RESNET / "evaluation.npz", batch_size=100)
+    found = wb.evaluate(session, plan, model=model, data=RESNET / "evaluation.npz", batch_size=100)
     return found.metrics["accuracy"].value
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+import workbench as wb
 from workbench.models.data.datasets import open_dataset
 from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
 from workbench.planning.plan import Plan
 from workbench.quantization.transforms.apply import transform
-from workbench.steps import tasks
+from workbench.session.calibrated_ranges import ranges_in_force
 
 ROOT = Path(__file__).parents[2]
 LLAMA = Path(os.environ.get("WORKBENCH_CASES", ROOT / ".." / "shared" / "cases")) / "llama-260k"
@@ -23,11 +24,11 @@ pytestmark = pytest.mark.skipif(not LLAMA.is_dir(), reason=f"the case {LLAMA} is
 @pytest.fixture(scope="module")
 def calibrated():
     model = open_model(LLAMA)
-    return model, tasks.calibrate(model, LLAMA / "calibration_tokens.npy", samples=16)
+    return model, wb.calibrate(model, LLAMA / "calibration_tokens.npy", samples=16)
 
 
 def kl(model, session, plan):
-    found = tasks.evaluate(session, plan, model=model, data=LLAMA / "evaluation_tokens.npy", samples=12)
+    found = wb.evaluate(session, plan, model=model, data=LLAMA / "evaluation_tokens.npy", samples=12)
     assert found.predicted_kl is None
     return found.metrics["kl"].value
 
@@ -46,7 +47,7 @@ def test_quantizing_costs_less(calibrated, weights, inputs, transforms, gain):
     model, session = calibrated
     names = [layer.name for layer in quantizable(model.summary.layers)]
     plan = Plan().assign(names, weights=weights, inputs=inputs)
-    ranges = tasks.ranges_in_force(model.summary, plan, session.ranges, {})
+    ranges = ranges_in_force(model.summary, plan, session.ranges, {})
     session = replace(session, active_ranges=ranges)
     assert kl(model, session, replace(plan, transforms=transforms)) < gain * kl(model, session, plan)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import workbench as wb
 from workbench.cli import main
 from workbench.errors import PlanError, RangeError
 from workbench.models.model import Model
@@ -16,20 +17,19 @@ from workbench.numerics.ranges import range_method
 from workbench.planning.plan import Plan, resolve
 from workbench.session.calibrated_ranges import ranges_of_plan, set_by_hand, statistics_for_plan
 from workbench.session.session import Session
-from workbench.steps import tasks
-from workbench.steps.requests import Evaluate
+from workbench.steps.evaluate import EVALUATE, EvaluateOptions
 
 SCHEME = "int4-tensor-asym"
 
 
 @pytest.fixture(scope="module")
 def model(llama: Path) -> Model:
-    return tasks.open(llama)
+    return wb.open(llama)
 
 
 @pytest.fixture(scope="module")
 def session(model: Model, tokens: Path) -> Session:
-    return tasks.calibrate(model, tokens, batch_size=4)
+    return wb.calibrate(model, tokens, batch_size=4)
 
 
 def layer_of(session: Session) -> str:
@@ -53,9 +53,9 @@ def test_what_is_evaluated_follows_it(session: Session, model: Model) -> None:
     losses = []
     for method in ("min-max", "mse"):
         plan = Plan().assign([name], inputs=SCHEME, range_method=method)
-        quantized = tasks.quantize(model, plan, session=session)
+        quantized = wb.quantize(model, plan, session=session)
         assert quantized.ranges[name, "input"].method == method
-        losses.append(tasks.evaluate(session, plan, model=model, samples=4).metrics["kl"].value)
+        losses.append(wb.evaluate(session, plan, model=model, samples=4).metrics["kl"].value)
     assert losses[0] != losses[1]
 
 
@@ -76,7 +76,7 @@ def test_a_request_carries_what_the_methods_look_at(session: Session) -> None:
     name = layer_of(session)
     planned = replace(session, plan=Plan().assign([name], inputs=SCHEME, range_method="mse"))
     assert set(statistics_for_plan(planned)) == {(name, "input")} and statistics_for_plan(session) == {}
-    slimmed = Evaluate(session=planned).slim().session
+    slimmed = EVALUATE.request(planned, EvaluateOptions()).reduced().session
     assert ranges_of_plan(slimmed, planned.plan) == ranges_of_plan(planned, planned.plan)
 
 
@@ -90,7 +90,7 @@ def test_the_command_line_lists_sets_and_plans(
     session: Session, model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, name = tmp_path / "s.qwb", layer_of(session)
-    tasks.score(session, model=model, schemes=("int8-channel",)).save(path)
+    wb.score(session, model=model, schemes=("int8-channel",)).save(path)
     assert main(["ranges", str(path), "--layer", name, "--json"]) == 0
     (listed,) = json.loads(capsys.readouterr().out)["layers"]
     assert [one["method"] for one in listed["ranges"]] == ["min-max", "moving-average", "percentile", "entropy", "mse"]

@@ -9,18 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import workbench as wb
 from workbench.cli import main
 from workbench.errors import BudgetError, MissingResultError, PlanError
 from workbench.models.model import Model
 from workbench.models.summary import quantizable
-from workbench.planning.budgets import Budgets
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.totals import plan_totals
 from workbench.sensitivity.metrics import ACTIVATION_METRICS
 from workbench.sensitivity.score import score
 from workbench.session.session import Session
 from workbench.session.workspace import Workspace
-from workbench.steps import planner, session_data, tasks
+from workbench.steps import session_data
 
 WEIGHTS = ("int4-g32", "int8-channel")
 INPUTS = ("int8-token", "int4-token")
@@ -28,23 +28,23 @@ INPUTS = ("int8-token", "int4-token")
 
 @pytest.fixture(scope="module")
 def model(llama: Path) -> Model:
-    return tasks.open(llama)
+    return wb.open(llama)
 
 
 @pytest.fixture(scope="module")
 def calibrated(model: Model, tokens: Path) -> Session:
-    return tasks.calibrate(model, tokens, batch_size=4)
+    return wb.calibrate(model, tokens, batch_size=4)
 
 
 @pytest.fixture(scope="module")
 def scored(model: Model, calibrated: Session) -> Session:
-    session = tasks.score(calibrated, model=model, schemes=WEIGHTS)
-    return tasks.score(session, "predicted_kl_inputs", model=model, schemes=INPUTS, batch_size=4)
+    session = wb.score(calibrated, model=model, schemes=WEIGHTS)
+    return wb.score(session, "predicted_kl_inputs", model=model, schemes=INPUTS, batch_size=4)
 
 
 @pytest.mark.parametrize("metric", ACTIVATION_METRICS)
 def test_the_tables_are_those_of_the_functions(model: Model, calibrated: Session, metric: str) -> None:
-    found = tasks.score(calibrated, metric, model=model, schemes=["int4-token"], samples=4, batch_size=2, seed=1)
+    found = wb.score(calibrated, metric, model=model, schemes=["int4-token"], samples=4, batch_size=2, seed=1)
     table = found.sensitivities[metric]
     assert calibrated.calibration is not None
     data = session_data.recorded(model, calibrated.calibration, samples=4)
@@ -61,20 +61,20 @@ def test_the_tables_are_those_of_the_functions(model: Model, calibrated: Session
 
 def test_columns_are_kept_beside_new_ones_on_the_same_data_only(model: Model, scored: Session) -> None:
     before = scored.sensitivities["predicted_kl_inputs"]
-    again = tasks.score(
+    again = wb.score(
         scored, "predicted_kl_inputs", model=model, schemes=["fp8-e4m3-token", "int4-token"], batch_size=4
     ).sensitivities["predicted_kl_inputs"]
     assert again.schemes == ("int8-token", "fp8-e4m3-token", "int4-token")
     np.testing.assert_array_equal(again.score[:, 0], before.score[:, before.column["int8-token"]])
     np.testing.assert_allclose(again.score[:, 2], before.score[:, before.column["int4-token"]], rtol=1e-5)
-    other = tasks.score(scored, "predicted_kl_inputs", model=model, schemes=["int4-token"], seed=1, batch_size=4)
+    other = wb.score(scored, "predicted_kl_inputs", model=model, schemes=["int4-token"], seed=1, batch_size=4)
     assert other.sensitivities["predicted_kl_inputs"].schemes == ("int4-token",)
 
 
 def test_static_schemes_are_scored_with_the_range_in_force(model: Model, calibrated: Session) -> None:
     wide = {key: replace(one, low=-1e3, high=1e3, method="manual") for key, one in calibrated.active_ranges.items()}
     narrow, coarse = (
-        tasks.score(session, "predicted_kl_inputs", model=model, schemes=["int8-tensor"], samples=4)
+        wb.score(session, "predicted_kl_inputs", model=model, schemes=["int8-tensor"], samples=4)
         .sensitivities["predicted_kl_inputs"].score
         for session in (calibrated, replace(calibrated, active_ranges=wide))
     )  # fmt: skip
@@ -92,8 +92,8 @@ def test_a_session_file_keeps_the_table(scored: Session, tmp_path: Path) -> None
 def test_the_loss_of_a_plan_counts_its_activations(scored: Session) -> None:
     inputs, weights = scored.sensitivities["predicted_kl_inputs"], scored.sensitivities["predicted_kl"]
     names = [layer.name for layer in quantizable(scored.model.layers)]
-    bare = planner.find_plan(scored, Budgets(bits_per_weight=7.0))
-    plan = planner.find_plan(scored, Budgets(bits_per_weight=7.0), inputs="INT4-token")
+    bare = wb.search(scored, bits_per_weight=7.0)
+    plan = wb.search(scored, bits_per_weight=7.0, inputs="INT4-token")
     given = resolve(plan, scored.model.layers)
     assert {given[name].inputs for name in names} == {"int4-token"}
     assert {n: a.weights for n, a in given.items()} == {
@@ -102,10 +102,10 @@ def test_the_loss_of_a_plan_counts_its_activations(scored: Session) -> None:
     activations = sum(inputs.of(name, "int4-token") for name in names)
     alone, both = (plan_totals(scored.model, plan, weights, table).predicted for table in (None, inputs))
     assert alone is not None and both == pytest.approx(alone + activations, rel=1e-12) and activations > 0
-    lossless = Budgets(loss=0.99 * activations)
-    assert planner.find_plan(scored, lossless, minimise="nbytes")
+    lossless = 0.99 * activations
+    assert wb.search(scored, loss=lossless, minimise="nbytes")
     with pytest.raises(BudgetError, match="the least possible loss"):
-        planner.find_plan(scored, lossless, minimise="nbytes", inputs="int4-token")
+        wb.search(scored, loss=lossless, minimise="nbytes", inputs="int4-token")
 
 
 def test_locked_activations_count_and_unscored_ones_leave_the_plan_without_a_prediction(scored: Session) -> None:
@@ -114,8 +114,8 @@ def test_locked_activations_count_and_unscored_ones_leave_the_plan_without_a_pre
     locked = replace(scored, plan=Plan().assign([name], inputs="int4-token"), locked=frozenset({name}))
     loss = inputs.of(name, "int4-token")
     with pytest.raises(BudgetError, match="the least possible loss"):
-        planner.find_plan(locked, Budgets(loss=0.99 * loss), minimise="nbytes")
-    kept = planner.find_plan(locked, Budgets(loss=1.01 * loss), minimise="nbytes")
+        wb.search(locked, loss=0.99 * loss, minimise="nbytes")
+    kept = wb.search(locked, loss=1.01 * loss, minimise="nbytes")
     assert resolve(kept, scored.model.layers)[name].inputs == "int4-token"
     sums = plan_totals(scored.model, Plan().assign([name], inputs="int5-token"), weights, inputs)
     assert (sums.predicted, sums.missing) == (None, 1)
@@ -126,8 +126,8 @@ def test_a_budget_of_loss_refuses_what_was_not_scored(scored: Session) -> None:
     for tables in (scored.sensitivities, {"predicted_kl": scored.sensitivities["predicted_kl"]}):
         session = replace(scored, sensitivities=tables, plan=Plan().assign([name], inputs="int5-token"))
         with pytest.raises(MissingResultError, match=rf"int5-token at the input of {name} was not scored"):
-            tasks.search(session, loss=0.5, minimise="nbytes")
-        found = tasks.search(session, bits_per_weight=7.0)
+            wb.search(session, loss=0.5, minimise="nbytes")
+        found = wb.search(session, bits_per_weight=7.0)
         assert resolve(found, scored.model.layers)[name].inputs == "int5-token"
 
 
@@ -136,7 +136,7 @@ def test_a_layer_that_no_data_reached_keeps_its_input(scored: Session) -> None:
     score = table.score.copy()
     score[table.row[names[1]]] = np.nan
     session = replace(scored, sensitivities={**scored.sensitivities, table.metric: replace(table, score=score)})
-    found = tasks.search(session, loss=0.5, minimise="nbytes", inputs="int4-token")
+    found = wb.search(session, loss=0.5, minimise="nbytes", inputs="int4-token")
     given = resolve(found, scored.model.layers)
     assert [name for name in names if given[name].inputs is None] == [names[1]]
 
@@ -144,17 +144,17 @@ def test_a_layer_that_no_data_reached_keeps_its_input(scored: Session) -> None:
 def test_python_takes_every_budget_of_the_command_line(scored: Session) -> None:
     names = [layer.name for layer in quantizable(scored.model.layers)]
     weights, inputs = (scored.sensitivities[name] for name in ("predicted_kl", "predicted_kl_inputs"))
-    both = tasks.search(scored, bits_per_weight=9.0, loss=0.05, inputs="int4-token", lock=names[:1],
+    both = wb.search(scored, bits_per_weight=9.0, loss=0.05, inputs="int4-token", lock=names[:1],
                         allow={names[1]: ["int8-channel"]}, schemes=["int4-g32", "int8-channel"])  # fmt: skip
     given, sums = resolve(both, scored.model.layers), plan_totals(scored.model, both, weights, inputs)
     assert given[names[0]].weights == KEEP and given[names[1]].weights == "int8-channel"
     assert sums.bits_per_weight <= 9.0 and sums.predicted is not None and sums.predicted <= 0.05
     assert {given[name].inputs for name in names[1:]} == {"int4-token"}
-    smallest = tasks.search(scored, loss=0.05, minimise="nbytes")
+    smallest = wb.search(scored, loss=0.05, minimise="nbytes")
     assert plan_totals(scored.model, smallest).nbytes < plan_totals(scored.model, both).nbytes
-    assert tasks.search(scored, size=sums.nbytes, strategy="top-k").name.startswith("top-k")
+    assert wb.search(scored, size=sums.nbytes, strategy="top-k").name.startswith("top-k")
     with pytest.raises(PlanError, match="needs a budget"):
-        tasks.search(scored)
+        wb.search(scored)
 
 
 def test_the_window_counts_rounded_inputs(scored: Session) -> None:
@@ -176,16 +176,16 @@ def test_the_window_counts_rounded_inputs(scored: Session) -> None:
 
 def test_the_search_chooses_among_several_activation_schemes(model: Model, scored: Session) -> None:
     with pytest.raises(MissingResultError, match="int8-tensor were not scored"):
-        planner.find_plan(scored, Budgets(bits_per_weight=12.0), inputs=["int8-token", "int8-tensor"])
-    free = planner.find_plan(scored, Budgets(bits_per_weight=7.0), inputs=INPUTS)
+        wb.search(scored, bits_per_weight=12.0, inputs=["int8-token", "int8-tensor"])
+    free = wb.search(scored, bits_per_weight=7.0, inputs=INPUTS)
     assert {given.inputs for given in resolve(free, scored.model.layers).values()} == {None}
-    wider = tasks.score(scored, "predicted_kl_inputs", model=model, schemes=["int8-tensor"], batch_size=4)
+    wider = wb.score(scored, "predicted_kl_inputs", model=model, schemes=["int8-tensor"], batch_size=4)
     both = ["INT8-tensor", "int4-token"]
-    bound = planner.find_plan(wider, Budgets(bits_per_weight=12.0), target="edge-tpu", inputs=both)
+    bound = wb.search(wider, bits_per_weight=12.0, target="edge-tpu", inputs=both)
     given = resolve(bound, scored.model.layers).values()
     assert {(a.weights, a.inputs) for a in given if a.weights != KEEP} == {("int8-channel", "int8-tensor")}
     with pytest.raises(PlanError, match="chooses no activation schemes"):
-        planner.find_plan(scored, Budgets(bits_per_weight=7.0), inputs=INPUTS, strategy_name="top-k")
+        wb.search(scored, bits_per_weight=7.0, inputs=INPUTS, strategy="top-k")
 
 
 def test_losses_of_other_units_are_not_added(scored: Session) -> None:
@@ -198,11 +198,11 @@ def test_losses_of_other_units_are_not_added(scored: Session) -> None:
 
 def test_what_is_missing_is_said(model: Model, calibrated: Session) -> None:
     with pytest.raises(MissingResultError, match="calibrate first"):
-        tasks.score(tasks.start(model), "predicted_kl_inputs", model=model)
+        wb.score(wb.start(model), "predicted_kl_inputs", model=model)
     with pytest.raises(PlanError, match="gptq rounds weights"):
-        tasks.score(calibrated, "predicted_kl_inputs", model=model, algorithm="gptq")
+        wb.score(calibrated, "predicted_kl_inputs", model=model, algorithm="gptq")
     with pytest.raises(PlanError, match="predicted_kl_inputs"):
-        tasks.score(calibrated, "kl_inputs", model=model)
+        wb.score(calibrated, "kl_inputs", model=model)
 
 
 def test_the_command_line_scores_activations_and_plans_with_them(
@@ -241,8 +241,8 @@ def test_the_command_line_plans_a_cache_and_measures_it(
     assert found["predicted_counts"] == "weights and cache" and set(found["cache"]) == set(cache.layers)
     assert found["cache_bytes_per_token"]["plan"] < found["cache_bytes_per_token"]["as computed"] / 2
     assert found["predicted"] == plan_totals(session.model, session.plan, weights, None, cache).predicted
-    evaluation = tasks.evaluate(session, model=model, samples=4)
-    bare = tasks.evaluate(session, tasks.search(session, bits_per_weight=9.0, cache="none"), model=model, samples=4)
+    evaluation = wb.evaluate(session, model=model, samples=4)
+    bare = wb.evaluate(session, wb.search(session, bits_per_weight=9.0, cache="none"), model=model, samples=4)
     assert evaluation.predicted_kl == found["predicted"] > bare.predicted_kl
     assert evaluation.metrics["kl"].value > bare.metrics["kl"].value
     out = tmp_path / "w.safetensors"

@@ -7,25 +7,27 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import workbench as wb
 from workbench.engine.model_cache import ModelCache
 from workbench.errors import MissingResultError
 from workbench.planning.plan import Plan
 from workbench.progress import silent
-from workbench.steps import audits, tasks
-from workbench.steps.requests import merge
+from workbench.steps.checks.audit import AUDIT, AuditOptions
+from workbench.steps.checks.quality import QUALITY, QualityOptions
+from workbench.steps.checks.refine import REFINE, RefineOptions
 
 
 @pytest.fixture(scope="module")
 def judged():
-    model = tasks.open("demo:digits-classifier")
-    session = tasks.calibrate(model, samples=64, batch_size=16)
-    return model, tasks.score(session, model=model, schemes=("int3-channel", "int8-channel"), batch_size=16)
+    model = wb.open("demo:digits-classifier")
+    session = wb.calibrate(model, samples=64, batch_size=16)
+    return model, wb.score(session, model=model, schemes=("int3-channel", "int8-channel"), batch_size=16)
 
 
 def test_an_audit_stands_beside_the_prediction(judged) -> None:
     model, session = judged
     plan = Plan.uniform(session.model.layers, "int3-channel")
-    found = audits.audit_plan(session, plan, model=model, samples=48, batch_size=16)
+    found = AUDIT(replace(session, plan=plan), AuditOptions(samples=48, batch_size=16), model=model).audit
     assert found.samples == 48 and np.isfinite(found.predicted_sum)
     assert 0.2 < found.correction < 5.0
     assert found.whole > 0 and (found.alone > 0).all()
@@ -34,17 +36,18 @@ def test_an_audit_stands_beside_the_prediction(judged) -> None:
 def test_what_an_audit_left_out_is_counted(judged) -> None:
     model, session = judged
     plan = Plan.uniform(session.model.layers, "int3-channel")
-    found = audits.audit_plan(session, plan, model=model, samples=8)
     names = [layer.name for layer in session.model.layers]
     rounding = plan.assign(names[:2], inputs="int8-tensor-asym")
-    assert audits.of_plan(found, session, plan).rounded_inputs == 0
-    assert audits.of_plan(found, session, rounding).rounded_inputs == 2
-    assert audits.of_plan(found, session, rounding).plan_hash == rounding.hash != plan.hash
+    weights_only = AUDIT(replace(session, plan=plan), AuditOptions(samples=8), model=model)
+    both = AUDIT(replace(session, plan=rounding), AuditOptions(samples=8), model=model)
+    assert weights_only.rounded_inputs == 0
+    assert both.rounded_inputs == 2
+    assert both.plan_hash == rounding.hash != plan.hash
 
 
 def test_calibration_data_are_judged(judged) -> None:
     model, session = judged
-    found = audits.calibration_quality(session, model=model, samples=64, batch_size=8)
+    found = QUALITY(session, QualityOptions(samples=64, batch_size=8), model=model)
     assert found.saturation.samples == (8, 16, 32, 64)
     assert found.coverage.classes == 1.0 and sum(found.calibration.classes.values()) == 64
     assert 0 <= next(iter(found.distances.values())) < 1.0
@@ -53,17 +56,17 @@ def test_calibration_data_are_judged(judged) -> None:
 
 def test_close_cells_are_measured_and_kept(judged) -> None:
     model, session = judged
-    first = audits.refine_table(session, 5.0, model=model, samples=32, batch_size=16, tolerance=3.0)
-    table = first.sensitivities["measured_kl"]
+    options = RefineOptions(bits_per_weight=5.0, samples=32, batch_size=16, tolerance=3.0)
+    table = REFINE(session, options, model=model)
     assert np.isfinite(table.score).any()
-    again = audits.refine_table(first, 5.0, model=model, samples=32, batch_size=16, tolerance=3.0)
-    assert again.sensitivities["measured_kl"].score.tobytes() == table.score.tobytes()
+    again = REFINE(REFINE.request(session, options).joined(session, table), options, model=model)
+    assert again.score.tobytes() == table.score.tobytes()
 
 
 def test_what_is_missing_is_named(judged) -> None:
     model, _ = judged
     with pytest.raises(MissingResultError, match="calibrate first"):
-        audits.calibration_quality(tasks.start(model), model=model)
+        QUALITY(wb.start(model), QualityOptions(), model=model)
 
 
 def test_the_windows_requests_do_the_same(judged) -> None:
@@ -71,17 +74,17 @@ def test_the_windows_requests_do_the_same(judged) -> None:
     models = ModelCache()
     models.put(model)
     planned = replace(session, plan=Plan.uniform(session.model.layers, "int3-channel"))
-    request = audits.AuditPlan(session=planned, samples=16)
-    assert planned.plan.name in request.title and not request.slim().session.statistics
-    told = request.slim().run(models, silent)
+    request = AUDIT.request(planned, AuditOptions(samples=16))
+    assert planned.plan.name in request.title and not request.reduced().session.statistics
+    told = request.reduced().run(models, silent)
     assert (told.audit.samples, told.plan_name, told.plan_hash) == (16, planned.plan.name, planned.plan.hash)
-    assert (told.rounded_inputs, told.cached) == (0, 0) and merge(planned, request, told).audit is told
-    assert request.slim().session.audit is None
-    refining = audits.RefineTable(session=session, bits_per_weight=5.0, samples=16, tolerance=3.0)
+    assert (told.rounded_inputs, told.cached) == (0, 0) and request.joined(planned, told).audit is told
+    assert request.reduced().session.audit is None
+    refining = REFINE.request(session, RefineOptions(bits_per_weight=5.0, samples=16, tolerance=3.0))
     assert "5 bits" in refining.title
     seen: list[object] = []
-    table = refining.slim().run(models, lambda fraction, text, partial=None: seen.append(partial))
+    table = refining.reduced().run(models, lambda fraction, text, partial=None: seen.append(partial))
     assert any(partial is not None for partial in seen), "the table so far is reported"
-    merged = merge(session, refining, table)
+    merged = refining.joined(session, table)
     assert merged.sensitivities["measured_kl"] is table
     assert merged.sensitivities["predicted_kl"] is session.sensitivities["predicted_kl"]

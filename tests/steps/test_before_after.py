@@ -7,24 +7,36 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import workbench as wb
 from workbench.errors import MissingResultError, PlanError
 from workbench.models.layer import LayerKind
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.range_error import histogram_loss
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.observe import observe
-from workbench.steps import tasks
-from workbench.steps.activation_scores import activation_table
-from workbench.steps.before_after import before_after, weigh_input
-from workbench.steps.channel_errors import channel_errors
+from workbench.steps.layer.before_after import BEFORE_AFTER, BeforeAfterOptions
+from workbench.steps.layer.channel_errors import CHANNEL_ERRORS, ChannelErrorsOptions
+from workbench.steps.layer.input_weights import INPUT_WEIGHTS, InputWeightsOptions
+
+
+def before_after(session, layer, *, model, **options):
+    return BEFORE_AFTER(session, BeforeAfterOptions(layer=layer, **options), model=model)
+
+
+def weigh_input(session, layer, *, model, **options):
+    return INPUT_WEIGHTS(session, InputWeightsOptions(layer=layer, **options), model=model)
+
+
+def channel_errors(session, layer, *, model):
+    return CHANNEL_ERRORS(session, ChannelErrorsOptions(layer=layer), model=model)
 
 DIGITS = "demo:digits-classifier"
 
 
 @pytest.fixture(scope="module")
 def calibrated():
-    model = tasks.open(DIGITS, trust=True)
-    session = tasks.calibrate(model, DIGITS, samples=64, session=tasks.start(model))
+    model = wb.open(DIGITS, trust=True)
+    session = wb.calibrate(model, DIGITS, samples=64, session=wb.start(model))
     names = [layer.name for layer in session.model.layers]
     linear = [layer.name for layer in session.model.layers if layer.kind is LayerKind.LINEAR]
     return model, replace(session, plan=session.plan.assign(names, weights="int3-g32-asym")), linear[-1]
@@ -33,7 +45,7 @@ def calibrated():
 def test_the_rounded_weight_is_that_of_the_whole_plan(calibrated):
     model, session, name = calibrated
     found = before_after(session, name, model=model)
-    stored = tasks.quantize(model, session.plan, session=session).tensors[name]
+    stored = wb.quantize(model, session.plan, session=session).tensors[name]
     assert found.rounded.equals(observe(parse_scheme(stored.scheme).decode(stored), 0))
     assert found.transformed is None and found.inputs is None and found.scheme == stored.scheme
     kept = before_after(replace(session, plan=session.plan.assign([name], weights="keep")), name, model=model)
@@ -59,7 +71,7 @@ def test_transforms_are_seen(calibrated):
 def test_errors_by_channel_add_up_to_the_weighed_error(calibrated):
     model, session, name = calibrated
     found = channel_errors(session, name, model=model)
-    stored = tasks.quantize(model, session.plan, session=session).tensors[name]
+    stored = wb.quantize(model, session.plan, session=session).tensors[name]
     error = (parse_scheme(stored.scheme).decode(stored).double() - model.weight(name).double()).numpy() ** 2
     curvature = session.curvature[name]
     weighed = error * curvature.rows[:, None] * curvature.columns
@@ -81,9 +93,8 @@ def test_the_weights_of_an_input_give_the_loss_that_scoring_it_predicts(calibrat
     for high in (seen.maximum, seen.maximum / 3):
         reach = Range(low=0.0, high=high, method="manual", clipped=0.0)
         given = replace(session, active_ranges={**session.active_ranges, (name, "input"): reach})
-        table = activation_table(
-            given, "predicted_kl_inputs", model, session.calibration, ("int8-tensor", "int4-tensor"), batch_size=16
-        )
+        metric, schemes = "predicted_kl_inputs", ("int8-tensor", "int4-tensor")
+        table = wb.score(given, metric, model=model, schemes=schemes, batch_size=16).sensitivities[metric]
         for scheme in table.schemes:
             loss = histogram_loss(seen, found.weights, parse_scheme(scheme), reach.low, reach.high)
             assert loss == pytest.approx(table.of(name, scheme), rel=0.1)

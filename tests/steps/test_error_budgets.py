@@ -8,41 +8,43 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import workbench as wb
 from workbench.engine.model_cache import ModelCache
 from workbench.errors import MissingResultError
 from workbench.models.summary import quantizable
 from workbench.planning.plan import Plan
 from workbench.session.session import Session
-from workbench.steps import error_budgets, requests, tasks
+from workbench.steps.checks.error_budget import ERROR_BUDGET, ErrorBudgetOptions
 
 
 def test_the_error_budget_predicts_what_is_measured_and_stays_with_the_session(
     llama: Path, tokens: Path, tmp_path: Path
 ) -> None:
-    model = tasks.open(llama)
-    session = tasks.calibrate(model, tokens, batch_size=4)
-    session = tasks.score(session, "weight_error", model=model, schemes=["int8-channel"])
+    model = wb.open(llama)
+    session = wb.calibrate(model, tokens, batch_size=4)
+    session = wb.score(session, "weight_error", model=model, schemes=["int8-channel"])
     plan = Plan.uniform(quantizable(session.model.layers), "int8-channel")
     session = replace(session, plan=plan)
     models = ModelCache()
     models.put(model)
-    request = error_budgets.MeasureErrorBudget(session=session, samples=4)
+    request = ERROR_BUDGET.request(session, ErrorBudgetOptions(samples=4))
     assert plan.name in request.title
-    found = request.slim().run(models, lambda *_: None)
+    found = request.reduced().run(models, lambda *_: None)
     assert found.predicted is not None and found.plan_hash == plan.hash
     assert np.allclose(found.predicted.decibels, found.measured.decibels, atol=1.5)
     assert found.measured.blocks[-1] == "output" and (found.measured.decibels > 20).all()
 
-    kept = requests.merge(session, request, found)
+    kept = request.joined(session, found)
     kept.save(tmp_path / "s.qwb")
     kept = Session.load(tmp_path / "s.qwb")
     assert kept.error_budget is not None and kept.error_budget.predicted is not None
     np.testing.assert_array_equal(kept.error_budget.predicted.share, found.predicted.share)
     texts: list[str] = []
-    again = error_budgets.error_budget(
-        kept, model=model, samples=4, progress=lambda fraction, text, partial=None: texts.append(text)
+    again = ERROR_BUDGET(
+        kept, ErrorBudgetOptions(samples=4), model=model,
+        progress=lambda fraction, text, partial=None: texts.append(text),
     )  # fmt: skip
     assert (again.measured.noise == found.measured.noise).all()
     assert again.gains is kept.error_budget.gains and not any(text.startswith("noise from") for text in texts)
     with pytest.raises(MissingResultError, match="calibrate first"):
-        error_budgets.error_budget(replace(session, calibration=None), model=model)
+        ERROR_BUDGET(replace(session, calibration=None), ErrorBudgetOptions(), model=model)

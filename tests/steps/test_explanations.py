@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import workbench as wb
 from workbench.cli import main
 from workbench.errors import MissingResultError, PlanError
 from workbench.models.model import Model
@@ -17,18 +18,22 @@ from workbench.planning.plan import KEEP, Plan
 from workbench.planning.totals import plan_totals
 from workbench.sensitivity.audit import Audit, PlanAudit
 from workbench.session.session import Session
-from workbench.steps import tasks
-from workbench.steps.explanations import efficient_plans, explain_plan
-from workbench.steps.planner import correction_of
+from workbench.steps.explain import EXPLAIN, Explained, ExplainOptions
+from workbench.steps.front import efficient_plans
+from workbench.steps.search_rules import correction_of
+
+
+def explain_plan(session: Session, plan: Plan | None = None, *, layer: str = "*") -> Explained:
+    return EXPLAIN(session if plan is None else replace(session, plan=plan), ExplainOptions(layer=layer))
 
 SCHEMES = ("int4-g32", "int8-channel")
 
 
 @pytest.fixture(scope="module")
 def scored(llama: Path, tokens: Path) -> Session:
-    model: Model = tasks.open(llama)
-    session = tasks.score(tasks.calibrate(model, tokens, batch_size=4), model=model, schemes=SCHEMES)
-    return replace(session, plan=tasks.search(session, bits_per_weight=7.0))
+    model: Model = wb.open(llama)
+    session = wb.score(wb.calibrate(model, tokens, batch_size=4), model=model, schemes=SCHEMES)
+    return replace(session, plan=wb.search(session, bits_per_weight=7.0))
 
 
 def audited(session: Session, factor: float) -> Session:
@@ -98,9 +103,9 @@ def test_a_correction_is_used_when_asked_for_only(
 ) -> None:
     session, table = audited(scored, 2.0), scored.sensitivities["predicted_kl"]
     assert correction_of(session, "predicted_kl") == 2.0
-    plain = tasks.search(session, loss=0.02, minimise="nbytes")
-    found = tasks.search(session, loss=0.02, minimise="nbytes", corrected=True)
-    half = tasks.search(session, loss=0.01, minimise="nbytes")
+    plain = wb.search(session, loss=0.02, minimise="nbytes")
+    found = wb.search(session, loss=0.02, minimise="nbytes", corrected=True)
+    half = wb.search(session, loss=0.01, minimise="nbytes")
     assert found.rules == half.rules != plain.rules and "loss of 0.02, corrected by an audit" in found.name
     path = tmp_path / "s.qwb"
     session.save(path)
@@ -124,4 +129,4 @@ def test_a_correction_that_does_not_apply_is_refused(scored: Session) -> None:
     name = scored.model.stored[-1].name
     rounded = replace(audited(scored, 2.0), plan=Plan().assign([name], inputs="int8-token"))
     with pytest.raises(PlanError, match="of weights alone"):
-        tasks.search(rounded, loss=0.02, minimise="nbytes", corrected=True)
+        wb.search(rounded, loss=0.02, minimise="nbytes", corrected=True)

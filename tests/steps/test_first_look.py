@@ -11,7 +11,7 @@ from workbench.engine.model_cache import ModelCache
 from workbench.session.session import Session
 from workbench.steps.files import first_look as module
 from workbench.steps.files.first_look import STILL_LOADING, first_look, is_first_look
-from workbench.steps.requests import OpenModel
+from workbench.steps.files.open_model import OPEN, OpenModelOptions
 
 DEMO = "demo:language-model"
 
@@ -23,7 +23,7 @@ def test_the_look_agrees_with_the_opened_model() -> None:
         if isinstance(partial, Session):
             looks.append(partial)
 
-    opened = OpenModel(path=DEMO).run(ModelCache(), progress)
+    opened = OPEN.request(None, OpenModelOptions(path=DEMO)).run(ModelCache(), progress)
     (look,) = looks
     assert is_first_look(look) and look.model.cannot_run == STILL_LOADING
     assert not is_first_look(opened) and not is_first_look(None)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
 
+import workbench as wb
 from workbench.session.session import Session
-from workbench.steps import tasks
 
 BROKEN = "model.layers.1.mlp.up_proj"
 
@@ -22,7 +22,7 @@ def session(llama: Path, tokens: Path, tmp_path: Path) -> Session:
     weights = load_file(folder / "model.safetensors")
     weights[f"{BROKEN}.weight"][0, 0] = float("nan")
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    return tasks.calibrate(tasks.open(folder), tokens, batch_size=4)
+    return wb.calibrate(wb.open(folder), tokens, batch_size=4)
 
 
 def test_the_layer_is_named_and_the_weights_are_seen(session: Session) -> None:
@@ -33,12 +33,12 @@ def test_the_layer_is_named_and_the_weights_are_seen(session: Session) -> None:
 
 
 def test_the_rest_is_scored_planned_and_exported(session: Session, tmp_path: Path) -> None:
-    scored = tasks.score(session, "weight_error", schemes=("int4-g32-asym",))
+    scored = wb.score(session, "weight_error", schemes=("int4-g32-asym",))
     table = scored.sensitivities["weight_error"]
     assert np.isnan(table.of(BROKEN, "int4-g32-asym"))
     others = [name for name in table.layers if name != BROKEN]
     assert np.isfinite([table.of(name, "int4-g32-asym") for name in others]).all()
-    plan = tasks.search(scored, bits_per_weight=12.0)
+    plan = wb.search(scored, bits_per_weight=12.0)
     assert plan.of(BROKEN).weights == "keep"
-    written = tasks.export(scored, "safetensors", tmp_path / "out.safetensors", plan=plan)
+    written = wb.export(scored, "safetensors", tmp_path / "out.safetensors", plan=plan)
     assert written[0].exists()

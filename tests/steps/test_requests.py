@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import workbench as wb
 from tests.engine.test_engine import engine, run
 from tests.session.models import SCHEMES, session, table
 from workbench.engine import model_cache
@@ -25,8 +26,15 @@ from workbench.numerics.ranges import Range
 from workbench.planning.plan import Plan
 from workbench.progress import silent
 from workbench.session.session import Session
-from workbench.steps import requests, tasks
-from workbench.steps.timings import TimeKernels
+from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
+from workbench.steps.evaluate import EVALUATE, EvaluateOptions
+from workbench.steps.files.export import EXPORT, ExportOptions
+from workbench.steps.files.open_model import OPEN, OpenModelOptions
+from workbench.steps.files.open_session import OPEN_SESSION, OpenSessionOptions
+from workbench.steps.files.save_session import SAVE_SESSION, SaveSessionOptions
+from workbench.steps.score import SCORE, ScoreOptions
+from workbench.steps.search import SEARCH, SearchOptions
+from workbench.steps.timing.kernels import TIME_KERNELS, TimeKernelsOptions
 
 BIG = Curvature(rows=np.ones(32), columns=np.ones(32), full=np.ones((32, 32), np.float32), count=1)
 RECORD = DataRecord(name="d", path="d", split="calibration", samples=1, seed=0, content_hash="sha256:d")
@@ -57,24 +65,25 @@ def full_session() -> Session:
 
 
 REQUESTS: list[Any] = [
-    requests.OpenModel(path="/models/small"),
-    requests.OpenSession(path="/a/s.qwb"),
-    requests.SaveSession(session=full_session(), path="/a/s.qwb"),
-    requests.Calibrate(session=full_session(), data="/data/text.txt"),
-    requests.Score(session=full_session(), metric="predicted_kl", schemes=SCHEMES),
-    requests.SearchPlan(session=full_session(), bits_per_weight=4.5),
-    requests.SearchPlan(session=full_session(), nbytes=120_000_000),
-    requests.Evaluate(session=full_session(), data="demo:language-model"),
-    TimeKernels(session=full_session()),
-    requests.Export(session=full_session(), kind="plan", out="/a/plan.json"),
+    OPEN.request(None, OpenModelOptions(path="/models/small")),
+    OPEN_SESSION.request(None, OpenSessionOptions(path="/a/s.qwb")),
+    SAVE_SESSION.request(full_session(), SaveSessionOptions(path="/a/s.qwb")),
+    CALIBRATE.request(full_session(), CalibrateOptions(data="/data/text.txt")),
+    SCORE.request(full_session(), ScoreOptions(metric="predicted_kl", schemes=SCHEMES)),
+    SEARCH.request(full_session(), SearchOptions(bits_per_weight=4.5)),
+    SEARCH.request(full_session(), SearchOptions(size=120_000_000)),
+    EVALUATE.request(full_session(), EvaluateOptions(data="demo:language-model")),
+    TIME_KERNELS.request(full_session(), TimeKernelsOptions()),
+    EXPORT.request(full_session(), ExportOptions(kind="plan", out="/a/plan.json")),
 ]
 
 
-@pytest.mark.parametrize("request_", REQUESTS, ids=lambda one: type(one).__name__)
-def test_requests_have_a_title_and_cross_a_pipe_slim_or_not(request_: Any) -> None:
+@pytest.mark.parametrize("request_", REQUESTS, ids=lambda one: one.step.name)
+def test_requests_have_a_title_and_cross_a_pipe_whole_or_reduced(request_: Any) -> None:
     assert request_.title and "/" not in request_.title
-    for one in (request_, requests.slim(request_)):
-        assert type(pickle.loads(pickle.dumps(one))) is type(request_)
+    for one in (request_, request_.reduced()):
+        back = pickle.loads(pickle.dumps(one))
+        assert (back.step, back.options, back.title) == (one.step, one.options, one.title)
     with pytest.raises(FrozenInstanceError):
         setattr(request_, fields(request_)[0].name, "mutable")
 
@@ -87,24 +96,26 @@ def test_titles_are_readable() -> None:
     ]  # fmt: skip
 
 
-def test_slimming_drops_what_the_task_does_not_need() -> None:
+def test_reducing_drops_what_the_step_does_not_need() -> None:
     whole = full_session()
-    score = requests.Score(session=whole, metric="predicted_kl", schemes=SCHEMES).slim().session
+    score = SCORE.request(whole, ScoreOptions(metric="predicted_kl", schemes=SCHEMES)).reduced().session
     assert score.curvature["blocks.0.proj"].full is None and set(score.sensitivities) == {"predicted_kl"}
-    assert not requests.Score(session=whole, metric="measured_kl").slim().session.curvature
-    assert requests.Score(session=whole, algorithm="gptq").slim().session.curvature["blocks.0.proj"].full is not None
-    for slimmed in (
-        requests.Evaluate(session=whole).slim().session,
-        TimeKernels(session=whole).slim().session,
-        requests.slim(requests.Export(session=whole, kind="plan", out="x")).session,
+    assert not SCORE.request(whole, ScoreOptions(metric="measured_kl")).reduced().session.curvature
+    gptq = SCORE.request(whole, ScoreOptions(algorithm="gptq")).reduced().session
+    assert gptq.curvature["blocks.0.proj"].full is not None
+    for reduced in (
+        EVALUATE.request(whole, EvaluateOptions()).reduced().session,
+        TIME_KERNELS.request(whole, TimeKernelsOptions()).reduced().session,
+        EXPORT.request(whole, ExportOptions(kind="plan", out="x")).reduced().session,
     ):
-        assert not slimmed.curvature and not slimmed.statistics and not slimmed.evaluations and not slimmed.timings
-        assert slimmed.plan is whole.plan and slimmed.calibration is RECORD
+        assert not reduced.curvature and not reduced.statistics and not reduced.evaluations and not reduced.timings
+        assert reduced.plan is whole.plan and reduced.calibration is RECORD
     needs = replace(whole, plan=whole.plan.assign(["blocks.0.proj"], algorithm="gptq"))
-    assert requests.Evaluate(session=needs).slim().session.curvature
+    assert EVALUATE.request(needs, EvaluateOptions()).reduced().session.curvature
     transformed = replace(whole, plan=replace(whole.plan, transforms=("awq",)))
-    for request in (requests.Evaluate(session=transformed), requests.Export(session=transformed, kind="gguf", out="o")):
-        assert requests.slim(request).session.curvature["blocks.0.proj"].full is not None, "awq looks at the inputs"
+    export = EXPORT.request(transformed, ExportOptions(kind="gguf", out="o"))
+    for request in (EVALUATE.request(transformed, EvaluateOptions()), export):
+        assert request.reduced().session.curvature["blocks.0.proj"].full is not None, "awq looks at the inputs"
 
 
 def test_calibration_joins_a_session_edited_meanwhile() -> None:
@@ -120,7 +131,7 @@ def test_calibration_joins_a_session_edited_meanwhile() -> None:
         ranges={("blocks.0.proj", "input", "min-max"): found},
         active_ranges={("blocks.0.proj", "input"): found, ("blocks.1.proj", "input"): found},
     )  # fmt: skip
-    joined = requests.merge(now, requests.Calibrate(session=before, data="d"), response)
+    joined = CALIBRATE.request(before, CalibrateOptions(data="d")).joined(now, response)
     assert joined.plan is now.plan and joined.locked == now.locked
     assert joined.active_ranges == {("blocks.0.proj", "input"): own, ("blocks.1.proj", "input"): found}
     assert joined.calibration is RECORD and set(joined.curvature) == {"blocks.1.proj"}
@@ -131,26 +142,26 @@ def test_calibration_joins_a_session_edited_meanwhile() -> None:
 def test_other_results_join() -> None:
     now = full_session()
     new = table(now.model, "weight_error")
-    assert requests.merge(now, requests.Score(session=now, metric="weight_error"), new).sensitivities == {
+    assert SCORE.request(now, ScoreOptions(metric="weight_error")).joined(now, new).sensitivities == {
         **now.sensitivities, "weight_error": new,
     }  # fmt: skip
     plan = Plan(name="found")
-    assert requests.merge(now, requests.SearchPlan(session=now), plan).plan is plan
+    assert SEARCH.request(now, SearchOptions()).joined(now, plan).plan is plan
     again, other = evaluation(bits=5.0), evaluation(data="sha256:e")
-    merged = requests.merge(now, requests.Evaluate(session=now), again)
+    merged = EVALUATE.request(now, EvaluateOptions()).joined(now, again)
     assert merged.evaluations == (again,), "a repeated evaluation must replace the earlier one"
-    assert requests.merge(merged, requests.Evaluate(session=now), other).evaluations == (again, other)
+    assert EVALUATE.request(now, EvaluateOptions()).joined(merged, other).evaluations == (again, other)
     times = (timing("int8-channel", 2.0), timing("bf16"))
-    assert requests.merge(now, TimeKernels(session=now), times).timings == times
-    assert requests.merge(now, requests.SaveSession(session=now, path="x"), "x") is now
-    assert requests.merge(now, requests.Export(session=now, kind="plan", out="x"), ("x",)) is now
+    assert TIME_KERNELS.request(now, TimeKernelsOptions()).joined(now, times).timings == times
+    assert SAVE_SESSION.request(now, SaveSessionOptions(path="x")).joined(now, "x") is now
+    assert EXPORT.request(now, ExportOptions(kind="plan", out="x")).joined(now, ("x",)) is now
 
 
 def test_a_result_of_another_model_does_not_join() -> None:
     now = full_session()
     other = replace(now, model=replace(now.model, fingerprint="sha256:other"))
     with pytest.raises(FingerprintMismatchError):
-        requests.merge(other, requests.Score(session=now, metric="weight_error"), table(now.model, "weight_error"))
+        SCORE.request(now, ScoreOptions(metric="weight_error")).joined(other, table(now.model, "weight_error"))
 
 
 def test_the_whole_job_through_the_engine_process(llama: Path, tokens: Path, tmp_path: Path) -> None:
@@ -159,32 +170,32 @@ def test_the_whole_job_through_the_engine_process(llama: Path, tokens: Path, tmp
             number = iter(range(1, 100))
 
             async def ask(request: Any) -> Any:
-                return await one.run(next(number), requests.slim(request))
+                return await one.run(next(number), request.reduced())
 
-            now = await ask(requests.OpenModel(path=str(llama)))
+            now = await ask(OPEN.request(None, OpenModelOptions(path=str(llama))))
             for make in (
-                lambda s: requests.Calibrate(session=s, data=str(tokens), batch_size=4),
-                lambda s: requests.Score(session=s, metric="predicted_kl", schemes=SCHEMES),
-                lambda s: requests.SearchPlan(session=s, bits_per_weight=5.0),
-                lambda s: requests.Evaluate(session=s, batch_size=4),
+                lambda s: CALIBRATE.request(s, CalibrateOptions(data=str(tokens), batch_size=4)),
+                lambda s: SCORE.request(s, ScoreOptions(metric="predicted_kl", schemes=SCHEMES)),
+                lambda s: SEARCH.request(s, SearchOptions(bits_per_weight=5.0)),
+                lambda s: EVALUATE.request(s, EvaluateOptions(batch_size=4)),
             ):
                 request = make(now)
-                now = requests.merge(now, request, await ask(request))
+                now = request.joined(now, await ask(request))
             path = str(tmp_path / "s.qwb")
-            assert await ask(requests.SaveSession(session=now, path=path)) == path
-            back = await ask(requests.OpenSession(path=path))
+            assert await ask(SAVE_SESSION.request(now, SaveSessionOptions(path=path))) == path
+            back = await ask(OPEN_SESSION.request(None, OpenSessionOptions(path=path)))
             assert back.plan == now.plan and back.ranges == now.ranges
-            (written,) = await ask(requests.Export(session=back, kind="plan", out=str(tmp_path / "plan.json")))
+            (written,) = await ask(EXPORT.request(back, ExportOptions(kind="plan", out=str(tmp_path / "plan.json"))))
             assert Plan.load(written).hash == now.plan.hash
             with pytest.raises(SessionError):
-                await ask(requests.OpenSession(path=str(tokens)))
+                await ask(OPEN_SESSION.request(None, OpenSessionOptions(path=str(tokens))))
             results.append(now)
 
     results: list[Session] = []
     run(main)
     (now,) = results
-    model = tasks.open(llama)
-    inline = tasks.score(tasks.calibrate(model, tokens, batch_size=4), model=model, schemes=SCHEMES)
+    model = wb.open(llama)
+    inline = wb.score(wb.calibrate(model, tokens, batch_size=4), model=model, schemes=SCHEMES)
     np.testing.assert_allclose(
         now.sensitivities["predicted_kl"].score, inline.sensitivities["predicted_kl"].score, rtol=1e-4
     )
@@ -217,11 +228,11 @@ def test_a_python_file_needs_trust_each_time_it_is_opened(tmp_path: Path) -> Non
     )
     models = ModelCache()
     with pytest.raises(TrustRequiredError) as caught:
-        requests.OpenModel(path=str(file)).run(models, silent)
+        OPEN.request(None, OpenModelOptions(path=str(file))).run(models, silent)
     assert caught.value.file == str(file)
-    found = requests.OpenModel(path=str(file), trust=True).run(models, silent)
+    found = OPEN.request(None, OpenModelOptions(path=str(file)), trust=True).run(models, silent)
     assert models.get(found.model).summary.fingerprint == found.model.fingerprint, "an open model needs no more trust"
-    score = requests.Score(session=found, metric="weight_error", schemes=("int8-channel",))
+    score = SCORE.request(found, ScoreOptions(metric="weight_error", schemes=("int8-channel",)))
     score.run(models, silent)
     with pytest.raises(TrustRequiredError):
         score.run(ModelCache(), silent)
@@ -245,7 +256,7 @@ def test_the_cache_keeps_a_few_models_and_notices_changed_files(
 
     monkeypatch.setattr(model_cache, "reopen", counting)
     models = ModelCache(size=2)
-    facts = [tasks.open(path).summary for path in (copy, bare, llama)]
+    facts = [wb.open(path).summary for path in (copy, bare, llama)]
     for one in (facts[0], facts[1], facts[0], facts[2], facts[0]):
         models.get(one)
     assert opened == [facts[0].source.path, facts[1].source.path, facts[2].source.path]
@@ -275,9 +286,9 @@ def test_a_stamp_sees_every_file_that_can_matter(tmp_path: Path) -> None:
 def test_weights_only_models_say_why_they_cannot_be_evaluated(bare: Path) -> None:
     async def main() -> None:
         one = InlineEngine()
-        found = await one.run(1, requests.OpenModel(path=str(bare)))
+        found = await one.run(1, OPEN.request(None, OpenModelOptions(path=str(bare))))
         with pytest.raises(CannotRunError):
-            await one.run(2, requests.slim(requests.Evaluate(session=found)))
+            await one.run(2, EVALUATE.request(found, EvaluateOptions()).reduced())
         await one.close()
 
     asyncio.run(main())

@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+import workbench as wb
 from workbench.cli import main
 from workbench.errors import DataError, ExportError, MissingResultError
 from workbench.measurement.evaluate import evaluate
@@ -16,19 +17,20 @@ from workbench.models.model import Model
 from workbench.planning.plan import LEARNED, Plan
 from workbench.quantization.learning.loop import LearnOptions
 from workbench.session.session import Session
-from workbench.steps import session_data, tasks, training
+from workbench.steps import session_data
+from workbench.steps.train import TRAIN, TrainOptions
 
 Q, DOWN = "model.layers.0.self_attn.q_proj", "model.layers.0.mlp.down_proj"
 
 
 @pytest.fixture(scope="module")
 def model(llama: Path) -> Model:
-    return tasks.open(llama)
+    return wb.open(llama)
 
 
 @pytest.fixture(scope="module")
 def session(model: Model, tokens: Path) -> Session:
-    calibrated = tasks.calibrate(model, tokens, batch_size=4)
+    calibrated = wb.calibrate(model, tokens, batch_size=4)
     plan = calibrated.plan.assign([Q, DOWN], weights="int2-g16-asym", algorithm=LEARNED)
     return replace(calibrated, plan=plan)
 
@@ -40,11 +42,11 @@ def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_was_evaluated_is_what_is_exported(model: Model, session: Session, tmp_path: Path) -> None:
-    evaluation = tasks.evaluate(session, model=model)
+    evaluation = wb.evaluate(session, model=model)
     out = tmp_path / "out.safetensors"
-    tasks.export(session, "state-dict", out, model=model)
+    wb.export(session, "state-dict", out, model=model)
     written = load_file(out)
-    quantized = tasks.quantize(model, session.plan, session=session)
+    quantized = wb.quantize(model, session.plan, session=session)
     for name in (Q, DOWN):
         assert torch.equal(written[f"{name}.weight"], quantized.bind(model).weight(name))
     view = model.with_weights({name: written[f"{name}.weight"] for name in (Q, DOWN)})
@@ -54,25 +56,25 @@ def test_what_was_evaluated_is_what_is_exported(model: Model, session: Session, 
 
 
 def test_learning_needs_the_calibration(model: Model, session: Session, tokens: Path, tmp_path: Path) -> None:
-    bare = replace(tasks.start(model), plan=session.plan)
+    bare = replace(wb.start(model), plan=session.plan)
     with pytest.raises(MissingResultError, match="calibrate"):
-        tasks.quantize(model, bare.plan, session=bare)
+        wb.quantize(model, bare.plan, session=bare)
     assert session.calibration is not None
     changed = replace(session, calibration=replace(session.calibration, content_hash="sha256:other"))
     with pytest.raises(DataError, match="has changed"):
-        tasks.quantize(model, session.plan, session=changed)
+        wb.quantize(model, session.plan, session=changed)
 
 
 def test_trained_weights_are_written_and_the_plan_is_used(model: Model, session: Session, tmp_path: Path) -> None:
     out = tmp_path / "trained.safetensors"
-    paths = training.train_and_export(session, "state-dict", out, model=model, steps=6)
-    assert paths == (out,)
-    expected = training.train(session, model=model, steps=6).bind(model)
+    paths = TRAIN(session, TrainOptions(kind="state-dict", out=str(out), steps=6), model=model)
+    assert paths == (str(out),) and [file.name for file in tmp_path.iterdir()] == [out.name], "no checkpoint is left"
+    expected = wb.train(session, model=model, steps=6).bind(model)
     written = load_file(out)
     assert torch.equal(written[f"{Q}.weight"], expected.weight(Q))
     assert not torch.equal(written[f"{Q}.weight"], model.weight(Q))
     with pytest.raises(ExportError, match="holds no weights"):
-        training.train_and_export(session, "plan", tmp_path / "plan.json", model=model, steps=6)
+        TRAIN(session, TrainOptions(kind="plan", out=str(tmp_path / "plan.json"), steps=6), model=model)
 
 
 def test_the_command_trains_and_goes_on_from_its_checkpoint(session: Session, tmp_path: Path) -> None:

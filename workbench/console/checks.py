@@ -8,72 +8,62 @@ from typing import Any
 
 from workbench.console.interruption import keeping
 from workbench.console.report import Report
-from workbench.errors import MissingResultError
 from workbench.progress import Progress
 
 
 def audit(options: argparse.Namespace, progress: Progress) -> Report:
     """Measure a plan's layers one by one, all together and all but one, and keep it in the session."""
     from workbench.console.reports.checks import audited
-    from workbench.steps.audits import audit_plan, of_plan
+    from workbench.steps.checks.audit import AUDIT, AuditOptions
 
     session = _load(options.session)
-    plan = _plan_of(options, session)
-    found = audit_plan(
-        session, plan, data=options.data, samples=options.samples,
-        batch_size=options.batch_size, trust=options.trust, progress=progress,
+    chosen = AuditOptions(data=options.data or "", samples=options.samples, batch_size=options.batch_size)
+    audit = AUDIT(
+        replace(session, plan=_plan_of(options, session)), chosen, trust=options.trust, progress=progress
     )  # fmt: skip
-    of = of_plan(found, session, plan)
     if not options.no_save:
-        replace(session, audit=of).save(options.session)
-    return audited(of, options.most)
+        replace(session, audit=audit).save(options.session)
+    return audited(audit, options.most)
 
 
 def quality(options: argparse.Namespace, progress: Progress) -> Report:
     """Judge the calibration data."""
     from workbench.console.reports.checks import judged
-    from workbench.steps.audits import calibration_quality
+    from workbench.steps.checks.quality import QUALITY, QualityOptions
 
-    found = calibration_quality(
-        _load(options.session), samples=options.samples, batch_size=options.batch_size, trust=options.trust,
-        progress=progress,
-    )  # fmt: skip
-    return judged(found, options.most)
+    chosen = QualityOptions(samples=options.samples, batch_size=options.batch_size)
+    return judged(QUALITY(_load(options.session), chosen, trust=options.trust, progress=progress), options.most)
 
 
 def refine(options: argparse.Namespace, progress: Progress) -> Report:
     """Measure the close cells; what an interrupted run has measured stays in the session."""
     from workbench.console.reports.tables import refined
-    from workbench.steps.audits import close_decisions, refine_table
+    from workbench.steps.checks.refine import REFINE, RefineOptions, close_decisions
 
     session = _load(options.session)
-    if "predicted_kl" not in session.sensitivities:
-        raise MissingResultError(
-            "the session has no predicted table to refine; compute the sensitivity first",
-            command="workbench sensitivity S.qwb --metric predicted_kl",
-        )
     out = options.out or options.session
+    chosen = RefineOptions(
+        bits_per_weight=options.bits_per_weight, tolerance=options.tolerance, samples=options.samples,
+        batch_size=options.batch_size,
+    )  # fmt: skip
+    request = REFINE.request(session, chosen)
     with keeping(session, "measured_kl", out, progress) as watched:
-        session = refine_table(
-            session, options.bits_per_weight, samples=options.samples, batch_size=options.batch_size,
-            tolerance=options.tolerance, trust=options.trust, progress=watched,
-        )  # fmt: skip
+        session = request.joined(session, REFINE(session, chosen, trust=options.trust, progress=watched))
     session.save(out)
-    cells = close_decisions(session, options.bits_per_weight, options.tolerance)
-    return refined(session, cells, options.bits_per_weight)
+    return refined(session, close_decisions(session, chosen), options.bits_per_weight)
 
 
 def error_budget(options: argparse.Namespace, progress: Progress) -> Report:
     """Measure signal to noise along the depth and keep it in the session."""
     from workbench.console.reports.checks import budgeted
-    from workbench.steps.error_budgets import error_budget as measure
+    from workbench.steps.checks.error_budget import ERROR_BUDGET, ErrorBudgetOptions
 
     session = _load(options.session)
     notes: list[str] = []
-    pair = measure(
-        session, _plan_of(options, session), samples=options.samples, batch_size=options.batch_size,
-        seed=options.seed, trust=options.trust, notes=notes, progress=progress,
-    )  # fmt: skip
+    chosen = ErrorBudgetOptions(samples=options.samples, batch_size=options.batch_size, seed=options.seed)
+    pair = ERROR_BUDGET(
+        replace(session, plan=_plan_of(options, session)), chosen, trust=options.trust, notes=notes, progress=progress
+    )
     if not options.no_save:
         replace(session, error_budget=pair).save(options.session)
     return budgeted(pair, options.most, notes)

@@ -20,9 +20,9 @@ from workbench.progress import Progress, part_of
 
 
 def _open(options: argparse.Namespace) -> Any:
-    from workbench.steps import tasks
+    from workbench.steps.files.open_model import open
 
-    return tasks.open(options.model, factory=options.factory, weights=options.weights, trust=options.trust)
+    return open(options.model, factory=options.factory, weights=options.weights, trust=options.trust)
 
 
 def _load(path: str) -> Any:
@@ -53,9 +53,9 @@ def _inspect(options: argparse.Namespace, progress: Progress) -> Report:
 
 def _calibrate(options: argparse.Namespace, progress: Progress) -> Report:
     from workbench.console.reports.models import calibrated
-    from workbench.steps import tasks
+    from workbench.steps.calibrate import calibrate
 
-    session = tasks.calibrate(
+    session = calibrate(
         _open(options), options.data, samples=options.samples, batch_size=options.batch_size, seed=options.seed,
         progress=progress,
     )  # fmt: skip
@@ -66,11 +66,11 @@ def _calibrate(options: argparse.Namespace, progress: Progress) -> Report:
 def _sensitivity(options: argparse.Namespace, progress: Progress) -> Report:
     from workbench.console.interruption import keeping
     from workbench.console.reports.tables import scored
-    from workbench.steps import tasks
+    from workbench.steps.score import score
 
     session = _load(options.session)
     with keeping(session, options.metric, options.out or options.session, progress) as watched:
-        session = tasks.score(
+        session = score(
             session, options.metric, schemes=options.schemes, samples=options.samples,
             batch_size=options.batch_size, seed=options.seed, algorithm=options.algorithm, trust=options.trust,
             progress=watched,
@@ -84,7 +84,7 @@ def _plan(options: argparse.Namespace, progress: Progress) -> Report:
     from workbench.models.summary import quantizable
     from workbench.planning.plan import Plan, with_cache
     from workbench.planning.transform_names import check_names
-    from workbench.steps import tasks
+    from workbench.steps.score import complete_table
 
     search_options.check(options)
     session = _load(options.session)
@@ -93,7 +93,7 @@ def _plan(options: argparse.Namespace, progress: Progress) -> Report:
         plan = replace(plan, model=session.model.name, fingerprint=session.model.fingerprint)
         if options.cache:
             plan = with_cache(plan, session.model.layers, options.cache)
-        session = tasks.complete_table(session, plan, options.metric, trust=options.trust, progress=progress)
+        session = complete_table(session, plan, options.metric, trust=options.trust, progress=progress)
     else:
         plan = search_options.find(session, options, progress)
     if options.transforms is not None:
@@ -107,12 +107,11 @@ def _plan(options: argparse.Namespace, progress: Progress) -> Report:
 
 def _evaluate(options: argparse.Namespace, progress: Progress) -> Report:
     from workbench.console.reports.evaluations import evaluated
-    from workbench.steps import tasks
-    from workbench.steps.requests import with_evaluation
+    from workbench.steps.evaluate import evaluate, with_evaluation
 
     session = _load(options.session)
     plan = _plan_of(options, session)
-    evaluation = tasks.evaluate(
+    evaluation = evaluate(
         session, plan, data=options.data, samples=options.samples, batch_size=options.batch_size, seed=options.seed,
         metric=options.metric_file, trust=options.trust, progress=progress,
     )  # fmt: skip
@@ -133,11 +132,11 @@ def _apply(options: argparse.Namespace, progress: Progress) -> Report:
     from workbench.console.reports.plans import left_to_the_runtime
     from workbench.deployment.exporters import exporter
     from workbench.planning.plan import Plan
-    from workbench.steps import tasks
+    from workbench.steps.quantize import quantize
 
     model, plan = _open(options), Plan.load(options.plan)
     session = _load(options.session) if options.session else None
-    quantized = tasks.quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
+    quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
     paths = exporter(options.to).export(quantized, model, Path(options.out), part_of(progress, 0.7, 1.0))
     return written(paths, (*quantized.notes, *left_to_the_runtime(quantized.summary, plan)))
 
@@ -145,26 +144,27 @@ def _apply(options: argparse.Namespace, progress: Progress) -> Report:
 def _train(options: argparse.Namespace, progress: Progress) -> Report:
     from workbench.console.reports.models import written
     from workbench.console.reports.plans import left_to_the_runtime
-    from workbench.steps import training
+    from workbench.steps.train import TRAIN, TrainOptions
 
     session = _load(options.session)
     plan = _plan_of(options, session)
-    paths = training.train_and_export(
-        session, options.to, options.out, plan=plan, data=options.data, steps=options.steps,
+    chosen = TrainOptions(
+        kind=options.to, out=options.out, data=options.data or "", steps=options.steps,
         learning_rate=options.learning_rate, loss=options.loss, samples=options.samples, batch_size=options.batch_size,
-        seed=options.seed, checkpoint=options.checkpoint, trust=options.trust, progress=progress,
+        seed=options.seed, checkpoint=options.checkpoint,
     )  # fmt: skip
-    return written(paths, left_to_the_runtime(session.model, plan))
+    paths = TRAIN(replace(session, plan=plan), chosen, trust=options.trust, progress=progress)
+    return written(tuple(map(Path, paths)), left_to_the_runtime(session.model, plan))
 
 
 def _export(options: argparse.Namespace, progress: Progress) -> Report:
     from workbench.console.reports.models import written
     from workbench.console.reports.plans import left_to_the_runtime
-    from workbench.steps import tasks
+    from workbench.steps.files.export import export
 
     session = _load(options.session)
     plan = _plan_of(options, session)
-    paths = tasks.export(session, options.to, options.out, plan=plan, trust=options.trust, progress=progress)
+    paths = export(session, options.to, options.out, plan=plan, trust=options.trust, progress=progress)
     return written(paths, left_to_the_runtime(session.model, plan))
 
 
@@ -178,7 +178,7 @@ def _report(options: argparse.Namespace, progress: Progress) -> Report:
 def _bench(options: argparse.Namespace, progress: Progress) -> Report:
     from workbench.console.reports.timings import timed
     from workbench.insight.estimates import predicted
-    from workbench.steps import timings as runtime
+    from workbench.steps.timing import kernels as runtime
 
     timings: list[Any] = []
     session = _load(options.session) if options.session else None
@@ -211,20 +211,18 @@ def _info(options: argparse.Namespace, progress: Progress) -> Report:
 
 def _explain(options: argparse.Namespace, progress: Progress) -> Report:
     from workbench.console.reports.plans import explained
-    from workbench.steps.explanations import explain_plan
+    from workbench.steps.explain import EXPLAIN, ExplainOptions
 
     session = _load(options.session)
-    return explained(
-        explain_plan(
-            session, _plan_of(options, session), layer=options.layer, metric=options.metric, schemes=options.schemes,
-            target=options.target,
-        )
-    )  # fmt: skip
+    chosen = ExplainOptions(
+        layer=options.layer, metric=options.metric, schemes=tuple(options.schemes or ()), target=options.target
+    )
+    return explained(EXPLAIN(replace(session, plan=_plan_of(options, session)), chosen))
 
 
 def _front(options: argparse.Namespace, progress: Progress) -> Report:
     from workbench.console.reports.plans import listed
-    from workbench.steps.explanations import efficient_plans
+    from workbench.steps.front import efficient_plans
 
     session = _load(options.session)
     front = efficient_plans(session, metric=options.metric, schemes=options.schemes, target=options.target)

@@ -27,24 +27,23 @@ EVALUATION_SAMPLES = 64
 
 def run(out: Path, progress: Progress) -> Report:
     """Open, calibrate, score, plan, evaluate, time, save, export, picture; returns the summary."""
-    from workbench.steps import tasks
-    from workbench.steps.timings import time_kernels
+    import workbench as wb
 
     out.mkdir(parents=True, exist_ok=True)
-    model = tasks.open(MODEL)
-    session = tasks.calibrate(model, MODEL, progress=part_of(progress, 0.0, 0.2))
-    session = tasks.score(session, "predicted_kl", model=model, progress=part_of(progress, 0.2, 0.35))
-    plan = tasks.search(session, bits_per_weight=BITS_PER_WEIGHT)
+    model = wb.open(MODEL)
+    session = wb.calibrate(model, MODEL, progress=part_of(progress, 0.0, 0.2))
+    session = wb.score(session, "predicted_kl", model=model, progress=part_of(progress, 0.2, 0.35))
+    plan = wb.search(session, bits_per_weight=BITS_PER_WEIGHT)
     session = replace(session, plan=plan)
-    evaluation = tasks.evaluate(
+    evaluation = wb.evaluate(
         session, model=model, samples=EVALUATION_SAMPLES, progress=part_of(progress, 0.35, 0.6)
     )
-    timings = time_kernels(session, progress=part_of(progress, 0.6, 0.75))
+    timings = wb.time_kernels(session, progress=part_of(progress, 0.6, 0.75))
     session = replace(session, evaluations=(evaluation,), timings=timings)
     plan.save(out / "plan.json")
-    tasks.export(session, "script", str(out / "replay.py"), model=model)
+    wb.export(session, "script", str(out / "replay.py"), model=model)
     packed = str(out / "model.safetensors")
-    tasks.export(session, "safetensors", packed, model=model, progress=part_of(progress, 0.75, 0.9))
+    wb.export(session, "safetensors", packed, model=model, progress=part_of(progress, 0.75, 0.9))
     session.save(out / "session.qwb")
     progress(0.9, "Drawing the window")
     picture = draw(out / "session.qwb", out / "window.png")

@@ -64,20 +64,16 @@ def add_search_options(entry: argparse.ArgumentParser) -> None:
 
 def find(session: Session, options: argparse.Namespace, progress: Progress) -> Plan:
     """Search as the options say; a usage error without any budget."""
-    from workbench.planning.budgets import Budgets
-    from workbench.steps.planner import find_plan
+    from workbench.steps.search import search
 
     check(options)
-    budgets = Budgets(
-        nbytes=options.size, bits_per_weight=options.bits_per_weight, microseconds=options.microseconds,
-        loss=options.loss,
-    )  # fmt: skip
     with _output_of_libraries_as_errors():
-        return find_plan(
-            session, budgets, minimise=options.minimise, strategy_name=options.strategy, metric=options.metric,
+        return search(
+            session, bits_per_weight=options.bits_per_weight, size=options.size, microseconds=options.microseconds,
+            loss=options.loss, minimise=options.minimise, strategy=options.strategy, metric=options.metric,
             schemes=options.schemes, target=options.target, lock=options.lock, allow=_merged(options.allow),
-            inputs=options.inputs, cache=options.cache, batch=options.batch,
-            corrected=options.corrected, range_method=options.range_method, progress=progress,
+            inputs=options.inputs, cache=options.cache, batch=options.batch, corrected=options.corrected,
+            range_method=options.range_method, progress=progress,
         )  # fmt: skip
 
 

@@ -26,9 +26,9 @@ from workbench.session.autosave import (
 )
 from workbench.session.session import Session
 from workbench.session.workspace import State
-from workbench.steps import requests
 from workbench.steps.files.first_look import is_first_look
 from workbench.steps.files.keep_recovery import KEEP_RECOVERY, KeepRecoveryOptions
+from workbench.steps.files.open_session import OPEN_SESSION, OpenSessionOptions
 
 SECONDS = 20.0
 """How often unsaved work is copied, if it changed and no job runs."""
@@ -73,7 +73,8 @@ class Recovery:
 
     async def restore(self, entry: Recoverable) -> bool:
         """Open a copy as the unsaved state of the file that it belongs to; returns whether it could be opened."""
-        request = requests.OpenSession(path=str(entry.file))
+        request = OPEN_SESSION.request(None, OpenSessionOptions(path=str(entry.file)))
+
         def again() -> None:
             self._context.tasks.start(self.restore(entry))
 

@@ -137,6 +137,10 @@ def _join(session: Session, options: CalibrateOptions, result: Session) -> Sessi
     )
 
 
+def _first(session: Session) -> CalibrateOptions:
+    return CalibrateOptions(data=session_data.last_data(session, session.calibration))
+
+
 def _python(options: CalibrateOptions, session: Session | None) -> str:
     path = "" if session is None else str(session.model.source.path)
     return f"\nmodel = wb.open({path!r})\nsession = wb.calibrate({', '.join(['model', *arguments(options)])})"
@@ -152,6 +156,7 @@ CALIBRATE = Step(
     heading=_heading,
     needs=_needs,
     join=_join,
+    first=_first,
     requires=(RUNS,),
     python=_python,
 )

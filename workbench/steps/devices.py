@@ -1,4 +1,4 @@
-"""What the engine can compute on, for a person to read."""
+"""What the engine can compute on: torch, its threads, the processor, every GPU."""
 
 from __future__ import annotations
 
@@ -7,21 +7,13 @@ import platform
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.engine.model_cache import ModelCache
-from workbench.progress import Progress
+from workbench.session.session import Session
+from workbench.steps.step import Context, Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListDevices:
-    """Name the engine's torch, its threads, the processor and every GPU; the response is one line for each."""
-
-    @property
-    def title(self) -> str:
-        return "List the devices"
-
-    def run(self, models: ModelCache, progress: Progress) -> tuple[str, ...]:
-        """Return the lines."""
-        return devices()
+class DevicesOptions:
+    """None."""
 
 
 def devices() -> tuple[str, ...]:
@@ -42,7 +34,7 @@ def devices() -> tuple[str, ...]:
 
 
 def processor() -> str:
-    """Return the processor's name as the system tells it."""
+    """Return the processor's name as the operating system gives it."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
@@ -50,3 +42,22 @@ def processor() -> str:
     except OSError:
         pass  # no Linux
     return platform.processor() or platform.machine()
+
+
+def _run(context: Context, options: DevicesOptions) -> tuple[str, ...]:
+    return devices()
+
+
+def _heading(options: DevicesOptions, session: Session | None) -> str:
+    return "List the devices"
+
+
+DEVICES = Step(
+    name="devices",
+    title="List the devices",
+    summary="Names the engine's torch, its threads, the processor and every GPU.",
+    options=DevicesOptions,
+    run=_run,
+    heading=_heading,
+    document=False,
+)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
 
+from workbench.measurement.evaluation import Evaluation, Timing
 from workbench.numerics.curvature import Curvature
+from workbench.numerics.ranges import Range
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
+from workbench.sensitivity.audit import PlanAudit
+from workbench.sensitivity.error_budget import BudgetPair
 from workbench.sensitivity.metrics import BY_NAME
+from workbench.sensitivity.table import Sensitivity
 from workbench.session.calibrated_ranges import statistics_for_plan
 from workbench.session.session import Session
 
 WEIGHTS_ONLY = frozenset({"rtn", "rtn-clip"})
 """Rounding algorithms that look at the weights only; any other is given the second moments of the inputs."""
-
-_RESULTS: Mapping[str, Any] = {
-    "statistics": {}, "ranges": {}, "curvature": {}, "sensitivities": {}, "plans": {}, "evaluations": (), "timings": (),
-    "error_budget": None, "audit": None, "outliers": {}, "results": {},
-}  # fmt: skip
 
 
 def everything(session: Session, options: object) -> Session:
@@ -25,12 +25,21 @@ def everything(session: Session, options: object) -> Session:
     return session
 
 
-def without_results(session: Session, **kept: Any) -> Session:
-    """Return ``session`` without results but for ``kept``; facts, records, plan, locks and active ranges stay.
+def without_results(
+    session: Session, *, statistics: Mapping[tuple[str, str], LayerStatistics] | None = None,
+    ranges: Mapping[tuple[str, str, str], Range] | None = None, curvature: Mapping[str, Curvature] | None = None,
+    sensitivities: Mapping[str, Sensitivity] | None = None, evaluations: tuple[Evaluation, ...] = (),
+    timings: tuple[Timing, ...] = (), error_budget: BudgetPair | None = None, audit: PlanAudit | None = None,
+) -> Session:  # fmt: skip
+    """Return ``session`` with these results alone; facts, records, plan, locks and active ranges stay.
 
-    So do the statistics that the plan's range methods look at.
+    So do, by default, the statistics that the plan's range methods look at.
     """
-    return replace(session, **{**_RESULTS, "statistics": statistics_for_plan(session), **kept})
+    return replace(
+        session, statistics=statistics_for_plan(session) if statistics is None else statistics, ranges=ranges or {},
+        curvature=curvature or {}, sensitivities=sensitivities or {}, plans={}, evaluations=evaluations,
+        timings=timings, error_budget=error_budget, audit=audit, outliers={}, results={},
+    )  # fmt: skip
 
 
 def moments(session: Session, algorithms: Collection[str], metric: str = "") -> Mapping[str, Curvature]:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TypeVar
+
+from workbench.numerics.formats import parse_scheme, standard_schemes
 
 T = TypeVar("T")
 
@@ -30,13 +32,14 @@ class Choice:
 class OptionInfo:
     """What is known of one option beside its type and default.
 
-    ``help`` is one phrase or sentence: tooltip and flag help.  ``minimum`` and ``maximum`` are inclusive;
-    ``increment`` and ``decimals`` serve number fields.  ``choices`` is called when a form or a parser is made; an
-    option of several values (a tuple) takes any number of them.  ``path`` says that the text is a path: to ``data``
-    (a file or a folder), an existing ``file`` or ``folder``, or one to ``save``.  ``empty`` says what no value (None,
-    an empty text or tuple) means.  ``flag`` is the spelling on the command line where it is not the field's name,
-    ``metavar`` its placeholder there, ``positional`` makes it an argument without a flag.  ``parse`` reads a text that
-    is not simply a number or a name; it raises ValueError.  ``form`` and ``command`` say where the option is offered.
+    ``help`` is one phrase or sentence: tooltip and flag help. ``minimum`` and ``maximum`` are inclusive; ``increment``
+    is what an arrow of a number field adds. ``choices`` is called when a form or a parser is made; an option of several
+    values (a tuple) takes any number of them; ``suggested``: other values are valid too. ``path`` says that the text is
+    a path: to ``data`` (a file or a folder), an existing ``file`` or ``folder``, or one to ``save``. ``empty`` says
+    what no value (None, an empty text or tuple) means. ``flag`` is the spelling on the command line where it is not the
+    field's name, ``metavar`` its placeholder there, ``positional`` makes it an argument without a flag; ``repeated``:
+    several values are given by repeating the flag, not by commas. ``parse`` reads a text that is not simply a number or
+    a name; it raises ValueError. ``form`` and ``command`` say where the option is offered.
     """
 
     label: str
@@ -44,14 +47,15 @@ class OptionInfo:
     minimum: float | None = None
     maximum: float | None = None
     increment: float = 1.0
-    decimals: int = 3
     unit: str = ""
     choices: Callable[[], tuple[Choice, ...]] | None = None
+    suggested: bool = False
     path: typing.Literal["", "data", "file", "folder", "save"] = ""
     empty: str = ""
     flag: str = ""
     metavar: str = ""
     positional: bool = False
+    repeated: bool = False
     parse: Callable[[str], object] | None = None
     form: bool = True
     command: bool = True
@@ -92,6 +96,8 @@ class OptionField:
     def fault(self, value: object) -> str | None:
         """Return what is wrong with a value of the right type, None if nothing is."""
         low, high = self.info.minimum, self.info.maximum
+        if self.required and value == "":
+            return f"{self.info.label}: nothing was given; give {self.info.help}"
         if isinstance(value, int | float) and not isinstance(value, bool):
             if low is not None and value < low:
                 return f"{self.info.label} must be at least {low:g}, not {value:g}"
@@ -139,4 +145,28 @@ EVALUATION_DATA = OptionInfo(
     label="Data", path="data", metavar="DATA", help=DATA.help,
     empty="the evaluation data that belong to the calibration data, disjoint from them",
 )  # fmt: skip
+BITS_PER_WEIGHT = OptionInfo(
+    label="Size", minimum=0.1, maximum=64.0, increment=0.25, unit="bits per weight", metavar="B",
+    help="mean bits of the quantizable weights",
+)  # fmt: skip
 LAYER = OptionInfo(label="Layer", help="the layer's name", metavar="NAME")
+
+
+def choices_of(names: Iterable[str]) -> tuple[Choice, ...]:
+    """Return choices that are shown as they are written."""
+    return tuple(Choice(name, name) for name in names)
+
+
+def scheme_choices() -> tuple[Choice, ...]:
+    """Return the schemes of weights and of activations, fewest bits first."""
+    from workbench.insight.schemes import families, reference_bits
+    from workbench.numerics.formats import activation_schemes
+
+    listed = [*standard_schemes(), *activation_schemes()]
+    names = {*(scheme.name for scheme in listed), *(name for _, held in families() for name in held)}
+    return choices_of(sorted(names, key=reference_bits))
+
+
+def scheme_names(schemes: Iterable[str] | None) -> tuple[str, ...]:
+    """Return the canonical names of ``schemes``, the standard schemes for none; raises SchemeError."""
+    return tuple(parse_scheme(name).name for name in schemes or [scheme.name for scheme in standard_schemes()])

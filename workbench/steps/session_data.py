@@ -94,6 +94,12 @@ def recorded(model: Model, record: DataRecord, *, samples: int | None = None) ->
     return open_dataset(record.path, model, split=record.split, samples=samples, seed=record.seed)
 
 
+def last_data(session: Session, record: DataRecord | None) -> str:
+    """Return the data that a form starts with: those of ``record``, else of the calibration, else the bundled set."""
+    record = record or session.calibration
+    return str(record.path) if record is not None else bundled_data(session.model.source.path) or ""
+
+
 def bundled_data(path: str) -> str | None:
     """Return the name of the data set that came with the bundled model at ``path``, None for any other model."""
     from workbench.models.sources.catalog import bundled_folder

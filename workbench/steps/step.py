@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from workbench.engine.model_cache import ModelCache
 from workbench.errors import MissingResultError, WorkbenchError
@@ -30,18 +30,20 @@ class Requirement:
     """What a step needs of the session.
 
     ``unmet(session)`` returns the reason why a step cannot be run, None if it can; ``step`` names the step that
-    provides what is missing.  A greyed action shows the reason, the command line and Python raise ``error`` with it.
+    provides what is missing, ``command`` is what to type for it.  A greyed action shows the reason, the command line
+    and Python raise ``error`` with it.
     """
 
     unmet: Callable[[Session], str | None]
     error: type[WorkbenchError] = MissingResultError
     step: str = ""
+    command: str = ""
 
     def require(self, session: Session) -> None:
         """Raise ``error`` with the reason if the requirement is not met."""
         reason = self.unmet(session)
         if reason is not None:
-            raise self.error(reason)
+            raise self.error(reason, command=self.command)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,7 @@ class Context:
     """What a step runs in: the open session, its model on demand, where to report progress.
 
     ``opened`` is the session's model where it is open already; ``trust`` allows its own Python file to run.
+    A step adds sentences to ``notes`` about what its result leaves out.
     """
 
     document: Session | None = None
@@ -56,6 +59,7 @@ class Context:
     opened: Model | None = None
     trust: bool = False
     progress: Progress = silent
+    notes: list[str] = field(default_factory=list)
 
     @property
     def session(self) -> Session:
@@ -79,14 +83,15 @@ class Step(Generic[O, R]):
     """What a user can ask for.  All functions are module-level: a request, and its step with it, is pickled.
 
     ``name`` is the spelling on the command line, ``title`` the menu entry and the form's title, ``summary`` what the
-    step does (form and help).  ``options`` is the frozen dataclass of its options (see :mod:`workbench.steps.options`).
-    ``run(context, options)`` does the work and changes nothing but the files that the options name.
-    ``heading(options, session)`` is the job's title.  ``needs(session, options)`` returns the part of the session that
-    ``run`` reads: what crosses the pipe.  ``join(session, options, result)`` puts a result into the session as it is
-    by then; ``keep(session, options, partial)`` what a cancelled run had computed.  ``undo(options)`` names the edit,
-    where the result is one.  ``requires`` must be met before the step can run; ``document``: it works on a session.
-    ``call`` is the step's function in the public interface (``wb.evaluate``) if it has one; ``python(options,
-    session)`` replaces the lines that are generated.  ``listed``: it stands in the list of jobs.
+    step does (form and help). ``options`` is the frozen dataclass of its options (see :mod:`workbench.steps.options`).
+    ``run(context, options)`` does the work and changes nothing but the files that the options name. ``heading(options,
+    session)`` is the job's title. ``needs(session, options)`` returns the part of the session that ``run`` reads: what
+    crosses the pipe. ``join(session, options, result)`` puts a result into the session as it is by then;
+    ``keep(session, options, partial)`` what a cancelled run had computed. ``undo(options)`` names the edit, where the
+    result is one. ``requires`` must be met before the step can run; ``document``: it works on a session.
+    ``first(session)`` returns the options that a form starts with. ``call`` is the step's function in the public
+    interface (``wb.evaluate``) if it has one; ``python(options, session)`` replaces the lines that are generated.
+    ``listed``: it stands in the list of jobs.
     """
 
     name: str
@@ -99,6 +104,7 @@ class Step(Generic[O, R]):
     join: Callable[[Session, O, R], Session] | None = None
     keep: Callable[[Session, O, R], Session] | None = None
     undo: Callable[[O], str] | None = None
+    first: Callable[[Session], O] | None = None
     requires: tuple[Requirement, ...] = ()
     document: bool = True
     call: str = ""
@@ -107,10 +113,16 @@ class Step(Generic[O, R]):
 
     def __call__(
         self, session: Session | None, options: O, *, model: Model | None = None, trust: bool = False,
-        progress: Progress = silent,
+        notes: list[str] | None = None, progress: Progress = silent,
     ) -> R:  # fmt: skip
-        """Run the step in this process; ``model`` saves opening the session's again.  Raises what ``run`` raises."""
-        return self.within(Context(document=session, opened=model, trust=trust, progress=progress), options)
+        """Run the step in this process; ``model`` saves opening the session's again, ``notes`` gets its notes.
+
+        Raises what ``run`` raises, and the errors of requirements that are not met.
+        """
+        context = Context(
+            document=session, opened=model, trust=trust, progress=progress, notes=[] if notes is None else notes
+        )
+        return self.within(context, options)
 
     def within(self, context: Context, options: O) -> R:
         """Run the step in a context whose session meets its requirements; else raises their errors."""
@@ -128,6 +140,10 @@ class Step(Generic[O, R]):
         if session is None:
             return NO_SESSION if self.document else None
         return next((reason for need in self.requires if (reason := need.unmet(session)) is not None), None)
+
+
+AnyStep = Step[Any, Any]
+"""A step of the table, whose options and result only its own module knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -7,21 +7,21 @@ from dataclasses import replace
 import pytest
 import torch
 
+import workbench as wb
 from workbench.deployment.exporters import exporter
 from workbench.deployment.exporters.packed_safetensors import read_packed
 from workbench.models.data.datasets import open_dataset
 from workbench.planning.plan import Plan
 from workbench.planning.totals import plan_totals
 from workbench.progress import silent
-from workbench.steps import tasks
 
 DIGITS = "demo:digits-classifier"
 
 
 @pytest.fixture(scope="module")
 def calibrated():
-    model = tasks.open(DIGITS)
-    return model, tasks.calibrate(model, DIGITS, samples=64)
+    model = wb.open(DIGITS)
+    return model, wb.calibrate(model, DIGITS, samples=64)
 
 
 def plan_for(model, *transforms, scheme="int3-channel"):
@@ -40,7 +40,7 @@ def plan_for(model, *transforms, scheme="int3-channel"):
 def test_the_files_compute_what_was_evaluated(calibrated, names, tmp_path):
     model, session = calibrated
     with torch.enable_grad():
-        found = tasks.quantize(model, plan_for(model, *names), session=session)
+        found = wb.quantize(model, plan_for(model, *names), session=session)
     batch = next(open_dataset(DIGITS, model, split="evaluation", samples=32).batches(32))
     evaluated = found.bind(model).run(batch)
     assert not found.notes and not torch.allclose(model.run(batch), evaluated, rtol=1e-2)
@@ -69,7 +69,7 @@ def test_the_files_compute_what_was_evaluated(calibrated, names, tmp_path):
 def test_the_replay_script_carries_the_names(calibrated, tmp_path):
     model, session = calibrated
     plan = plan_for(model, "fold-norms", "bias-correction")
-    tasks.export(session, "script", tmp_path / "replay.py", plan=plan, model=model)
+    wb.export(session, "script", tmp_path / "replay.py", plan=plan, model=model)
     text = (tmp_path / "replay.py").read_text()
     assert "TRANSFORMS = ('fold-norms', 'bias-correction')" in text and "which the plan's corrections need" in text
 
@@ -77,7 +77,7 @@ def test_the_replay_script_carries_the_names(calibrated, tmp_path):
 def test_corrections_win_on_the_classifier(calibrated):
     model, session = calibrated
     kl = {
-        names: tasks.evaluate(
+        names: wb.evaluate(
             session, plan_for(model, *names, scheme="int4-tensor"), model=model, samples=200
         ).metrics["kl"].value
         for names in ((), ("equalize",), ("bias-correction",), ("norm-reestimation",))

@@ -10,7 +10,7 @@ from workbench.console.report import Column, Report, Row, Table, figure, readabl
 from workbench.measurement.evaluation import Evaluation
 from workbench.measurement.metrics import HALF_DISTANCE, KL
 from workbench.measurement.paired import Difference, against_baseline
-from workbench.steps.paired_differences import paired_differences
+from workbench.steps.checks.compare_plans import paired_differences
 
 CHANGED = {"context": "after", "baseline": "floating point", "quantized": "quantized", "actual": "actual"}
 """The words around a changed token, and their headings."""

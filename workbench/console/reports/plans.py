@@ -17,8 +17,8 @@ from workbench.planning.totals import Totals, plan_totals, quantized_inputs, tot
 from workbench.sensitivity.metrics import TABLE_METRICS
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
-from workbench.steps.explanations import Explained
-from workbench.steps.planner import correction_of
+from workbench.steps.explain import Explained
+from workbench.steps.search_rules import correction_of
 
 
 def planned(session: Session, plan: Plan, metric: str | None = None, *, corrected: bool = False) -> Report:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol, TypeVar
 
@@ -16,10 +16,11 @@ from workbench.gui.shell import dialogs
 from workbench.gui.shell.forms import Form
 from workbench.gui.shell.theme import Colours
 from workbench.session.session import Session
-from workbench.steps.options import Choice
+from workbench.steps.step import Request, Step
 
 O = TypeVar("O")  # noqa: E741
 P = TypeVar("P", bound=Panel)
+R = TypeVar("R")
 
 REMEMBERED = ("samples", "batch_size", "seed", "batch", "repeats", "metric")
 """Options that a form offers as the user left them; the others begin with what fits the document."""
@@ -89,17 +90,20 @@ class Command:
         assert session is not None, "the action is greyed without a session"
         return session
 
-    async def ask(
-        self, options: O, title: str, text: str, start: str, choices: Mapping[str, Sequence[Choice]] | None = None
-    ) -> O | None:
-        """Ask for a step's options in a form; None if the user cancels."""
-        form = Form(self._remembered(options), choices)
-        code = await dialogs.finished(dialogs.FormDialog(self.window.widget, title, text, form, start))
-        if code != QDialog.DialogCode.Accepted:
+    async def ask(self, step: Step[O, R], start: str, options: O | None = None) -> Request[O, R] | None:
+        """Ask for a step's options in its form, which starts with ``options`` and the button ``start``.
+
+        Returns the request, None if the user cancels.
+        """
+        if options is None:
+            options = step.options() if step.first is None else step.first(self.session)
+        form = Form(self._remembered(options))
+        dialog = dialogs.FormDialog(self.window.widget, step.title, step.summary, form, start)
+        if await dialogs.finished(dialog) != QDialog.DialogCode.Accepted:
             return None
         answer: O = form.value()
-        self._last[type(options)] = answer
-        return answer
+        self._last[step.options] = answer
+        return step.request(self.session, answer)
 
     def _remembered(self, options: Any) -> Any:
         last = self._last.get(type(options))

@@ -18,8 +18,10 @@ from workbench.planning.plan import Plan, resolve
 from workbench.planning.plan_document import TYPE
 from workbench.session.session import Session
 from workbench.session.workspace import State
-from workbench.steps import requests
 from workbench.steps.files.first_look import STILL_LOADING, is_first_look
+from workbench.steps.files.open_model import OPEN, OpenModelOptions
+from workbench.steps.files.open_session import OPEN_SESSION, OpenSessionOptions
+from workbench.steps.files.save_session import SAVE_SESSION, SaveSessionOptions
 
 MODEL_FILES = "Models and sessions (*.safetensors *.pt2 *.py *.json *.gguf *.onnx *.pt *.pth *.qwb);;All files (*)"
 SESSIONS = "Sessions (*.qwb)"
@@ -79,8 +81,11 @@ class Document:
             return False
         workspace, is_session = self._context.workspace, Path(path).suffix == ".qwb"
         stamp = stamp_of(Path(path))
-        request = requests.OpenSession(path=path) if is_session else requests.OpenModel(path=path, **how)
-        session = await self._context.runner.run(request, lambda: self.open_path(path, **how))
+        run, again = self._context.runner.run, lambda: self.open_path(path, **how)
+        if is_session:
+            session = await run(OPEN_SESSION.request(None, OpenSessionOptions(path=path)), again)
+        else:
+            session = await run(OPEN.request(None, OpenModelOptions(path=path, **how)), again)
         before = workspace.state
         if session is None:
             if is_first_look(before.session):
@@ -145,7 +150,7 @@ class Document:
             path = await dialogs.ask_save_path(self._parent, "Save the session", SESSIONS, start, "qwb")
             if path is None:
                 return False
-        request = requests.SaveSession(session=session, path=str(path))
+        request = SAVE_SESSION.request(session, SaveSessionOptions(path=str(path)))
         if await self._context.runner.run(request, self.start_saving) is None:
             return False
         self._context.workspace.saved(path, session)

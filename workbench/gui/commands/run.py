@@ -2,58 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from importlib.resources import files
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
 from workbench.errors import BudgetError, WorkbenchError
 from workbench.gui.commands.command import Command
-from workbench.gui.shell import options
-from workbench.insight import schemes
-from workbench.numerics.formats import activation_schemes, standard_schemes
+from workbench.numerics.formats import activation_schemes
+from workbench.sensitivity.audit import PlanAudit
 from workbench.sensitivity.metrics import ACTIVATION_METRICS
-from workbench.session.session import Session
-from workbench.steps import requests
-from workbench.steps.audits import AuditPlan, RefineTable
-from workbench.steps.options import Choice
-from workbench.steps.timings import TimeKernels
-from workbench.steps.train_job import TrainModel
+from workbench.sensitivity.table import Sensitivity
+from workbench.steps.calibrate import CALIBRATE
+from workbench.steps.checks.audit import AUDIT, AuditOptions
+from workbench.steps.checks.refine import REFINE, RefineOptions
+from workbench.steps.evaluate import EVALUATE
+from workbench.steps.files.export import EXPORT
+from workbench.steps.options import scheme_names
+from workbench.steps.score import SCORE, ScoreOptions
+from workbench.steps.search import SEARCH, SearchOptions
+from workbench.steps.step import Request
+from workbench.steps.timing.kernels import TIME_KERNELS
+from workbench.steps.train import TRAIN
 
 MEASURED = "measured_kl"
 
 
 async def calibrate(command: Command) -> None:
     """Ask and calibrate."""
-    given = options.CalibrateOptions(data=data_of(command.session, "calibration"))
-    form = await command.ask(given, "Calibrate", options.CALIBRATE_TEXT, "Calibrate")
-    if form is not None:
-        await command.context.runner.work(requests.Calibrate(session=command.session, **values_of(form)))
+    request = await command.ask(CALIBRATE, "Calibrate")
+    if request is not None:
+        await command.context.runner.work(request)
 
 
 async def score(command: Command) -> None:
     """Ask and compute the layer x scheme scores; show them, while they are computed where they are of weights."""
     workspace = command.context.workspace
     table = command.session.table(workspace.state.metric)
-    names = table.schemes if table is not None else tuple(scheme.name for scheme in standard_schemes())
-    inputs = {scheme.name for scheme in activation_schemes()}
-    every = sorted(
-        {*names, *inputs, *(name for _, family in schemes.families() for name in family)}, key=schemes.reference_bits
-    )
-    choices = {"schemes": [Choice(name, name) for name in every]}
-    given = options.ScoreOptions(schemes=names)
-    form = await command.ask(given, "Sensitivity", options.SCORE_TEXT, "Compute", choices)
-    if form is None:
+    schemes = scheme_names(None) if table is None else table.schemes
+    request = await command.ask(SCORE, "Compute", ScoreOptions(schemes=schemes))
+    if request is None:
         return
-    values = values_of(form)
-    of_activations = form.metric in ACTIVATION_METRICS
+    options = request.options
+    of_activations = options.metric in ACTIVATION_METRICS
     if of_activations:
-        values["schemes"] = tuple(name for name in form.schemes if name in inputs)
+        inputs = {scheme.name for scheme in activation_schemes()}
+        options = replace(options, schemes=tuple(name for name in options.schemes if name in inputs))
     else:
-        workspace.show_metric(form.metric)
-    result = await command.context.runner.work(requests.Score(session=command.session, **values))
+        workspace.show_metric(options.metric)
+    result = await command.context.runner.work(replace(request, options=options))
     if result is not None and of_activations:
-        workspace.show_metric(form.metric)
+        workspace.show_metric(options.metric)
 
 
 def search(command: Command) -> None:
@@ -70,21 +66,17 @@ def search(command: Command) -> None:
             workspace.show_search_error(str(error))
         return isinstance(error, BudgetError)
 
-    request = requests.SearchPlan(
-        session=state.session, metric=state.metric, bits_per_weight=state.budget.bits_per_weight,
-        nbytes=state.budget.nbytes, target=state.target or None,
+    options = SearchOptions(
+        metric=state.metric, bits_per_weight=state.budget.bits_per_weight, size=state.budget.nbytes,
+        target=state.target or None,
     )  # fmt: skip
-    command.context.runner.submit(request, f"Search within {state.budget}", shown)
+    command.context.runner.submit(SEARCH.request(state.session, options), shown)
 
 
 async def evaluate(command: Command) -> None:
     """Ask, evaluate the current plan and show the result."""
-    given = options.EvaluateOptions(data=data_of(command.session, "evaluation"))
-    form = await command.ask(given, "Evaluate", options.EVALUATE_TEXT, "Evaluate")
-    if form is None:
-        return
-    values = {**values_of(form), "data": form.data or None}
-    if await command.context.runner.work(requests.Evaluate(session=command.session, **values)) is not None:
+    request = await command.ask(EVALUATE, "Evaluate")
+    if request is not None and await command.context.runner.work(request) is not None:
         command.window.reveal("accuracy")
 
 
@@ -95,13 +87,13 @@ async def refine(command: Command) -> None:
     if bits is None:
         bits = state.budget.amount if state.totals is None else state.totals.bits_per_weight
     earlier = command.session.sensitivities.get(MEASURED)  # of as many samples, the run goes on from it
-    given = options.RefineOptions(bits_per_weight=bits, samples=None if earlier is None else earlier.samples)
-    form = await command.ask(given, "Refine close decisions", options.REFINE_TEXT, "Measure")
-    if form is not None:
-        await _measure(command, RefineTable(session=command.session, **values_of(form)), state.metric)
+    first = RefineOptions(bits_per_weight=bits, samples=None if earlier is None else earlier.samples)
+    request = await command.ask(REFINE, "Measure", first)
+    if request is not None:
+        await _measure(command, request, state.metric)
 
 
-async def _measure(command: Command, request: RefineTable, before: str) -> None:
+async def _measure(command: Command, request: Request[RefineOptions, Sensitivity], before: str) -> None:
     """Show the table while it grows; then the metric that was shown before, and how well the two agree.
 
     A table of few cells is not what a plan is summed and searched with: the refined one, which has them in it, is.
@@ -124,13 +116,12 @@ async def _measure(command: Command, request: RefineTable, before: str) -> None:
 
 async def audit(command: Command) -> None:
     """Ask and measure whether the losses of the plan's layers add up."""
-    given = options.AuditOptions(data=data_of(command.session, "evaluation"))
-    form = await command.ask(given, "Audit the plan", options.AUDIT_TEXT, "Audit")
-    if form is not None:
-        await _audit(command, AuditPlan(session=command.session, **{**values_of(form), "data": form.data or None}))
+    request = await command.ask(AUDIT, "Audit")
+    if request is not None:
+        await _audit(command, request)
 
 
-async def _audit(command: Command, request: AuditPlan) -> None:
+async def _audit(command: Command, request: Request[AuditOptions, PlanAudit]) -> None:
     from workbench.gui.panels.accuracy.panel import AccuracyPanel
 
     def again() -> None:
@@ -146,38 +137,27 @@ async def _audit(command: Command, request: AuditPlan) -> None:
 
 async def train(command: Command) -> None:
     """Ask, train under the plan and write the result."""
-    kinds = options.weight_exporters()
-    given = options.TrainOptions(data=data_of(command.session, "calibration"), kind=kinds[0][0])
-    form = await command.ask(given, "Train", options.TRAIN_TEXT, "Train", {"kind": [Choice(*kind) for kind in kinds]})
-    if form is None:
+    request = await command.ask(TRAIN, "Train")
+    if request is None:
         return
-    values = values_of(form)
-    epochs = values.pop("epochs")
-    if epochs:
-        values["steps"] = max(round(epochs * form.samples / form.batch_size), 1)
-    paths = await command.context.runner.work(TrainModel(session=command.session, **values))
+    paths = await command.context.runner.work(request)
     if paths:
         command.context.messages.say("Trained", ", ".join(paths))
 
 
 async def time_kernels(command: Command) -> None:
     """Ask, time the kernels of the plan and show the times."""
-    form = await command.ask(options.TimeOptions(), "Time the kernels", options.TIME_TEXT, "Measure")
-    if form is None:
-        return
-    if await command.context.runner.work(TimeKernels(session=command.session, **values_of(form))) is not None:
+    request = await command.ask(TIME_KERNELS, "Measure")
+    if request is not None and await command.context.runner.work(request) is not None:
         command.window.reveal("timing")
 
 
 async def export(command: Command) -> None:
     """Ask for a form and a place, and export the plan."""
-    kinds = options.exporters()
-    given = options.ExportOptions(kind=kinds[0][0])
-    choices = {"kind": [Choice(*kind) for kind in kinds]}
-    form = await command.ask(given, "Export", options.EXPORT_TEXT, "Export", choices)
-    if form is None:
+    request = await command.ask(EXPORT, "Export")
+    if request is None:
         return
-    paths = await command.context.runner.work(requests.Export(session=command.session, kind=form.kind, out=form.out))
+    paths = await command.context.runner.work(request)
     if paths:
         command.context.messages.say("Exported", ", ".join(paths))
 
@@ -202,23 +182,3 @@ def copy_python(command: Command) -> None:
     from workbench.gui.panels.jobs import JobsPanel
 
     command.window.panel(JobsPanel).copy_python()
-
-
-def values_of(form: Any) -> dict[str, Any]:
-    """Return a form's options by name."""
-    return {item.name: getattr(form, item.name) for item in fields(form)}
-
-
-def data_of(session: Session, which: str) -> str:
-    """Return the data set that the session used last, else the one bundled with the model, else nothing."""
-    record = session.calibration if which == "calibration" else session.evaluation or session.calibration
-    if record is not None:
-        return str(record.path)
-    source = session.model.source.path
-    if source.startswith("demo:"):
-        return source
-    demo = Path(str(files("workbench_resources") / "demo"))
-    for folder in (Path(source), Path(source).parent):
-        if folder.parent == demo:
-            return f"demo:{folder.name}"
-    return ""

@@ -12,7 +12,7 @@ from workbench.gui.shell import settings, theme
 from workbench.gui.shell.help import About, Guide
 from workbench.gui.shell.palette import Palette
 from workbench.gui.shell.tour import Tour
-from workbench.steps.devices import ListDevices
+from workbench.steps.devices import DEVICES, DevicesOptions
 
 
 def palette(command: Command) -> None:
@@ -64,6 +64,6 @@ def about(command: Command) -> None:
 
 
 async def _show_devices(command: Command, dialog: About) -> None:
-    lines = await command.context.runner.run(ListDevices(), lambda: about(command))
+    lines = await command.context.runner.run(DEVICES.request(None, DevicesOptions()), lambda: about(command))
     if isValid(dialog):
         dialog.show_devices(lines or ("Devices: the engine did not answer",))

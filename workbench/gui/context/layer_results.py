@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 from workbench.gui.context.context import Context
 from workbench.gui.context.runner import ErrorHandler, log_only
 from workbench.session.session import Session
+from workbench.steps.step import Request
 
 CAPACITY = 64
 """Layers whose results are kept."""
@@ -24,7 +25,7 @@ class LayerResults(Generic[Result]):
     """
 
     def __init__(
-        self, context: Context, request: Callable[[Session, str], Any],
+        self, context: Context, request: Callable[[Session, str], Request[Any, Any]],
         depends_on: Callable[[Session], tuple[object, ...]], changed: Callable[[], None], *,
         on_error: ErrorHandler = log_only,
     ) -> None:  # fmt: skip
@@ -64,16 +65,14 @@ class LayerResults(Generic[Result]):
             self._results = {}
 
     async def _compute(self, layer: str) -> None:
-        from workbench.steps.requests import slim
-
         session = self._context.workspace.state.session
         try:
             if session is None:
                 return
             self._drop_outdated()
             basis = self._basis
-            request = slim(self._make_request(session, layer))
-            result = await self._context.runner.run(
+            request = self._make_request(session, layer).reduced()
+            result: Result | None = await self._context.runner.run(
                 request, lambda: self.request(layer, retry=True), on_error=self._on_error
             )
             self._drop_outdated()

@@ -5,29 +5,28 @@ from __future__ import annotations
 import functools
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from workbench.errors import CancelledError, EngineDiedError, TrustRequiredError, WorkbenchError
 from workbench.gui.context.background import BackgroundTasks
 from workbench.gui.context.messages import MessageLog
-from workbench.session.workspace import EditableParts, Workspace
+from workbench.session.workspace import Workspace
 
 if TYPE_CHECKING:
+    from workbench.engine import request as engine
     from workbench.engine.jobs import Job, JobView
-    from workbench.engine.request import Request
+    from workbench.steps.step import Request
 
+O = TypeVar("O")  # noqa: E741
 R = TypeVar("R")
-
-Renew = Callable[[Any], Any]
-"""Makes of a request the one to run, when its turn comes."""
 
 ErrorHandler = Callable[[WorkbenchError], bool]
 """Gets the error of a failed request; returns whether it is shown in its place, so that a line in the log is enough.
 Otherwise a dialog shows it."""
 
 
-def unchanged(request: Any) -> Any:
-    """Return the request as it is."""
+def as_it_is(request: Request[O, R]) -> Request[O, R]:
+    """Return the request."""
     return request
 
 
@@ -48,7 +47,7 @@ class RunsJobs(Protocol):
     def views(self) -> tuple[JobView, ...]: ...
 
     def submit(
-        self, request: Request[R], prepare: Callable[[], Request[R]] | None = None,
+        self, request: engine.Request[R], prepare: Callable[[], engine.Request[R]] | None = None,
         again: Callable[[], object] | None = None,
     ) -> Job[R]: ...  # fmt: skip
 
@@ -58,7 +57,7 @@ class RunsJobs(Protocol):
 
     def retry(self, job_id: int) -> None: ...
 
-    def request(self, job_id: int) -> Request[object] | None: ...
+    def request(self, job_id: int) -> engine.Request[object] | None: ...
 
     def poll(self) -> None: ...
 
@@ -71,7 +70,7 @@ class NoJobs:
     views: tuple[JobView, ...] = ()
 
     def submit(
-        self, request: Request[R], prepare: Callable[[], Request[R]] | None = None,
+        self, request: engine.Request[R], prepare: Callable[[], engine.Request[R]] | None = None,
         again: Callable[[], object] | None = None,
     ) -> Job[R]:  # fmt: skip
         """Refuse."""
@@ -87,7 +86,7 @@ class NoJobs:
     def retry(self, job_id: int) -> None:
         """Do nothing."""
 
-    def request(self, job_id: int) -> Request[object] | None:
+    def request(self, job_id: int) -> engine.Request[object] | None:
         """Return None."""
         return None
 
@@ -109,20 +108,20 @@ class JobRunner:
 
     async def run(
         self,
-        request: Any,
+        request: Request[O, R],
         again: Callable[[], None],
-        keep: Callable[[Any], str] = lambda partial: "",
+        keep: Callable[[object], str] = lambda partial: "",
         *,
         on_error: ErrorHandler = show_dialog,
-        renew: Renew = unchanged,
-    ) -> Any:
-        """Run a request as a job and return its answer; None if it was cancelled or failed, which is reported.
+        prepare: Callable[[Request[O, R]], Request[O, R]] = as_it_is,
+    ) -> R | None:
+        """Run a request as a job and return its result; None if it was cancelled or failed, which is reported.
 
         ``again`` repeats the work for the retry button; ``keep`` gets the partial result of a cancelled job (None for
-        most) and returns what became of it; ``renew`` updates the request when its turn comes.
+        most) and returns what became of it; ``prepare`` updates the request when its turn comes.
         """
         try:
-            return await self._trusting(request, again, renew)
+            return await self._trusting(request, again, prepare)
         except CancelledError as error:
             self._messages.say(f"Cancelled: {request.title}", keep(error.partial))
         except EngineDiedError as error:
@@ -136,31 +135,29 @@ class JobRunner:
 
     async def work(
         self,
-        request: Any,
-        edit: str = "",
+        request: Request[O, R],
         again: Callable[[], None] | None = None,
         on_error: ErrorHandler = show_dialog,
-    ) -> Any:
-        """Run a request about the open session and join its result to the session; returns the answer, or None.
+    ) -> R | None:
+        """Run a request about the open session and join its result to the session; returns the result, or None.
 
-        With ``edit`` the result is an undoable step of that name.  A request that has a method
-        ``kept(current, partial)`` says with it what of a cancelled run goes into the session.  A request that had to
-        wait sees the results of those before it, and the plan as it was when it was asked for.
+        A step that names an undo entry makes the result an undoable edit.  A request that had to wait sees the results
+        of those before it, and the plan as it was when the user asked.
         """
-        retry = again or (lambda: self._repeat(request, edit, on_error))
+        retry = again or (lambda: self._repeat(request, on_error))
         keep = functools.partial(self._keep, request)
-        answer = await self.run(request, retry, keep, on_error=on_error, renew=self._renewed)
-        if answer is None or self._workspace.state.session is None:
-            return answer
-        if not self._join(request, answer, edit):
+        result = await self.run(request, retry, keep, on_error=on_error, prepare=self._prepared)
+        if result is None or self._workspace.state.session is None:
+            return result
+        if not self._join(request, result):
             self._messages.say(f"Dropped: {request.title}", "another model was opened in the meantime", "warning")
             return None
         self._messages.say(f"Done: {request.title}")
-        return answer
+        return result
 
-    def submit(self, request: Any, edit: str = "", on_error: ErrorHandler = show_dialog) -> None:
+    def submit(self, request: Request[O, R], on_error: ErrorHandler = show_dialog) -> None:
         """Start :meth:`work` in the background."""
-        self._tasks.start(self.work(request, edit, on_error=on_error))
+        self._tasks.start(self.work(request, on_error=on_error))
 
     def cancel(self, job_id: int) -> None:
         """Cancel a job by its number."""
@@ -170,72 +167,56 @@ class JobRunner:
         """Repeat a failed or cancelled job's work."""
         self._jobs.retry(job_id)
 
-    def request_of(self, job_id: int) -> Any:
-        """Return a job's request, None where it is not known any more."""
-        return self._jobs.request(job_id)
-
     # ---------------------------------------------------------------- inside
 
-    def _repeat(self, request: Any, edit: str, on_error: ErrorHandler) -> None:
+    def _repeat(self, request: Request[O, R], on_error: ErrorHandler) -> None:
         """Start a request again, on the session as it is now."""
         session = self._workspace.state.session
         if session is not None:
-            self.submit(replace(request, session=session), edit, on_error)
+            self.submit(replace(request, session=session), on_error)
 
-    def _renewed(self, request: Any) -> Any:
-        """Return a request of the open session with the results that are there by now, and no more than it needs."""
-        from workbench.steps.requests import slim
+    def _prepared(self, request: Request[O, R]) -> Request[O, R]:
+        """Return the request with the results that are there by now, and no more than it needs."""
+        return request.about(self._workspace.state.session).reduced()
 
-        now, session = self._workspace.state.session, request.session
-        if now is not None and now is not session and now.model.fingerprint == session.model.fingerprint:
-            manual = {place: value for place, value in session.active_ranges.items() if value.method == "manual"}
-            edits = replace(EditableParts.of(session), active_ranges={**now.active_ranges, **manual})
-            request = replace(request, session=edits.into(now))
-        return slim(request)
-
-    def _keep(self, request: Any, partial: Any) -> str:
+    def _keep(self, request: Request[O, R], partial: object) -> str:
         """Join what a cancelled job had done and say so; an empty text where nothing is kept."""
-        now = self._workspace.state.session
-        if partial is None or now is None or now.model.fingerprint != request.session.model.fingerprint:
+        session = self._workspace.state.session
+        if partial is None or session is None or not request.fits(session):
             return ""
-        kept = request.kept(now, partial)
-        if kept is now:
+        kept = request.kept(session, cast(R, partial))  # of the type of a result
+        if kept is session:
             return ""
         self._workspace.update(lambda current: kept)
         return "what was done is kept"
 
-    def _join(self, request: Any, answer: Any, edit: str) -> bool:
-        """Join an answer to the session; False where another model, or none, is open by now."""
-        from workbench.steps.requests import merge
-
-        now = self._workspace.state.session
-        if now is None or now.model.fingerprint != request.session.model.fingerprint:
+    def _join(self, request: Request[O, R], result: R) -> bool:
+        """Join a result to the session; False where another model, or none, is open by now."""
+        session = self._workspace.state.session
+        if session is None or not request.fits(session):
             return False
-        if edit:
-            self._workspace.edit(edit, lambda current: merge(current, request, answer))
-        else:
-            merged = merge(now, request, answer)
-            if merged is not now:
-                self._workspace.update(lambda current: merged)
+        if request.step.undo is not None:
+            self._workspace.edit(request.step.undo(request.options), lambda current: request.joined(current, result))
+            return True
+        joined = request.joined(session, result)
+        if joined is not session:
+            self._workspace.update(lambda current: joined)
         return True
 
-    def _post(self, request: Any, again: Callable[[], None], renew: Renew) -> Any:
-        return self._jobs.submit(request, lambda: renew(request), again)
-
-    async def _trusting(self, request: Any, again: Callable[[], None], renew: Renew) -> Any:
-        if hasattr(request, "trust") and self._trusts(request):
+    async def _trusting(
+        self, request: Request[O, R], again: Callable[[], None], prepare: Callable[[Request[O, R]], Request[O, R]]
+    ) -> R:
+        """Run a request; ask the user before the model's own Python file runs, once for each file."""
+        if request.session is not None and request.session.model.source.path in self._trusted:
             request = replace(request, trust=True)
         try:
-            return await self._post(request, again, renew).result()
+            return await self._jobs.submit(request, lambda: prepare(request), again).result()
         except TrustRequiredError as error:
             if not await self.ask_trust(error.file):
                 raise CancelledError(f"{error.file} was not trusted") from None
             self._trusted.add(error.file)
-            return await self._post(replace(request, trust=True), again, renew).result()
-
-    def _trusts(self, request: Any) -> bool:
-        session = getattr(request, "session", None)
-        return session is not None and session.model.source.path in self._trusted
+            trusted = replace(request, trust=True)
+            return await self._jobs.submit(trusted, lambda: prepare(trusted), again).result()
 
 
 async def _refuse(file: str) -> bool:

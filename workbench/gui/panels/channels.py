@@ -22,7 +22,7 @@ from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP, Assignment
 from workbench.session.session import TAPS
 from workbench.session.workspace import State
-from workbench.steps.channel_errors import ChannelErrors, FindChannelErrors
+from workbench.steps.layer.channel_errors import CHANNEL_ERRORS, ChannelErrors, ChannelErrorsOptions
 
 FIELDS = (
     Field(title="Channel", text=lambda one: f"{one.number:,}", numeric=True, key=lambda one: one.number),
@@ -80,7 +80,7 @@ class ChannelsPanel(Panel):
         self._statistics: LayerStatistics | None = None
         self._errors: np.ndarray | None = None
         self._found: LayerResults[ChannelErrors] = LayerResults(
-            context, lambda session, layer: FindChannelErrors(session=session, layer=layer),
+            context, lambda session, layer: CHANNEL_ERRORS.request(session, ChannelErrorsOptions(layer=layer)),
             lambda session: (session.model, session.curvature, session.plan.transforms, self._given),
             self._take_errors,
         )  # fmt: skip

@@ -20,7 +20,7 @@ from workbench.measurement.evaluation import Metric
 from workbench.planning.plan import KEEP
 from workbench.session.session import Session
 from workbench.session.workspace import State
-from workbench.steps.requests import OpenSession
+from workbench.steps.files.open_session import OPEN_SESSION, OpenSessionOptions
 
 SESSIONS = "Sessions (*.qwb)"
 
@@ -160,7 +160,8 @@ class ComparePanel(Panel):
 
     async def read(self, path: str) -> None:
         """Read the other session and show the comparison."""
-        found = await self.context.runner.run(OpenSession(path=path), lambda: self._read_again(path))
+        request = OPEN_SESSION.request(None, OpenSessionOptions(path=path))
+        found = await self.context.runner.run(request, lambda: self._read_again(path))
         if found is not None:
             self.show_other(found, path)
 

@@ -13,7 +13,7 @@ from workbench.gui.tables.records import Field, RecordsView
 from workbench.insight import quantities
 from workbench.sensitivity.error_budget import BudgetPair
 from workbench.session.workspace import State
-from workbench.steps.error_budgets import MeasureErrorBudget
+from workbench.steps.checks.error_budget import ERROR_BUDGET, ErrorBudgetOptions
 
 FIELDS = (
     Field(title="Layer", text=lambda row: row[0]),
@@ -72,7 +72,7 @@ class ErrorBudgetPanel(Panel):
         session = self.context.workspace.state.session
         if session is None:
             return
-        await self.context.runner.work(MeasureErrorBudget(session=session))
+        await self.context.runner.work(ERROR_BUDGET.request(session, ErrorBudgetOptions()))
 
     def show_pair(self, pair: BudgetPair | None) -> None:
         """Show a budget, or that there is none yet."""

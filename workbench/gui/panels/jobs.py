@@ -27,11 +27,11 @@ from workbench.gui.context.context import Context
 from workbench.gui.context.memory import resident
 from workbench.gui.context.messages import Message, without_title
 from workbench.gui.panels.panel import Panel
-from workbench.gui.shell.as_python import as_python
 from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.records import Field, Index, RecordsView
 from workbench.insight import quantities
 from workbench.session.workspace import State
+from workbench.steps.step import Request
 
 PROGRESS = 2
 
@@ -228,9 +228,9 @@ class JobsPanel(Panel):
         """Copy the selected job, or the newest one, as Python."""
         selected = [self.jobs.records.record(index.row()) for index in self.jobs.selectionModel().selectedRows()]
         for view in (*selected, *self._views):
-            request = self.context.runner.request_of(view.id)
-            if request is not None:
-                QApplication.clipboard().setText(as_python(request))
+            request = self.context.jobs.request(view.id)
+            if isinstance(request, Request):
+                QApplication.clipboard().setText(request.python())
                 self.context.messages.say(f"Copied {view.title} as Python")
                 return
 

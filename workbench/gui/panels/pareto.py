@@ -29,7 +29,7 @@ from workbench.planning.totals import quantized_inputs, totals
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import State
-from workbench.steps.candidate_timing import TimeCandidates
+from workbench.steps.timing.candidates import TIME_CANDIDATES, TimeCandidatesOptions
 
 
 class ParetoPanel(Panel):
@@ -129,7 +129,8 @@ class ParetoPanel(Panel):
         table = state.session.table(state.metric) if state.session else None
         if state.session is not None and table is not None:
             names = tuple(name for name in table.schemes if name != KEEP)
-            self.context.runner.submit(TimeCandidates(session=state.session, schemes=names, batch=self.batch or 1))
+            options = TimeCandidatesOptions(schemes=names, batch=self.batch or 1)
+            self.context.runner.submit(TIME_CANDIDATES.request(state.session, options))
 
     def _offer_axes(self, session: Session) -> None:
         """Offer the batch sizes that were timed, batch 1 in any case; the chosen one stays."""

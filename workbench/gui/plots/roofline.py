@@ -13,7 +13,7 @@ from workbench.gui.plots.plot import LegendMark, Plot, faded, log_ticks, pen
 from workbench.gui.shell.theme import Colours
 from workbench.insight import quantities
 from workbench.insight.roofline import Point
-from workbench.steps.rooflines import Ceilings
+from workbench.steps.timing.ceilings import Ceilings
 
 
 class RooflinePlot(Plot):

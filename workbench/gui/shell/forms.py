@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 
 from workbench.gui.shell.number_field import NumberField
 from workbench.gui.shell.widgets import label, named, row
-from workbench.steps.options import KEY, Choice, OptionField, OptionInfo, option_fields
+from workbench.steps.options import Choice, OptionField, option_fields
 
 MANY_HEIGHT = 150
 """Pixels of a list in which several choices are checked."""
@@ -57,7 +57,7 @@ class Form(QWidget):
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
         keys = {"c"}  # the dialog's Cancel
-        for item in _described(type(options)):
+        for item in option_fields(type(options)):
             if item.info.form:
                 self._add(item, getattr(options, item.name), keys)
 
@@ -193,26 +193,3 @@ def with_key(text: str, taken: set[str]) -> str:
             taken.add(letter)
             return f"{text[:place]}&{text[place:]}"
     return text
-
-
-def _described(options: type) -> tuple[OptionField, ...]:
-    if all(KEY in item.metadata for item in fields(options)):
-        return option_fields(options)
-    return tuple(map(_of_old, fields(options)))
-
-
-def _of_old(item: typing.Any) -> OptionField:
-    """Describe an option of :mod:`workbench.gui.shell.options`, until the steps describe them."""
-    meta, kind = item.metadata, str(item.type)
-    optional = "None" in kind
-    choices = tuple(Choice(*choice) for choice in meta.get("choices", ()))
-    info = OptionInfo(
-        label=meta.get("label", item.name), help=meta.get("tip", ""),
-        minimum=1 if optional else meta.get("minimum"), maximum=meta.get("maximum"), increment=meta.get("step", 0.25),
-        unit=meta.get("unit", ""), choices=(lambda: choices) if choices else None, path=meta.get("path", ""),
-        empty=meta.get("none", ""),
-    )  # fmt: skip
-    return OptionField(
-        name=item.name, info=info, kind={"int": int, "float": float, "bool": bool}.get(kind.split(" ")[0], str),
-        several=bool(meta.get("many")), optional=optional, required=meta.get("path") == "save", default=item.default,
-    )  # fmt: skip

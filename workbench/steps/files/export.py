@@ -111,6 +111,10 @@ def _needs(session: Session, options: ExportOptions) -> Session:
     return without_results(session, curvature=moments_of_plan(session))
 
 
+def _first(session: Session) -> ExportOptions:
+    return ExportOptions(kind=kinds()[0].value, out="")
+
+
 EXPORT = Step(
     name="export",
     title="Export",
@@ -119,5 +123,6 @@ EXPORT = Step(
     run=_run,
     heading=_heading,
     needs=_needs,
+    first=_first,
     call="wb.export",
 )

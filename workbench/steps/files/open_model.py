@@ -23,7 +23,8 @@ FACTORY = OptionInfo(
     label="Function", empty="build", metavar="NAME", help="the function of a Python file that builds the model"
 )  # fmt: skip
 WEIGHTS = OptionInfo(
-    label="Weights", path="file", metavar="FILE", help="the state dict for a Python file (.safetensors, .pt, .pth)"
+    label="Weights", path="file", metavar="FILE", empty="what the Python file loads",
+    help="the state dict for a Python file (.safetensors, .pt, .pth)",
 )  # fmt: skip
 
 

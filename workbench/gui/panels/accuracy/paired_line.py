@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSize
 from workbench.gui.context.context import Context
 from workbench.measurement.evaluation import Evaluation
 from workbench.measurement.paired import Difference
-from workbench.steps.paired_differences import ComparePlans
+from workbench.steps.checks.compare_plans import COMPARE_PLANS, ComparePlansOptions, run_of
 
 
 class PairedLine(QWidget):
@@ -58,8 +58,11 @@ class PairedLine(QWidget):
         if chosen[0] == chosen[1] or min(chosen) < 0:
             self._say("Choose two different evaluations.")
             return
-        request = ComparePlans(first=runs[chosen[0]], second=runs[chosen[1]])
-        found = await self._context.runner.run(request, self.compare)
+        first, second = (run_of(runs[place]) for place in chosen)
+        request = COMPARE_PLANS.request(
+            self._context.workspace.state.session, ComparePlansOptions(first=first, second=second)
+        )
+        found = await self._context.runner.run(request.reduced(), self.compare)
         if found is not None and self._runs is runs:
             self._say(in_words(found))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from PySide6.QtCore import Qt
@@ -22,7 +22,9 @@ from workbench.insight.token_outliers import token_rows
 from workbench.measurement.data_quality import CalibrationQuality
 from workbench.session.session import Session
 from workbench.session.workspace import State
-from workbench.steps.calibration_data import BrowseSamples, JudgeCalibration
+from workbench.steps.browse_samples import BROWSE_SAMPLES, BrowseSamplesOptions
+from workbench.steps.checks.quality import QUALITY, QualityOptions
+from workbench.steps.step import Request
 
 FIELDS = (
     Field(title="Layer", text=lambda row: row[0][0]),
@@ -45,6 +47,10 @@ COVERED = (
 
 JUDGED = (1, 2, 3)
 """Tabs that have nothing to show before the data are judged."""
+
+
+O = TypeVar("O")  # noqa: E741
+R = TypeVar("R")
 
 
 class CalibrationDataPanel(Panel):
@@ -159,7 +165,7 @@ class CalibrationDataPanel(Panel):
         session = self._session()
         if session is None:
             return
-        request = BrowseSamples(session=session, split=split, start=start)
+        request = BROWSE_SAMPLES.request(session, BrowseSamplesOptions(split=split, start=start))
         page = await self._ask(request, lambda: self._read(split, start))
         if page is not None:
             self.samples.show_page(page)
@@ -168,14 +174,14 @@ class CalibrationDataPanel(Panel):
         session = self._session()
         if session is None:
             return
-        quality = await self._ask(JudgeCalibration(session=session), self.start_judging)
+        quality = await self._ask(QUALITY.request(session, QualityOptions()), self.start_judging)
         if quality is not None:
             self.show_quality(quality)
 
-    async def _ask(self, request: BrowseSamples | JudgeCalibration, again: Callable[[], None]) -> Any:
+    async def _ask(self, request: Request[O, R], again: Callable[[], None]) -> R | None:
         """Run the request; the answer is None where the window holds other data by then."""
-        answer = await self.context.runner.run(request.slim(), again)
-        before, now = request.session.calibration, self._session()
+        answer = await self.context.runner.run(request.reduced(), again)
+        now, before = self._session(), None if request.session is None else request.session.calibration
         if before is None or now is None or now.calibration is None:
             return None
         return answer if now.calibration.content_hash == before.content_hash else None

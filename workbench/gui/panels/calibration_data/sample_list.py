@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.models.data.samples import Sample
-from workbench.steps.calibration_data import PAGE, SPLITS, SamplePage
+from workbench.steps.browse_samples import PAGE, SPLITS, SamplePage
 
 PICTURE = 56
 """Pixels of a picture's side in the list."""

@@ -36,7 +36,7 @@ from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP
 from workbench.session.session import TAPS, Session
 from workbench.session.workspace import State
-from workbench.steps.before_after import BeforeAfter, ShowAfter
+from workbench.steps.layer.before_after import BEFORE_AFTER, BeforeAfter, BeforeAfterOptions
 
 PLANNED = "as planned"
 FORMATS = (PLANNED, "int3-tensor", "int4-tensor", "fp4-e2m1-channel", "nf4-b64", "fp6-e2m3-channel", "int8-tensor")
@@ -64,7 +64,7 @@ class DistributionsPanel(Panel):
         self.captions = {tap: FittedLabel() for tap in TAPS}
         self.line = RangeLine(context)
         self.after: LayerResults[BeforeAfter] = LayerResults(
-            context, lambda session, layer: ShowAfter(session=session, layer=layer),
+            context, lambda session, layer: BEFORE_AFTER.request(session, BeforeAfterOptions(layer=layer)),
             lambda session: (session.plan, session.model, session.calibration), self._after_known, on_error=show_dialog,
         )  # fmt: skip
         self.low, self.high, self.figures, self.method = (

@@ -19,7 +19,7 @@ from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP
 from workbench.session.session import TAPS, Session
-from workbench.steps.before_after import InputWeights, WeighInput
+from workbench.steps.layer.input_weights import INPUT_WEIGHTS, InputWeights, InputWeightsOptions
 
 DEFAULT_SCHEME = "int8-tensor"
 """The scheme that a range is judged by while the plan keeps the tensor in floating point."""
@@ -49,7 +49,7 @@ class RangeLine(QWidget):
         self._context = context
         self.layer, self.tap = "", "input"
         self._weights: LayerResults[InputWeights] = LayerResults(
-            context, lambda session, layer: WeighInput(session=session, layer=layer),
+            context, lambda session, layer: INPUT_WEIGHTS.request(session, InputWeightsOptions(layer=layer)),
             lambda session: (session.model, session.calibration), self._weights_known,
         )  # fmt: skip
         self._shown: tuple[float, float] | None = None

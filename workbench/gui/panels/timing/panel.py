@@ -35,7 +35,7 @@ from workbench.planning.hardware import Device, PlanEstimate, plan_estimate
 from workbench.planning.plan import KEEP
 from workbench.session.session import Session
 from workbench.session.workspace import State
-from workbench.steps.rooflines import SweepBatches
+from workbench.steps.timing.sweep import SWEEP_BATCHES, SweepBatchesOptions
 
 NO_CUDA = "No CUDA device is present: every time here is from the CPU, and says nothing about a GPU."
 
@@ -227,7 +227,7 @@ class TimingPanel(Panel):
         self.context.tasks.start(self._sweeping(state.session))
 
     async def _sweeping(self, session: Session) -> None:
-        found = await self.context.runner.work(SweepBatches(session=session))
+        found = await self.context.runner.work(SWEEP_BATCHES.request(session, SweepBatchesOptions()))
         if found is not None:
             self.roof.show_measured(found.ceilings)
 

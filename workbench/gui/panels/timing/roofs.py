@@ -14,7 +14,7 @@ from workbench.gui.shell.theme import Colours
 from workbench.insight.roofline import points
 from workbench.measurement.evaluation import Timing
 from workbench.planning.hardware import profiles
-from workbench.steps.rooflines import Ceilings
+from workbench.steps.timing.ceilings import Ceilings
 
 PEAK = "fp32"
 ALL = "all timed kernels together"

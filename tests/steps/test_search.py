@@ -7,59 +7,59 @@ from pathlib import Path
 
 import pytest
 
+import workbench as wb
 from workbench.errors import PlanError, SchemeError
 from workbench.models.model import Model
 from workbench.models.summary import quantizable
-from workbench.planning.budgets import Budgets, MeasuredTimes, plan_microseconds
+from workbench.planning.budgets import MeasuredTimes, plan_microseconds
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.totals import plan_totals
 from workbench.session.session import Session
-from workbench.steps import planner, tasks
-from workbench.steps.timings import candidate_timings
+from workbench.steps.timing.candidates import candidate_timings
 
 SCHEMES = ("int3-g32-asym", "int4-g32", "int8-channel")
 
 
 @pytest.fixture(scope="module")
 def model(llama: Path) -> Model:
-    return tasks.open(llama)
+    return wb.open(llama)
 
 
 @pytest.fixture(scope="module")
 def scored(model: Model, tokens: Path) -> Session:
-    session = tasks.calibrate(model, tokens, batch_size=4)
-    session = tasks.score(session, "weight_error", model=model, schemes=SCHEMES)
-    return tasks.score(session, model=model, schemes=SCHEMES)
+    session = wb.calibrate(model, tokens, batch_size=4)
+    session = wb.score(session, "weight_error", model=model, schemes=SCHEMES)
+    return wb.score(session, model=model, schemes=SCHEMES)
 
 
 def test_locks_and_targets_hold(scored: Session) -> None:
-    plan = planner.find_plan(scored, Budgets(bits_per_weight=30.0), target="torchao", lock=["*.mlp.*"])
+    plan = wb.search(scored, bits_per_weight=30.0, target="torchao", lock=["*.mlp.*"])
     given = {name: a.weights for name, a in resolve(plan, scored.model.layers).items()}
     assert {scheme for name, scheme in given.items() if ".mlp." in name} == {KEEP}
     assert set(given.values()) <= {"int4-g32", "int8-channel", KEEP} and len(set(given.values())) > 1
     with pytest.raises(PlanError, match=r"the lock '\*.nope' matches no layer"):
-        planner.find_plan(scored, Budgets(bits_per_weight=8.0), lock=["*.nope"])
+        wb.search(scored, bits_per_weight=8.0, lock=["*.nope"])
     with pytest.raises(PlanError, match="no target 'vlm'; the closest are vllm"):
-        planner.find_plan(scored, Budgets(bits_per_weight=8.0), target="vlm")
+        wb.search(scored, bits_per_weight=8.0, target="vlm")
 
 
 def test_patterns_allow_schemes(scored: Session) -> None:
     allow = {"*.mlp.down_proj": ["INT8-channel"], "*.mlp.*": ["int4-g32", "keep"]}
-    plan = planner.find_plan(scored, Budgets(bits_per_weight=30.0), allow=allow)
+    plan = wb.search(scored, bits_per_weight=30.0, allow=allow)
     given = {layer.name: resolve(plan, scored.model.layers)[layer.name].weights for layer in scored.model.layers}
     assert {scheme for name, scheme in given.items() if name.endswith("down_proj")} == {"int8-channel"}
     others = {scheme for name, scheme in given.items() if ".mlp." in name and not name.endswith("down_proj")}
     assert others <= {"int4-g32", KEEP}
     with pytest.raises(PlanError, match=r"the pattern '\*.nope' matches no layer"):
-        planner.find_plan(scored, Budgets(bits_per_weight=8.0), allow={"*.nope": ["int4-g32"]})
+        wb.search(scored, bits_per_weight=8.0, allow={"*.nope": ["int4-g32"]})
     with pytest.raises(SchemeError, match="has no column for 'int5-g32'"):
-        planner.find_plan(scored, Budgets(bits_per_weight=8.0), allow={"*.mlp.*": ["int5-g32"]})
+        wb.search(scored, bits_per_weight=8.0, allow={"*.mlp.*": ["int5-g32"]})
 
 
 def test_a_target_that_computes_in_integers_needs_the_activations(scored: Session) -> None:
     with pytest.raises(PlanError, match="activations must be int8, not floating-point"):
-        planner.find_plan(scored, Budgets(bits_per_weight=9.5), target="edge-tpu")
-    plan = planner.find_plan(scored, Budgets(bits_per_weight=12.0), target="edge-tpu", inputs="INT8-tensor")
+        wb.search(scored, bits_per_weight=9.5, target="edge-tpu")
+    plan = wb.search(scored, bits_per_weight=12.0, target="edge-tpu", inputs="INT8-tensor")
     given = resolve(plan, scored.model.layers)
     searched = [given[layer.name] for layer in quantizable(scored.model.layers)]
     assert {(a.weights, a.inputs) for a in searched} == {("int8-channel", "int8-tensor")}
@@ -69,7 +69,7 @@ def test_microseconds_are_measured_at_the_batch_and_kept(scored: Session) -> Non
     timings = candidate_timings(scored, SCHEMES, batch=4, repeats=3)
     session = replace(scored, timings=timings)
     times = MeasuredTimes.from_timings(timings, 4)
-    fast = planner.find_plan(session, Budgets(loss=1e9), minimise="microseconds", batch=4)
+    fast = wb.search(session, loss=1e9, minimise="microseconds", batch=4)
     kept = resolve(Plan(), scored.model.layers)
     found = resolve(fast, scored.model.layers)
     assert plan_microseconds(scored.model, found, times) <= plan_microseconds(scored.model, kept, times)
@@ -77,13 +77,13 @@ def test_microseconds_are_measured_at_the_batch_and_kept(scored: Session) -> Non
 
 
 def test_strategies_are_compared_at_one_size(scored: Session) -> None:
-    budget, losses = Budgets(bits_per_weight=9.0), {}
+    losses = {}
     for name in ("optimal", "threshold", "top-k"):
         sums = plan_totals(
-            scored.model, planner.find_plan(scored, budget, strategy_name=name), scored.sensitivities["predicted_kl"]
+            scored.model, wb.search(scored, bits_per_weight=9.0, strategy=name), scored.sensitivities["predicted_kl"]
         )
         assert sums.bits_per_weight <= 9.0 and sums.predicted is not None
         losses[name] = sums.predicted
     assert losses["optimal"] == min(losses.values())
     with pytest.raises(PlanError, match="minimises nothing"):
-        planner.find_plan(scored, budget, strategy_name="top-k", minimise="nbytes")
+        wb.search(scored, bits_per_weight=9.0, strategy="top-k", minimise="nbytes")

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+import workbench as wb
 from workbench.deployment.exporters import EXPORTERS, exporter
 from workbench.errors import (
     BudgetError,
@@ -26,6 +27,7 @@ from workbench.errors import (
     UnmatchedRuleError,
 )
 from workbench.models.model import Model
+from workbench.models.sources import reopen
 from workbench.models.summary import quantizable
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.ranges import REGISTRY, Range, range_method
@@ -33,8 +35,8 @@ from workbench.planning.plan import KEEP, Plan
 from workbench.planning.totals import plan_totals
 from workbench.session.calibrated_ranges import REFERENCE_SCHEME
 from workbench.session.session import TAPS, Session
-from workbench.steps import tasks
-from workbench.steps.timings import time_kernels, time_shapes
+from workbench.steps.score import complete_table
+from workbench.steps.timing.kernels import time_kernels, time_shapes
 
 SCHEMES = ("int3-g32-asym", "int8-channel")
 Q = "model.layers.0.self_attn.q_proj"
@@ -42,17 +44,17 @@ Q = "model.layers.0.self_attn.q_proj"
 
 @pytest.fixture(scope="module")
 def model(llama: Path) -> Model:
-    return tasks.open(llama)
+    return wb.open(llama)
 
 
 @pytest.fixture(scope="module")
 def calibrated(model: Model, tokens: Path) -> Session:
-    return tasks.calibrate(model, tokens, batch_size=4)
+    return wb.calibrate(model, tokens, batch_size=4)
 
 
 @pytest.fixture(scope="module")
 def scored(model: Model, calibrated: Session) -> Session:
-    return tasks.score(calibrated, model=model, schemes=SCHEMES)
+    return wb.score(calibrated, model=model, schemes=SCHEMES)
 
 
 class Recorder:
@@ -73,7 +75,7 @@ class Recorder:
 
 
 def test_start_has_facts_weights_and_an_empty_plan(model: Model) -> None:
-    session = tasks.start(model)
+    session = wb.start(model)
     assert session.model.fingerprint == model.summary.fingerprint == session.plan.fingerprint
     assert {key[1] for key in session.statistics} == {"weight"}
     assert session.plan.rules == ()
@@ -105,8 +107,8 @@ def test_calibration_covers_every_layer_tap_and_method(model: Model, calibrated:
 
 
 def test_calibration_is_the_same_twice_and_independent_of_the_session_given(model: Model, tokens: Path) -> None:
-    first = tasks.calibrate(model, tokens, batch_size=4, samples=4)
-    second = tasks.calibrate(model, tokens, batch_size=4, samples=4, session=first)
+    first = wb.calibrate(model, tokens, batch_size=4, samples=4)
+    second = wb.calibrate(model, tokens, batch_size=4, samples=4, session=first)
     assert first.calibration == second.calibration and first.ranges == second.ranges
     for key, found in first.statistics.items():
         assert found.equals(second.statistics[key])
@@ -122,7 +124,7 @@ def test_a_range_set_by_hand_and_the_plans_method_stay_in_force(
         active_ranges={**calibrated.active_ranges, (Q, "input"): own},
         plan=calibrated.plan.assign([other], range_method="mse"),
     )
-    again = tasks.calibrate(model, tokens, batch_size=4, session=session)
+    again = wb.calibrate(model, tokens, batch_size=4, session=session)
     assert again.active_ranges[Q, "input"] == own
     assert again.active_ranges[other, "input"].method == "mse"
     assert again.plan == session.plan
@@ -130,13 +132,13 @@ def test_a_range_set_by_hand_and_the_plans_method_stay_in_force(
 
 def test_calibration_says_what_is_missing(model: Model, tmp_path: Path, bare: Path) -> None:
     with pytest.raises(MissingResultError, match="needs data"):
-        tasks.calibrate(model)
+        wb.calibrate(model)
     with pytest.raises(DataError, match="does not exist"):
-        tasks.calibrate(model, tmp_path / "nothing.txt")
-    weights_only = tasks.open(bare)
+        wb.calibrate(model, tmp_path / "nothing.txt")
+    weights_only = wb.open(bare)
     with pytest.raises(CannotRunError):
-        tasks.calibrate(weights_only, tmp_path / "nothing.txt")
-    session = tasks.calibrate(weights_only)
+        wb.calibrate(weights_only, tmp_path / "nothing.txt")
+    session = wb.calibrate(weights_only)
     assert {key[1] for key in session.statistics} == {"weight"}
     assert {key[1] for key in session.ranges} == {"weight"}
     assert session.calibration is None
@@ -145,13 +147,13 @@ def test_calibration_says_what_is_missing(model: Model, tmp_path: Path, bare: Pa
 def test_calibrating_a_session_of_another_model_is_refused(model: Model, calibrated: Session, tokens: Path) -> None:
     other = replace(calibrated, model=replace(calibrated.model, fingerprint="sha256:other"))
     with pytest.raises(FingerprintMismatchError, match="sha256:other"):
-        tasks.calibrate(model, tokens, session=other)
+        wb.calibrate(model, tokens, session=other)
 
 
 @pytest.mark.parametrize("metric", ["predicted_kl", "measured_kl", "output_error", "weight_error"])
 def test_every_metric_scores_every_cell(model: Model, calibrated: Session, metric: str) -> None:
     progress = Recorder()
-    session = tasks.score(calibrated, metric, model=model, schemes=SCHEMES, batch_size=4, progress=progress)
+    session = wb.score(calibrated, metric, model=model, schemes=SCHEMES, batch_size=4, progress=progress)
     table = session.sensitivities[metric]
     assert table.metric == metric and table.schemes == SCHEMES
     assert np.isfinite(table.score).all() and (table.score >= 0).all()
@@ -165,81 +167,81 @@ def test_every_metric_scores_every_cell(model: Model, calibrated: Session, metri
 
 def test_a_table_is_extended_and_not_computed_again(model: Model, scored: Session) -> None:
     before = scored.sensitivities["predicted_kl"]
-    after = tasks.score(scored, model=model, schemes=["int5-g32-asym"]).sensitivities["predicted_kl"]
+    after = wb.score(scored, model=model, schemes=["int5-g32-asym"]).sensitivities["predicted_kl"]
     assert after.schemes == (*SCHEMES, "int5-g32-asym")
     np.testing.assert_array_equal(after.score[:, :2], before.score)
-    anew = tasks.score(scored, model=model, schemes=["int5-g32-asym"], seed=1).sensitivities["predicted_kl"]
+    anew = wb.score(scored, model=model, schemes=["int5-g32-asym"], seed=1).sensitivities["predicted_kl"]
     assert anew.schemes == ("int5-g32-asym",)
 
 
 def test_scoring_with_the_default_schemes_without_data_on_weights_only(bare: Path) -> None:
-    weights_only = tasks.open(bare)
-    session = tasks.score(tasks.start(weights_only), "weight_error", model=weights_only)
+    weights_only = wb.open(bare)
+    session = wb.score(wb.start(weights_only), "weight_error", model=weights_only)
     assert len(session.sensitivities["weight_error"].schemes) >= 10
     for metric in ("predicted_kl", "measured_kl", "output_error"):
         with pytest.raises(CannotRunError, match="weight_error"):
-            tasks.score(session, metric, model=weights_only)
+            wb.score(session, metric, model=weights_only)
     with pytest.raises(CannotRunError):
-        tasks.evaluate(session)
+        wb.evaluate(session)
 
 
 def test_scoring_says_what_is_missing_or_wrong(model: Model, calibrated: Session) -> None:
     with pytest.raises(MissingResultError, match="calibrate first"):
-        tasks.score(tasks.start(model), model=model)
+        wb.score(wb.start(model), model=model)
     with pytest.raises(PlanError, match="predicted_kl"):
-        tasks.score(calibrated, "kl", model=model)
+        wb.score(calibrated, "kl", model=model)
     with pytest.raises(SchemeError):
-        tasks.score(calibrated, model=model, schemes=["int4-gg"])
+        wb.score(calibrated, model=model, schemes=["int4-gg"])
 
 
 def test_changed_or_missing_data_is_noticed(model: Model, tokens: Path, tmp_path: Path) -> None:
     copy = tmp_path / "tokens.npy"
     shutil.copy(tokens, copy)
-    session = tasks.calibrate(model, copy, batch_size=4, samples=4)
+    session = wb.calibrate(model, copy, batch_size=4, samples=4)
     changed = np.load(copy)
     changed[:, 0] = (changed[:, 0] + 1) % 96
     np.save(copy, changed)
     with pytest.raises(DataError, match="has changed"):
-        tasks.score(session, model=model, schemes=SCHEMES)
+        wb.score(session, model=model, schemes=SCHEMES)
     with pytest.raises(DataError, match="has changed"):
-        tasks.evaluate(session, model=model)
+        wb.evaluate(session, model=model)
     copy.unlink()
     with pytest.raises(DataError, match="cannot be opened again"):
-        tasks.score(session, model=model, schemes=SCHEMES)
+        wb.score(session, model=model, schemes=SCHEMES)
 
 
 def test_search_stays_within_bits_and_bytes(scored: Session) -> None:
-    plan = tasks.search(scored, bits_per_weight=5.0)
+    plan = wb.search(scored, bits_per_weight=5.0)
     sums = plan_totals(scored.model, plan, scored.sensitivities["predicted_kl"])
     assert sums.bits_per_weight <= 5.0
     assert plan.fingerprint == scored.model.fingerprint
     size = sums.nbytes + 1000
-    assert plan_totals(scored.model, tasks.search(scored, size=size)).nbytes <= size
+    assert plan_totals(scored.model, wb.search(scored, size=size)).nbytes <= size
     with pytest.raises(BudgetError):
-        tasks.search(scored, bits_per_weight=1.0)
+        wb.search(scored, bits_per_weight=1.0)
     with pytest.raises(MissingResultError):
-        tasks.search(scored, bits_per_weight=5.0, metric="measured_kl")
+        wb.search(scored, bits_per_weight=5.0, metric="measured_kl")
 
 
 def test_search_respects_locks(scored: Session) -> None:
     locked = replace(scored, plan=scored.plan.assign([Q], weights=KEEP), locked=frozenset({Q}))
-    assert tasks.search(locked, bits_per_weight=9.0).of(Q).weights == KEEP
+    assert wb.search(locked, bits_per_weight=9.0).of(Q).weights == KEEP
 
 
 def test_a_uniform_plan_completes_the_table(model: Model, scored: Session) -> None:
     plan = Plan.uniform(quantizable(scored.model.layers), "int4-g32-asym")
-    session = tasks.complete_table(scored, plan, model=model)
+    session = complete_table(scored, plan, model=model)
     table = session.sensitivities["predicted_kl"]
     assert "int4-g32-asym" in table.schemes
     assert plan_totals(session.model, plan, table).predicted is not None
-    assert tasks.complete_table(session, plan) is session
+    assert complete_table(session, plan) is session
     empty = replace(scored, sensitivities={})
-    assert tasks.complete_table(empty, plan) is empty
+    assert complete_table(empty, plan) is empty
 
 
 def test_evaluation_compares_with_the_baseline(model: Model, scored: Session) -> None:
     plan = Plan.uniform(quantizable(scored.model.layers), "int3-g32-asym")
-    found = tasks.evaluate(scored, plan, model=model, batch_size=4)
+    found = wb.evaluate(scored, plan, model=model, batch_size=4)
     sums = plan_totals(scored.model, plan, scored.sensitivities["predicted_kl"])
     assert (found.nbytes, found.bits_per_weight, found.predicted_kl) == (
         sums.nbytes, sums.bits_per_weight, sums.predicted,
@@ -248,7 +250,7 @@ def test_evaluation_compares_with_the_baseline(model: Model, scored: Session) ->
     assert found.data_hash == scored.evaluation.content_hash and found.plan_hash == plan.hash
     assert found.metrics["kl"].value > 0 and found.metrics["kl"].samples == scored.evaluation.samples
     assert found.metrics["kl"].value == pytest.approx(_kl_by_hand(model, scored, plan), rel=1e-4)
-    kept = tasks.evaluate(scored, model=model, batch_size=4)
+    kept = wb.evaluate(scored, model=model, batch_size=4)
     assert kept.metrics["kl"].value == pytest.approx(0.0, abs=1e-9)
 
 
@@ -272,22 +274,22 @@ def _kl_by_hand(model: Model, session: Session, plan: Plan) -> float:
 def test_evaluation_data_never_overlaps_calibration(
     model: Model, scored: Session, tokens: Path, tmp_path: Path
 ) -> None:
-    same = tasks.evaluate(scored, model=model, data=tokens, batch_size=4)
+    same = wb.evaluate(scored, model=model, data=tokens, batch_size=4)
     assert scored.evaluation is not None and same.data_hash == scored.evaluation.content_hash
     other = tmp_path / "other.npy"
     np.save(other, np.random.default_rng(1).integers(0, 96, (6, 16)))
-    assert tasks.evaluate(scored, model=model, data=other).metrics["kl"].samples == 6
-    assert tasks.evaluate(scored, model=model, samples=3).metrics["kl"].samples == 3
+    assert wb.evaluate(scored, model=model, data=other).metrics["kl"].samples == 6
+    assert wb.evaluate(scored, model=model, samples=3).metrics["kl"].samples == 3
     with pytest.raises(MissingResultError, match="needs data"):
-        tasks.evaluate(tasks.start(model), model=model)
+        wb.evaluate(wb.start(model), model=model)
 
 
 @pytest.mark.parametrize(
     ("act", "error"),
     [
-        (lambda m, s, p: tasks.quantize(m, p), FingerprintMismatchError),
-        (lambda m, s, p: tasks.evaluate(s, p, model=m), FingerprintMismatchError),
-        (lambda m, s, p: tasks.export(s, "plan", "plan.json", plan=p), FingerprintMismatchError),
+        (lambda m, s, p: wb.quantize(m, p), FingerprintMismatchError),
+        (lambda m, s, p: wb.evaluate(s, p, model=m), FingerprintMismatchError),
+        (lambda m, s, p: wb.export(s, "plan", "plan.json", plan=p), FingerprintMismatchError),
     ],
 )
 def test_a_plan_for_another_model_is_refused(
@@ -301,44 +303,44 @@ def test_a_plan_for_another_model_is_refused(
 def test_a_rule_that_matches_nothing_is_named(model: Model, scored: Session) -> None:
     plan = Plan().assign(["model.layers.0.self_attn.q_prj"], weights="int8-channel")
     with pytest.raises(UnmatchedRuleError, match=r"q_prj.*q_proj"):
-        tasks.evaluate(scored, plan, model=model)
+        wb.evaluate(scored, plan, model=model)
 
 
 def test_static_inputs_use_the_calibrated_ranges(model: Model, calibrated: Session) -> None:
     plan = calibrated.plan.assign([Q], inputs="int8-tensor-asym")
-    assert tasks.evaluate(calibrated, plan, model=model).metrics["kl"].value > 0
+    assert wb.evaluate(calibrated, plan, model=model).metrics["kl"].value > 0
     with pytest.raises(MissingResultError, match="calibrate first"):
-        tasks.quantize(model, plan)
+        wb.quantize(model, plan)
 
 
 def test_reopening_checks_the_fingerprint(llama: Path, tokens: Path, tmp_path: Path) -> None:
     copy = tmp_path / "model"
     shutil.copytree(llama, copy)
-    session = tasks.start(tasks.open(copy))
-    assert tasks.reopen(session.model).summary.fingerprint == session.model.fingerprint
+    session = wb.start(wb.open(copy))
+    assert reopen(session.model).summary.fingerprint == session.model.fingerprint
     file = copy / "model.safetensors"
     content = bytearray(file.read_bytes())
     content[-1] ^= 1
     file.write_bytes(content)
     with pytest.raises(FingerprintMismatchError, match=session.model.fingerprint):
-        tasks.reopen(session.model)
+        reopen(session.model)
 
 
 def test_cancelling_any_step_lets_the_cancel_pass(model: Model, calibrated: Session, tokens: Path) -> None:
     for at in (1, 3, 6):
         with pytest.raises(CancelledError):
-            tasks.calibrate(model, tokens, batch_size=4, progress=Recorder(at))
+            wb.calibrate(model, tokens, batch_size=4, progress=Recorder(at))
         with pytest.raises(CancelledError):
-            tasks.score(calibrated, "measured_kl", model=model, schemes=SCHEMES, progress=Recorder(at))
+            wb.score(calibrated, "measured_kl", model=model, schemes=SCHEMES, progress=Recorder(at))
     plan = Plan.uniform(quantizable(calibrated.model.layers), "int8-channel")
     with pytest.raises(CancelledError):
-        tasks.evaluate(calibrated, plan, model=model, progress=Recorder(2))
+        wb.evaluate(calibrated, plan, model=model, progress=Recorder(2))
 
 
 def test_progress_rises_from_0_to_1(model: Model, calibrated: Session, tokens: Path) -> None:
     for step in (
-        lambda progress: tasks.calibrate(model, tokens, batch_size=4, progress=progress),
-        lambda progress: tasks.evaluate(calibrated, model=model, progress=progress),
+        lambda progress: wb.calibrate(model, tokens, batch_size=4, progress=progress),
+        lambda progress: wb.evaluate(calibrated, model=model, progress=progress),
     ):
         progress = Recorder()
         step(progress)
@@ -357,8 +359,8 @@ def test_a_calibrated_session_survives_its_file(scored: Session, tmp_path: Path)
 
 def test_the_plan_is_exported_without_opening_the_model(scored: Session, tmp_path: Path) -> None:
     gone = replace(scored, model=replace(scored.model, source=replace(scored.model.source, path="/nowhere")))
-    plan = tasks.search(scored, bits_per_weight=5.0)
-    (written,) = tasks.export(gone, "plan", tmp_path / "plan.json", plan=plan)
+    plan = wb.search(scored, bits_per_weight=5.0)
+    (written,) = wb.export(gone, "plan", tmp_path / "plan.json", plan=plan)
     assert Plan.load(written).hash == plan.hash
 
 
@@ -377,19 +379,19 @@ def test_every_exporter_writes_from_a_session(model: Model, scored: Session, tmp
     session = replace(scored, plan=Plan.uniform(quantizable(scored.model.layers), "int8-channel"))
     out = tmp_path / f"out{exporter(kind).suffix}"
     progress = Recorder()
-    written = tasks.export(session, kind, out, model=model, progress=progress)
+    written = wb.export(session, kind, out, model=model, progress=progress)
     assert written and all(path.exists() for path in written)
     assert progress.fractions == sorted(progress.fractions)
     with pytest.raises(ExportError):
-        tasks.export(session, "nothing", out, model=model)
+        wb.export(session, "nothing", out, model=model)
 
 
 def test_the_bundled_classifier_brings_its_own_data() -> None:
-    classifier = tasks.open("demo:digits-classifier")
-    session = tasks.calibrate(classifier, samples=32)
+    classifier = wb.open("demo:digits-classifier")
+    session = wb.calibrate(classifier, samples=32)
     assert session.calibration is not None and session.calibration.path == "demo:digits-classifier"
-    session = tasks.score(session, model=classifier, schemes=("int3-g32-asym", "int8-channel"))
-    plan = tasks.search(session, bits_per_weight=6.0)
-    found = tasks.evaluate(session, plan, model=classifier, samples=64)
+    session = wb.score(session, model=classifier, schemes=("int3-g32-asym", "int8-channel"))
+    plan = wb.search(session, bits_per_weight=6.0)
+    found = wb.evaluate(session, plan, model=classifier, samples=64)
     assert {"kl", "accuracy", "top1_agreement"} <= set(found.metrics)
     assert found.predicted_kl is not None and found.metrics["kl"].samples == 64

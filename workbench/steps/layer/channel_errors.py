@@ -1,21 +1,24 @@
-"""Which channels of a layer its rounding error sits in, weighed by what an error costs there."""
+"""Which channels of a layer its rounding error is in, weighted by what an error costs there."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from workbench.errors import PlanError
-from workbench.progress import Progress, silent
 from workbench.session.session import Session
-from workbench.steps.before_after import plan_for, rounded_weight
+from workbench.steps.layer.before_after import plan_for, rounded_weight
 from workbench.steps.needs import moments_of_plan, without_results
+from workbench.steps.options import LAYER
+from workbench.steps.step import Context, Step
 
-if TYPE_CHECKING:
-    from workbench.engine.model_cache import ModelCache
-    from workbench.models.model import Model
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelErrorsOptions:
+    """Which layer."""
+
+    layer: str = field(metadata=LAYER.metadata)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,17 +36,19 @@ class ChannelErrors:
     weighed: bool
 
 
-def channel_errors(session: Session, layer: str, *, model: Model, progress: Progress = silent) -> ChannelErrors:
-    """Round the layer by the session's plan and say where the error is.
+def _run(context: Context, options: ChannelErrorsOptions) -> ChannelErrors:
+    """Round the layer by the session's plan and return where the error is.
 
     ``rows_i columns_j D_ij**2`` summed over j and over i, ``D`` being the rounding error and the weights those of the
     curvature (diag G, diag A).  Raises PlanError for a plan with transforms, whose error is not the layer's own.
     """
+    session, layer = context.session, options.layer
     if session.plan.transforms:
         raise PlanError("the errors of single channels are not known under transforms; take them out of the plan first")
+    model = context.model()
     owner, scheme = plan_for(session, layer)
     weight = model.weight(owner).double()
-    rounded = rounded_weight(session, owner, model=model, progress=progress)
+    rounded = rounded_weight(session, owner, model, context.progress)
     squares = np.zeros(tuple(weight.shape)) if rounded is None else (rounded.double() - weight).square().cpu().numpy()
     curvature = session.curvature.get(layer)
     weighed = curvature is not None and (curvature.rows.size, curvature.columns.size) == squares.shape
@@ -56,26 +61,23 @@ def channel_errors(session: Session, layer: str, *, model: Model, progress: Prog
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FindChannelErrors:
-    """Find the channels that a layer's rounding error sits in; the response is a ChannelErrors."""
+def _heading(options: ChannelErrorsOptions, session: Session | None) -> str:
+    return f"Errors by channel of {options.layer}"
 
-    session: Session
-    layer: str
-    trust: bool = False
 
-    @property
-    def title(self) -> str:
-        """What a person reads in the jobs panel."""
-        return f"Errors by channel of {self.layer}"
+def _needs(session: Session, options: ChannelErrorsOptions) -> Session:
+    """Keep the plan, the ranges, the layer's curvature and the moments that the plan's algorithms look at."""
+    own = session.curvature.get(options.layer)
+    diagonal = {} if own is None else {options.layer: replace(own, full=None)}
+    return without_results(session, curvature={**diagonal, **moments_of_plan(session)})
 
-    def slim(self) -> FindChannelErrors:
-        """Keep the plan, the ranges, the layer's curvature and the moments that the plan's algorithms look at."""
-        held = {name: replace(one, full=None) for name, one in self.session.curvature.items() if name == self.layer}
-        curvature = {**held, **moments_of_plan(self.session)}
-        return replace(self, session=without_results(self.session, curvature=curvature))
 
-    def run(self, models: ModelCache, progress: Progress) -> ChannelErrors:
-        """Round and compare; raises what rounding raises."""
-        model = models.get(self.session.model, self.trust)
-        return channel_errors(self.session, self.layer, model=model, progress=progress)
+CHANNEL_ERRORS = Step(
+    name="channel-errors",
+    title="Errors by channel",
+    summary="Finds the channels that a layer's rounding error is in.",
+    options=ChannelErrorsOptions,
+    run=_run,
+    heading=_heading,
+    needs=_needs,
+)

@@ -1,0 +1,94 @@
+"""Audit: do the losses of a plan's layers add up?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from workbench.numerics.formats import parse_scheme
+from workbench.planning.kv_cache import cached_layers
+from workbench.planning.plan import resolve
+from workbench.planning.totals import quantized_inputs
+from workbench.progress import part_of
+from workbench.sensitivity.audit import Audit, PlanAudit
+from workbench.sensitivity.interaction import interaction_of
+from workbench.session.session import Session
+from workbench.steps import session_data
+from workbench.steps.needs import moments_of_plan, without_results
+from workbench.steps.options import BATCH_SIZE, EVALUATION_DATA, SAMPLES, option
+from workbench.steps.quantize import quantize
+from workbench.steps.requirements import QUANTIZES, RUNS
+from workbench.steps.step import Context, Step, plan_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditOptions:
+    """On which data, and how much of them."""
+
+    data: str = option("", EVALUATION_DATA)
+    samples: int | None = option(None, SAMPLES)
+    batch_size: int = option(8, BATCH_SIZE)
+
+
+def _run(context: Context, options: AuditOptions) -> PlanAudit:
+    session = context.session
+    assignments = resolve(session.plan, session.model.layers)
+    return PlanAudit(
+        plan_name=session.plan.name, plan_hash=session.plan.hash, audit=_audit(context, options),
+        cached=len(cached_layers(session.model.layers, assignments)),
+        rounded_inputs=len(quantized_inputs(session.model, assignments)),
+    )  # fmt: skip
+
+
+def _audit(context: Context, options: AuditOptions) -> Audit:
+    """Measure the plan's weights one by one, all together and all but one, beside the predicted losses.
+
+    Losses are predicted for the model as it is, so a plan with transforms has none.
+    """
+    from workbench.sensitivity.audit_measurement import audit
+
+    session, model = context.session, context.model()
+    plan, progress = session.plan, context.progress
+    dataset = session_data.for_evaluation(model, session, options.data or None, samples=options.samples, seed=0)
+    quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.2))
+    weights = {name: parse_scheme(stored.scheme).decode(stored) for name, stored in quantized.tensors.items()}
+    table = None if plan.transforms else session.sensitivities.get("predicted_kl")
+    cells = [] if table is None else [(name, stored.scheme) for name, stored in quantized.tensors.items()]
+    predicted = {name: table.of(name, scheme) for name, scheme in cells if table is not None}
+    slopes = [table.slopes(name, scheme) for name, scheme in cells if table is not None]
+    return audit(
+        quantized.rewritten(model), weights, dataset, predicted=predicted, batch_size=options.batch_size,
+        predicted_interaction=interaction_of(slopes), progress=part_of(progress, 0.2, 1.0),
+    )  # fmt: skip
+
+
+def _heading(options: AuditOptions, session: Session | None) -> str:
+    return f"Audit {plan_name(session)}"
+
+
+def _needs(session: Session, options: AuditOptions) -> Session:
+    """Keep the plan, the active ranges, the prediction, and the moments that its algorithms look at."""
+    tables = {name: table for name, table in session.sensitivities.items() if name == "predicted_kl"}
+    return without_results(session, sensitivities=tables, curvature=moments_of_plan(session))
+
+
+def _join(session: Session, options: AuditOptions, audit: PlanAudit) -> Session:
+    return replace(session, audit=audit)
+
+
+def _first(session: Session) -> AuditOptions:
+    return AuditOptions(data=session_data.last_data(session, session.evaluation))
+
+
+AUDIT = Step(
+    name="audit",
+    title="Audit the plan",
+    summary="Measures the loss of each of the plan's layers quantized alone, of all together, and of all but one: "
+    "whether the losses add up, and which layers make each other's worse. Takes two runs over the data for each layer.",
+    options=AuditOptions,
+    run=_run,
+    heading=_heading,
+    needs=_needs,
+    join=_join,
+    first=_first,
+    requires=(RUNS, QUANTIZES),
+)

@@ -1,0 +1,76 @@
+"""What an error costs at each value of a layer's input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from workbench.errors import MissingResultError
+from workbench.session.session import Session
+from workbench.steps import session_data
+from workbench.steps.needs import without_results
+from workbench.steps.options import BATCH_SIZE, LAYER, SAMPLES, SEED, option
+from workbench.steps.step import Context, Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputWeightsOptions:
+    """Which layer; at most how many of the calibration samples are run."""
+
+    layer: str = field(metadata=LAYER.metadata)
+    samples: int = option(32, SAMPLES)
+    batch_size: int = option(8, BATCH_SIZE)
+    seed: int = option(0, SEED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class InputWeights:
+    """What an error costs at each value of a layer's input: ``weights`` float64 ``[BINS]``, nats per squared unit.
+
+    ``samples`` of the calibration data were run; see :func:`workbench.sensitivity.input_weights.input_weights`.
+    """
+
+    layer: str
+    weights: np.ndarray
+    samples: int
+
+
+def _run(context: Context, options: InputWeightsOptions) -> InputWeights | None:
+    """Return None where nothing that can be rounded enters the layer; MissingResultError before a calibration."""
+    from workbench.sensitivity.input_weights import input_weights
+
+    session, model = context.session, context.model()
+    seen = session.statistics.get((options.layer, "input"))
+    if session.calibration is None or seen is None or not seen.count:
+        raise MissingResultError("the loss of an input range needs a calibration that saw the input; calibrate first")
+    data = session_data.recorded(
+        model, session.calibration, samples=min(options.samples, session.calibration.samples)
+    )  # fmt: skip
+    weights = input_weights(
+        model, options.layer, data, 2.0**seen.exponent, batch_size=options.batch_size, seed=options.seed,
+        progress=context.progress,
+    )  # fmt: skip
+    return None if weights is None else InputWeights(layer=options.layer, weights=weights, samples=len(data))
+
+
+def _heading(options: InputWeightsOptions, session: Session | None) -> str:
+    return f"What an input error of {options.layer} costs"
+
+
+def _needs(session: Session, options: InputWeightsOptions) -> Session:
+    """Keep the input's histogram."""
+    place = options.layer, "input"
+    histogram = session.statistics.get(place)
+    return without_results(session, statistics={} if histogram is None else {place: histogram})
+
+
+INPUT_WEIGHTS = Step(
+    name="input-weights",
+    title="What an input error costs",
+    summary="Finds what an error costs at each value of a layer's input.",
+    options=InputWeightsOptions,
+    run=_run,
+    heading=_heading,
+    needs=_needs,
+)

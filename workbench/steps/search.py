@@ -1,0 +1,315 @@
+"""Search: find the plan of the least loss within a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from workbench.errors import PlanError
+from workbench.numerics.ranges import REGISTRY as RANGES
+from workbench.planning.budgets import GOALS, Budgets, MeasuredTimes
+from workbench.planning.constraints import Constraints
+from workbench.planning.plan import KEEP, Plan, with_cache
+from workbench.planning.strategies import STRATEGIES, Optimal, strategy
+from workbench.progress import Progress, silent
+from workbench.sensitivity.metrics import ACTIVATION_METRICS, BY_NAME, WEIGHT_METRICS
+from workbench.sensitivity.table import Sensitivity
+from workbench.session.session import Session
+from workbench.steps.needs import without_results
+from workbench.steps.options import BITS_PER_WEIGHT, Choice, OptionInfo, choices_of, option, scheme_choices
+from workbench.steps.requirements import SCORED
+from workbench.steps.score import metric_name
+from workbench.steps.search_rules import (
+    NONE,
+    constraints_of,
+    correction_of,
+    require_weights_alone,
+    with_inputs,
+    with_range_method,
+)
+from workbench.steps.step import Context, Step
+from workbench.steps.timing.candidates import candidate_timings
+from workbench.steps.timing.kernels import BATCH
+
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes of ``120MB``, ``1.5GiB`` or ``4096``; raises ValueError saying what was expected."""
+    stripped = text.strip()
+    number = stripped.rstrip("KMGIBkmgib ")
+    try:
+        size = float(number) * UNITS[stripped[len(number) :].strip().upper()]
+    except (ValueError, KeyError):
+        raise ValueError(f"{text!r} is not a size; expected for example 120MB, 1.5GiB or 4096") from None
+    if not 0 < size < 2**63:
+        raise ValueError(f"{text!r} is not a size; it must be above zero")
+    return int(size)
+
+
+def parse_allowed(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the pattern and the schemes of ``*.mlp.*=int4-g32-asym,keep``; raises ValueError."""
+    pattern, sign, names = text.rpartition("=")
+    schemes = tuple(name.strip() for name in names.split(",") if name.strip())
+    if not (sign and pattern and schemes):
+        raise ValueError(f"{text!r} is not a pattern with schemes; expected for example '*.mlp.*=int4-g32-asym,keep'")
+    return pattern, schemes
+
+
+def weight_metrics() -> tuple[Choice, ...]:
+    """Return the metrics whose tables a search can use."""
+    return tuple(Choice(name, BY_NAME[name].title) for name in WEIGHT_METRICS)
+
+
+def goals() -> tuple[Choice, ...]:
+    """Return what a search can minimise."""
+    return choices_of(GOALS)
+
+
+def strategies() -> tuple[Choice, ...]:
+    """Return the search and the simple rules to compare it with."""
+    return choices_of(member.name for member in STRATEGIES)
+
+
+def range_methods() -> tuple[Choice, ...]:
+    """Return the methods that calibrate ranges."""
+    return choices_of(RANGES.names())
+
+
+SIZE = OptionInfo(
+    label="Bytes", minimum=1, parse=parse_size, unit="bytes", metavar="SIZE", empty="no limit",
+    help="bytes of all tensors, such as 120MB or 1.5GiB",
+)  # fmt: skip
+MICROSECONDS = OptionInfo(
+    label="Time", minimum=0.001, unit="µs", metavar="US", empty="no limit",
+    help="kernel time of all timed layers in microseconds",
+)  # fmt: skip
+LOSS = OptionInfo(
+    label="Loss", minimum=1e-12, metavar="L", empty="no limit", help="predicted loss, in the unit of the table"
+)  # fmt: skip
+MINIMISE = OptionInfo(label="Minimise", choices=goals, help="what the budgets leave open")
+METRIC = OptionInfo(
+    label="Metric", choices=weight_metrics, parse=metric_name, empty="the best table in the session",
+    help="whose losses to minimise; refined: the predicted losses corrected by the measured ones",
+)  # fmt: skip
+SCHEMES = OptionInfo(
+    label="Schemes", choices=scheme_choices, suggested=True, metavar="A,B,...", empty="all that were scored",
+    help="allow only these schemes",
+)  # fmt: skip
+INPUTS = OptionInfo(
+    label="Inputs", metavar="A,B,...", empty="as in the session's plan",
+    help="activation schemes of the searched layers, such as int8-token; of several the search chooses one or none for "
+    "each layer (sensitivity --metric predicted_kl_inputs scores them); none: of no layer",
+)  # fmt: skip
+CACHE = OptionInfo(
+    label="KV cache", metavar="SCHEME", empty="as in the session's plan",
+    help="how keys and values are stored in the cache, such as int8-token (sensitivity --metric predicted_kl_cache "
+    "scores it), or none",
+)  # fmt: skip
+TARGET = OptionInfo(
+    label="Target", metavar="NAME", empty="anything",
+    help="only what this runs: vllm, gguf, nvidia-9.0, vllm@nvidia-9.0",
+)  # fmt: skip
+LOCK = OptionInfo(
+    label="Lock", metavar="PATTERN", repeated=True,
+    help="layers that keep what the session's plan gives them; may be repeated",
+)  # fmt: skip
+ALLOW = OptionInfo(
+    label="Allow", metavar="PATTERN=A,B", repeated=True, parse=parse_allowed,
+    help="layers that may have these schemes only (keep among them or not); may be repeated, the first match counts",
+)  # fmt: skip
+STRATEGY = OptionInfo(
+    label="Strategy", choices=strategies,
+    help="a simple rule to compare with, instead of the search; it looks at weights only, and a scheme of inputs is "
+    "given to all layers",
+)  # fmt: skip
+CORRECTED = OptionInfo(
+    label="Corrected", help="multiply predicted losses by the correction of the session's audit, and say so"
+)  # fmt: skip
+RANGE_METHOD = OptionInfo(
+    label="Range method", choices=range_methods, empty="min-max", help="how static ranges of inputs are calibrated"
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions:
+    """The budgets, of which a search needs at least one, and what it may choose.
+
+    Layers that match a pattern of ``lock`` keep what the session's plan gives them; those that match a pattern of
+    ``allow`` get one of its schemes (``keep`` only if it is listed; the first pattern that matches counts).  ``inputs``
+    is the activation scheme of all other searched layers; of several the search chooses one or none for each layer, by
+    the session's table of activation losses.  ``cache`` is the scheme in which the keys and values of all layers that
+    are not locked are stored.  ``none`` instead of a scheme removes those of the session's plan.  Where there are
+    tables for them, what activations and the cache cost counts in the loss.  With ``corrected`` a budget of loss means
+    losses multiplied by the audit's correction.  ``range_method`` calibrates the static ranges of all layers that are
+    not locked.
+    """
+
+    bits_per_weight: float | None = option(None, replace(BITS_PER_WEIGHT, empty="no limit"))
+    size: int | None = option(None, SIZE)
+    microseconds: float | None = option(None, MICROSECONDS)
+    loss: float | None = option(None, LOSS)
+    minimise: str = option("loss", MINIMISE)
+    metric: str | None = option(None, METRIC)
+    schemes: tuple[str, ...] = option((), SCHEMES)
+    inputs: tuple[str, ...] = option((), INPUTS)
+    cache: str | None = option(None, CACHE)
+    target: str | None = option(None, TARGET)
+    lock: tuple[str, ...] = option((), LOCK)
+    allow: tuple[tuple[str, tuple[str, ...]], ...] = option((), ALLOW)
+    strategy: str = option("optimal", STRATEGY)
+    batch: int = option(1, BATCH)
+    corrected: bool = option(False, CORRECTED)
+    range_method: str | None = option(None, RANGE_METHOD)
+
+    @property
+    def budgets(self) -> Budgets:
+        """The limits that the plan must keep."""
+        return Budgets(
+            nbytes=self.size, bits_per_weight=self.bits_per_weight, microseconds=self.microseconds, loss=self.loss
+        )
+
+
+def search(
+    session: Session,
+    *,
+    bits_per_weight: float | None = None,
+    size: int | None = None,
+    microseconds: float | None = None,
+    loss: float | None = None,
+    minimise: str = "loss",
+    metric: str | None = None,
+    schemes: Sequence[str] | None = None,
+    inputs: str | Sequence[str] | None = None,
+    cache: str | None = None,
+    target: str | None = None,
+    lock: str | Sequence[str] = (),
+    allow: Mapping[str, Sequence[str]] | Sequence[tuple[str, Sequence[str]]] | None = None,
+    strategy: str = "optimal",
+    batch: int = 1,
+    corrected: bool = False,
+    range_method: str | None = None,
+    progress: Progress = silent,
+) -> Plan:
+    """Return the plan that minimises ``minimise`` (``loss``, ``nbytes``, ``bits_per_weight``, ``microseconds``).
+
+    Budgets, one at least: ``bits_per_weight``, ``size`` (bytes of the whole model), ``microseconds`` of all timed
+    layers at ``batch`` rows, ``loss`` in the table's unit.  ``metric`` names the table (default: the best there is).
+    The other arguments are those of :class:`SearchOptions`.  Raises MissingResultError, BudgetError, PlanError,
+    RangeError.
+    """
+    patterns = allow.items() if isinstance(allow, Mapping) else allow or ()
+    options = SearchOptions(
+        bits_per_weight=bits_per_weight, size=size, microseconds=microseconds, loss=loss, minimise=minimise,
+        metric=metric, schemes=tuple(schemes or ()), inputs=_names(inputs), cache=cache, target=target,
+        lock=_names(lock), allow=tuple((pattern, tuple(names)) for pattern, names in patterns), strategy=strategy,
+        batch=batch, corrected=corrected, range_method=range_method,
+    )  # fmt: skip
+    return find_plan(session, options, progress)
+
+
+def find_plan(session: Session, options: SearchOptions, progress: Progress = silent) -> Plan:
+    """Return the best plan within the budgets, or the one of a simple strategy.
+
+    Where microseconds matter, the session's timings at the batch size serve, and the candidates that lack one are timed
+    on this machine first.
+    """
+    rules = constraints_of(session, options.target, options.lock, options.schemes or None, dict(options.allow))
+    table = session.require_table(options.metric)
+    base, rules, activations = with_inputs(session, rules, session.inputs_table(table.metric), options.inputs)
+    if options.range_method is not None:
+        base = with_range_method(session, base, options.range_method, rules.locked)
+    if options.cache is not None:
+        base = with_cache(base, session.model.layers, None if options.cache == NONE else options.cache, rules.locked)
+    if options.strategy != "optimal":
+        return _by_strategy(session, options, table, base, rules)
+    budgets, corrected = options.budgets, options.corrected and options.loss is not None
+    if corrected and options.loss is not None:
+        require_weights_alone(session, base)
+        budgets = replace(budgets, loss=options.loss / correction_of(session, table.metric))
+    times = _times(session, options, rules, table, progress)
+    best = Optimal(minimise=options.minimise, inputs=activations, cache=session.cache_table(table.metric))
+    plan = best.plan(session.model, table, base, budgets, rules, times)
+    if not corrected:
+        return plan
+    return replace(plan, name=plan.name.replace(str(budgets), f"{options.budgets}, corrected by an audit"))
+
+
+def _by_strategy(
+    session: Session, options: SearchOptions, table: Sensitivity, base: Plan, rules: Constraints
+) -> Plan:
+    if options.minimise != "loss":
+        raise PlanError(f"the strategy {options.strategy} minimises nothing; use the strategy optimal")
+    if len(options.inputs) > 1:
+        raise PlanError(f"the strategy {options.strategy} chooses no activation schemes; give one, or use optimal")
+    return strategy(options.strategy).plan(session.model, table, base, options.budgets, rules)
+
+
+def _times(
+    session: Session, options: SearchOptions, rules: Constraints, table: Sensitivity, progress: Progress
+) -> MeasuredTimes | None:
+    """Return the times of all candidates where they matter."""
+    if options.minimise != "microseconds" and options.microseconds is None:
+        return None
+    names = tuple(name for name in rules.schemes or table.schemes if name != KEEP)
+    return MeasuredTimes.from_timings(
+        candidate_timings(session, names, batch=options.batch, progress=progress), options.batch
+    )  # fmt: skip
+
+
+def _names(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names or ())
+
+
+def _run(context: Context, options: SearchOptions) -> Plan:
+    return find_plan(context.session, options, context.progress)
+
+
+def budget_text(options: SearchOptions) -> str:
+    """Return the budgets for headings and the names of edits."""
+    texts = (
+        None if options.bits_per_weight is None else f"{options.bits_per_weight:g} bits per weight",
+        None if options.size is None else f"{options.size:,} bytes",
+        None if options.microseconds is None else f"{options.microseconds:g} µs",
+        None if options.loss is None else f"a loss of {options.loss:g}",
+    )
+    return ", ".join(text for text in texts if text is not None) or "any size"
+
+
+def _heading(options: SearchOptions, session: Session | None) -> str:
+    return f"Search a plan of {budget_text(options)}"
+
+
+def _undo(options: SearchOptions) -> str:
+    megabytes = "" if options.size is None else f"{options.size / 1e6:g} MB"
+    return f"Search within {megabytes or budget_text(options)}"
+
+
+def _needs(session: Session, options: SearchOptions) -> Session:
+    """Keep the plan, the locks, the metric's table, those of activations and the cache, times and the audit if used."""
+    used = WEIGHT_METRICS if options.metric is None else BY_NAME[options.metric].derived_from or (options.metric,)
+    tables = {name: table for name, table in session.sensitivities.items() if name in (*used, *ACTIVATION_METRICS)}
+    timed = options.minimise == "microseconds" or options.microseconds is not None
+    return without_results(
+        session, sensitivities=tables, timings=session.timings if timed else (),
+        audit=session.audit if options.corrected else None,
+    )  # fmt: skip
+
+
+def _join(session: Session, options: SearchOptions, plan: Plan) -> Session:
+    return replace(session, plan=plan)
+
+
+SEARCH = Step(
+    name="plan",
+    title="Search a plan",
+    summary="Finds the plan of the least predicted loss within the budget.",
+    options=SearchOptions,
+    run=_run,
+    heading=_heading,
+    needs=_needs,
+    join=_join,
+    undo=_undo,
+    requires=(SCORED,),
+    call="wb.search",
+)

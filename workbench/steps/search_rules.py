@@ -1,0 +1,130 @@
+"""What a search may choose: locks, allowed schemes, a target's rules, activation schemes, the audit's correction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from workbench.errors import MissingResultError, PlanError, nearest
+from workbench.models.summary import quantizable
+from workbench.numerics.formats import parse_scheme
+from workbench.planning.constraints import Constraints
+from workbench.planning.plan import KEEP, Assignment, Plan, Rule, resolve
+from workbench.sensitivity.table import Sensitivity
+from workbench.session.session import Session
+
+NONE = "none"
+"""Instead of a scheme of activations or of the cache: as computed."""
+
+
+def correction_of(session: Session, metric: str) -> float:
+    """Return the factor by which the session's audit corrects predicted losses of weights.
+
+    It is fitted to the measurement of one plan, which whatever shows a corrected loss must say.  Raises
+    MissingResultError without an audit or where it had no prediction, PlanError for a table of another metric than
+    ``predicted_kl``.
+    """
+    if metric != "predicted_kl":
+        raise PlanError(f"an audit corrects predicted_kl, and the losses here are {metric}; leave the correction out")
+    if session.audit is None:
+        raise MissingResultError(
+            "there is no audit to correct by; audit a plan first", command="workbench audit S.qwb"
+        )
+    correction = session.audit.audit.correction
+    if not math.isfinite(correction) or correction <= 0:
+        raise MissingResultError(
+            f"the audit of “{session.audit.plan_name}” has no correction: its plan had no predicted loss; audit a plan "
+            "whose layers are all scored"
+        )
+    return correction
+
+
+def require_weights_alone(session: Session, base: Plan) -> None:
+    """Raise PlanError if the plan rounds activations or the cache: the audit's correction is of weights."""
+    assignments = resolve(base, session.model.layers).values()
+    if any(assignment.inputs is not None or assignment.cache is not None for assignment in assignments):
+        raise PlanError(
+            "the audit's correction is of weights alone, and the plan rounds activations or the cache too; give a "
+            "budget of bytes or bits per weight, or leave the correction out"
+        )
+
+
+def constraints_of(
+    session: Session,
+    target: str | None,
+    lock: Sequence[str] = (),
+    schemes: Sequence[str] | None = None,
+    allow: Mapping[str, Sequence[str]] | None = None,
+) -> Constraints:
+    """Return the session's locks, those of the patterns ``lock``, the allowed schemes and the target's rules."""
+    locked = session.locked | frozenset(name for pattern in lock for name in _matching(session, pattern))
+    allowed = tuple((pattern, tuple(map(_scheme, names))) for pattern, names in (allow or {}).items())
+    rules = Constraints(locked=locked, schemes=None if schemes is None else tuple(schemes), allowed=allowed)
+    if target is None:
+        return rules
+    from workbench.deployment.targets import target as find
+
+    runtime = find(target)
+    return replace(rules, legal=runtime.legal, bonds=runtime.bonds(session.model.layers), target=runtime.title)
+
+
+def with_inputs(
+    session: Session, rules: Constraints, table: Sensitivity | None, requested: Sequence[str]
+) -> tuple[Plan, Constraints, Sensitivity | None]:
+    """Return the base plan, the rules and the activation losses of a search with the activation schemes ``requested``.
+
+    One scheme, or none, leaves nothing to choose: the losses of what the base plan says are added as they stand, also
+    where a target takes a layer without it.  A scheme that was scored is given to the layers that have a score.
+    """
+    if len(requested) > 1:
+        return session.plan, rules, _columns(table, requested)
+    base = session.plan
+    if requested:
+        scheme = None if requested[0] == NONE else parse_scheme(requested[0]).name
+        searched = [layer.name for layer in quantizable(session.model.layers) if layer.name not in rules.locked]
+        if table is not None and scheme is not None and scheme in table.column:
+            # a layer that no data reached has no score, and is left alone
+            searched = [name for name in searched if not math.isnan(table.of(name, scheme))]
+        base = base.assign(searched, inputs=scheme)
+    return base, replace(rules, keep_inputs=True), table
+
+
+def with_range_method(session: Session, base: Plan, method: str, locked: frozenset[str]) -> Plan:
+    """Return the plan with static inputs calibrated by ``method``; RangeError if it does not exist."""
+    from workbench.numerics.ranges import range_method
+
+    assignments = resolve(base, session.model.layers)
+    rounded = [name for name, assignment in assignments.items() if assignment.inputs is not None and name not in locked]
+    if not rounded:
+        raise PlanError(f"the range method {method} is for inputs, and the plan rounds none; give a scheme (--inputs)")
+    return base.assign(rounded, range_method=range_method(method).name)
+
+
+def _columns(table: Sensitivity | None, schemes: Sequence[str]) -> Sensitivity:
+    """Return the table of activation losses with these schemes only."""
+    names = tuple(dict.fromkeys(parse_scheme(name).name for name in schemes))
+    missing = [name for name in names if table is None or name not in table.column]
+    if table is None or missing:
+        raise MissingResultError(
+            f"a choice of activation schemes needs their losses in nats, and {', '.join(missing)} were not scored; "
+            "score them first",
+            command=f"workbench sensitivity S.qwb --metric predicted_kl_inputs --schemes {','.join(names)}",
+        )
+    return replace(table, schemes=names, score=table.score[:, [table.column[name] for name in names]])
+
+
+def _scheme(name: str) -> str:
+    return KEEP if name == KEEP else parse_scheme(name).name
+
+
+def _matching(session: Session, pattern: str) -> list[str]:
+    rule = Rule(pattern=pattern, assignment=Assignment())
+    names = [layer.name for layer in session.model.layers if rule.matches(layer.name)]
+    if not names:
+        known = [layer.name for layer in session.model.layers]
+        close = [name for name in known if fnmatchcase(name, f"*{pattern}*")][:1]
+        hint = f"; did you mean '*{pattern}*'?" if close else nearest(pattern, known)
+        raise PlanError(f"the lock {pattern!r} matches no layer of the model{hint}")
+    return names

@@ -1,0 +1,77 @@
+"""Time every scheme that a search may choose, so that plans can be compared by time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from workbench.measurement.evaluation import Timing
+from workbench.planning.plan import Assignment
+from workbench.progress import Progress, silent
+from workbench.session.session import Session
+from workbench.steps.needs import without_results
+from workbench.steps.options import OptionInfo, option, scheme_choices
+from workbench.steps.step import Context, Step
+from workbench.steps.timing.kernels import BATCH, REPEATS, join_timings
+
+SCHEMES = OptionInfo(
+    label="Schemes", choices=scheme_choices, suggested=True, metavar="A,B,...", help="the schemes to time"
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeCandidatesOptions:
+    """Which schemes, at which batch size, how often."""
+
+    schemes: tuple[str, ...] = field(metadata=SCHEMES.metadata)
+    batch: int = option(1, BATCH)
+    repeats: int = option(10, REPEATS)
+
+
+def candidate_timings(
+    session: Session, schemes: Sequence[str], *, batch: int = 1, repeats: int = 10, progress: Progress = silent
+) -> tuple[Timing, ...]:
+    """Return the session's timings at ``batch`` and those of every shape and scheme that it lacks, timed now."""
+    from workbench.measurement.timing import TIMED_KINDS, device_name, time_layers
+
+    device = device_name()
+    known = [timing for timing in session.timings if timing.batch == batch and timing.device == device]
+    done = {(timing.shape, timing.scheme) for timing in known}
+    shapes = {layer.matrix: layer for layer in session.model.layers if layer.kind in TIMED_KINDS}
+    missing = [
+        (replace(layer, name=f"{layer.name} {scheme}", tied_to=None, shares_with=()), scheme)
+        for shape, layer in shapes.items() for scheme in schemes if (shape, scheme) not in done
+    ]  # fmt: skip
+    if not missing:
+        return tuple(known)
+    facts = replace(session.model, layers=tuple(layer for layer, _ in missing), kept=())
+    assignments = {layer.name: Assignment(weights=scheme) for layer, scheme in missing}
+    return (*known, *time_layers(facts, assignments, batch=batch, repeats=repeats, progress=progress))
+
+
+def _run(context: Context, options: TimeCandidatesOptions) -> tuple[Timing, ...]:
+    """Time; needs the shapes only, not the model's file."""
+    return candidate_timings(
+        context.session, options.schemes, batch=options.batch, repeats=options.repeats, progress=context.progress
+    )
+
+
+def _heading(options: TimeCandidatesOptions, session: Session | None) -> str:
+    return f"Time {len(options.schemes)} candidates at batch {options.batch}"
+
+
+def _needs(session: Session, options: TimeCandidatesOptions) -> Session:
+    """Keep the model's facts and the timings."""
+    return without_results(session, timings=session.timings)
+
+
+TIME_CANDIDATES = Step(
+    name="time-candidates",
+    title="Time the candidates of a search",
+    summary="Times every scheme that a search may choose, at every shape of the model that lacks a timing.",
+    options=TimeCandidatesOptions,
+    run=_run,
+    heading=_heading,
+    needs=_needs,
+    join=join_timings,
+)
