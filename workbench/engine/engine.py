@@ -12,7 +12,8 @@ import contextlib
 import logging
 import signal
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import cast
 
 from workbench.engine import engine_process as wire
 from workbench.engine.failure import Failure
@@ -52,7 +53,7 @@ class Engine:
         self._lives = self._failed_starts = 0
         self._reason = ""
         self._job: int | None = None
-        self._result: asyncio.Future[Any] | None = None
+        self._result: asyncio.Future[object] | None = None
         self._on_progress: OnProgress | None = None
         self._cancelled: set[int] = set()
 
@@ -98,8 +99,7 @@ class Engine:
             await self._until_ready(job)
             assert self._process is not None
             self._process.send(wire.RUN, job, request)
-            response: Response = await self._result
-            return response
+            return cast(Response, await self._result)
         except asyncio.CancelledError:
             self.cancel(job)
             raise
@@ -138,7 +138,8 @@ class Engine:
         waiting = asyncio.ensure_future(self.ready())
         assert self._result is not None
         try:
-            await asyncio.wait({waiting, self._result}, return_when=asyncio.FIRST_COMPLETED)
+            both = (cast("asyncio.Future[object]", waiting), self._result)
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             if self._result.done():  # cancelled while the engine was warming up
                 self._result.result()
             await waiting
@@ -156,44 +157,45 @@ class Engine:
             self._received(process, envelope)
 
         def gone(reason: str) -> None:
-            self._post(self._died, process, reason)
+            self._post(partial(self._died, process, reason))
 
         def unsent(job: int, error: Exception) -> None:
-            self._post(self._finished, process, job, Failure.of(error, "sending the request").error())
+            self._post(partial(self._finished, process, job, Failure.of(error, "sending the request").error()))
 
         process = self._process = EngineProcess(received, gone, unsent)
         process.start()
 
-    def _post(self, what: Callable[..., None], *arguments: Any) -> None:
-        """Call ``what`` on the loop's thread; nothing is left to tell if the loop is closed."""
+    def _post(self, call: Callable[[], None]) -> None:
+        """Make a call on the loop's thread; a loop that is closed needs none."""
         assert self._loop is not None
         with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(what, *arguments)
+            self._loop.call_soon_threadsafe(call)
 
     def _received(self, process: EngineProcess, envelope: Envelope) -> None:
         """On the reading thread: unpickle here, so that the window's thread never does."""
         kind, job, on_progress = envelope.kind, envelope.job, self._on_progress
         if kind in (wire.READY, wire.BROKEN):
-            self._post(self._started if kind == wire.READY else self._broken, process, envelope.open())
+            self._post(partial(self._started if kind == wire.READY else self._broken, process, envelope.open()))
         elif job != self._job or on_progress is None and kind in (wire.PROGRESS, wire.PARTIAL):
             envelope.drop()
         elif kind in (wire.PROGRESS, wire.PARTIAL):
             _report(envelope, on_progress)
         else:
-            self._post(self._finished, process, job, _opened(envelope))
+            self._post(partial(self._finished, process, job, _opened(envelope)))
 
-    def _started(self, process: EngineProcess, text: str) -> None:
+    def _started(self, process: EngineProcess, text: object) -> None:
         if process is self._process and not self._closing:
             self._lives += 1
             self._failed_starts = 0
             self._ready.set()
-            self._tell("started" if self._lives == 1 else "restarted", text)
+            self._tell("started" if self._lives == 1 else "restarted", str(text))
 
-    def _broken(self, process: EngineProcess, failure: Failure) -> None:
-        log.error("%s\n%s", failure.message, failure.trace)
-        self._reason = failure.message
+    def _broken(self, process: EngineProcess, failure: object) -> None:
+        if isinstance(failure, Failure):
+            log.error("%s\n%s", failure.message, failure.trace)
+            self._reason = failure.message
 
-    def _finished(self, process: EngineProcess, job: int, outcome: Any) -> None:
+    def _finished(self, process: EngineProcess, job: int, outcome: object) -> None:
         if process is self._process and job == self._job:
             self._settle(outcome)
             if isinstance(outcome, DeviceLostError) and not self._closing:
@@ -205,7 +207,7 @@ class Engine:
         self._ready.clear()
         self._end(process)
 
-    def _settle(self, outcome: Any) -> None:
+    def _settle(self, outcome: object) -> None:
         if self._result is None or self._result.done():
             return
         if isinstance(outcome, WorkbenchError):
@@ -245,14 +247,14 @@ class Engine:
         self._failed_starts = 0 if was_ready else self._failed_starts + 1
         self._reason = reason if was_ready or not self._reason else f"{self._reason}; {reason}"
         if stopped is not None and stopped == self._job:
-            self._settle(CancelledError("cancelled; the engine did not heed it and was started again"))
+            self._settle(CancelledError("cancelled; the engine did not stop and was started again"))
         elif was_ready and not renewed:
             self._settle(
                 EngineDiedError(f"the engine process ended in the middle of the job: {reason}; it is started again")
             )
         if renewed:
             reason = "the device failed, and only a new process can use it"
-        self._tell("died", "the job did not heed its cancel" if stopped is not None else reason)
+        self._tell("died", "the job did not stops cancel" if stopped is not None else reason)
         if self._failed_starts < MAX_FAILED_STARTS:
             self._spawn()
         else:
@@ -276,10 +278,11 @@ def _report(envelope: Envelope, on_progress: OnProgress | None) -> None:
     if envelope.kind == wire.PARTIAL:
         on_progress(None, "", body)
     else:
-        on_progress(body[0], body[1], None)
+        fraction, text = cast("tuple[float, str]", body)
+        on_progress(fraction, text, None)
 
 
-def _opened(envelope: Envelope) -> Any:
+def _opened(envelope: Envelope) -> object:
     """Return the response, or the error that stands for it."""
     try:
         body = envelope.open()

@@ -19,7 +19,7 @@ import threading
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from workbench import log as log_file
 from workbench.engine.failure import Failure
@@ -28,6 +28,7 @@ from workbench.errors import CancelledError
 
 if TYPE_CHECKING:
     from workbench.engine.model_cache import ModelCache
+    from workbench.engine.request import Request
 
 log = logging.getLogger(__name__)
 
@@ -155,7 +156,7 @@ class Worker:
             self._channel.send(FAILED, envelope.job, Failure.of(error, "handing over the result"))
         self._cancelled.discard(envelope.job)
 
-    def _outcome(self, envelope: Envelope, models: ModelCache) -> tuple[str, Any]:
+    def _outcome(self, envelope: Envelope, models: ModelCache) -> tuple[str, object]:
         """Run the job; returns the message to send."""
         job, doing = envelope.job, "reading the request"
 
@@ -165,7 +166,7 @@ class Worker:
             self._reporter.put(job, fraction, text, partial)
 
         try:
-            request = envelope.open()
+            request = cast("Request[object]", envelope.open())
             doing = request.title
             log.info("job %d: %s", job, doing)
             progress(0.0, "")
@@ -189,7 +190,7 @@ class Reporter:
         self._lock = threading.Lock()
         self._news = threading.Event()
         self._progress: tuple[int, tuple[float, str]] | None = None
-        self._partial: tuple[int, Any] | None = None
+        self._partial: tuple[int, object] | None = None
         self._partial_sent = 0.0
 
     def put(self, job: int, fraction: float, text: str, partial: object = None) -> None:

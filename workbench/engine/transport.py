@@ -2,8 +2,8 @@
 
 A message is ``(kind, job, body)``.  The body is pickled with protocol 5; its large array buffers do not go
 through the pipe but into one file in a private folder on the memory file system, which the receiver maps copy-on-write
-and unlinks: the arrays are never copied again, and the memory is freed with the last array.  The folder belongs to one
-life of the engine, is removed at its end whoever died, and is found and removed later if both processes were killed.
+and unlinks: the arrays are not copied again, and the memory is freed with the last array.  The folder belongs to one
+life of the engine and is removed when it ends; if both processes were killed, a later start removes it.
 
 The receiver gets an :class:`Envelope`; opening it (unpickling) is a separate step, so that a late message is dropped
 unread and a cancel is never stuck behind a large body.
@@ -26,7 +26,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 from workbench.models.summary import ModelSummary
 from workbench.pacing import rest
@@ -38,9 +37,6 @@ SHARE_FROM = 64 * 1024
 
 LARGE = 4 * 1024
 """Bytes from which on a buffer counts as large."""
-
-MANY_OBJECTS = 10_000
-"""New objects in a message from which on the garbage collector is told to leave them alone."""
 
 ALIGNMENT = 64
 """Bytes to whose multiples buffers are aligned in the file."""
@@ -103,16 +99,13 @@ class Envelope:
     file: str | None
     spans: tuple[tuple[int, int], ...]
 
-    def open(self) -> Any:
+    def open(self) -> object:
         """Unpickle the body; its large arrays live in the mapped file."""
         if self.file is None:
             return pickle.loads(self.body)
         view = _map(self.file)
         with _uncollected():
-            body = pickle.loads(self.body, buffers=_parts(view, self.spans))
-            if gc.get_count()[0] > MANY_OBJECTS:
-                gc.freeze()  # a session lives long and is freed by its reference counts
-        return body
+            return pickle.loads(self.body, buffers=_parts(view, self.spans))
 
     def drop(self) -> None:
         """Free what the body holds without reading it."""
@@ -131,7 +124,7 @@ class Channel:
         self._count = 0
         self._lock = threading.Lock()
 
-    def send(self, kind: str, job: int = 0, body: Any = None) -> None:
+    def send(self, kind: str, job: int = 0, body: object = None) -> None:
         """Send a message; raises OSError (BrokenPipeError) if the other end is gone, and what pickling raises."""
         frame = pickle.dumps((kind, job, *self._encode(body)), protocol=5)
         with self._lock:
@@ -141,7 +134,7 @@ class Channel:
         """Wait for the next message; raises EOFError or OSError if the other end is gone."""
         return Envelope(*pickle.loads(self._connection.recv_bytes()))
 
-    def _encode(self, body: Any) -> tuple[bytes, str | None, tuple[tuple[int, int], ...]]:
+    def _encode(self, body: object) -> tuple[bytes, str | None, tuple[tuple[int, int], ...]]:
         views: list[memoryview] = []
         with _uncollected():
             pickled = _pickled(body, _collector(views))
@@ -190,8 +183,8 @@ def _pickled(body: object, collect: Collect | None = None) -> bytes:
 
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
-    """Keep the cyclic garbage collector out of it: messages hold no cycles, and looking through what a large one is
-    made of would stop every thread of the window several times."""
+    """Pause the cyclic garbage collector: messages hold no cycles, and a search through a large one would stop every
+    thread of the window several times."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -236,7 +229,7 @@ def _write(name: str, views: Sequence[memoryview]) -> tuple[tuple[int, int], ...
 
 
 def _write_all(descriptor: int, parts: list[memoryview]) -> None:
-    """Write all of ``parts``, however much the system takes at a time; the interpreter's lock is free meanwhile."""
+    """Write all of ``parts``, however much the system accepts at a time; the interpreter's lock is free meanwhile."""
     while parts:
         done = os.writev(descriptor, parts)
         while parts and done >= parts[0].nbytes:
@@ -246,7 +239,7 @@ def _write_all(descriptor: int, parts: list[memoryview]) -> None:
 
 
 def _map(name: str) -> memoryview:
-    """Map the file copy-on-write (so that the arrays are writable and nobody else sees it) and unlink it."""
+    """Map the file copy-on-write (so that the arrays are writable and no other process sees it) and unlink it."""
     descriptor = os.open(name, os.O_RDONLY)
     try:
         os.unlink(name)
