@@ -1,4 +1,4 @@
-"""How a long computation tells how far it is, and learns that it shall stop."""
+"""How a long computation reports its progress, and learns that it must stop."""
 
 from __future__ import annotations
 

@@ -403,8 +403,8 @@ def test_idle_time_is_used_for_imports_and_a_job_need_not_wait_for_all() -> None
 def test_a_job_that_still_waits_is_cancelled_at_once() -> None:
     channel = FakeChannel()
     worker = engine_process.Worker(channel)  # type: ignore[arg-type]
-    worker.take(Envelope("run", 1, b"", None, ()))
-    worker.take(Envelope("cancel", 1, b"", None, ()))
+    worker.receive(Envelope("run", 1, b"", None, ()))
+    worker.receive(Envelope("cancel", 1, b"", None, ()))
     (kind, job, failure) = channel.sent[0]
     assert (kind, job) == ("failed", 1) and isinstance(failure.error(), CancelledError)
 

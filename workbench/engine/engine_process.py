@@ -1,4 +1,4 @@
-"""The engine process's own side: a receiver, which hears cancel at any time, and one thread that runs the jobs.
+"""Inside the engine process: a receiver, which hears a cancel at any time, and one thread that runs the jobs.
 
 The process is nice, takes all cores but one, and ends as soon as the window's end of the pipe closes, however the
 window ended.  Progress is a latest-value slot here too: a job writes it as often as it likes, a reporter sends it.
@@ -61,17 +61,17 @@ def main(connection: Connection, folder: str) -> NoReturn:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads would stall a busy machine
     channel = Channel(connection, Path(folder), "engine")
     worker = Worker(channel)
-    threading.Thread(target=worker.live, name="jobs", daemon=True).start()
+    threading.Thread(target=worker.run, name="jobs", daemon=True).start()
     try:
         while (envelope := channel.receive()).kind != CLOSE:
-            worker.take(envelope)
+            worker.receive(envelope)
     except (EOFError, OSError):  # the window is gone; nobody else cleans up
         shutil.rmtree(folder, ignore_errors=True)
     _leave()
 
 
 def warm() -> str:
-    """Load what every job needs and set the number of compute threads; returns what a person may read."""
+    """Load what every job needs and set the number of compute threads; returns a line for the user."""
     import torch
 
     import workbench.sensitivity.table
@@ -105,17 +105,17 @@ class Worker:
         self._running: int | None = None
         self._later = list(LOADED_WHEN_IDLE)
 
-    def take(self, envelope: Envelope) -> None:
-        """Take up a message of the window (on the receiver's thread)."""
+    def receive(self, envelope: Envelope) -> None:
+        """Handle a message of the window (on the receiver's thread)."""
         if envelope.kind == CANCEL:
             self._cancelled.add(envelope.job)
-            if envelope.job != self._running:  # it waits still: answer for it (a second answer would be dropped)
+            if envelope.job != self._running:  # it still waits: answer for it (a second answer would be dropped)
                 self._channel.send(FAILED, envelope.job, Failure.of(CancelledError("cancelled"), "waiting"))
         else:
             self._queue.put(envelope)
 
-    def live(self) -> None:
-        """Warm up, then run jobs for ever; a window that is gone ends the process."""
+    def run(self) -> None:
+        """Warm up, then run jobs until the process ends; a window that is gone ends the process."""
         try:
             try:
                 text = warm()
@@ -139,7 +139,7 @@ class Worker:
         while self._later:
             with contextlib.suppress(queue.Empty):
                 return self._queue.get_nowait()
-            with contextlib.suppress(Exception):  # the job that needs it tells what is wrong
+            with contextlib.suppress(Exception):  # the job that needs it reports the error
                 importlib.import_module(self._later.pop(0))
         collect_from_now_on()
         return self._queue.get()
@@ -208,7 +208,7 @@ class Reporter:
             self._partial_sent = 0.0
 
     def live(self) -> None:
-        """Send for ever; ends when the window is gone (the receiver ends the process)."""
+        """Send until the process ends; ends when the window is gone (the receiver ends the process)."""
         with contextlib.suppress(OSError):
             while True:
                 self._news.wait()

@@ -39,8 +39,8 @@ class Failure:
 
     def error(self) -> WorkbenchError:
         """Make the error again: the same class, message and texts; the traceback is attached as a note."""
-        found = getattr(errors, self.kind, WorkbenchError)
-        result: WorkbenchError = found.__new__(found)
+        kind = getattr(errors, self.kind, WorkbenchError)
+        result: WorkbenchError = kind.__new__(kind)
         Exception.__init__(result, self.message)
         for name, value in self.attributes.items():
             setattr(result, name, value)
@@ -58,7 +58,7 @@ def out_of_memory(error: BaseException) -> bool:
 
 def _nearest_class(kind: type[BaseException]) -> str:
     """Return the name of the first class in the error's ancestry that :mod:`workbench.errors` defines."""
-    names = (str(one.__name__) for one in kind.__mro__ if getattr(errors, one.__name__, None) is one)
+    names = (base.__name__ for base in kind.__mro__ if getattr(errors, base.__name__, None) is base)
     return next(names, "WorkbenchError")
 
 

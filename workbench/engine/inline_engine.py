@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class InlineEngine:
-    """Runs each request on one worker thread.  A job that does not heed its cancel cannot be stopped here."""
+    """Runs each request on one worker thread.  A job that ignores its cancellation cannot be stopped here."""
 
     pid: int | None = None
 

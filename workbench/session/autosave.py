@@ -1,7 +1,7 @@
-"""Recovery files: copies of sessions that were not saved yet, in the user's state folder, found again after a crash.
+"""Recovery files: copies of unsaved sessions in the user's state folder, offered again after a crash.
 
-Every window keeps its copies in a folder of its own, so that two of them never write the same file.  Listing copies
-reads small notes only, so that the window can do it without h5py.
+Every window has its own folder, so that two windows never write the same file.  Listing the copies reads small notes
+only, so that the window does it without h5py.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from workbench.session.session import Session
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recoverable:
-    """A recovery file: where it lies, which session file it belongs to (None: never saved), the model's name, and when
-    it was written (seconds since 1970, UTC)."""
+    """A recovery file, the session file that it belongs to (None: never saved), the model's name, and when it was
+    written (seconds since 1970, UTC)."""
 
     file: Path
     original: Path | None
@@ -37,7 +37,7 @@ def recovery_folder() -> Path:
 
 
 def window_folders() -> tuple[Path, ...]:
-    """Return the folders of all windows that have kept copies, of those that are open and of those that crashed."""
+    """Return the folders of all windows that wrote copies, whether they are open or crashed."""
     try:
         return tuple(sorted(folder for folder in recovery_folder().iterdir() if folder.is_dir()))
     except OSError:
@@ -48,8 +48,7 @@ def recovery_path(path: Path | None, folder: Path) -> Path:
     """Return the recovery file of the session file ``path``, the same each time; None is the session never saved."""
     if path is None:
         return folder / "unsaved.qwb"
-    whole = os.path.abspath(path)
-    mark = hashlib.sha256(os.fsencode(whole)).hexdigest()[:12]
+    mark = hashlib.sha256(os.fsencode(os.path.abspath(path))).hexdigest()[:12]
     return folder / f"{path.stem[:60]}-{mark}.qwb"
 
 
@@ -62,7 +61,7 @@ def write_recovery(session: Session, path: Path | None, folder: Path) -> Path:
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise SessionError(f"the recovery folder {file.parent} cannot be made: {error.strerror}") from error
+        raise SessionError(f"the recovery folder {file.parent} cannot be created: {error.strerror}") from error
     session.save(file)
     note = {"original": None if path is None else os.path.abspath(path), "model": session.model.name}
     with replacing(_note(file), SessionError, "the recovery note") as temporary:
@@ -71,16 +70,16 @@ def write_recovery(session: Session, path: Path | None, folder: Path) -> Path:
 
 
 def discard_recovery(file: Path) -> None:
-    """Remove a recovery file after a save or a wilful close; nothing happens where there is none."""
+    """Remove a recovery file after a save, or a close without one; does nothing if there is none."""
     _note(file).unlink(missing_ok=True)
     file.unlink(missing_ok=True)
 
 
 def recoverable(folders: Iterable[Path] | None = None) -> tuple[Recoverable, ...]:
     """Return the recovery files of ``folders`` (None: of all) that are newer than their sessions, newest first."""
-    among = window_folders() if folders is None else folders
-    found = [entry for folder in among for file in folder.glob("*.qwb") if (entry := _entry(file)) is not None]
-    return tuple(sorted(found, key=lambda entry: entry.written, reverse=True))
+    searched = window_folders() if folders is None else folders
+    entries = [entry for folder in searched for file in folder.glob("*.qwb") if (entry := _entry(file)) is not None]
+    return tuple(sorted(entries, key=lambda entry: entry.written, reverse=True))
 
 
 def _note(file: Path) -> Path:
@@ -88,7 +87,7 @@ def _note(file: Path) -> Path:
 
 
 def _entry(file: Path) -> Recoverable | None:
-    """Return what is known of a recovery file; None where it is older than its session or its note is unreadable."""
+    """Return the entry of a recovery file; None where it is older than its session or its note is unreadable."""
     try:
         written = file.stat().st_mtime
         note = json.loads(_note(file).read_text(encoding="utf-8"))

@@ -34,20 +34,20 @@ def all_ranges(statistics: Statistics, progress: Progress = silent) -> dict[tupl
     """
     scheme = parse_scheme(REFERENCE_SCHEME)
     known: dict[bytes, dict[str, Range]] = {}
-    found: dict[tuple[str, str, str], Range] = {}
-    for number, ((layer, tap), one) in enumerate(statistics.items()):
+    ranges: dict[tuple[str, str, str], Range] = {}
+    for number, ((layer, tap), seen) in enumerate(statistics.items()):
         progress(number / len(statistics), f"ranges of {layer}")
-        key = _content(one)
+        key = _content(seen)
         if key not in known:
             known[key] = {}
             for method in REGISTRY:
                 try:
-                    known[key][method.name] = method.range(one, scheme)
+                    known[key][method.name] = method.range(seen, scheme)
                 except RangeError:
                     continue
-        found.update({(layer, tap, name): chosen for name, chosen in known[key].items()})
-    progress(1.0, "ranges found")
-    return found
+        ranges.update({(layer, tap, name): chosen for name, chosen in known[key].items()})
+    progress(1.0, "ranges computed")
+    return ranges
 
 
 def _content(statistics: LayerStatistics) -> bytes:
@@ -64,60 +64,60 @@ def ranges_in_force(
     ranges: Mapping[tuple[str, str, str], Range],
     earlier: Mapping[tuple[str, str], Range],
 ) -> dict[tuple[str, str], Range]:
-    """Return the range of every layer's input: a person's own where ``earlier`` has one, else the plan's method's."""
+    """Return the range of every layer's input: set by hand where ``earlier`` has one, else by the plan's method."""
     chosen = {key: value for key, value in earlier.items() if value.method == "manual"}
     for name, assignment in resolve(plan, summary.layers).items():
-        found = ranges.get((name, "input", assignment.range_method))
-        if found is not None and (name, "input") not in chosen:
-            chosen[name, "input"] = found
+        calibrated = ranges.get((name, "input", assignment.range_method))
+        if calibrated is not None:
+            chosen.setdefault((name, "input"), calibrated)
     return chosen
 
 
 def ranges_of_plan(session: Session, plan: Plan) -> dict[tuple[str, str], Range]:
     """Return the ranges that ``plan`` quantizes by: those in force, and for static inputs what its methods give.
 
-    A person's own range comes before any method.  Where the statistics are there, the method is asked for the very
-    scheme of the layer.  Raises RangeError for a method that does not exist.
+    A range set by hand comes before any method.  Where there are statistics, the method runs for the layer's own
+    scheme.  Raises RangeError for a method that does not exist.
     """
-    found = dict(session.active_ranges)
+    ranges = dict(session.active_ranges)
     for name, scheme, method in _static_inputs(session, plan):
         statistics = session.statistics.get((name, "input"))
-        kept = session.ranges.get((name, "input", method))
+        calibrated = session.ranges.get((name, "input", method))
         if statistics is not None:
-            found[name, "input"] = range_method(method).range(statistics, parse_scheme(scheme))
-        elif kept is not None:
-            found[name, "input"] = kept
-    return found
+            ranges[name, "input"] = range_method(method).range(statistics, parse_scheme(scheme))
+        elif calibrated is not None:
+            ranges[name, "input"] = calibrated
+    return ranges
 
 
 def set_by_hand(session: Session, layer: str, low: float | None, high: float | None) -> Session:
-    """Return the session with the input range of ``layer`` set to ``low`` and ``high``, before any method's.
+    """Return the session with the input range of ``layer`` set to ``low`` and ``high``, instead of any method's.
 
-    Raises PlanError for an unknown layer, RangeError for numbers that are no range around zero.
+    Raises PlanError for an unknown layer, RangeError for numbers that do not enclose zero.
     """
     if layer not in session.model.by_name:
-        raise PlanError(f"{layer!r} is no layer of the model{nearest(layer, session.model.by_name)}")
+        raise PlanError(f"the model has no layer {layer!r}{nearest(layer, session.model.by_name)}")
     if low is None or high is None or not -math.inf < low <= 0 <= high < math.inf or low == high:
         raise RangeError(f"expected a low of at most 0 and a high of at least 0, not both 0; got {low} and {high}")
     statistics = session.statistics.get((layer, "input"))
     clipped = Moments.of(statistics).outside(low, high) if statistics is not None and statistics.count else 0.0
-    mine = Range(low=low, high=high, method="manual", clipped=clipped)
-    return replace(session, active_ranges={**session.active_ranges, (layer, "input"): mine})
+    manual = Range(low=low, high=high, method="manual", clipped=clipped)
+    return replace(session, active_ranges={**session.active_ranges, (layer, "input"): manual})
 
 
 def statistics_for_plan(session: Session) -> dict[tuple[str, str], LayerStatistics]:
     """Return what of the session's statistics :func:`ranges_of_plan` looks at for the session's plan."""
-    wanted = ((name, "input") for name, _, _ in _static_inputs(session, session.plan))
-    return {key: session.statistics[key] for key in wanted if key in session.statistics}
+    keys = ((name, "input") for name, _, _ in _static_inputs(session, session.plan))
+    return {key: session.statistics[key] for key in keys if key in session.statistics}
 
 
 def _static_inputs(session: Session, plan: Plan) -> Iterator[tuple[str, str, str]]:
-    """Yield layer, scheme and range method of every static input without a range of a person's own."""
+    """Yield layer, scheme and range method of every static input whose range was not set by hand."""
     if all(rule.assignment.inputs is None for rule in plan.rules):
         return
-    for name, given in resolve(plan, session.model.layers).items():
-        held = session.active_ranges.get((name, "input"))
-        if given.inputs is not None and (held is None or held.method != "manual"):
-            scheme = parse_scheme(given.inputs)
+    for name, assignment in resolve(plan, session.model.layers).items():
+        active = session.active_ranges.get((name, "input"))
+        if assignment.inputs is not None and (active is None or active.method != "manual"):
+            scheme = parse_scheme(assignment.inputs)
             if takes_range(scheme):
-                yield name, given.inputs, given.range_method
+                yield name, assignment.inputs, assignment.range_method
