@@ -250,6 +250,22 @@ def test_retry_calls_what_starts_the_whole_work_again_and_requests_stay_known() 
     in_loop(main)
 
 
+def test_requests_that_are_outdated_are_forgotten_when_their_jobs_are_over() -> None:
+    async def main() -> None:
+        async with inline() as jobs:
+            failed, running = jobs.submit(Fake(error="DataError")), jobs.submit(Fake(steps=5, pause=0.01))
+            with pytest.raises(DataError):
+                await failed.result()
+            jobs.forget(lambda request: True)
+            assert jobs.request(failed.id) is None and jobs.request(running.id) is not None
+            assert [view.id for view in jobs.views] == [failed.id, running.id]
+            with pytest.raises(WorkbenchError, match="cannot be tried again"):
+                jobs.retry(failed.id)
+            await running.result()
+
+    in_loop(main)
+
+
 def test_a_listener_that_raises_is_reported_and_stops_neither_the_job_nor_other_listeners() -> None:
     async def main() -> None:
         reported: list[dict[str, Any]] = []

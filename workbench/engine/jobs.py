@@ -216,6 +216,13 @@ class Jobs:
         job.fail(CancelledError(f"{job.view.title}: cancelled"))
         self._show(job)
 
+    def forget(self, outdated: Callable[[Request[object]], bool]) -> None:
+        """Drop the ``outdated`` requests of jobs that are over, which hold sessions; retry refuses those jobs."""
+        for number, request in tuple(self._requests.items()):
+            if self._views[number].status.over and outdated(request):
+                del self._requests[number]
+                self._kept.pop(number, None)
+
     def partial(self, job_id: int) -> object:
         """Return the latest partial result of a running job, or None."""
         job = self._running

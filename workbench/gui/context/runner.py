@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 from workbench.errors import CancelledError, EngineDiedError, TrustRequiredError, WorkbenchError
 from workbench.gui.context.background import BackgroundTasks
 from workbench.gui.context.messages import MessageLog
-from workbench.session.workspace import Workspace
+from workbench.session.workspace import State, Workspace
+from workbench.steps.step import Request
 
 if TYPE_CHECKING:
     from workbench.engine import request as engine
     from workbench.engine.jobs import Job, JobView
-    from workbench.steps.step import Request
 
 O = TypeVar("O")  # noqa: E741
 R = TypeVar("R")
@@ -59,6 +59,8 @@ class RunsJobs(Protocol):
 
     def request(self, job_id: int) -> engine.Request[object] | None: ...
 
+    def forget(self, outdated: Callable[[engine.Request[object]], bool]) -> None: ...
+
     def poll(self) -> None: ...
 
     def partial(self, job_id: int) -> object: ...
@@ -90,6 +92,9 @@ class NoJobs:
         """Return None."""
         return None
 
+    def forget(self, outdated: Callable[[engine.Request[object]], bool]) -> None:
+        """Do nothing."""
+
     def poll(self) -> None:
         """Do nothing."""
 
@@ -105,6 +110,7 @@ class JobRunner:
         self._workspace, self._jobs, self._messages, self._tasks = workspace, jobs, messages, tasks
         self.ask_trust: Callable[[str], Awaitable[bool]] = _refuse
         self._trusted: set[str] = set()
+        workspace.subscribe(self._forget_closed)
 
     async def run(
         self,
@@ -168,6 +174,14 @@ class JobRunner:
         self._jobs.retry(job_id)
 
     # ---------------------------------------------------------------- inside
+
+    def _forget_closed(self, old: State, new: State) -> None:
+        """Free what the jobs of a session that was closed hold of it."""
+        before, now = old.session, new.session
+        if before is not None and (now is None or now.model.fingerprint != before.model.fingerprint):
+            self._jobs.forget(
+                lambda request: isinstance(request, Request) and request.session is not None and not request.fits(now)
+            )
 
     def _repeat(self, request: Request[O, R], on_error: ErrorHandler) -> None:
         """Start a request again, on the session as it is now."""
