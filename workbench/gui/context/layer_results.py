@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from workbench.gui.context.context import Context
 from workbench.gui.context.runner import ErrorHandler, log_only
+from workbench.insight.latest import same_objects
 from workbench.session.session import Session
 from workbench.steps.step import Request
 
@@ -60,7 +61,7 @@ class LayerResults(Generic[Result]):
     def _drop_outdated(self) -> None:
         session = self._context.workspace.state.session
         basis = () if session is None else self._depends_on(session)
-        if len(basis) != len(self._basis) or any(a is not b for a, b in zip(basis, self._basis, strict=True)):
+        if not same_objects(basis, self._basis):
             self._basis = basis
             self._results = {}
 

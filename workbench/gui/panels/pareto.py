@@ -16,6 +16,7 @@ from workbench.gui.plots.front import FrontPlot, Measured, Picture
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.theme import Colours
 from workbench.insight import quantities
+from workbench.insight.latest import same_objects
 from workbench.insight.roofline import plan_time
 from workbench.insight.why import why
 from workbench.measurement.units import is_divergence, short_unit
@@ -273,7 +274,7 @@ class ParetoPanel(Panel):
     def _measured(self, session: Session) -> tuple[Measured, ...]:
         """Return the evaluated plans; by time only those that the session held when they were first shown."""
         of = (session.evaluations, session.plans, session.timings, self.batch)
-        if len(of) != len(self._points_of) or any(a is not b for a, b in zip(of, self._points_of, strict=True)):
+        if not same_objects(of, self._points_of):
             self._points, self._points_of = self._measured_anew(session), of
         return self._points
 

@@ -18,6 +18,7 @@ from workbench.gui.plots.saturation import SaturationPlot
 from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.records import Field, RecordsView
 from workbench.insight import quantities
+from workbench.insight.latest import same_objects
 from workbench.insight.token_outliers import token_rows
 from workbench.measurement.data_quality import CalibrationQuality
 from workbench.session.session import Session
@@ -92,7 +93,7 @@ class CalibrationDataPanel(Panel):
         if session.calibration.content_hash != self._hash:
             self._forget(session.calibration.content_hash)
         of = (session.outliers, new.selection)
-        if len(self._tokens_of) != 2 or any(a is not b for a, b in zip(of, self._tokens_of, strict=True)):
+        if not same_objects(of, self._tokens_of):
             self._tokens_of = of
             self.tokens.show_records(token_rows(session, new.selection))
 

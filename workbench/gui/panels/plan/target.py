@@ -10,6 +10,7 @@ from workbench.deployment.targets import RUNTIMES, target, target_names
 from workbench.gui.context.context import Context
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.insight import quantities
+from workbench.insight.latest import same_objects
 from workbench.insight.legality import Refusal, refusals
 from workbench.insight.legality import repair as repaired
 from workbench.session.workspace import State
@@ -57,7 +58,7 @@ class PlanTarget(QWidget):
     def take(self, state: State) -> None:
         """Show what the state's target says of its plan."""
         of = (state.assignments, state.target, state.session.model if state.session else None)
-        if len(self._of) == 3 and all(a is b for a, b in zip(of, self._of, strict=True)):
+        if same_objects(of, self._of):
             return
         self._of = of
         self.box.setCurrentIndex(max(self.box.findData(state.target), 0))
