@@ -13,7 +13,7 @@ from workbench.numerics.formats import parse_scheme
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.planning.kv_cache import cached_layers
 from workbench.planning.plan import Plan, resolve
-from workbench.quantization.transforms.changes import Changes
+from workbench.quantization.transforms.rewritten_tensors import RewrittenTensors
 
 if TYPE_CHECKING:
     import torch
@@ -40,7 +40,7 @@ class QuantizedModel:
     notes: tuple[str, ...] = ()
     left: Mapping[str, str] = field(default_factory=dict)
     kept: Mapping[str, torch.Tensor] = field(default_factory=dict)
-    changes: Changes = field(default_factory=Changes)
+    changes: RewrittenTensors = field(default_factory=RewrittenTensors)
 
     @property
     def fingerprint(self) -> str:

@@ -24,7 +24,7 @@ from workbench.deployment.tensors import (
 )
 from workbench.errors import ExportError
 from workbench.numerics.formats import parse_scheme
-from workbench.progress import Progress
+from workbench.progress import Progress, part_of
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
@@ -53,7 +53,7 @@ class PackedSafetensors:
         opened = check(quantized, model)
         metadata = _metadata(quantized, opened)
         with replacing(out, ExportError, "the packed model") as temporary:
-            write_safetensors(temporary, _entries(quantized, opened), metadata, _first_half(progress))
+            write_safetensors(temporary, _entries(quantized, opened), metadata, part_of(progress, 0.0, 0.5))
             _prove(temporary, quantized, opened, progress)
         progress(1.0, f"wrote {out.name}")
         return (out,)
@@ -129,10 +129,6 @@ class PackedFile:
         axes = entry["axes"]
         back = sorted(range(len(axes)), key=axes.__getitem__)
         return matrix.reshape([entry["shape"][axis] for axis in axes]).transpose(back)
-
-
-def _first_half(progress: Progress) -> Progress:
-    return lambda fraction, text, partial=None: progress(fraction / 2, text)
 
 
 def _prove(path: Path, quantized: QuantizedModel, model: Model, progress: Progress) -> None:

@@ -20,13 +20,13 @@ from workbench.planning.plan import Assignment, Plan, resolve
 from workbench.planning.transform_names import CORRECTIONS, GROUP, planned_summary, rotation_seed
 from workbench.progress import Progress, silent
 from workbench.quantization.transforms.awq import Awq
-from workbench.quantization.transforms.changes import Changes
 from workbench.quantization.transforms.equalize import Equalize
 from workbench.quantization.transforms.fold_norms import FoldNorms
 from workbench.quantization.transforms.rewrite import Draft
+from workbench.quantization.transforms.rewritten_tensors import RewrittenTensors
 from workbench.quantization.transforms.rotation import Rotation
 from workbench.quantization.transforms.smoothquant import SmoothQuant
-from workbench.quantization.transforms.transform import Change, Setting, Transform
+from workbench.quantization.transforms.transform import FoldReport, Setting, Transform
 from workbench.registry import Registry
 
 __all__ = ["REGISTRY", "TOLERANCE", "TRANSFORMS", "Transformed", "find_transform", "transform"]
@@ -54,10 +54,10 @@ class Transformed:
     """
 
     model: Model
-    changes: Changes
+    changes: RewrittenTensors
     curvature: Mapping[str, Curvature]
     ranges: Mapping[tuple[str, str], Range]
-    report: tuple[Change, ...]
+    report: tuple[FoldReport, ...]
     deviation: float
     notes: tuple[str, ...]
     folded: tuple[str, ...] = ()
@@ -97,13 +97,13 @@ def transform(
         )
     if not steps:
         return Transformed(
-            model=model, changes=Changes(), curvature=curvature or {}, ranges=ranges or {}, report=(), deviation=0.0,
-            notes=(),
+            model=model, changes=RewrittenTensors(), curvature=curvature or {}, ranges=ranges or {}, report=(),
+            deviation=0.0, notes=(),
         )  # fmt: skip
     assignments = resolve(plan, planned_summary(model.summary, plan.transforms).layers)
     setting = Setting(trace=trace(model, data), assignments=assignments, data=data, batch_size=batch_size)
     draft = Draft.of(model, curvature or {})
-    report: list[Change] = []
+    report: list[FoldReport] = []
     notes: list[str] = []
     for number, step in enumerate(steps):
         progress(number / (len(steps) + 1), f"rewriting the model: {step.name}")

@@ -15,7 +15,7 @@ from workbench.planning.plan import KEEP
 from workbench.quantization.transforms.cost import difference_cost
 from workbench.quantization.transforms.folds import Fold, find_folds
 from workbench.quantization.transforms.rewrite import Draft
-from workbench.quantization.transforms.transform import Change, Outcome, Setting
+from workbench.quantization.transforms.transform import FoldReport, Outcome, Setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class Awq:
             changes.append(self._scale(draft, setting, fold, quantized))
         return Outcome(changes=tuple(changes), notes=tuple(notes))
 
-    def _scale(self, draft: Draft, setting: Setting, fold: Fold, quantized: list[str]) -> Change:
+    def _scale(self, draft: Draft, setting: Setting, fold: Fold, quantized: list[str]) -> FoldReport:
         consumers = [
             Consumer(
                 weight=draft.weight(name), channels=fold.columns[name],
@@ -52,7 +52,7 @@ class Awq:
         choice = choose_scale(consumers, before, fold.free)
         if choice.alpha:
             draft.scale(fold, choice.scale)
-        return Change(
+        return FoldReport(
             transform=self.name, source=fold.name, layers=fold.consumers, alpha=choice.alpha or None,
             before=choice.before, after=choice.after, inputs_before=before.numpy(),
             inputs_after=magnitudes(draft, fold).numpy(), measure="root mean square",

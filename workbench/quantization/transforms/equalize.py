@@ -21,7 +21,7 @@ from workbench.planning.plan import KEEP
 from workbench.quantization.transforms.batch_norms import NormCall, find_norms
 from workbench.quantization.transforms.labels import follow
 from workbench.quantization.transforms.rewrite import Draft
-from workbench.quantization.transforms.transform import Change, Outcome, Setting
+from workbench.quantization.transforms.transform import FoldReport, Outcome, Setting
 
 SWEEPS = 20
 """How many times chains of layers are swept at most, until the scales stay."""
@@ -72,7 +72,7 @@ class Equalize:
             if max((_step(draft, pair) for pair in wanted), default=0.0) < SETTLED:
                 break
         changes = tuple(
-            Change(
+            FoldReport(
                 transform=self.name, source=pair.layer, layers=tuple(pair.consumers), inputs_before=old.numpy(),
                 inputs_after=_largest(draft, pair).numpy(), measure="largest weight that takes the channel",
             )

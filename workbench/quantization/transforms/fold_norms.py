@@ -16,7 +16,7 @@ from workbench.models.tracing import LayerCall, Trace
 from workbench.numerics.equivalences.folding import BatchNorm, folded
 from workbench.quantization.transforms.batch_norms import NormCall, find_norms
 from workbench.quantization.transforms.rewrite import Draft
-from workbench.quantization.transforms.transform import Change, Outcome, Setting
+from workbench.quantization.transforms.transform import FoldReport, Outcome, Setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ def no_norm(trace: Trace) -> str:
     return "it runs no layer"
 
 
-def _fold(draft: Draft, layer: str, bias: str | None, norm: NormCall) -> Change:
+def _fold(draft: Draft, layer: str, bias: str | None, norm: NormCall) -> FoldReport:
     def vector(name: str | None) -> torch.Tensor | None:
         return None if name is None else draft.vector(name)
 
@@ -80,7 +80,7 @@ def _fold(draft: Draft, layer: str, bias: str | None, norm: NormCall) -> Change:
         draft.kept[norm.beta] = shift
     else:
         draft.kept[norm.mean] = -shift
-    return Change(
+    return FoldReport(
         transform="fold-norms", source=norm.name, layers=(layer,), inputs_before=_largest(before),
         inputs_after=_largest(weight), measure="largest weight of each output",
     )  # fmt: skip

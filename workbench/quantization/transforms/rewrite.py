@@ -12,8 +12,8 @@ from workbench.models.execution.network import cut_ties
 from workbench.models.model import Model
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
-from workbench.quantization.transforms.changes import Changes
 from workbench.quantization.transforms.folds import Fold
+from workbench.quantization.transforms.rewritten_tensors import RewrittenTensors
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -136,9 +136,9 @@ class Draft:
             outputs = None if old.outputs is None else (turn.T @ old.outputs @ turn).astype(np.float32)
             self.curvature[layer] = replace(old, rows=(turn * turn).T @ old.rows, outputs=outputs)
 
-    def changes(self) -> Changes:
+    def changes(self) -> RewrittenTensors:
         """Return what was replaced."""
-        return Changes(weights=dict(self.weights), kept=dict(self.kept), untied=self.untied)
+        return RewrittenTensors(weights=dict(self.weights), kept=dict(self.kept), untied=self.untied)
 
 
 def spread(values: torch.Tensor, channels: torch.Tensor) -> torch.Tensor:

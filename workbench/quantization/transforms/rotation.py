@@ -40,7 +40,7 @@ from workbench.quantization.transforms.folds import Fold, find_folds
 from workbench.quantization.transforms.observe import observe
 from workbench.quantization.transforms.rewrite import Draft, spread
 from workbench.quantization.transforms.stream import Stream, find_stream
-from workbench.quantization.transforms.transform import Change, Outcome, Setting
+from workbench.quantization.transforms.transform import FoldReport, Outcome, Setting
 
 HEAD_SEEDS = 16
 """So many rotations of the heads of one attention are tried."""
@@ -102,12 +102,12 @@ class Rotation:
             untied = "; rotation-heads does as much and keeps tied weights tied" if draft.untied else ""
             note = f"rotation left the residual stream as it is: {dearer} (rotation-0 rotates it{untied})"
             return Outcome(changes=(), notes=(note,))
-        change = Change(
+        change = FoldReport(
             transform=self.name, source=stream.writers[0], layers=stream.readers, before=before, after=after
         )
         return Outcome(changes=(change,), notes=(f"{self.name}: {dearer}",) if dearer else ())
 
-    def _rotate_best(self, draft: Draft, setting: Setting, fold: Fold, index: int) -> Change:
+    def _rotate_best(self, draft: Draft, setting: Setting, fold: Fold, index: int) -> FoldReport:
         """Rotate the heads of one attention by the seed that is predicted to cost least."""
         assert fold.layer is not None
         layers = [name for name in (fold.layer, *fold.columns) if setting.assignments[name].weights != KEEP]
@@ -124,7 +124,7 @@ class Rotation:
         if seeds[best] is not None:
             self._rotate_heads(draft, fold, seeds[best] or 0)
         known = len(seeds) > 1
-        return Change(
+        return FoldReport(
             transform=self.name, source=fold.name, layers=fold.consumers, before=costs[0] if known else None,
             after=costs[best] if known else None,
         )  # fmt: skip

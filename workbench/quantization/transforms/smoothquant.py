@@ -15,7 +15,7 @@ from workbench.planning.plan import KEEP, Assignment
 from workbench.quantization.transforms.folds import Fold, find_folds
 from workbench.quantization.transforms.observe import Inputs, observe, quantized_inputs
 from workbench.quantization.transforms.rewrite import Draft
-from workbench.quantization.transforms.transform import Change, Outcome, Setting
+from workbench.quantization.transforms.transform import FoldReport, Outcome, Setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class SmoothQuant:
         seen = observe(draft.changes().apply(draft.model), setting.data, layers, setting.batch_size)
         return Outcome(changes=tuple(self._smooth(draft, setting, fold, seen) for fold in folds), notes=tuple(notes))
 
-    def _smooth(self, draft: Draft, setting: Setting, fold: Fold, seen: dict[str, Inputs]) -> Change:
+    def _smooth(self, draft: Draft, setting: Setting, fold: Fold, seen: dict[str, Inputs]) -> FoldReport:
         reached = [name for name in fold.columns if name in seen]
         consumers = [_consumer(draft, fold, name, setting.assignments[name], seen[name]) for name in reached]
         before = torch.zeros(fold.free.numel())
@@ -58,7 +58,7 @@ class SmoothQuant:
         choice = choose_smoothing(consumers, before, fold.free)
         if choice.alpha is not None:
             draft.scale(fold, choice.scale)
-        return Change(
+        return FoldReport(
             transform=self.name, source=fold.name, layers=fold.consumers, alpha=choice.alpha, before=choice.before,
             after=choice.after, inputs_before=before.numpy(), inputs_after=(before / choice.scale).numpy(),
             measure="largest magnitude",

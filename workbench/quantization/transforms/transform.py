@@ -25,7 +25,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Change:
+class FoldReport:
     """What was done at one place.
 
     ``source`` produces the channels, ``layers`` take them.  ``alpha`` is the exponent that was chosen (None: nothing
@@ -49,7 +49,7 @@ class Change:
 class Outcome:
     """What one transform did, and in ``notes`` what it left alone and why."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[FoldReport, ...]
     notes: tuple[str, ...] = ()
 
 
