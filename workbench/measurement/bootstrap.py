@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 RESAMPLES = 2000
 _CELLS = 1 << 22
+
+
+def resamples(count: int, seed: int) -> Iterator[np.ndarray]:
+    """Yield how often each of ``count`` samples is drawn, float64 ``[resamples, count]``, RESAMPLES in all."""
+    rng = np.random.default_rng(seed)
+    part = max(_CELLS // max(count, 1), 1)
+    for start in range(0, RESAMPLES, part):
+        yield rng.multinomial(count, np.full(count, 1.0 / count), size=min(part, RESAMPLES - start)).astype(np.float64)
 
 
 def weighted_mean(values: np.ndarray, weights: np.ndarray) -> float:
@@ -28,13 +36,7 @@ def interval(
     A sample (a window of tokens, an image) is drawn whole, since what is inside it is correlated.  The same seed gives
     the same interval; NaN values give NaN bounds.
     """
-    rng = np.random.default_rng(seed)
-    count = values.size
-    chunk = max(_CELLS // max(count, 1), 1)
-    means = []
-    for start in range(0, RESAMPLES, chunk):
-        drawn = rng.multinomial(count, np.full(count, 1.0 / count), size=min(chunk, RESAMPLES - start)).astype(float)
-        means.append((drawn @ (values * weights)) / (drawn @ weights))
+    means = [(draws @ (values * weights)) / (draws @ weights) for draws in resamples(values.size, seed)]
     outside = (1.0 - level) / 2.0
     low, high = np.quantile(transform(np.concatenate(means)), [outside, 1.0 - outside])
     return float(low), float(high)

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from workbench.errors import DataError
-from workbench.measurement.bootstrap import RESAMPLES, weighted_mean
+from workbench.measurement.bootstrap import resamples, weighted_mean
 from workbench.measurement.evaluation import Metric
 from workbench.measurement.metrics import BY_NAME
 from workbench.measurement.metrics.metric import identity
-
-_CELLS = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +70,7 @@ def paired_difference(
     drawn = np.concatenate([
         transform(draws @ (first * weights) / (draws @ weights))
         - transform(draws @ (second * weights) / (draws @ weights))
-        for draws in _draws(first.size, seed)
+        for draws in resamples(first.size, seed)
     ])  # fmt: skip
     low, high = (float(bound) for bound in np.quantile(drawn, [0.025, 0.975]))
     half = (high - low) / 2.0
@@ -111,11 +109,3 @@ def _transform(metric: Metric) -> Callable[[np.ndarray], np.ndarray]:
 
 def _change(transform: Callable[[np.ndarray], np.ndarray], first: float, second: float) -> float:
     return float(transform(np.array(first))) - float(transform(np.array(second)))
-
-
-def _draws(count: int, seed: int) -> list[np.ndarray]:
-    """Return how often each sample is drawn, float64 ``[resamples, count]`` in pieces."""
-    rng = np.random.default_rng(seed)
-    step = max(_CELLS // count, 1)
-    sizes = [min(step, RESAMPLES - start) for start in range(0, RESAMPLES, step)]
-    return [rng.multinomial(count, np.full(count, 1.0 / count), size=size).astype(np.float64) for size in sizes]

@@ -16,7 +16,7 @@ from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature, output_energy
 from workbench.numerics.rounding.round_weight import round_weight
 from workbench.sensitivity.single_layer_runs import SingleLayerRuns, Tick
-from workbench.sensitivity.stacked_rounding import rounded_layers
+from workbench.sensitivity.stacked_rounding import in_groups, rounded_layers
 
 ROUNDED_BYTES = 1 << 29
 """Layers of one block are measured together while their rounded weights take at most so much."""
@@ -52,7 +52,7 @@ def replaced_rows(
     """
     finite = finite or FiniteBatches(model=model)
     runs = SingleLayerRuns(model=model, resumable=Resumable(model) if isinstance(model, NetworkModel) else None)
-    for group in _groups(runs, cells):
+    for group in in_groups(model.summary, cells, ROUNDED_BYTES, runs.together):
         matrices = matrices_of(group)
         sums = {name: dict.fromkeys(cells[name], 0.0) for name in group}
         units = 0
@@ -65,21 +65,6 @@ def replaced_rows(
         for name in group:
             lost = runs.unreached(name, sums[name].values())
             yield name, {key: math.nan if lost else loss / units for key, loss in sums[name].items()}
-
-
-def _groups(runs: SingleLayerRuns, cells: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
-    """Yield runs of layers of one block whose rounded weights fit into memory together."""
-    group: list[str] = []
-    size = 0
-    for name, schemes in cells.items():
-        more = 4 * runs.model.summary.by_name[name].parameters * len(schemes)
-        if group and (size + more > ROUNDED_BYTES or not runs.together(group[0], name)):
-            yield group
-            group, size = [], 0
-        group.append(name)
-        size += more
-    if group:
-        yield group
 
 
 def output_rows(

@@ -18,7 +18,7 @@ from workbench.numerics.rounding import Need
 from workbench.numerics.rounding import algorithm as find_algorithm
 from workbench.progress import Progress
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
-from workbench.sensitivity.stacked_rounding import rounded_layers
+from workbench.sensitivity.stacked_rounding import in_groups, rounded_layers
 
 Row = tuple[str, dict[str, float]]
 
@@ -74,7 +74,7 @@ def directional_rows(
     progress: Progress,
 ) -> Iterator[Sloped]:
     """Yield (layer, scheme to loss, scheme to slopes), in as many passes over the data as the differences ask for."""
-    chunks = list(_chunks(model.summary, cells))
+    chunks = list(in_groups(model.summary, cells, DIFFERENCE_BYTES))
     for number, chunk in enumerate(chunks):
         rounded = rounded_layers(model, {name: cells[name] for name in chunk}, algorithm, curvature)
         changes = {
@@ -90,20 +90,6 @@ def directional_rows(
             layer = losses_of[name]
             slopes = {} if layer.slopes is None else dict(zip(cells[name], layer.slopes.numpy(), strict=True))
             yield name, dict(zip(cells[name], layer.losses.tolist(), strict=True)), slopes
-
-
-def _chunks(summary: ModelSummary, cells: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
-    chunk: list[str] = []
-    size = 0
-    for name, schemes in cells.items():
-        more = 4 * summary.by_name[name].parameters * len(schemes)
-        if chunk and size + more > DIFFERENCE_BYTES:
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(name)
-        size += more
-    if chunk:
-        yield chunk
 
 
 def split_forms(

@@ -6,11 +6,12 @@ time, with the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 from workbench.models.model import Model
+from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.granularity import PerChannel, PerGroup
@@ -25,6 +26,27 @@ STACKED = 1 << 19
 
 BY_ROWS = ("rtn", "rtn-clip")
 """Algorithms that look at nothing but the group of weights that they round."""
+
+
+def in_groups(
+    summary: ModelSummary, cells: Mapping[str, Sequence[str]], nbytes: int,
+    fits: Callable[[str, str], bool] = lambda first, other: True,
+) -> Iterator[list[str]]:  # fmt: skip
+    """Yield runs of layers whose rounded float32 weights take at most ``nbytes`` together.
+
+    ``fits(first, other)`` tells whether a layer may stand in the group of another.  A larger layer stands alone.
+    """
+    group: list[str] = []
+    size = 0
+    for name, schemes in cells.items():
+        more = 4 * summary.by_name[name].parameters * len(schemes)
+        if group and (size + more > nbytes or not fits(group[0], name)):
+            yield group
+            group, size = [], 0
+        group.append(name)
+        size += more
+    if group:
+        yield group
 
 
 def rounded_layers(

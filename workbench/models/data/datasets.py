@@ -14,7 +14,7 @@ import torch
 from workbench.errors import DataError
 from workbench.models.data.arrays import read_arrays
 from workbench.models.data.files import ALL, Part, locate
-from workbench.models.data.images import Prepare, read_images
+from workbench.models.data.images import Prepare, Stored, read_images
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.record import DataRecord
 from workbench.models.data.text import read_text
@@ -85,24 +85,16 @@ def open_dataset(
         spec = replace(spec, mean=mean or spec.mean, std=std or spec.std)
     part = locate(path, split)
     length = _length(spec, sequence_length)
-    rows, prepare = _read(part, spec, length, asked=sequence_length is not None)
+    rows = _read(part, spec, length, asked=sequence_length is not None)
     chosen, notes = _choose(rows.count, samples, seed, part)
     tensors = rows.take(chosen)
     _check(tensors, spec, part.file)
-    if prepare is not None:
-        _try(prepare, tensors["inputs"], part.file)
+    if rows.prepare is not None:
+        _try(rows.prepare, tensors["inputs"], part.file)
     record = DataRecord(
         name=part.name, path=part.given, split=split, samples=len(chosen), seed=seed, content_hash=content_hash(tensors)
     )
-    return Dataset(record=record, tensors=tensors, prepare=prepare, notes=notes)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Rows:
-    """``count`` samples of a split, loaded by ``take(indices)``."""
-
-    count: int
-    take: Callable[[np.ndarray], Samples]
+    return Dataset(record=record, tensors=tensors, prepare=rows.prepare, notes=notes)
 
 
 def _length(spec: InputSpec, asked: int | None) -> int:
@@ -114,17 +106,17 @@ def _length(spec: InputSpec, asked: int | None) -> int:
     return length
 
 
-def _read(part: Part, spec: InputSpec, length: int, asked: bool) -> tuple[Rows, Prepare]:
+def _read(part: Part, spec: InputSpec, length: int, asked: bool) -> Stored:
     if part.kind == "text":
         windows = read_text(part.file, spec, length, part.half)
-        return Rows(count=len(windows), take=lambda chosen: {"input_ids": windows[torch.from_numpy(chosen)]}), None
+        return Stored(
+            count=len(windows), take=lambda chosen: {"input_ids": windows[torch.from_numpy(chosen)]}, prepare=None
+        )
     if part.kind == "images":
         if spec.tokens:
             raise DataError(f"{part.file} holds images, the model takes token ids; give a text file or token windows")
-        images = read_images(part.file, spec, part.half)
-        return Rows(count=images.count, take=images.take), images.prepare
-    arrays = read_arrays(part.file, spec, length if asked or spec.length else None, length, part.half)
-    return Rows(count=arrays.count, take=arrays.take), arrays.prepare
+        return read_images(part.file, spec, part.half)
+    return read_arrays(part.file, spec, length if asked or spec.length else None, length, part.half)
 
 
 def _choose(count: int, samples: int | None, seed: int, part: Part) -> tuple[np.ndarray, tuple[str, ...]]:
