@@ -12,7 +12,7 @@ import typing
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class Numbers:
 
     def cells(self, start: int, stop: int) -> Iterable[object]:
         """See :class:`Column`."""
-        return typing.cast("list[object]", self.values[start:stop].tolist())
+        return cast("list[object]", self.values[start:stop].tolist())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,7 +195,7 @@ class Columns(Generic[R]):
                 yield dict(zip(self.fields, row, strict=True))
 
 
-def column_of(values: Sequence[typing.Any], hint: object) -> Column:
+def column_of(values: Sequence[object], hint: object) -> Column:
     """Return the values of a field as a column in the form that the field's type ``hint`` asks for."""
     inner = optional(hint)
     if inner is not None:
@@ -206,11 +206,13 @@ def column_of(values: Sequence[typing.Any], hint: object) -> Column:
     if is_text(hint) or dataclasses.is_dataclass(hint):
         return Coded.of(values)
     if hint is np.ndarray:
-        return arrays(values) if all(array.nbytes < SMALL for array in values) else Separate(values)
+        parts = cast("Sequence[np.ndarray]", values)
+        return arrays(parts) if all(array.nbytes < SMALL for array in parts) else Separate(parts)
     if typing.get_origin(hint) is tuple:
-        entries = column_of(list(chain.from_iterable(values)), typing.get_args(hint)[0])
+        tuples = cast("Sequence[tuple[object, ...]]", values)
+        entries = column_of(list(chain.from_iterable(tuples)), typing.get_args(hint)[0])
         assert isinstance(entries, Numbers | Coded)
-        return Tuples(entries, offsets(map(len, values)))
+        return Tuples(entries, offsets(map(len, tuples)))
     raise TypeError(f"there is no column for {hint!r}")
 
 
