@@ -65,8 +65,6 @@ CHECKPOINT = OptionInfo(
 class TrainOptions:
     """On which data, how long, how fast, and what is written of it."""
 
-    kind: str = field(metadata=replace(KIND, choices=weight_kinds).metadata)
-    out: str = field(metadata=OUT.metadata)
     data: str = option("", TRAINING_DATA)
     epochs: float = option(0.0, EPOCHS)
     steps: int = option(1000, STEPS)
@@ -75,6 +73,8 @@ class TrainOptions:
     samples: int | None = option(None, SAMPLES)
     batch_size: int | None = option(None, replace(BATCH_SIZE, empty="4 texts, 64 images"))
     seed: int = option(0, SEED)
+    kind: str = field(metadata=replace(KIND, choices=weight_kinds).metadata)
+    out: str = field(metadata=OUT.metadata)
     checkpoint: str | None = option(None, CHECKPOINT)
 
 
