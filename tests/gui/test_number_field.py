@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
 from PySide6.QtCore import QLocale, Qt
@@ -12,14 +12,17 @@ from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QDialog, QLabel, Q
 
 from workbench.gui.shell.dialogs import FormDialog
 from workbench.gui.shell.forms import Form
+from workbench.steps.options import OptionInfo, option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    bits: float = field(default=4.5, metadata={"label": "Size", "minimum": 0.1, "maximum": 64.0, "unit": "bits"})
-    rate: float = field(default=0.01, metadata={"label": "Rate", "minimum": 1e-5, "maximum": 10.0, "decimals": 5})
-    steps: int = field(default=300, metadata={"label": "Steps", "minimum": 1, "maximum": 1_000_000})
-    samples: int | None = field(default=None, metadata={"label": "Samples", "minimum": 0, "none": "all"})
+    bits: float = option(
+        4.5, OptionInfo(label="Size", help="size", minimum=0.1, maximum=64.0, increment=0.25, unit="bits")
+    )
+    rate: float = option(0.01, OptionInfo(label="Rate", help="rate", minimum=1e-5, maximum=10.0))
+    steps: int = option(300, OptionInfo(label="Steps", help="steps", minimum=1, maximum=1_000_000))
+    samples: int | None = option(None, OptionInfo(label="Samples", help="samples", minimum=1, empty="all"))
 
 
 @pytest.fixture(params=["C", "de_DE", "fr_FR", "en_US"])

@@ -124,7 +124,7 @@ def test_batch_sizes_are_swept_from_the_panel(live: Callable[..., None]) -> None
         )
         await person.press(Qt.Key.Key_0, control=True)
         await person.act(panel.start_sweep)
-        assert person.context.messages.entries[-1].text == "Give layers a scheme first"
+        assert person.context.messages.entries[-1].text == "The plan quantizes nothing; give layers a scheme first"
 
     live(story)
 

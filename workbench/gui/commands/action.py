@@ -8,7 +8,6 @@ from typing import Any
 
 from workbench.gui.commands.command import Command
 from workbench.gui.shell import step_keys
-from workbench.planning.plan import KEEP
 from workbench.session.workspace import State
 from workbench.steps.files.first_look import STILL_LOADING, is_first_look
 from workbench.steps.step import Requirement, Step
@@ -49,14 +48,6 @@ def has_target(now: Situation) -> Reason:
     return has_session(now) or (None if now.state.target else "Choose a target in the Plan panel first")
 
 
-def has_plan(now: Situation) -> Reason:
-    """The plan must quantize something."""
-    if now.state.plan_error:
-        return now.state.plan_error
-    floating = all(plan.weights == KEEP and plan.inputs is None for plan in now.state.assignments.values())
-    return has_session(now) or ("Give layers a scheme first" if floating else None)
-
-
 def has_table(now: Situation) -> Reason:
     """The table of the chosen metric must be there."""
     session = now.state.session
@@ -85,23 +76,16 @@ def has_failed(now: Situation) -> Reason:
     return None if now.failed else "No job has failed"
 
 
-def meets(*requirements: Requirement) -> Callable[[Situation], Reason]:
-    """Return the condition that a session is open and meets the requirements of steps."""
+def step_possible(step: Step[Any, Any], *also: Requirement) -> Callable[[Situation], Reason]:
+    """Return the condition that a session is open and meets a step's requirements, and others."""
 
     def why_not(now: Situation) -> Reason:
         session = now.state.session
         if session is None or is_first_look(session):
             return has_session(now)
-        if now.state.plan_error:
-            return now.state.plan_error
-        return step_keys.why_not(session, requirements)
+        return now.state.plan_error or step_keys.why_not(session, (*step.requires, *also))
 
     return why_not
-
-
-def step_possible(step: Step[Any, Any]) -> Callable[[Situation], Reason]:
-    """Return the condition that a step's requirements are met."""
-    return meets(*step.requires)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +105,23 @@ class Action:
     icon: str = ""
     separated: bool = False
     also: str = ""
+
+
+def step_action(
+    step: Step[Any, Any], identity: str, run: Callable[[Command], Coroutine[Any, Any, None] | None], *, mnemonic: str,
+    menu: str = "&Run", icon: str = "", why_not: Callable[[Situation], Reason] | None = None, asks: bool = True,
+) -> Action:  # fmt: skip
+    """Return a step's action: title, tip and condition are the step's; ``asks``: a form opens first."""
+    title = " ".join(word if word in SMALL_WORDS else word[:1].upper() + word[1:] for word in step.title.split())
+    return Action(
+        id=identity, text=f"{title.replace(mnemonic, f'&{mnemonic}', 1)}{'…' if asks else ''}", menu=menu, icon=icon,
+        shortcut=step_keys.STEP_KEYS[step.name], run=run, why_not=why_not or step_possible(step),
+        tip=step.summary.partition(". ")[0].rstrip("."),
+    )  # fmt: skip
+
+
+SMALL_WORDS = ("a", "of", "the", "with")
+"""Words that are lower-case in menus."""
 
 
 def plain(text: str) -> str:

@@ -10,19 +10,25 @@ from workbench.gui.commands.action import (
     can_redo,
     can_undo,
     has_failed,
-    has_plan,
     has_selection,
     has_session,
     has_table,
     has_target,
     is_running,
-    meets,
+    step_action,
     step_possible,
 )
 from workbench.gui.commands.document import MODEL_FILES, SESSIONS
 from workbench.steps.calibrate import CALIBRATE
+from workbench.steps.checks.audit import AUDIT
+from workbench.steps.checks.refine import REFINE
+from workbench.steps.evaluate import EVALUATE
 from workbench.steps.files.export import EXPORT
-from workbench.steps.requirements import CALIBRATED, PREDICTED, QUANTIZES, RUNS
+from workbench.steps.requirements import QUANTIZES
+from workbench.steps.score import SCORE
+from workbench.steps.search import SEARCH
+from workbench.steps.timing.kernels import TIME_KERNELS
+from workbench.steps.train import TRAIN
 
 FILE, FOLDER = QFileDialog.FileMode.ExistingFile, QFileDialog.FileMode.Directory
 DEMO = "demo:language-model"
@@ -45,9 +51,8 @@ ACTIONS = (
            separated=True),
     Action(id="save_as", text="Save &As…", shortcut="Ctrl+Shift+S", menu="&File",
            run=lambda c: c.document.start_saving(ask=True), why_not=has_session),
-    Action(id="export", text="&Export…", shortcut="Ctrl+Shift+E", menu="&File", run=run.export,
-           why_not=step_possible(EXPORT), tip="Write the plan or the quantized model for another program",
-           icon="export"),
+    step_action(EXPORT, "export", run.step_command(EXPORT, "Export", done="Exported"), mnemonic="E", menu="&File",
+                icon="export", why_not=step_possible(EXPORT, QUANTIZES)),
     Action(id="report", text="Save a &Report…", shortcut="Ctrl+P", menu="&File", run=output.report, why_not=has_session,
            tip="Write every plot and table as one page to read and print"),
     Action(id="save_picture", text="Save the P&icture…", shortcut="Ctrl+Alt+P", menu="&File", run=output.save_picture,
@@ -83,24 +88,16 @@ ACTIONS = (
     Action(id="columns", text="&Columns…", shortcut="Ctrl+Shift+C", menu="&Edit", run=edit.columns, why_not=has_session,
            tip="Choose the columns of the layers"),
     Action(id="find", text="F&ilter Layers", shortcut="Ctrl+F", menu="&Edit", run=edit.find, why_not=has_session),
-    Action(id="calibrate", text="&Calibrate…", shortcut="F5", menu="&Run", run=run.calibrate,
-           why_not=step_possible(CALIBRATE), tip="Note histograms, ranges and curvature on a data set",
-           icon="calibrate"),
-    Action(id="score", text="&Sensitivity…", shortcut="F6", menu="&Run", run=run.score, why_not=has_session,
-           tip="Score what each scheme would cost each layer", icon="sensitivity"),
-    Action(id="refine", text="Refine Close &Decisions…", shortcut="Ctrl+F6", menu="&Run", run=run.refine,
-           why_not=meets(RUNS, PREDICTED, CALIBRATED),
-           tip="Measure the loss where the predicted losses leave the scheme open"),
-    Action(id="search", text="Search a &Plan", shortcut="F7", menu="&Run", run=run.search, why_not=has_table,
-           tip="Find the plan of the least predicted loss within the budget", icon="search"),
-    Action(id="evaluate", text="&Evaluate…", shortcut="F8", menu="&Run", run=run.evaluate,
-           why_not=meets(RUNS, QUANTIZES), tip="Measure the plan against the floating-point model", icon="evaluate"),
-    Action(id="audit", text="A&udit the Plan…", shortcut="Ctrl+Shift+F8", menu="&Run", run=run.audit,
-           why_not=meets(RUNS, QUANTIZES), tip="Measure whether the losses of the plan's layers add up"),
-    Action(id="train", text="Trai&n…", shortcut="Ctrl+F8", menu="&Run", run=run.train, why_not=meets(RUNS, QUANTIZES),
-           tip="Train weights on the plan's grids and export them"),
-    Action(id="time_kernels", text="&Time Kernels…", shortcut="F9", menu="&Run", run=run.time_kernels, why_not=has_plan,
-           tip="Time the plan's kernels against floating point", icon="time"),
+    step_action(CALIBRATE, "calibrate", run.step_command(CALIBRATE, "Calibrate"), mnemonic="C", icon="calibrate"),
+    step_action(SCORE, "score", run.score, mnemonic="S", icon="sensitivity"),
+    step_action(REFINE, "refine", run.refine, mnemonic="D"),
+    step_action(SEARCH, "search", run.search, mnemonic="P", icon="search", why_not=has_table, asks=False),
+    step_action(EVALUATE, "evaluate", run.step_command(EVALUATE, "Evaluate", panel="accuracy"), mnemonic="E",
+                icon="evaluate", why_not=step_possible(EVALUATE, QUANTIZES)),
+    step_action(AUDIT, "audit", run.audit, mnemonic="u"),
+    step_action(TRAIN, "train", run.step_command(TRAIN, "Train", done="Trained"), mnemonic="n"),
+    step_action(TIME_KERNELS, "time_kernels", run.step_command(TIME_KERNELS, "Measure", panel="timing"), mnemonic="T",
+                icon="time"),
     Action(id="cancel", text="C&ancel the Job", shortcut="Ctrl+.", menu="&Run", run=run.cancel, why_not=is_running,
            separated=True),
     Action(id="retry", text="&Retry the Last Job", shortcut="Ctrl+Shift+R", menu="&Run", run=run.retry,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from workbench.errors import BudgetError, WorkbenchError
 from workbench.gui.commands.command import Command
@@ -10,26 +12,38 @@ from workbench.numerics.formats import activation_schemes
 from workbench.sensitivity.audit import PlanAudit
 from workbench.sensitivity.metrics import ACTIVATION_METRICS
 from workbench.sensitivity.table import Sensitivity
-from workbench.steps.calibrate import CALIBRATE
 from workbench.steps.checks.audit import AUDIT, AuditOptions
 from workbench.steps.checks.refine import REFINE, RefineOptions
-from workbench.steps.evaluate import EVALUATE
-from workbench.steps.files.export import EXPORT
 from workbench.steps.options import scheme_names
 from workbench.steps.score import SCORE, ScoreOptions
 from workbench.steps.search import SEARCH, SearchOptions
-from workbench.steps.step import Request
-from workbench.steps.timing.kernels import TIME_KERNELS
-from workbench.steps.train import TRAIN
+from workbench.steps.step import Request, Step
+
+O = TypeVar("O")  # noqa: E741
+R = TypeVar("R")
 
 MEASURED = "measured_kl"
 
 
-async def calibrate(command: Command) -> None:
-    """Ask and calibrate."""
-    request = await command.ask(CALIBRATE, "Calibrate")
-    if request is not None:
-        await command.context.runner.work(request)
+def step_command(
+    step: Step[O, R], start: str, *, panel: str = "", done: str = ""
+) -> Callable[[Command], Coroutine[Any, Any, None]]:
+    """Return the function that asks for a step's options (``start`` is the button) and runs the step.
+
+    Then it reveals ``panel``, where the result is shown, and says ``done`` with the paths that the step has written.
+    """
+
+    async def run(command: Command) -> None:
+        request = await command.ask(step, start)
+        if request is None:
+            return
+        result = await command.context.runner.work(request)
+        if result is not None and panel:
+            command.window.reveal(panel)
+        if isinstance(result, tuple) and done:
+            command.context.messages.say(done, ", ".join(map(str, result)))
+
+    return run
 
 
 async def score(command: Command) -> None:
@@ -71,13 +85,6 @@ def search(command: Command) -> None:
         target=state.target or None,
     )  # fmt: skip
     command.context.runner.submit(SEARCH.request(state.session, options), shown)
-
-
-async def evaluate(command: Command) -> None:
-    """Ask, evaluate the current plan and show the result."""
-    request = await command.ask(EVALUATE, "Evaluate")
-    if request is not None and await command.context.runner.work(request) is not None:
-        command.window.reveal("accuracy")
 
 
 async def refine(command: Command) -> None:
@@ -133,33 +140,6 @@ async def _audit(command: Command, request: Request[AuditOptions, PlanAudit]) ->
         command.context.messages.say(f"Audit of “{result.plan_name}”", result.audit.sentence())
         command.window.reveal("accuracy")
         command.window.panel(AccuracyPanel).show_audit()
-
-
-async def train(command: Command) -> None:
-    """Ask, train under the plan and write the result."""
-    request = await command.ask(TRAIN, "Train")
-    if request is None:
-        return
-    paths = await command.context.runner.work(request)
-    if paths:
-        command.context.messages.say("Trained", ", ".join(paths))
-
-
-async def time_kernels(command: Command) -> None:
-    """Ask, time the kernels of the plan and show the times."""
-    request = await command.ask(TIME_KERNELS, "Measure")
-    if request is not None and await command.context.runner.work(request) is not None:
-        command.window.reveal("timing")
-
-
-async def export(command: Command) -> None:
-    """Ask for a form and a place, and export the plan."""
-    request = await command.ask(EXPORT, "Export")
-    if request is None:
-        return
-    paths = await command.context.runner.work(request)
-    if paths:
-        command.context.messages.say("Exported", ", ".join(paths))
 
 
 def cancel(command: Command) -> None:

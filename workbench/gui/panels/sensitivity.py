@@ -27,7 +27,7 @@ from workbench.sensitivity.metrics import BY_NAME, METRICS, REFINED, WEIGHT_METR
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import State
-from workbench.steps.requirements import CALIBRATED, PREDICTED, RUNS
+from workbench.steps.checks.refine import REFINE
 
 BY_DEPTH, BY_LOSS = "By depth", "By loss"
 
@@ -129,7 +129,7 @@ class SensitivityPanel(Panel):
         self._offer_metrics(new.session)
         metric = new.activation_metric or new.metric
         self.metric_box.setCurrentIndex(self.metric_box.findData(metric))
-        reason = step_keys.why_not(new.session, (RUNS, PREDICTED, CALIBRATED))
+        reason = step_keys.why_not(new.session, REFINE.requires)
         self.refine.setEnabled(reason is None)
         self.refine.setToolTip(f"Not now: {reason}" if reason else REFINE_TIP)
         table = new.session.table(metric)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtWidgets import (
     QApplication,
     QDialog,
@@ -205,6 +205,7 @@ class FormDialog(QDialog):
             layout.addWidget(widget)
         self.start_button.setDefault(True)
         self.setMinimumWidth(460)
+        form.grown.connect(lambda: QTimer.singleShot(0, self, self.adjustSize))
 
     def accept(self) -> None:
         """Start, unless a field holds a text that cannot be used."""

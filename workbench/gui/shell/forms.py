@@ -46,6 +46,8 @@ class Form(QWidget):
     """
 
     changed = Signal()
+    grown = Signal()
+    """A line that says what is wrong has appeared or gone."""
 
     def __init__(self, options: typing.Any, choices: Mapping[str, Sequence[Choice]] | None = None) -> None:
         super().__init__()
@@ -100,7 +102,9 @@ class Form(QWidget):
     def _show_problem(self, name: str, problem: str) -> None:
         line = self._problems[name]
         line.setText(problem)
-        line.setVisible(bool(problem))
+        if line.isHidden() == bool(problem):
+            line.setVisible(bool(problem))
+            self.grown.emit()
 
     def _entry(self, item: OptionField, value: typing.Any) -> Entry:
         choices = self._choices.get(item.name) or (item.info.choices() if item.info.choices else ())

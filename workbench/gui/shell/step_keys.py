@@ -8,8 +8,8 @@ from workbench.session.session import Session
 from workbench.steps.step import Requirement
 
 STEP_KEYS = {
-    "calibrate": "F5", "sensitivity": "F6", "refine": "Ctrl+F6", "search": "F7", "evaluate": "F8",
-    "audit": "Ctrl+Shift+F8", "train": "Ctrl+F8", "time": "F9",
+    "calibrate": "F5", "sensitivity": "F6", "refine": "Ctrl+F6", "plan": "F7", "evaluate": "F8",
+    "audit": "Ctrl+Shift+F8", "train": "Ctrl+F8", "export": "Ctrl+Shift+E", "time-kernels": "F9",
 }  # fmt: skip
 """The shortcut of each step that has one, by the step's name."""
 
