@@ -118,29 +118,30 @@ def draw(scene: Scene, out: Path, name: str, size: tuple[int, int], dark: bool) 
         for spec in PANELS:
             window.reveal(spec.id)
             settle()
-            for part, show in views(window.panels[spec.id], scene).items():
+            for part, show in views(window, spec.id, scene).items():
                 show()
                 settle()
                 title = spec.id.replace("_", "-") + (f"-{part}" if part else "")
                 keep(window.panels[spec.id], out / f"{title}-{name}.png")
 
 
-def views(panel: Any, scene: Scene) -> dict[str, Callable[[], object]]:
+def views(window: Any, name: str, scene: Scene) -> dict[str, Callable[[], object]]:
     """Return what is drawn of a panel, by a suffix for the file's name; nothing is computed here."""
+    panel, workspace = window.panels[name], window.context.workspace
     kind = type(panel).__name__
     if kind == "CalibrationDataPanel":
         panel.samples.show_page(scene.samples)
-        panel.show_quality(scene.quality)
+        workspace.show_data_quality(scene.quality)
         return _tabs(panel.tabs, "samples", "saturation", "coverage", "tensors", "outliers")
     if kind == "TimingPanel":
-        panel.roof.show_measured(scene.ceilings)
+        workspace.show_ceilings(scene.ceilings)
         return _tabs(panel.tabs, "", "batches", "roofline", "precision")
     if kind == "AccuracyPanel":
         return _tabs(panel.tabs, "", "changed", "audit")
     if kind == "JobsPanel":
         panel.memory.hide()  # it would be this process, which holds the model as well
     if kind == "ComparePanel":
-        panel.show_other(scene.other, "five-bits.qwb")
+        workspace.compare_with(scene.other, Path("five-bits.qwb"))
     if kind == "DistributionsPanel":
         return {"": lambda: None, "after": lambda: panel.show_after(scene.after)}
     return {"": lambda: None}

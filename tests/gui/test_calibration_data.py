@@ -112,7 +112,7 @@ def test_outlier_tokens_are_listed_with_their_text(live: Callable[..., None]) ->
         assert {(row.layer, row.tap) for row in rows} == {(layer, "input"), (layer, "output")}
         found = session.outliers[layer, "input"]
         assert len(found.text) == found.value.size == 16
-        first = [field.text(rows[0]) for field in table.columns]
+        first = [field.shown(rows[0]) for field in table.columns]
         assert repr(found.text[0]) in first and f"sample {found.sample[0]}, position {found.position[0]}" in first
         person.picture("tokens")
 

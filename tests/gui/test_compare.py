@@ -29,7 +29,7 @@ def test_another_session_is_compared(live: Callable[..., None], tmp_path: Path) 
         name = person.dialog("path").findChild(QLineEdit, "fileNameEdit")
         await person.type(name, str(tmp_path / "before.qwb"))
         await person.press(Qt.Key.Key_Return, name)
-        await person.until(lambda: panel.other is not None)
+        await person.until(lambda: person.state.compared is not None)
         layers = panel.tables["Layers"].records
         assert layers.rowCount() == len(session.model.layers)
         assert panel.figure.text().endswith(f"0 layers of {len(session.model.layers)} differ")
@@ -42,6 +42,6 @@ def test_another_session_is_compared(live: Callable[..., None], tmp_path: Path) 
             person.picture(f"tab-{page}")
         await person.press(Qt.Key.Key_Z, person.window, control=True)
         await person.until(lambda: not layers.records)
-        assert panel.other.plan == session.plan
+        assert person.state.compared.plan == session.plan
 
     live(story)

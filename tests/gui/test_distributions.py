@@ -245,3 +245,28 @@ def test_keys_and_values_of_the_whole_model(live: Callable[..., None]) -> None:
         person.picture("keys-and-values")
 
     live(story)
+
+
+def test_the_range_method_that_is_chosen_is_in_force(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.context.workspace.select([Q_PROJ]))
+        panel = person.window.panels["distributions"]
+        ranges = person.state.session.ranges
+        for drag in (False, True):
+            for method in ("percentile", "min-max", "percentile"):
+                if drag:
+                    await person.type(panel.high, "0.4321")
+                    await person.press(Qt.Key.Key_Return, panel.high)
+                    assert range_of(person.state.session, Q_PROJ, "input").method == "manual"
+                    assert panel.method.currentData() == "manual"
+                await person.choose(panel.method, panel.method.findData(method))
+                assert panel.method.currentData() == method
+                assert range_of(person.state.session, Q_PROJ, "input") == ranges[Q_PROJ, "input", method]
+                assert person.state.assignments[Q_PROJ].range_method == method
+        undo = person.state.undo_name
+        assert undo == f"Set the input range of {Q_PROJ} (percentile)"
+        await person.press(Qt.Key.Key_Z, person.window, control=True)
+        assert panel.method.currentData() == "manual"
+
+    live(story)

@@ -48,8 +48,8 @@ def test_the_filter_narrows_the_tree(live: Callable[..., None]) -> None:
         await person.type(panel.filter, "kind:embedding")
         assert panel.model.shown() == ("model.embed_tokens",)
         await person.type(panel.filter, "worst 4")
-        losses = [panel.model._loss(person.state.session.model.by_name[name]) for name in panel.model.shown()]
-        every = [panel.model._loss(layer) for layer in person.state.session.model.layers]
+        losses = [panel.model.facts(person.state.session.model.by_name[name]).loss for name in panel.model.shown()]
+        every = [panel.model.facts(layer).loss for layer in person.state.session.model.layers]
         assert losses == sorted(every, reverse=True)[:4]
         person.picture("worst")
         await person.type(panel.filter, "re:[")
@@ -90,10 +90,11 @@ def test_rows_are_copied_and_alike_layers_selected(live: Callable[..., None]) ->
         assert set(person.state.selection) == {f"model.layers.{block}.mlp.up_proj" for block in range(3)}
         await person.press(Qt.Key.Key_C, panel.view, control=True)
         lines = QApplication.clipboard().text().split("\n")
-        assert lines[0].split("\t")[:3] == ["Layer", "Scheme", "Loss"] and len(lines) == 4
+        assert lines[0].split("\t")[:3] == ["Layer", "Scheme", "Loss (nats)"] and len(lines) == 4
         assert {line.split("\t")[0] for line in lines[1:]} == set(person.state.selection)
         shown = person.state.assignments[UP].weights
-        assert next(line for line in lines if line.startswith(UP)).split("\t")[1].startswith(shown)
+        cells = next(line for line in lines if line.startswith(UP)).split("\t")
+        assert cells[1] == shown and float(cells[2]) == person.state.session.table("predicted_kl").of(UP, shown)
 
     live(story)
 

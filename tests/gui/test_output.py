@@ -16,13 +16,14 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QDesktopServices, QImage
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QComboBox, QLineEdit
+from PySide6.QtWidgets import QAbstractItemView, QComboBox, QLineEdit, QTableView, QTreeView
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.errors import ExportError
 from workbench.gui.report.page import Section, Table, page
 from workbench.gui.report.pictures import save_picture
+from workbench.gui.tables.files import raw_rows
 from workbench.sensitivity.audit import Audit, PlanAudit
 
 
@@ -96,23 +97,61 @@ def test_the_kind_of_picture_is_chosen_in_the_dialog(live: Callable[..., None], 
     live(story)
 
 
-def test_a_table_is_saved_with_what_it_shows(live: Callable[..., None], tmp_path: Path) -> None:
+def test_a_table_is_saved_with_exact_numbers(live: Callable[..., None], tmp_path: Path) -> None:
+    session = sessions.full(1)
+    run = session.evaluations[-1]
+    kl = replace(run.metrics["kl"], value=-1.0 / 3e5, baseline=12345.678901234567)
+    session = replace(session, evaluations=(replace(run, metrics={**run.metrics, "kl": kl}),))
+
     async def story(person: Person) -> None:
-        await person.open(sessions.full(1))
+        await person.open(session)
         await person.act(lambda: person.window.reveal("accuracy"))
         table = person.window.panels["accuracy"].table
         await person.act(lambda: person.window.trigger("save_table"))
         await _save_as(person, tmp_path / "accuracy.csv")
         with open(tmp_path / "accuracy.csv", encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.reader(file))
-        assert rows[0] == [column.title for column in table.records.columns]
-        assert len(rows) == 1 + table.records.rowCount()
-        assert rows[1] == [column.text(table.records.record(0)) for column in table.records.columns]
+            rows = list(csv.DictReader(file))
+        assert len(rows) == table.records.rowCount()
+        (row,) = [row for row in rows if row["Metric"] == "KL to floating point"]
+        assert float(row["Quantized"]) == -1.0 / 3e5 and float(row["FP"]) == 12345.678901234567
+        assert row["Size (bytes)"] == str(run.nbytes) and float(row["Bits/weight"]) == run.bits_per_weight
         await person.act(lambda: person.window.reveal("layers"))
         await person.act(lambda: person.window.trigger("save_table"))
         await _save_as(person, tmp_path / "layers.csv")
         text = (tmp_path / "layers.csv").read_text(encoding="utf-8-sig")
         assert all(name in text for name in ("self_attn.q_proj", "int3-g32-asym", "model.layers.0"))
+        assert not any(mark in text.partition("\n")[2] for mark in "−×–µ")
+        layers = {row["Layer"]: row for row in csv.DictReader(text.splitlines())}
+        layer = layers["model.layers.0.self_attn.q_proj"]
+        scheme, table = person.state.assignments[layer["Layer"]].weights, session.table("predicted_kl")
+        assert layer["Scheme"] == scheme and float(layer["Loss (nats)"]) == table.of(layer["Layer"], scheme)
+        assert layer["Shape"] == "256x256" and layer["Count"] == str(256 * 256)
+
+    live(story)
+
+
+def test_every_table_exports_plain_numbers(live: Callable[..., None]) -> None:
+    """No typographic minus, no separators of thousands, no unit beside a number, in any table of the window."""
+    grouped = re.compile(r"\d,\d{3}\b")
+    united = re.compile(r"-?\d[\d.]*(e[-+]?\d+)? ?(B|kB|MB|GB|%|µs|ms|s|×|dB|nats)")
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        names = list(person.window.docks)
+        for name in names:
+            await person.act(lambda name=name: person.window.reveal(name))
+        views = [view for name in names for view in person.window.panels[name].findChildren(QAbstractItemView)
+                 if isinstance(view, QTableView | QTreeView)]  # fmt: skip
+        assert len(views) > 10
+        filled = 0
+        for view in views:
+            rows = raw_rows(view.model())[1:]
+            filled += bool(rows)
+            cells = [cell for row in rows for cell in row]
+            assert all(isinstance(cell, str) for cell in cells)
+            wrong = [cell for cell in cells if "−" in cell or grouped.search(cell) or united.fullmatch(cell)]
+            assert not wrong, (view.accessibleName(), wrong[:5])
+        assert filled > 6
 
     live(story)
 

@@ -163,7 +163,7 @@ def test_the_tree_selects_and_edits_in_place(live: Callable[..., None]) -> None:
         spot = QPoint(heading.sectionViewportPosition(LOSS) + 20, heading.height() // 2)
         for _ in range(2):  # ascending, then descending
             await person.click(heading.viewport(), spot)
-        losses = [layers.model._loss(layers.model.row_at(layers.model.index(row, 0)).layer) for row in range(5)]
+        losses = [layers.model.facts(layers.model.row_at(layers.model.index(row, 0)).layer).loss for row in range(5)]
         assert losses == sorted(losses, reverse=True)
 
     live(story)

@@ -12,7 +12,8 @@ from PySide6.QtWidgets import QComboBox
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.deployment.targets import target
-from workbench.gui.tables.layer_columns import FLOATING, INPUTS, SCHEME
+from workbench.gui.tables.layer_columns import INPUTS, SCHEME
+from workbench.insight.layer_facts import FLOATING
 from workbench.session.session import Session
 
 Q, K, V = (f"model.layers.0.self_attn.{part}_proj" for part in "qkv")

@@ -165,7 +165,7 @@ def test_rates_occupancy_and_how_to_profile_are_shown_of_cuda_rows(live: Callabl
         await person.act(lambda: person.context.workspace.update(lambda now: replace(now, timings=(plain, cuda))))
         assert panel.ncu.isVisible()
         titles = [column.title for column in panel.table.records.columns]
-        rows = [[c.text(one) for c in panel.table.records.columns] for one in panel.table.records.records]
+        rows = [[c.shown(one) for c in panel.table.records.columns] for one in panel.table.records.records]
         shown = [tuple(row[titles.index(name)] for name in ("Reads", "Operations", "Occupancy")) for row in rows]
         assert shown[0][0] == "–" and shown[0][2] == "– (a CPU kernel has none)"
         assert shown[1][0].endswith(" GB/s") and shown[1][0].startswith("65.5")  # 131,072 bytes in 2 us

@@ -170,7 +170,7 @@ def _export(options: argparse.Namespace, progress: Progress) -> Report:
 
 def _report(options: argparse.Namespace, progress: Progress) -> Report:
     from workbench.console.reports.models import written
-    from workbench.gui.report.report import write_from_file
+    from workbench.gui.report_file import write_from_file
 
     return written((write_from_file(Path(options.session), Path(options.out)),))
 

@@ -74,9 +74,9 @@ class Docks(QMainWindow):
 
     def panel(self, kind: type[P]) -> P:
         """Return the panel of a class, made if need be."""
-        panel = self.panels[next(spec.id for spec in PANELS if spec.kind == kind.__name__)]
-        assert isinstance(panel, kind), f"{panel} stands in the place of {kind.__name__}"
-        return panel
+        made = [panel for panel in self.panels.values() if isinstance(panel, kind)]
+        later = (self.panels[spec.id] for spec in PANELS if spec.id not in self.panels)
+        return made[0] if made else next(panel for panel in later if isinstance(panel, kind))
 
     def make_missing(self) -> None:
         """Make the missing panels, one for each turn of the event loop."""
@@ -99,7 +99,7 @@ class Docks(QMainWindow):
         dock.setWidget(panel)
         panel.setVisible(_in_front(dock))
         before.deleteLater()
-        panel.take(self.state)
+        panel.show_state(self.state)
         return panel
 
     def _visibility_changed(self, name: str, visible: bool) -> None:

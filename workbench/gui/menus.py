@@ -93,9 +93,9 @@ class Menus:
     def _panels(self, reveal: Callable[[str], None]) -> list[QAction]:
         menu, found = self.menus["&View"], []
         menu.addSeparator()
-        for number, spec in enumerate(PANELS, 1):
+        for spec in PANELS:
             action = QAction(spec.title, self._window)
-            action.setShortcut(QKeySequence(f"Alt+{number % 10}" if number < 11 else f"Alt+Shift+{number % 10}"))
+            action.setShortcut(QKeySequence(spec.key))
             action.setToolTip(f"Go to the panel {spec.title}")
             action.triggered.connect(lambda _=False, panel=spec.id: reveal(panel))
             menu.addAction(action)

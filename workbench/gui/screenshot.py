@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from workbench.session.session import Session
+from workbench.session.workspace import State
 
 SIZE = (1600, 1000)
 SETTLING = 5
@@ -41,7 +42,7 @@ def screenshot(
         window.resize(*size)
         window.show()
         context.workspace.open(document, path)
-        context.workspace.select((worst_layer(context),))
+        context.workspace.select((worst_layer(context.workspace.state),))
         for name in filter(None, front.split(",")):
             window.reveal(name)
         app.processEvents()
@@ -57,12 +58,8 @@ def screenshot(
     return Path(out)
 
 
-def worst_layer(context: object) -> str:
+def worst_layer(state: State) -> str:
     """Return the layer that costs most under the plan; the first one where nothing is known."""
-    from workbench.gui.context.context import Context
-
-    assert isinstance(context, Context)
-    state = context.workspace.state
     assert state.session is not None
     layers, table = state.session.model.layers, state.session.table(state.metric)
     if not layers:

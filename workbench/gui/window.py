@@ -161,7 +161,7 @@ class Window(QMainWindow):
         state = self.context.workspace.state
         while self._pending.due:
             panel = self._pending.due.pop()
-            panel.take(state)
+            panel.show_state(state)
             if panel.is_seen:
                 return
 

@@ -132,3 +132,17 @@ class Timing:
     def baseline_median(self) -> float:
         """Median microseconds of the baseline kernel."""
         return float(np.median(self.baseline_samples))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ceilings:
+    """``bandwidth`` in GB/s and ``peak`` in 1e9 operations a second (a multiply-add is two) of ``device``.
+
+    ``how`` says in words where they come from; ``measured`` tells them from an estimate.
+    """
+
+    device: str
+    bandwidth: float
+    peak: float
+    how: str
+    measured: bool

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from workbench.errors import WorkbenchError
+from workbench.measurement.data_quality import CalibrationQuality
+from workbench.measurement.evaluation import Ceilings
 from workbench.models.layer import Layer
 from workbench.numerics.ranges import Range
 from workbench.planning.plan import Assignment, Plan, changed_names, resolve, resolve_some
@@ -107,7 +109,10 @@ class State:
     ``activation_metric`` the one of inputs or the KV cache whose table is shown in its place (empty: none).
     ``target`` names the runtime or device of the plan (see :mod:`workbench.deployment.targets`; empty: any).
     ``budget`` is what a search may use, ``search_error`` why the last one found no plan within it.
-    ``dirty``: the file on disk is older.  ``ledger`` holds the sums behind ``totals``."""
+    ``dirty``: the file on disk is older.  ``ledger`` holds the sums behind ``totals``.
+
+    ``compared`` is the other session of a comparison, read from ``compared_path``; ``data_quality`` judges the
+    calibration data, ``ceilings`` are this machine's."""
 
     session: Session | None = None
     path: Path | None = None
@@ -117,6 +122,10 @@ class State:
     target: str = ""
     budget: Budget = Budget()
     search_error: str = ""
+    compared: Session | None = None
+    compared_path: Path = Path()
+    data_quality: CalibrationQuality | None = None
+    ceilings: Ceilings | None = None
     dirty: bool = False
     undo_name: str = ""
     redo_name: str = ""
@@ -124,6 +133,11 @@ class State:
     totals: Totals | None = None
     ledger: Ledger | None = None
     plan_error: str = ""
+
+    @property
+    def shown_metric(self) -> str:
+        """The metric whose table is shown."""
+        return self.activation_metric or self.metric
 
 
 Listener = Callable[[State, State], None]
@@ -205,6 +219,18 @@ class Workspace:
         else:
             self._set(replace(self.state, metric=metric, activation_metric=""))
 
+    def compare_with(self, session: Session, path: Path) -> None:
+        """Choose the other session of a comparison; it is never changed."""
+        self._set(replace(self.state, compared=session, compared_path=path))
+
+    def show_data_quality(self, quality: CalibrationQuality) -> None:
+        """Show a judgement of the session's calibration data, until the data change."""
+        self._set(replace(self.state, data_quality=quality))
+
+    def show_ceilings(self, ceilings: Ceilings) -> None:
+        """Show how fast this machine's memory and arithmetic are."""
+        self._set(replace(self.state, ceilings=ceilings))
+
     def show_target(self, target: str) -> None:
         """Choose the plan's runtime or device; an empty name allows everything."""
         self._set(replace(self.state, target=target))
@@ -228,6 +254,8 @@ class Workspace:
 
     def _set(self, state: State) -> None:
         old = self.state
+        if _data_hash(state) != _data_hash(old):
+            state = replace(state, data_quality=None)
         state = replace(
             state,
             undo_name=self._undo[-1].name if self._undo else "",
@@ -284,6 +312,11 @@ def _exchanged_ranges(session: Session, old: Ranges, new: Ranges) -> Ranges:
 
 def _differing(old: Mapping[Key, Value], new: Mapping[Key, Value]) -> list[Key]:
     return [key for key in {**old, **new} if old.get(key) is not new.get(key) and old.get(key) != new.get(key)]
+
+
+def _data_hash(state: State) -> str:
+    record = state.session.calibration if state.session else None
+    return record.content_hash if record else ""
 
 
 def _resolved(old: State, new: State) -> State:

@@ -55,7 +55,7 @@ async def report(command: Command) -> None:
     if path is None:
         return
     try:
-        report.write(command.context, command.window.panels, path)
+        report.write(command.context.workspace.state, path)
     except WorkbenchError as error:
         command.context.messages.report("Report", error)
         return

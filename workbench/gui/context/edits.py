@@ -7,7 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.planning.plan import KEEP, Plan
+from workbench.session.session import Session
 from workbench.session.workspace import Workspace
+
+MANUAL = "manual"
+"""The method of a range that the user has set."""
 
 if TYPE_CHECKING:
     from workbench.numerics.ranges import Range
@@ -40,11 +44,17 @@ def lock(workspace: Workspace, layers: Iterable[str], locked: bool) -> None:
 
 
 def set_range(workspace: Workspace, layer: str, tap: str, new: Range) -> None:
-    """Make a range the active one of a layer's weights, input or output."""
-    workspace.edit(
-        f"Set the {tap} range of {layer} ({new.method})",
-        lambda session: replace(session, active_ranges={**session.active_ranges, (layer, tap): new}),
-    )
+    """Make a range the active one of a layer's weights, input or output.
+
+    A method's range of an input is what the plan says: its range method changes with it.
+    """
+
+    def change(session: Session) -> Session:
+        by_plan = tap == "input" and new.method != MANUAL
+        plan = session.plan.assign((layer,), range_method=new.method) if by_plan else session.plan
+        return replace(session, plan=plan, active_ranges={**session.active_ranges, (layer, tap): new})
+
+    workspace.edit(f"Set the {tap} range of {layer} ({new.method})", change)
 
 
 def set_plan(workspace: Workspace, title: str, plan: Plan) -> None:

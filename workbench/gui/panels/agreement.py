@@ -10,18 +10,19 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.agreement import Agreement
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.theme import Colours
-from workbench.gui.tables.records import Field, RecordsView
+from workbench.gui.tables.fields import Field, Number
+from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.insight.agreement import Cells, common_cells, comparable_metrics, rank_agreement
 from workbench.sensitivity.metrics import metric_title
 from workbench.session.workspace import State
 
 FIELDS = (
-    Field(title="Scheme", text=lambda row: row.scheme),
-    Field(title="Rank", text=lambda row: quantities.number(row.rank, 2), numeric=True, key=lambda row: row.rank,
-          tip="Spearman's rank agreement over the layers; 1 is the same order"),
-    Field(title="Ratio", text=lambda row: quantities.number(row.ratio, 2), numeric=True, key=lambda row: row.ratio,
-          tip="Median of x over y; 1 is the same size"),
+    Field("Scheme", lambda row: row.scheme),
+    Number("Rank", lambda row: row.rank, lambda rank: quantities.number(rank, 2),
+           tip="Spearman's rank correlation over the layers; 1: the same order"),
+    Number("Ratio", lambda row: row.ratio, lambda ratio: quantities.number(ratio, 2),
+           tip="Median of the horizontal over the vertical metric; 1: the same size"),
 )  # fmt: skip
 
 
@@ -38,7 +39,7 @@ class AgreementPanel(Panel):
         self.plot = Agreement(colours)
         self.plot.setToolTip("Each point is a layer under a scheme: its tip names them, a click selects the layer")
         self.plot.chosen.connect(lambda index: context.workspace.select((self._cells.layer(index),)))
-        self.table = RecordsView("Agreement by scheme", FIELDS)
+        self.table = RecordsView("Agreement by scheme", FIELDS, lambda row: row.scheme)
         self.table.setMinimumWidth(110)
         self.table.setMaximumWidth(240)
         top, middle = QHBoxLayout(), QHBoxLayout()
@@ -91,7 +92,7 @@ class AgreementPanel(Panel):
         self._show()
 
     def _show(self) -> None:
-        session = self.context.workspace.state.session
+        session = self.state.session
         if session is None:
             return
         first, second = (session.sensitivities.get(box.currentData()) for box in (self.across, self.up))

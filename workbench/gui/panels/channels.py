@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QSplitter
@@ -15,7 +13,8 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.channel_bars import ChannelBars
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.theme import Colours
-from workbench.gui.tables.records import Field, RecordsView
+from workbench.gui.tables.fields import Number
+from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.insight.channels import FACTOR, brushed, by_channel, outliers
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
@@ -25,14 +24,13 @@ from workbench.session.workspace import State
 from workbench.steps.layer.channel_errors import CHANNEL_ERRORS, ChannelErrors, ChannelErrorsOptions
 
 FIELDS = (
-    Field(title="Channel", text=lambda one: f"{one.number:,}", numeric=True, key=lambda one: one.number),
-    Field(title="Least", text=lambda one: quantities.number(one.low), numeric=True, key=lambda one: one.low),
-    Field(title="Greatest", text=lambda one: quantities.number(one.high), numeric=True, key=lambda one: one.high),
-    Field(title="× median", text=lambda one: f"{one.times:.1f}", numeric=True, key=lambda one: one.times,
-          tip="Largest magnitude over the median channel's; such channels force a scale on all others"),
-    Field(title="Error", text=lambda one: quantities.NONE if math.isnan(one.error) else quantities.share(one.error),
-          numeric=True, key=lambda one: -1.0 if math.isnan(one.error) else one.error,
-          tip="Share of the layer's predicted loss that comes from rounding this channel's weights"),
+    Number("Channel", lambda channel: channel.number),
+    Number("Lowest", lambda channel: channel.low, tip="The channel's lowest value"),
+    Number("Highest", lambda channel: channel.high, tip="The channel's highest value"),
+    Number("× median", lambda channel: channel.times, lambda times: f"{times:.1f}",
+           tip="Largest magnitude over the median channel's; such channels force a scale on all others"),
+    Number("Error", lambda channel: channel.error, quantities.share, unit="share",
+           tip="Share of the layer's predicted loss that comes from rounding this channel's weights"),
 )  # fmt: skip
 
 
@@ -99,7 +97,7 @@ class ChannelsPanel(Panel):
         self.plot.recolour(colours)
 
     def _show(self) -> None:
-        state = self.context.workspace.state
+        state = self.state
         if state.session is None or not state.selection:
             return
         tap, layer = self.tap.currentData(), self._layer
@@ -191,17 +189,17 @@ class ChannelsPanel(Panel):
 
     @property
     def _layer(self) -> str:
-        selection = self.context.workspace.state.selection
+        selection = self.state.selection
         return selection[0] if selection else ""
 
     @property
     def _given(self) -> Assignment | None:
         """What the plan gives the layer."""
-        return self.context.workspace.state.assignments.get(self._layer)
+        return self.state.assignments.get(self._layer)
 
     def _is_quick(self) -> bool:
         """Tell whether the plan rounds the layer by itself, so that its errors are found without a person's asking."""
-        session, held = self.context.workspace.state.session, self._given
+        session, held = self.state.session, self._given
         alone = session is not None and not session.plan.transforms
         return alone and held is not None and held.weights != KEEP and held.algorithm.startswith(QUICK)
 

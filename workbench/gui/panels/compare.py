@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,12 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import dialogs
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.theme import Colours
-from workbench.gui.tables.records import Field, RecordsView
+from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
+from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.insight.compare import Side, compare_sessions
 from workbench.measurement.evaluation import Metric
 from workbench.planning.plan import KEEP
-from workbench.session.session import Session
 from workbench.session.workspace import State
 from workbench.steps.files.open_session import OPEN_SESSION, OpenSessionOptions
 
@@ -34,19 +34,12 @@ def _scheme(side: Side | None) -> str:
     return f"{'FP' if given.weights == KEEP else given.weights}{inputs}{algorithm}"
 
 
-def _bits(side: Side | None) -> str:
-    return quantities.NONE if side is None else f"{side.bits:.2f}"
+def _precise(value: float) -> str:
+    return quantities.number(value, 4)
 
 
-def _loss(side: Side | None) -> str:
-    return quantities.NONE if side is None else quantities.number(side.loss)
-
-
-def _interval(one: Metric | None) -> str:
-    if one is None:
-        return quantities.NONE
-    value, low, high = (quantities.number(each, 4) for each in (one.value, one.low, one.high))
-    return f"{value} ({low} to {high})"
+def _interval(metric: Metric | None, show: Callable[[float], str]) -> str:
+    return "" if metric is None else f"{show(metric.low)} to {show(metric.high)}"
 
 
 def _change(row: Any) -> float:
@@ -56,39 +49,43 @@ def _change(row: Any) -> float:
 
 
 def _mark(tip: str) -> Field:
-    return Field(title="≠", text=lambda row: "≠" if row.differs else "", key=lambda row: not row.differs, tip=tip)
+    return Field("≠", lambda row: row.differs, lambda differs: "≠" if differs else "", tip=tip,
+                 key=lambda row: not row.differs)  # fmt: skip
 
 
 FACTS = (
-    _mark("The sessions differ in it"),
-    Field(title="Fact", text=lambda row: row.title),
-    Field(title="This session", text=lambda row: row.first or quantities.NONE),
-    Field(title="Other session", text=lambda row: row.second or quantities.NONE),
+    _mark("The sessions differ here"),
+    Field("Fact", lambda row: row.title),
+    Field("This session", lambda row: row.first or quantities.NONE),
+    Field("Other session", lambda row: row.second or quantities.NONE),
 )
 LAYERS = (
-    _mark("The sessions give the layer something else"),
-    Field(title="Layer", text=lambda row: row.name),
-    Field(title="This session", text=lambda row: _scheme(row.first)),
-    Field(title="Other session", text=lambda row: _scheme(row.second)),
-    Field(title="Bits", text=lambda row: _bits(row.first), numeric=True, tip="Bits per weight in this session",
-          key=lambda row: row.first.bits if row.first else -1.0),
-    Field(title="Other", text=lambda row: _bits(row.second), numeric=True, tip="Bits per weight in the other session",
-          key=lambda row: row.second.bits if row.second else -1.0),
-    Field(title="Loss", text=lambda row: _loss(row.first), numeric=True, tip="Loss by this session's table",
-          key=lambda row: (row.first.loss or 0.0) if row.first else -1.0),
-    Field(title="Other", text=lambda row: _loss(row.second), numeric=True, tip="Loss by the other session's table",
-          key=lambda row: (row.second.loss or 0.0) if row.second else -1.0),
-    Field(title="Change", text=lambda row: quantities.number(_change(row)), numeric=True,
-          key=lambda row: (_change(row) == _change(row), _change(row)), tip="The other's loss less this one's"),
+    _mark("The plans treat the layer differently"),
+    Field("Layer", lambda row: row.name),
+    Field("This session", lambda row: _scheme(row.first)),
+    Field("Other session", lambda row: _scheme(row.second)),
+    Number("Bits, this", lambda row: row.first and row.first.bits, "{:.2f}".format, unit="per weight",
+           tip="Bits per weight in this session"),
+    Number("Bits, other", lambda row: row.second and row.second.bits, "{:.2f}".format, unit="per weight",
+           tip="Bits per weight in the other session"),
+    Number("Loss, this", lambda row: row.first and row.first.loss, quantities.number, unit=METRIC_UNIT,
+           tip="Loss by this session's scores; lower is better"),
+    Number("Loss, other", lambda row: row.second and row.second.loss, quantities.number, unit=METRIC_UNIT,
+           tip="Loss by the other session's scores; lower is better"),
+    Number("Change", _change, unit=METRIC_UNIT, tip="The other session's loss minus this session's"),
 )  # fmt: skip
 METRICS = (
     _mark("The 95 % intervals do not overlap"),
-    Field(title="Metric", text=lambda row: row.metric.replace("_", " ")),
-    Field(title="Unit", text=lambda row: row.unit),
-    Field(title="This session", text=lambda row: _interval(row.first), tip="Newest value, 95 % interval"),
-    Field(title="Other session", text=lambda row: _interval(row.second), tip="Newest value, 95 % interval"),
-    Field(title="Data", text=lambda row: row.data),
-)
+    Field("Metric", lambda row: row.metric.replace("_", " ")),
+    Field("Unit", lambda row: row.unit),
+    Number("This session", lambda row: row.first and row.first.value, _precise, tip="Newest value"),
+    Field("95 % interval", lambda row: _interval(row.first, repr), text=lambda row: _interval(row.first, _precise),
+          tip="By bootstrap over samples"),
+    Number("Other session", lambda row: row.second and row.second.value, _precise, tip="Newest value"),
+    Field("95 % interval", lambda row: _interval(row.second, repr), text=lambda row: _interval(row.second, _precise),
+          tip="By bootstrap over samples"),
+    Field("Data", lambda row: row.data),
+)  # fmt: skip
 
 
 class ComparePanel(Panel):
@@ -96,8 +93,6 @@ class ComparePanel(Panel):
 
     def __init__(self, context: Context, colours: Colours) -> None:
         super().__init__(context, colours)
-        self.other: Session | None = None
-        self._other_path = Path()
         self._rows: dict[str, Sequence[Any]] = {}
         self.open = QPushButton("&Open Another Session…")
         self.open.setToolTip("Read a .qwb file to compare the open session with; neither is changed")
@@ -135,17 +130,11 @@ class ComparePanel(Panel):
             return
         self.say_empty("")
         before = old.session
-        same = before is not None and all(
+        same = before is not None and old.compared is new.compared and all(
             getattr(before, name) is getattr(session, name)
             for name in ("model", "plan", "sensitivities", "evaluations", "calibration", "locked")
         )
         if not same:
-            self._compare()
-
-    def borrow(self, live: Panel) -> None:
-        """Compare with the live panel's other session."""
-        if isinstance(live, ComparePanel):
-            self.other, self._other_path = live.other, live._other_path
             self._compare()
 
     def choose(self) -> None:
@@ -163,31 +152,26 @@ class ComparePanel(Panel):
         request = OPEN_SESSION.request(None, OpenSessionOptions(path=path))
         found = await self.context.runner.run(request, lambda: self._read_again(path))
         if found is not None:
-            self.show_other(found, path)
-
-    def show_other(self, session: Session, path: str) -> None:
-        """Compare with a session that was read from ``path``."""
-        self.other, self._other_path = session, Path(path)
-        self._compare()
+            self.context.workspace.compare_with(found, Path(path))
 
     def _read_again(self, path: str) -> None:
         self.context.tasks.start(self.read(path))
 
     def _compare(self) -> None:
-        session = self.context.workspace.state.session
-        self.differing.setVisible(self.other is not None)
-        self.tabs.setVisible(self.other is not None)
-        self._room.setVisible(self.other is None)
-        if session is None or self.other is None:
+        session, other = self.state.session, self.state.compared
+        self.differing.setVisible(other is not None)
+        self.tabs.setVisible(other is not None)
+        self._room.setVisible(other is None)
+        if session is None or other is None:
             self.figure.setText("Nothing to compare with yet; neither session is changed by it")
             self._rows = {}
         else:
-            found = compare_sessions(session, self.other)
+            found = compare_sessions(session, other)
             self._rows = {"Layers": found.layers, "Facts": found.facts, "Evaluations": found.metrics}
             count = sum(pair.differs for pair in found.layers)
             weights = "the same weights" if found.same_model else "other weights"
             self.figure.setText(
-                f"against {self._other_path.name} ({weights}): {quantities.plural(count, 'layer')} of "
+                f"against {self.state.compared_path.name} ({weights}): {quantities.plural(count, 'layer')} of "
                 f"{len(found.layers):,} {'differs' if count == 1 else 'differ'}"
             )
         self._fill()

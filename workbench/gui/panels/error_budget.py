@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from PySide6.QtWidgets import QHBoxLayout, QPushButton
 
 from workbench.gui.context.context import Context
@@ -9,16 +10,17 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.depth import Depth
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.theme import Colours
-from workbench.gui.tables.records import Field, RecordsView
+from workbench.gui.tables.fields import Field, Number
+from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.sensitivity.error_budget import BudgetPair
 from workbench.session.workspace import State
 from workbench.steps.checks.error_budget import ERROR_BUDGET, ErrorBudgetOptions
 
 FIELDS = (
-    Field(title="Layer", text=lambda row: row[0]),
-    Field(title="Part", text=lambda row: quantities.share(row[1]), numeric=True, key=lambda row: row[1],
-          tip="Part of the noise at the last block's output that comes from the layer, as predicted"),
+    Field("Layer", lambda row: row[0]),
+    Number("Part", lambda row: row[1], quantities.share, unit="share",
+           tip="Share of the noise at the last block's output that comes from the layer, as predicted"),
 )  # fmt: skip
 
 
@@ -69,7 +71,7 @@ class ErrorBudgetPanel(Panel):
         self.context.tasks.start(self._measuring())
 
     async def _measuring(self) -> None:
-        session = self.context.workspace.state.session
+        session = self.state.session
         if session is None:
             return
         await self.context.runner.work(ERROR_BUDGET.request(session, ErrorBudgetOptions()))
@@ -83,11 +85,9 @@ class ErrorBudgetPanel(Panel):
             self.plot.show_lines((), ())
             self.table.show_records(())
             return
-        lines = [("measured", pair.measured.decibels)]
         if pair.predicted is not None:
-            lines.append(("predicted", pair.predicted.decibels))
             self.table.show_records(pair.predicted.worst(pair.predicted.blocks[-1], 12))
-        self.plot.show_lines(pair.measured.blocks, lines)
+        self.plot.show_lines(pair.measured.blocks, budget_lines(pair))
         last = float(pair.measured.decibels[-1])
         found = f"{pair.plan_name}: {quantities.number(last)} dB at the output; line: measured"
         if pair.predicted is None:
@@ -95,3 +95,9 @@ class ErrorBudgetPanel(Panel):
                             found)  # fmt: skip
         else:
             self.figure.say(f"{found}, dashes: predicted")
+
+
+def budget_lines(pair: BudgetPair) -> list[tuple[str, np.ndarray]]:
+    """Return the lines of a budget: name and decibels, float64 ``[blocks]``."""
+    lines = [("measured", pair.measured.decibels)]
+    return lines if pair.predicted is None else [*lines, ("predicted", pair.predicted.decibels)]

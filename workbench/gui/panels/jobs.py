@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPainter, QShowEvent
@@ -23,12 +22,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from workbench.engine.jobs import JobView
 from workbench.gui.context.context import Context
 from workbench.gui.context.memory import resident
 from workbench.gui.context.messages import Message, without_title
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell.theme import Colours
-from workbench.gui.tables.records import Field, Index, RecordsView
+from workbench.gui.tables.fields import Field, Number
+from workbench.gui.tables.records import Index, RecordsView
 from workbench.insight import quantities
 from workbench.session.workspace import State
 from workbench.steps.step import Request
@@ -36,35 +37,35 @@ from workbench.steps.step import Request
 PROGRESS = 2
 
 
-def _took(view: Any) -> float:
+def _took(view: JobView) -> float:
     if view.started is None:
         return 0.0
     end: float = view.finished if view.finished is not None else time.monotonic()
     return end - float(view.started)
 
 
-def _remaining(view: Any) -> str:
+def _remaining(view: JobView) -> float | None:
     if view.status != "running" or view.fraction < 0.02:
-        return ""
-    return quantities.duration(_took(view) * (1 - view.fraction) / view.fraction)
+        return None
+    return _took(view) * (1 - view.fraction) / view.fraction
 
 
 JOBS = (
-    Field(title="Job", text=lambda view: view.title),
-    Field(title="Status", text=lambda view: str(view.status), tip="queued, running, done, failed or cancelled"),
-    Field(title="Progress", text=lambda view: f"{view.fraction * 100:.0f} %", key=lambda view: view.fraction,
+    Field("Job", lambda view: view.title),
+    Field("Status", lambda view: str(view.status), tip="queued, running, done, failed or cancelled"),
+    Field("Progress", lambda view: view.fraction, lambda fraction: f"{fraction * 100:.0f} %", unit="share",
           tip="Share of the work that is done"),
-    Field(title="Took", text=lambda view: quantities.duration(_took(view)) if view.started is not None else "",
-          numeric=True, key=_took, tip="Since the job began, without its time in the queue"),
-    Field(title="Left", text=_remaining, numeric=True, tip="Time left, estimated from the share done"),
+    Number("Took", lambda view: None if view.started is None else _took(view), quantities.duration, unit="s",
+           tip="Since the job began, without its time in the queue"),
+    Number("Left", _remaining, quantities.duration, unit="s", tip="Time left, estimated from the share done"),
 )  # fmt: skip
 
-WHAT = Field(title="What", text=lambda view: without_title(view.error, view.title) or view.text,
-             tip="What the job does now, did last, or why it failed")
+WHAT = Field("What", lambda view: without_title(view.error, view.title) or view.text,
+             tip="What the job does now, did last, or why it failed")  # fmt: skip
 
 STEPS = (
-    Field(title="After", text=lambda step: quantities.duration(step.after), numeric=True, tip="Since the job began"),
-    Field(title="What", text=lambda step: step.text),
+    Number("After", lambda step: step.after, quantities.duration, unit="s", tip="Since the job began"),
+    Field("What", lambda step: step.text),
 )
 
 MAX_STEPS = 500
@@ -86,7 +87,7 @@ class Track:
     steps: list[Step] = field(default_factory=list)
     peak: int = 0
 
-    def follow(self, view: Any, memory: int | None) -> None:
+    def follow(self, view: JobView, memory: int | None) -> None:
         """Take up how the job is now."""
         self.peak = max(self.peak, memory or 0)
         text = without_title(view.error, view.title) or view.text
@@ -94,14 +95,14 @@ class Track:
             self.steps = [*self.steps[-MAX_STEPS + 1 :], Step(_took(view), text)]
 
 
-MESSAGES = (
-    Field(title="Time", text=lambda message: time.strftime("%H:%M:%S", time.localtime(message.when))),
-    Field(title="Message", text=lambda message: f"{'⚠ ' if message.level != 'info' else ''}{_line(message)}"),
-)
-
-
 def _line(message: Message) -> str:
     return f"{message.title}: {message.text}" if message.text else message.title
+
+
+MESSAGES = (
+    Field("Time", lambda message: time.strftime("%H:%M:%S", time.localtime(message.when))),
+    Field("Message", _line, text=lambda message: f"{'⚠ ' if message.level != 'info' else ''}{_line(message)}"),
+)
 
 
 class ProgressDelegate(QStyledItemDelegate):
@@ -128,11 +129,11 @@ class JobsPanel(Panel):
     def __init__(self, context: Context, colours: Colours) -> None:
         super().__init__(context, colours)
         self._tracks: dict[int, Track] = {}
-        memory = Field(
-            title="Memory", text=lambda view: quantities.data_size(self._peak(view) or None), numeric=True,
-            key=self._peak, tip="The most that the engine process held while the job ran",
+        memory = Number(
+            "Memory", lambda view: self._peak(view) or None, quantities.data_size, unit="bytes",
+            tip="The most that the engine process held while the job ran",
         )  # fmt: skip
-        self.jobs = RecordsView("Jobs", (*JOBS, memory, WHAT))
+        self.jobs = RecordsView("Jobs", (*JOBS, memory, WHAT), lambda view: view.id)
         self._progress = ProgressDelegate(self.jobs)
         self.jobs.setItemDelegateForColumn(PROGRESS, self._progress)
         self.log = RecordsView("Messages", MESSAGES)
@@ -164,7 +165,7 @@ class JobsPanel(Panel):
             table.horizontalHeader().setStretchLastSection(True)
         for place, width in enumerate((210, 66, 90, 56, 56, 72)):
             self.jobs.setColumnWidth(place, width)
-        self._views: tuple[Any, ...] = ()
+        self._views: tuple[JobView, ...] = ()
         self.jobs.selectionModel().selectionChanged.connect(lambda: self._selected())
         self._enable()
         self.setFocusProxy(self.jobs)
@@ -181,7 +182,7 @@ class JobsPanel(Panel):
     def redraw(self, old: State, new: State) -> None:
         """Jobs do not depend on the document."""
 
-    def show_jobs(self, views: tuple[Any, ...]) -> None:
+    def show_jobs(self, views: tuple[JobView, ...]) -> None:
         """Show the jobs as they are now."""
         self._views = tuple(reversed(views))
         engine = resident(self.context.engine_pid())
@@ -203,19 +204,18 @@ class JobsPanel(Panel):
         self._show()
 
     def _show(self) -> None:
-        self.jobs.records.show_records(self._views)
+        self.jobs.show_records(self._views)
         self._selected()
         self._show_memory()
 
     def _selected(self) -> None:
         """Show the log of the selected job, or the newest one."""
         self._enable()
-        rows = self.jobs.selectionModel().selectedRows()
-        view = self.jobs.records.record(rows[0].row()) if rows else next(iter(self._views), None)
+        view = next(iter((*self.jobs.selected(), *self._views)), None)
         track = self._tracks.get(view.id) if view is not None else None
         self.steps.show_records(tuple(track.steps) if track else ())
 
-    def _peak(self, view: Any) -> int:
+    def _peak(self, view: JobView) -> int:
         track = self._tracks.get(view.id)
         return track.peak if track else 0
 
@@ -226,8 +226,7 @@ class JobsPanel(Panel):
 
     def copy_python(self) -> None:
         """Copy the selected job, or the newest one, as Python."""
-        selected = [self.jobs.records.record(index.row()) for index in self.jobs.selectionModel().selectedRows()]
-        for view in (*selected, *self._views):
+        for view in (*self.jobs.selected(), *self._views):
             request = self.context.jobs.request(view.id)
             if isinstance(request, Request):
                 QApplication.clipboard().setText(request.python())
@@ -239,8 +238,7 @@ class JobsPanel(Panel):
         self.log.show_records(tuple(reversed(self.context.messages.entries)))
 
     def _target(self, statuses: tuple[str, ...]) -> int | None:
-        selected = [self.jobs.records.record(index.row()) for index in self.jobs.selectionModel().selectedRows()]
-        fitting = [view.id for view in (*selected, *self._views) if view.status in statuses]
+        fitting = [view.id for view in (*self.jobs.selected(), *self._views) if view.status in statuses]
         return fitting[0] if fitting else None
 
     def _enable(self) -> None:

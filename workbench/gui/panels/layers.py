@@ -21,20 +21,18 @@ from workbench.gui.shell import settings
 from workbench.gui.shell.scheme_menu import fill_menu
 from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.delegates import Index, RowDelegate, SchemeDelegate
-from workbench.gui.tables.layer_columns import CACHE, COLUMNS, FIELDS, FLOATING, HISTOGRAM, INPUTS, NAME, SCHEME
+from workbench.gui.tables.layer_columns import CACHE, COLUMNS, FIELDS, HISTOGRAM, INPUTS, NAME, SCHEME
 from workbench.gui.tables.layer_filter import HINT
 from workbench.gui.tables.layers import LayersModel
 from workbench.gui.tables.row_painter import LayersView
 from workbench.insight import legality, quantities
+from workbench.insight.layer_facts import FLOATING
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer
 from workbench.session.workspace import State
 
 EXPAND_LIMIT = 400
 """Models with more rows open with their blocks closed, but for the first."""
-
-HIDDEN = ("Measured", "Time", "Algorithm", "Cache")
-"""Columns that a person must ask for, with the menu of the heading."""
 
 NAME_NEIGHBOURS = 5
 """The columns before this one are seen without scrolling where there is room."""
@@ -61,16 +59,18 @@ class LayersPanel(Panel):
         layout.addLayout(top)
         layout.addWidget(self.view, 1)
         self._updating = False
+        self._current = ("", NAME)  # the layer and column with the keyboard before rows were replaced
         self.filter.textChanged.connect(self._filter_changed)
         self.view.selectionModel().selectionChanged.connect(self._selected)
         self.model.assigned.connect(self._assigned)
+        self.model.modelAboutToBeReset.connect(self._note_current)
         self.model.modelReset.connect(self._reset)
         self.setFocusProxy(self.view)
 
     def redraw(self, old: State, new: State) -> None:
         """Show the rows; expand them for another model; show the selection."""
         self.say_empty("" if new.session else "Open a model to see its layers.")
-        self.model.take(new)
+        self.model.show_state(new)
         self.view.viewport().update()
         if new.session is not None:
             self._show_count(len(new.session.model.layers))
@@ -97,7 +97,7 @@ class LayersPanel(Panel):
 
     def choose_scheme(self, where: QPoint | None = None) -> None:
         """Open the menu of schemes for the selected layers."""
-        names = self.context.workspace.state.selection
+        names = self.state.selection
         if not names:
             return
         menu = self._menu(names)
@@ -180,7 +180,7 @@ class LayersPanel(Panel):
         hidden = settings.hidden_columns()
         for position, column in enumerate(COLUMNS):
             header.resizeSection(position, metrics.averageCharWidth() * column.width + 12)
-            header.setSectionHidden(position, column.title in (HIDDEN if hidden is None else hidden))
+            header.setSectionHidden(position, column.hidden if hidden is None else column.title in hidden)
         view.installEventFilter(self)
 
     def _shown(self) -> int:
@@ -209,20 +209,26 @@ class LayersPanel(Panel):
         wrong = self.model.show_only(text)
         self._count.setProperty("role", "error" if wrong else "muted")
         self._count.style().polish(self._count)
-        session = self.context.workspace.state.session
+        session = self.state.session
         if wrong:
             self._count.setText(wrong)
         elif session is not None:
             self._show_count(len(session.model.layers))
 
+    def _note_current(self) -> None:
+        """Remember which layer has the keyboard: rows are about to be replaced."""
+        index = self.view.currentIndex()
+        layer = self.model.row_at(index).layer if index.isValid() else None
+        self._current = (layer.name, index.column()) if layer is not None else ("", NAME)
+
     def _reset(self) -> None:
         if self.model.rowCount() and self._small():
             self.view.expandAll()
             self.view.collapse(self.model.kept_index())
-        session = self.context.workspace.state.session
+        session = self.state.session
         if session is not None:
             self._show_count(len(session.model.layers))
-        self._show_selection(self.context.workspace.state.selection)
+        self._show_selection(self.state.selection)
 
     def _small(self) -> bool:
         return self.model.row_total <= EXPAND_LIMIT or bool(self.filter.text())
@@ -243,18 +249,20 @@ class LayersPanel(Panel):
         flags = QItemSelectionModel.SelectionFlag
         self.view.selectionModel().select(selection, flags.ClearAndSelect | flags.Rows)
         if names and selection.count():
-            first = selection.indexes()[0]
-            self.view.selectionModel().setCurrentIndex(first, flags.NoUpdate)
-            self.view.scrollTo(first)
+            name, column = self._current if self._current[0] in names else (names[0], NAME)
+            current = self.model.index_of(name, column)
+            current = current if current.isValid() else selection.indexes()[0]
+            self.view.selectionModel().setCurrentIndex(current, flags.NoUpdate)
+            self.view.scrollTo(current)
         self._updating = False
 
     def _edited(self, layer: str) -> tuple[str, ...]:
         """Return the layers that an edit in a layer's row is about: the selection, if the layer belongs to it."""
-        selection = self.context.workspace.state.selection
+        selection = self.state.selection
         return selection if layer in selection else (layer,)
 
     def _choices(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        state = self.context.workspace.state
+        state = self.state
         return legality.weight_choices(
             state.session, state.assignments, target=state.target, metric=state.metric, layers=names
         )
@@ -265,7 +273,7 @@ class LayersPanel(Panel):
 
     def _input_choices(self, index: Index) -> tuple[str, ...]:
         layer = self.model.row_at(index).layer
-        state, names = self.context.workspace.state, self._edited(layer.name) if layer else ()
+        state, names = self.state, self._edited(layer.name) if layer else ()
         schemes = legality.input_choices(state.session, state.assignments, target=state.target, layers=names)
         return tuple(name or FLOATING for name in schemes)
 
@@ -273,13 +281,13 @@ class LayersPanel(Panel):
         return (FLOATING, *legality.cache_choices())
 
     def _assigned(self, layer: str, field: str, scheme: str) -> None:
-        names, session = self._edited(layer), self.context.workspace.state.session
+        names, session = self._edited(layer), self.state.session
         if field == FIELDS[CACHE] and session is not None:
             names = tuple(name for name in names if makes_keys_or_values(session.model.by_name[name]))
         edits.assign(self.context.workspace, names, **{field: None if scheme == FLOATING else scheme})
 
     def _menu(self, names: tuple[str, ...]) -> QMenu:
-        state = self.context.workspace.state
+        state = self.state
         held = {state.assignments[name].weights for name in names if name in state.assignments}
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -299,7 +307,7 @@ class LayersPanel(Panel):
 
     def select_similar(self, names: tuple[str, ...]) -> None:
         """Select the layers that have the kind, shape and last name of one of ``names``."""
-        session = self.context.workspace.state.session
+        session = self.state.session
         if session is None:
             return
         like = {_likeness(session.model.by_name[name]) for name in names}

@@ -36,7 +36,7 @@ class Panel(QWidget):
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self.body)
         self._stack.addWidget(self._hint)
-        self._state = State()
+        self.state = State()  # what the panel was given last; handlers read it
         self._drawn = State()
 
     def minimumSizeHint(self) -> QSize:
@@ -50,9 +50,9 @@ class Panel(QWidget):
         layout.setSpacing(4)
         return layout
 
-    def take(self, state: State) -> None:
+    def show_state(self, state: State) -> None:
         """Show ``state``: at once where the panel is seen, else when it is."""
-        self._state = state
+        self.state = state
         if self.is_seen:
             self._draw()
 
@@ -86,15 +86,30 @@ class Panel(QWidget):
         """Redraw what differs between the two snapshots."""
         raise NotImplementedError
 
-    def borrow(self, live: Panel) -> None:
-        """Show what ``live``, the same panel of the window, knows beside the session; nothing where that is all."""
-
     def recolour(self, colours: Colours) -> None:
         """Take other colours; subclasses pass them on to their plots."""
         self.colours = colours
 
     def _draw(self) -> None:
-        if self._state is self._drawn:
+        if self.state is self._drawn:
             return
-        old, self._drawn = self._drawn, self._state
-        self.redraw(old, self._state)
+        old, self._drawn = self._drawn, self.state
+        self.redraw(old, self.state)
+
+
+class PanelPart(QWidget):
+    """A part of a panel in a file of its own; handlers read the snapshot that it was given last."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__()
+        self.context = context
+        self.state = State()
+
+    def show_state(self, state: State) -> None:
+        """Show a snapshot."""
+        old, self.state = self.state, state
+        self.redraw(old, state)
+
+    def redraw(self, old: State, new: State) -> None:
+        """Redraw what differs between the two snapshots."""
+        raise NotImplementedError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from PySide6.QtCore import Qt, QTimer
@@ -12,21 +11,24 @@ from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
-from workbench.gui.plots.front import FrontPlot, Measured, Picture
+from workbench.gui.plots.front import FrontPlot
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.theme import Colours
 from workbench.insight import quantities
-from workbench.insight.latest import same_objects
-from workbench.insight.roofline import plan_time
+from workbench.insight.fronts import (
+    Measured,
+    UniformPlan,
+    evaluated_plans,
+    front_of,
+    picture_of,
+    present_cost,
+    rounded_activations,
+    uniform_plans,
+)
+from workbench.insight.latest import Latest
 from workbench.insight.why import why
-from workbench.measurement.units import is_divergence, short_unit
-from workbench.models.summary import quantizable
-from workbench.planning.budgets import MeasuredTimes
-from workbench.planning.constraints import Constraints
-from workbench.planning.kv_cache import cached_layers
-from workbench.planning.plan import KEEP, Plan, resolve
-from workbench.planning.search.search import Front, pareto
-from workbench.planning.totals import quantized_inputs, totals
+from workbench.planning.plan import KEEP
+from workbench.planning.search.search import Front
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import State
@@ -58,10 +60,9 @@ class ParetoPanel(Panel):
         self._soon.setInterval(0)
         self._soon.timeout.connect(self._slide)
         self.front: Front | None = None
-        self._uniform: tuple[tuple[str, float, float], ...] = ()
+        self._uniform: tuple[UniformPlan, ...] = ()
         self._of: tuple[object, ...] = ()
-        self._points: tuple[Measured, ...] = ()
-        self._points_of: tuple[object, ...] = ()
+        self._measured = Latest(self._evaluated)
         self.plot.taken.connect(self._take)
         self.plot.pointed.connect(lambda index: self.figure.setText(f"{self.plot.describe(index)}; Enter takes it"))
         self.setFocusProxy(self.plot)
@@ -82,7 +83,7 @@ class ParetoPanel(Panel):
             self._show_none(str(error))
             return
         self.say_empty("")
-        self._show(new, session, table)
+        self._show(new, session)
         self._show_slider(new)
         self.why.setText(self._why(new))
 
@@ -126,7 +127,7 @@ class ParetoPanel(Panel):
 
     def time_candidates(self) -> None:
         """Time what a search may choose at the batch size that is shown."""
-        state = self.context.workspace.state
+        state = self.state
         table = state.session.table(state.metric) if state.session else None
         if state.session is not None and table is not None:
             names = tuple(name for name in table.schemes if name != KEEP)
@@ -146,7 +147,7 @@ class ParetoPanel(Panel):
 
     def _redraw_all(self) -> None:
         self._held = None
-        state = self.context.workspace.state
+        state = self.state
         self.redraw(state, state)
 
     def _show_none(self, reason: str) -> None:
@@ -191,13 +192,13 @@ class ParetoPanel(Panel):
 
     def _slide(self) -> None:
         """Make the plan under the handle the current one; a whole drag is one undoable step."""
-        state = self.context.workspace.state
+        state = self.state
         if state.session is None or self.front is None:
             return
         if self._held is None:
             self._drag = None
             table = state.session.require_table(state.metric)
-            self._held = self._fresh(state.session, table)
+            self._held = front_of(state.session, table, self.batch)
         index = min(self.slider.value(), len(self._held) - 1)
         plan = self._held.plan(index)
         title = f"Slide to {self._held.bits_per_weight[index]:.3f} bits per weight"
@@ -215,94 +216,44 @@ class ParetoPanel(Panel):
 
     # ---------------------------------------------------------------- inside
 
-    def _fresh(self, session: Session, table: Sensitivity) -> Front:
-        """Return the front of the session as it is now."""
-        inputs, rules = session.inputs_table(table.metric), Constraints(locked=session.locked, keep_inputs=True)
-        cache = session.cache_table(table.metric)
-        times = None if self.batch is None else MeasuredTimes.from_timings(session.timings, self.batch)
-        return pareto(
-            session.model, table, session.plan, constraints=rules, inputs=inputs, cache=cache, times=times
-        )
-
     def _index_of(self, front: Front, state: State) -> int:
         """Return the plan of the front that takes no more than the present one."""
         if front.microseconds is None:
             return front.index_within(state.totals.nbytes) if state.totals else 0
-        spent = self._spent(state)
+        spent = present_cost(state, self.batch)
         return front.index_within(spent) if spent is not None else 0
-
-    def _spent(self, state: State) -> float | None:
-        """Return the present plan's microseconds, None where some layer's scheme was not timed."""
-        assert state.session is not None and self.batch is not None
-        found = plan_time(state.session.model, state.assignments, state.session.timings, self.batch)
-        return None if found is None or found.missing else found.microseconds
 
     def _compute(self, state: State, session: Session, table: Sensitivity) -> None:
         fixed = tuple((name, session.plan.of(name)) for name in sorted(session.locked))
-        activations = session.inputs_table(table.metric)
-        rounded = tuple(quantized_inputs(session.model, state.assignments).items()) if state.assignments else ()
-        cache = session.cache_table(table.metric)
-        cached = tuple(cached_layers(session.model.layers, state.assignments).items()) if state.assignments else ()
         of = (id(session.model), id(table), fixed, self.batch, id(session.timings) if self.batch else 0,
-              id(activations), rounded, id(cache), cached)  # fmt: skip
+              id(session.inputs_table(table.metric)), id(session.cache_table(table.metric)),
+              rounded_activations(session, state.assignments))  # fmt: skip
         if of != self._of:
-            self.front = self._fresh(session, table)
-            self._uniform = _uniform(session, table, self.batch, dict(rounded), dict(cached))
+            self.front = front_of(session, table, self.batch)
+            self._uniform = uniform_plans(session, table, self.batch, state.assignments)
             self._of = of
 
-    def _show(self, state: State, session: Session, table: Sensitivity) -> None:
-        front, totals = self.front, state.totals
+    def _show(self, state: State, session: Session) -> None:
+        front, by_size = self.front, self.batch is None
         assert front is not None
-        by_size = front.microseconds is None
         self.time.setVisible(not by_size)
-        cost = totals.nbytes / 1e6 if totals and by_size else None if by_size else self._spent(state)
-        known = cost is not None and totals is not None and totals.predicted is not None
-        present = (cost, totals.predicted) if known and totals is not None else None
-        self.plot.show_picture(
-            Picture(
-                cost=front.nbytes / 1e6 if front.microseconds is None else front.microseconds,
-                bits_per_weight=front.bits_per_weight, loss=front.loss,
-                unit=short_unit(table.unit) or "rel. error", cost_unit="MB" if by_size else "µs",
-                present=present, uniform=self._uniform,  # type: ignore[arg-type]
-                measured=self._measured(session) if is_divergence(table.unit) else (),
-            )
-        )  # fmt: skip
+        measured = self._measured(session.evaluations, session.plans, session.timings, self.batch)
+        self.plot.show_picture(picture_of(state, front, self._uniform, measured, self.batch))
         locked = f", {quantities.plural(len(session.locked), 'layer')} locked" if session.locked else ""
-        untimed = "" if by_size or cost is not None else "; the present plan has schemes that were not timed"
+        timed = by_size or present_cost(state, self.batch) is not None
+        untimed = "" if timed else "; the present plan has schemes that were not timed"
         self.figure.setText(f"{quantities.plural(len(front), 'plan')}{locked}; click a point to take its plan{untimed}")
 
-    def _measured(self, session: Session) -> tuple[Measured, ...]:
-        """Return the evaluated plans; by time only those that the session held when they were first shown."""
-        of = (session.evaluations, session.plans, session.timings, self.batch)
-        if not same_objects(of, self._points_of):
-            self._points, self._points_of = self._measured_anew(session), of
-        return self._points
-
-    def _measured_anew(self, session: Session) -> tuple[Measured, ...]:
-        found = []
-        for run in session.evaluations:
-            cost = run.nbytes / 1e6 if self.batch is None else self._time_of(session, run.plan_hash)
-            told = run.divergence
-            if told is not None and cost is not None:
-                found.append(Measured(name=run.plan_name, cost=cost, value=told.value, low=told.low, high=told.high,
-                                      predicted=run.predicted_kl))  # fmt: skip
-        return tuple(found)
-
-    def _time_of(self, session: Session, plan_hash: str) -> float | None:
-        for plan in (session.plan, *session.plans.values()):
-            if plan.hash == plan_hash:
-                given = resolve(plan, session.model.layers)
-                found = plan_time(session.model, given, session.timings, self.batch or 1)
-                return None if found is None or found.missing else found.microseconds
-        return None
+    def _evaluated(self, *_basis: object) -> tuple[Measured, ...]:
+        return evaluated_plans(self.state.session, self.batch) if self.state.session else ()
 
     def _take(self, index: int) -> None:
         """Make plan ``index`` of the front the current plan; what else the rules say of layers stays."""
-        session = self.context.workspace.state.session
+        session = self.state.session
         if self.front is None or session is None or index >= len(self.front):
             return
-        table = session.require_table(self.context.workspace.state.metric)
-        fresh = self._fresh(session, table)  # locks may be newer than what is drawn
+        table = session.require_table(self.state.metric)
+        fresh = front_of(session, table, self.batch)  # locks may be newer than what is drawn
         costs = self.front.nbytes if self.front.microseconds is None else self.front.microseconds
         index = fresh.index_within(float(costs[index]))
         edits.set_plan(
@@ -311,30 +262,3 @@ class ParetoPanel(Panel):
             fresh.plan(index),
         )
 
-
-def _uniform(
-    session: Session,
-    table: Sensitivity,
-    batch: int | None,
-    rounded: Mapping[str, str],
-    cached: Mapping[str, str],
-) -> tuple[tuple[str, float, float], ...]:
-    """Return name, cost (MB, or µs at ``batch``) and loss of one scheme for every layer that a search may touch.
-
-    Activations are as in the present plan: ``rounded`` says which layers' inputs have which scheme, ``cached``
-    which keys and values.
-    """
-    layers = [layer for layer in quantizable(session.model.layers) if layer.name in table.row]
-    found = []
-    for scheme in table.schemes:
-        given = resolve(Plan.uniform(layers, scheme), session.model.layers)
-        given = {name: replace(one, inputs=rounded.get(name), cache=cached.get(name)) for name, one in given.items()}
-        sums = totals(session.model, given, table, session.inputs_table(table.metric),
-                      session.cache_table(table.metric))  # fmt: skip
-        cost: float | None = sums.nbytes / 1e6
-        if batch is not None:
-            spent = plan_time(session.model, given, session.timings, batch)
-            cost = None if spent is None or spent.missing else spent.microseconds
-        if sums.predicted is not None and cost is not None:
-            found.append((scheme, cost, sums.predicted))
-    return tuple(found)

@@ -84,7 +84,7 @@ class SensitivityPanel(Panel):
         self.order_box.setAccessibleName("Order of the layers")
         self.order_box.setToolTip("In the order of the network, or those that suffer most first")
         self.order_box.addItems([BY_DEPTH, BY_LOSS])
-        self.order_box.activated.connect(lambda _: self._show(self._partial or self._given, context.workspace.state))
+        self.order_box.activated.connect(lambda _: self._show(self._partial or self._given, self.state))
         top.addWidget(self.metric_box)
         self.refine = QPushButton("Ref&ine…")
         self.refine.setAccessibleName("Refine close decisions")
@@ -127,7 +127,7 @@ class SensitivityPanel(Panel):
             self.say_empty("Open a model to score its layers.")
             return
         self._offer_metrics(new.session)
-        metric = new.activation_metric or new.metric
+        metric = new.shown_metric
         self.metric_box.setCurrentIndex(self.metric_box.findData(metric))
         reason = step_keys.why_not(new.session, REFINE.requires)
         self.refine.setEnabled(reason is None)
@@ -140,8 +140,8 @@ class SensitivityPanel(Panel):
 
     def show_partial(self, table: Sensitivity) -> None:
         """Show the cells that a running job has computed so far."""
-        state = self.context.workspace.state
-        if state.session is None or table.metric != (state.activation_metric or state.metric) or table is self._partial:
+        state = self.state
+        if state.session is None or table.metric != state.shown_metric or table is self._partial:
             return
         self._partial = table
         if self.is_seen and self._table is None:  # their place is laid out in one frame, the cells drawn in the next
@@ -154,7 +154,7 @@ class SensitivityPanel(Panel):
     def _show_first(self) -> None:
         """Show the first cells of a running job, unless there are others by now."""
         if self._partial is not None and self._table is None:
-            self._show(self._partial, self.context.workspace.state)
+            self._show(self._partial, self.state)
 
     def recolour(self, colours: Colours) -> None:
         """Redraw in other colours."""
@@ -185,18 +185,13 @@ class SensitivityPanel(Panel):
                 self.metric_box.setItemText(place, f"{metric_title(name, unit)} ({unit})")
 
     @property
-    def _shown_metric(self) -> str:
-        state = self.context.workspace.state
-        return state.activation_metric or state.metric
-
-    @property
     def _field(self) -> str:
         """The field of an Assignment that a click sets: ``weights``, ``inputs`` or ``cache``."""
-        return BY_NAME[self._shown_metric].part
+        return BY_NAME[self.state.shown_metric].part
 
     def _say_not_yet(self) -> None:
         """Say how to get the table that is not there; the choice of metrics stays where there are others."""
-        session, metric = self.context.workspace.state.session, self._shown_metric
+        session, metric = self.state.session, self.state.shown_metric
         none = session is None or not session.sensitivities
         first = "" if session is not None and session.calibration is not None else "Calibrate (F5), then c"
         self.say_empty(NO_TABLE.format(first=first or "C") if none else "")
@@ -219,14 +214,9 @@ class SensitivityPanel(Panel):
         if table is self._table and self.heatmap.cells is not None:
             self.heatmap.show_chosen(replace(self.heatmap.cells, chosen=chosen))
         else:
-            low, high = colour_scale(table.score)
-            self.heatmap.show_cells(
-                Cells(
-                    rows=table.layers, columns=table.schemes, score=table.score, chosen=chosen, low=low, high=high,
-                    groups=tuple(map(schemes.family_of, table.schemes)),
-                )
-            )  # fmt: skip
-            self.bar.show_scale(low, high, short_unit(table.unit) or "rel. error")
+            cells = with_choices(table, chosen)
+            self.heatmap.show_cells(cells)
+            self.bar.show_scale(cells.low, cells.high, short_unit(table.unit) or "rel. error")
         self._table = table
         locked = state.session.locked if state.session else frozenset()
         self.heatmap.show_locked(frozenset(table.row[name] for name in locked if name in table.row))
@@ -241,7 +231,7 @@ class SensitivityPanel(Panel):
         of, before, held = self._chosen
         changed = changed_layers(before, state.assignments) if of is table else None
         if changed is None:
-            held = _chosen(table, state, self._field)
+            held = _chosen(table, state.assignments, self._field)
         elif changed:
             held = held.copy()
             for name in changed:
@@ -279,7 +269,7 @@ class SensitivityPanel(Panel):
         layer, scheme = table.layers[row], table.schemes[column]
         value = float(table.score[row, column])
         told = "not computed" if np.isnan(value) else f"{quantities.number(value)} {table.unit}"
-        session = self.context.workspace.state.session
+        session = self.state.session
         locked = ", locked" if session is not None and layer in session.locked else ""
         told += self._origin(layer, scheme)
         words = f"{scheme}: {told}{self._bytes(layer, scheme)}{locked}"
@@ -290,8 +280,8 @@ class SensitivityPanel(Panel):
 
     def _measured(self) -> Sensitivity | None:
         """Return the measured losses that the refined table, if that is shown, has in it."""
-        session = self.context.workspace.state.session
-        return session.sensitivities.get("measured_kl") if session and self._shown_metric == REFINED.name else None
+        session = self.state.session
+        return session.sensitivities.get("measured_kl") if session and self.state.shown_metric == REFINED.name else None
 
     def _measured_cells(self, table: Sensitivity) -> str:
         measured = self._measured()
@@ -309,7 +299,7 @@ class SensitivityPanel(Panel):
         return " (predicted, corrected)" if np.isnan(measured.of(layer, scheme)) else " (measured)"
 
     def _bytes(self, layer: str, scheme: str) -> str:
-        session = self.context.workspace.state.session
+        session = self.state.session
         facts = session.model.by_name.get(layer) if session and self._field == "weights" else None
         return f", {quantities.data_size(layer_bits(facts, scheme) / 8)}" if facts is not None else ""
 
@@ -317,7 +307,7 @@ class SensitivityPanel(Panel):
         if self._table is not None:
             layer, workspace = self._table.layers[row], self.context.workspace
             scheme = self._table.schemes[column]
-            held = workspace.state.assignments.get(layer)
+            held = self.state.assignments.get(layer)
             again = self._field != "weights" and held is not None and _scheme(held, self._field) == scheme
             self._drag = edits.assign(workspace, (layer,), **{self._field: None if again else scheme})
             self._painted = {layer: scheme}
@@ -335,19 +325,33 @@ class SensitivityPanel(Panel):
         )
 
     def _lock(self, row: int) -> None:
-        session = self.context.workspace.state.session
+        session = self.state.session
         if self._table is not None and session is not None:
             layer = self._table.layers[row]
             edits.lock(self.context.workspace, (layer,), layer not in session.locked)
 
     def _select_layer(self, layer: str) -> None:
-        session = self.context.workspace.state.session
+        session = self.state.session
         if session is not None and layer in session.model.by_name:
             self.context.workspace.select((layer,))
 
     def _select(self, row: int) -> None:
         if self._table is not None:
             self.context.workspace.select((self._table.layers[row],))
+
+
+def with_choices(table: Sensitivity, chosen: np.ndarray) -> Cells:
+    """Return what a heatmap shows of a table; ``chosen`` is the column of every row's scheme, -1 for none."""
+    low, high = colour_scale(table.score)
+    return Cells(
+        rows=table.layers, columns=table.schemes, score=table.score, chosen=chosen, low=low, high=high,
+        groups=tuple(map(schemes.family_of, table.schemes)),
+    )  # fmt: skip
+
+
+def cells_of(table: Sensitivity, assignments: Assignments, metric: str) -> Cells:
+    """Return what a heatmap shows of a metric's table under a plan."""
+    return with_choices(table, _chosen(table, assignments, BY_NAME[metric].part))
 
 
 def by_family(table: Sensitivity) -> Sensitivity:
@@ -368,10 +372,11 @@ def by_loss(table: Sensitivity) -> Sensitivity:
     return replace(table, layers=tuple(table.layers[row] for row in order), score=table.score[order])
 
 
-def _chosen(table: Sensitivity, state: State, field: str) -> np.ndarray:
+def _chosen(table: Sensitivity, assignments: Assignments, field: str) -> np.ndarray:
     """Return the column of every row's scheme, int64 ``[rows]``, -1 where the table has none."""
-    held = state.assignments
-    return np.array([_column(table, held[name], field) if name in held else -1 for name in table.layers], np.int64)
+    return np.array(
+        [_column(table, assignments[name], field) if name in assignments else -1 for name in table.layers], np.int64
+    )
 
 
 def _column(table: Sensitivity, given: Assignment, field: str) -> int:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ from PySide6.QtGui import QKeyEvent
 from workbench.gui.plots.plot import LegendMark, Plot, faded, pen
 from workbench.gui.shell.theme import Colours
 from workbench.insight import quantities
+from workbench.insight.fronts import Measured, Picture
 
 DECADES = 9
 """Losses this many decades below the largest are drawn at the bottom."""
@@ -29,38 +28,6 @@ MAX_POINTS = 1000
 def thinned(count: int) -> np.ndarray:
     """Return at most ``MAX_POINTS`` indices below ``count``, evenly spread, both ends among them."""
     return np.unique(np.linspace(0, max(count - 1, 0), min(count, MAX_POINTS)).round().astype(np.int64))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """An evaluated plan: its ``cost``, the measured value with its interval, and the prediction or None."""
-
-    name: str
-    cost: float
-    value: float
-    low: float
-    high: float
-    predicted: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Picture:
-    """Everything that is drawn; costs in ``cost_unit`` (MB or µs), losses in ``unit``."""
-
-    cost: np.ndarray
-    bits_per_weight: np.ndarray
-    loss: np.ndarray
-    unit: str
-    cost_unit: str = "MB"
-    present: tuple[float, float] | None = None
-    uniform: tuple[tuple[str, float, float], ...] = ()
-    measured: Sequence[Measured] = ()
-
-    def same_but_present(self, other: Picture) -> bool:
-        """Tell whether only the present plan may differ."""
-        mine, theirs = (self.uniform, tuple(self.measured)), (other.uniform, tuple(other.measured))
-        units, other_units = (self.unit, self.cost_unit), (other.unit, other.cost_unit)
-        return self.loss is other.loss and mine == theirs and units == other_units
 
 
 class FrontPlot(Plot):

@@ -13,7 +13,7 @@ from workbench.gui.plots.plot import LegendMark, Plot, faded, log_ticks, pen
 from workbench.gui.shell.theme import Colours
 from workbench.insight import quantities
 from workbench.insight.roofline import Point
-from workbench.steps.timing.ceilings import Ceilings
+from workbench.measurement.evaluation import Ceilings
 
 
 class RooflinePlot(Plot):

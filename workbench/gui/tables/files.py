@@ -1,9 +1,10 @@
-"""Any table or tree of the window as rows of text, and as a CSV file."""
+"""Any table or tree of the window as raw values: for a CSV file and for the clipboard."""
 
 from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
 from pathlib import Path
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
@@ -11,37 +12,36 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
 from workbench.atomic import replacing
 from workbench.errors import ExportError
 
+RAW = Qt.ItemDataRole.UserRole
+"""The role in which a model gives its exact values, and headings with their units, as text."""
 
-def rows_of(model: QAbstractItemModel) -> list[list[str]]:
-    """Return the headings and every row as they are shown; the rows of a tree in its order, below their parents."""
+
+def raw_rows(model: QAbstractItemModel) -> list[list[str]]:
+    """Return the headings and every row as raw values; the rows of a tree in its order, below their parents."""
     columns = range(model.columnCount())
-    heading = [_text(model.headerData(column, Qt.Orientation.Horizontal)) for column in columns]
-    return [heading, *_below(model, QModelIndex())]
+    return [[_heading(model, column) for column in columns], *_below(model)]
 
 
-def _below(model: QAbstractItemModel, parent: QModelIndex) -> list[list[str]]:
-    found = []
-    for row in range(model.rowCount(parent)):
-        first = model.index(row, 0, parent)
-        found.append([
-            _text(model.data(model.index(row, column, parent))) for column in range(model.columnCount(parent))
-        ])  # fmt: skip
-        found += _below(model, first)
-    return found
+def _heading(model: QAbstractItemModel, column: int) -> str:
+    across = Qt.Orientation.Horizontal
+    return str(model.headerData(column, across, RAW) or model.headerData(column, across))
 
 
-def _text(value: object) -> str:
-    return "" if value is None else str(value)
+def _below(model: QAbstractItemModel, parent: QModelIndex | None = None) -> Iterator[list[str]]:
+    above = parent or QModelIndex()
+    for row in range(model.rowCount(above)):
+        yield [model.data(model.index(row, column, above), RAW) for column in range(model.columnCount(above))]
+        yield from _below(model, model.index(row, 0, above))
 
 
 def as_csv(model: QAbstractItemModel) -> str:
     """Return the table as comma-separated values (RFC 4180)."""
     text = io.StringIO()
-    csv.writer(text).writerows(rows_of(model))
+    csv.writer(text).writerows(raw_rows(model))
     return text.getvalue()
 
 
 def save_csv(model: QAbstractItemModel, path: Path) -> None:
-    """Write the table as UTF-8 with the mark that spreadsheets want; raises ExportError."""
+    """Write the table as UTF-8 with the byte order mark that spreadsheets need; raises ExportError."""
     with replacing(path, ExportError, "the table") as temporary:
         temporary.write_text(as_csv(model), encoding="utf-8-sig", newline="")

@@ -1,40 +1,73 @@
-"""The columns of the layer tree: what each is called, what it means, which are edited in place."""
+"""The columns of the layer tree: what each says of a layer, which are edited in place."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+from workbench.gui.tables.fields import METRIC_UNIT, Field
+from workbench.insight import quantities
+from workbench.insight.layer_facts import LayerFacts
+from workbench.models.layer import KeptTensor
+from workbench.planning.plan import KEEP
 
 NAME, SCHEME, HISTOGRAM, LOSS, SIZE, BITS, SHAPE, WEIGHTS, KIND, INPUTS, MEASURED, TIME, ALGORITHM, CACHE = range(14)
 FIELDS = {SCHEME: "weights", INPUTS: "inputs", CACHE: "cache"}
 """The columns that are edited in place, and the field of the Assignment that each holds."""
 
-FLOATING = "floating point"
-"""What stands for inputs, keys and values that are not quantized."""
-
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column: its heading, what it means, whether it holds numbers, its width in characters."""
+class Column(Field):
+    """A column of the tree, ``width`` characters wide; ``kept(tensor)`` is its value of a tensor that stays as it is.
 
-    title: str
-    tip: str
-    numeric: bool
-    width: int
+    ``muted`` texts are facts that an edit does not change; ``hidden`` columns are shown on demand.
+    """
+
+    width: int = 9
+    kept: Callable[[KeptTensor], Any] | None = None
+    muted: bool = False
+    hidden: bool = False
+
+
+def _scheme(facts: LayerFacts) -> str:
+    return f"keep ({facts.layer.dtype})" if facts.scheme == KEEP else facts.scheme
+
+
+def _variance(facts: LayerFacts) -> float:
+    statistics = facts.statistics
+    return statistics.variance if statistics else math.nan
 
 
 COLUMNS = (
-    Column("Layer", "Blocks and layers in the order of the network", False, 24),
-    Column("Scheme", "How the plan stores the weight; double-click or F2 to change it", False, 18),
-    Column("Weights", "Histogram of the weight's values, least to greatest; sorts by their spread", False, 10),
-    Column("Loss", "Score of the chosen scheme for this layer alone; lower is better", True, 9),
-    Column("Size", "Bytes of the weight under the plan", True, 9),
-    Column("Bits", "Bits per weight, scales and zero points included", True, 6),
-    Column("Shape", "Shape of the weight as the model stores it", False, 12),
-    Column("Count", "Number of weights", True, 8),
-    Column("Kind", "What the weight does", False, 11),
-    Column("Inputs", "How the plan stores the layer's inputs; double-click to change it", False, 14),
-    Column("Measured", "Measured KL of the chosen scheme in this layer alone, nats; lower is better", True, 10),
-    Column("Time", "Median kernel time of the layer under the plan, where it was timed", True, 9),
-    Column("Algorithm", "How the weight is rounded", False, 12),
-    Column("Cache", "How the key-value cache stores what the layer gives; double-click to change it", False, 14),
-)
+    Column("Layer", lambda facts: facts.layer.name, width=24, kept=lambda tensor: tensor.name,
+           tip="Blocks and layers in the order of the network"),
+    Column("Scheme", lambda facts: facts.scheme, width=18, text=_scheme, kept=lambda tensor: tensor.dtype,
+           tip="How the plan stores the weight; double-click or F2 to change it"),
+    Column("Weights", _variance, quantities.number, unit="variance", width=10,
+           tip="Histogram of the weight's values, lowest to highest; sorts by their variance"),
+    Column("Loss", lambda facts: facts.loss, numeric=True, unit=METRIC_UNIT, width=12,
+           tip="Score of the chosen scheme for this layer alone; lower is better"),
+    Column("Size", lambda facts: facts.bits / 8, quantities.data_size, numeric=True, unit="bytes",
+           kept=lambda tensor: tensor.nbytes, tip="Bytes of the weight under the plan"),
+    Column("Bits", lambda facts: facts.bits_per_weight, lambda bits: f"{bits:.2f}", numeric=True, unit="per weight",
+           width=6, tip="Bits per weight, scales and zero points included"),
+    Column("Shape", lambda facts: facts.layer.shape, quantities.shape, width=12, muted=True,
+           key=lambda facts: facts.layer.parameters, kept=lambda tensor: tensor.shape,
+           tip="Shape of the weight as the model stores it"),
+    Column("Count", lambda facts: facts.layer.parameters, quantities.count, numeric=True, width=8, muted=True,
+           kept=lambda tensor: math.prod(tensor.shape), tip="Number of weights"),
+    Column("Kind", lambda facts: str(facts.layer.kind).replace("_", " "), width=11, muted=True,
+           tip="What the weight does"),
+    Column("Inputs", lambda facts: facts.inputs, width=14, muted=True,
+           tip="How the plan stores the layer's inputs; double-click to change it"),
+    Column("Measured", lambda facts: facts.measured_loss, numeric=True, unit="nats", width=15, hidden=True,
+           tip="Measured KL of the chosen scheme in this layer alone; lower is better"),
+    Column("Time", lambda facts: facts.microseconds, quantities.microseconds, numeric=True, unit="µs", hidden=True,
+           tip="Median kernel time of the layer under the plan, where it was timed"),
+    Column("Algorithm", lambda facts: facts.algorithm, width=12, muted=True, hidden=True,
+           tip="How the weight is rounded"),
+    Column("Cache", lambda facts: facts.cache, width=14, muted=True, hidden=True,
+           tip="How the KV cache stores the keys or values that the layer makes; double-click to change it"),
+)  # fmt: skip

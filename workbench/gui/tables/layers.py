@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QColor, QFont
 
 from workbench.gui.shell.theme import Colours
+from workbench.gui.tables.fields import plain
+from workbench.gui.tables.files import RAW
 from workbench.gui.tables.layer_columns import (
-    ALGORITHM,
-    BITS,
     CACHE,
     COLUMNS,
     FIELDS,
-    FLOATING,
     HISTOGRAM,
-    INPUTS,
     KIND,
-    LOSS,
-    MEASURED,
     NAME,
     SCHEME,
     SHAPE,
-    SIZE,
-    TIME,
     WEIGHTS,
 )
 from workbench.gui.tables.layer_filter import Filter, FilterError, parse
 from workbench.gui.tables.layer_rows import KEPT_TITLE, ROOT, Row, Rows, flat, tree
+from workbench.gui.tables.order import order_of
+from workbench.gui.tables.records import alignment, heading
 from workbench.insight import quantities
 from workbench.insight.latest import Latest
+from workbench.insight.layer_facts import LayerFacts, PlanFacts
 from workbench.insight.legality import reasons_by_layer, refusals
-from workbench.measurement.evaluation import Timing
+from workbench.insight.sums import shown_unit
+from workbench.measurement.units import short_unit
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP, Assignment, Plan
-from workbench.planning.totals import layer_bits
 from workbench.session.workspace import State
 
 Index = QModelIndex | QPersistentModelIndex
@@ -59,21 +55,25 @@ class LayersModel(QAbstractItemModel):
         self._filter = Filter()
         self._refused = Latest(_refused)
         self._order: tuple[int, Qt.SortOrder] | None = None
-        self._timed: tuple[Timing, ...] = ()
-        self._times: dict[tuple[tuple[int, int], str], float] = {}
+        self._facts = PlanFacts(self._state)
+        self._unit = ""
         self.recolour(colours)
         self.bold = QFont()
         self.bold.setWeight(QFont.Weight.DemiBold)
 
     # ---------------------------------------------------------------- what is shown
 
-    def take(self, state: State) -> None:
+    def show_state(self, state: State) -> None:
         """Show ``state``; rows are rebuilt only for another model, or where the order may have changed.
 
         Cells are read when they are painted, so the view is only told to paint: ``dataChanged`` for every block of a
         model with 10,000 layers would take seconds.
         """
         old, self._state = self._state, state
+        self._facts = PlanFacts(state)
+        if self._unit != (unit := _unit_of(state)):
+            self._unit = unit
+            self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(COLUMNS) - 1)
         model = state.session.model if state.session else None
         before = old.session.model if old.session else None
         if model is not before or self._depends_on_plan():
@@ -115,20 +115,25 @@ class LayersModel(QAbstractItemModel):
         session = self._state.session
         if session is None:
             return Rows()
-        wanted = self._filter.of(session.model.layers, self._scheme, self._loss)
+        layers = self._filter.of(
+            session.model.layers, lambda layer: self.facts(layer).scheme, lambda layer: self.facts(layer).loss
+        )
         if self._order is not None:
             column, order = self._order
-            wanted.sort(key=lambda layer: self._key(layer, column), reverse=order == Qt.SortOrder.DescendingOrder)
-            return flat(wanted)
+            key = COLUMNS[column].key or COLUMNS[column].value
+            places = order_of(
+                [key(self.facts(layer)) for layer in layers], descending=order == Qt.SortOrder.DescendingOrder
+            )
+            return flat(layers[place] for place in places)
         if self._filter.ranked:
-            return flat(wanted)
-        return tree(session.model, {layer.name for layer in wanted} if self._filter.narrows else None)
+            return flat(layers)
+        return tree(session.model, {layer.name for layer in layers} if self._filter.narrows else None)
 
     # ---------------------------------------------------------------- cells
 
-    def _scheme(self, layer: Layer) -> str:
-        assignment = self._state.assignments.get(layer.name)
-        return assignment.weights if assignment else KEEP
+    def facts(self, layer: Layer) -> LayerFacts:
+        """Return what is known of a layer."""
+        return self._facts.of(layer)
 
     def _reason(self, layer: Layer) -> str:
         """Return why the target cannot run the layer, empty where it can."""
@@ -138,111 +143,39 @@ class LayersModel(QAbstractItemModel):
         refused = self._refused(session.plan, session.model.layers, target, self._state.assignments)
         return refused.get(layer.name, "")
 
-    def _bits(self, layer: Layer) -> int:
-        return layer_bits(layer, self._scheme(layer))
-
-    def _loss(self, layer: Layer) -> float:
-        session, scheme = self._state.session, self._scheme(layer)
-        table = session.table(self._state.metric) if session else None
-        if scheme == KEEP:
-            return 0.0
-        return math.nan if table is None else table.of(layer.tied_to or layer.name, scheme)
-
-    def _measured(self, layer: Layer) -> float:
-        session, scheme = self._state.session, self._scheme(layer)
-        table = session.sensitivities.get("measured_kl") if session else None
-        return math.nan if table is None or scheme == KEEP else table.of(layer.tied_to or layer.name, scheme)
-
-    def _time(self, layer: Layer) -> float:
-        """Return the median microseconds of the layer's shape under its scheme, NaN where that was not timed."""
-        timings = self._state.session.timings if self._state.session else ()
-        if timings is not self._timed:
-            self._timed, self._times = timings, {(one.shape, one.scheme): one.median for one in timings}
-        return self._times.get((layer.matrix, self._scheme(layer)), math.nan)
-
-    def _key(self, layer: Layer, column: int) -> Any:
-        if column in (LOSS, MEASURED, TIME):
-            value = {LOSS: self._loss, MEASURED: self._measured, TIME: self._time}[column](layer)
-            return -1.0 if math.isnan(value) else value
-        seen = self._seen(layer)
-        keys: dict[int, Callable[[], Any]] = {
-            NAME: lambda: layer.name, SCHEME: lambda: self._scheme(layer), SHAPE: lambda: layer.parameters,
-            BITS: lambda: self._bits(layer) / max(layer.parameters, 1), SIZE: lambda: self._bits(layer),
-            WEIGHTS: lambda: layer.parameters, KIND: lambda: str(layer.kind),
-            INPUTS: lambda: self._layer_text(layer, INPUTS), CACHE: lambda: self._layer_text(layer, CACHE),
-            ALGORITHM: lambda: self._layer_text(layer, ALGORITHM), HISTOGRAM: lambda: seen.variance if seen else -1.0,
-        }  # fmt: skip
-        return keys.get(column, lambda: 0)()
-
     def text_of(self, row: Row, column: int) -> str:
         """Return what a cell says."""
         if column == NAME:
             return self._label(row)
+        if column == HISTOGRAM:
+            return ""
         if row.layer is not None:
-            text = self._layer_text(row.layer, column)
+            text = COLUMNS[column].shown(self.facts(row.layer))
             return f"⚠ {text}" if column == SCHEME and self._reason(row.layer) else text
+        return COLUMNS[column].shown_value(value) if (value := self._value(row, column)) is not None else ""
+
+    def _value(self, row: Row, column: int) -> Any:
+        """Return the raw value of a cell; None where it is empty."""
+        if row.layer is not None:
+            return COLUMNS[column].value(self.facts(row.layer))
         if row.kept is not None:
-            return self._kept_text(row, column)
+            kept = COLUMNS[column].kept
+            return kept(row.kept) if kept else None
         if column == WEIGHTS:
             layers = (self._rows.rows[child].layer for child in row.children)
-            total = sum(layer.parameters for layer in layers if layer is not None)
-            return quantities.count(total) if total else ""
-        return ""
+            return sum(layer.parameters for layer in layers if layer is not None) or None
+        return row.label if column == NAME else None
 
     def _label(self, row: Row) -> str:
         session = self._state.session
         if row.layer is None or session is None:
             return row.label
         layer = row.layer
-        if layer.name not in session.locked and not layer.tied_to and not layer.shares_with:
-            return row.label
         marks = (
             " (tied)" if layer.tied_to else "", " (must share)" if layer.shares_with else "",
             " (locked)" if layer.name in session.locked else "",
         )  # fmt: skip
         return row.label + "".join(marks)
-
-    def _kept_text(self, row: Row, column: int) -> str:
-        kept = row.kept
-        assert kept is not None
-        if column == SCHEME:
-            return kept.dtype
-        if column == SIZE:
-            return quantities.data_size(kept.nbytes)
-        if column == SHAPE:
-            return quantities.shape(kept.shape)
-        return quantities.count(math.prod(kept.shape)) if column == WEIGHTS else ""
-
-    def _layer_text(self, layer: Layer, column: int) -> str:
-        if column == SCHEME:
-            scheme = self._scheme(layer)
-            return f"keep ({layer.dtype})" if scheme == KEEP else scheme
-        if column == BITS:
-            return f"{self._bits(layer) / max(layer.parameters, 1):.2f}"
-        if column == SIZE:
-            return quantities.data_size(self._bits(layer) / 8)
-        if column == LOSS:
-            return quantities.number(self._loss(layer))
-        if column == MEASURED:
-            return quantities.number(self._measured(layer))
-        if column == TIME:
-            time = self._time(layer)
-            return quantities.NONE if math.isnan(time) else quantities.microseconds(time)
-        if column == ALGORITHM:
-            assignment = self._state.assignments.get(layer.name)
-            return assignment.algorithm if assignment and assignment.weights != KEEP else ""
-        if column == SHAPE:
-            return quantities.shape(layer.shape)
-        if column == WEIGHTS:
-            return quantities.count(layer.parameters)
-        if column == KIND:
-            return str(layer.kind).replace("_", " ")
-        if column in (INPUTS, CACHE):
-            if column == CACHE and not makes_keys_or_values(layer):
-                return ""
-            assignment = self._state.assignments.get(layer.name)
-            return (getattr(assignment, FIELDS[column]) if assignment else None) or FLOATING
-        return ""
 
     def _tip(self, row: Row) -> str:
         layer = row.layer
@@ -263,11 +196,7 @@ class LayersModel(QAbstractItemModel):
 
     def statistics_of(self, row: Row) -> LayerStatistics | None:
         """Return the statistics of the row's weight, None where there are none."""
-        return None if row.layer is None else self._seen(row.layer)
-
-    def _seen(self, layer: Layer) -> LayerStatistics | None:
-        held = self._state.session.statistics if self._state.session else {}
-        return held.get((layer.name, "weight")) or held.get((layer.tied_to or layer.name, "weight"))
+        return None if row.layer is None else self.facts(row.layer).statistics
 
     def is_top(self, row: Row) -> bool:
         """Tell whether the row stands in no block."""
@@ -327,16 +256,7 @@ class LayersModel(QAbstractItemModel):
         return len(COLUMNS)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if orientation != Qt.Orientation.Horizontal:
-            return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return COLUMNS[section].title
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return COLUMNS[section].tip
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            side = Qt.AlignmentFlag.AlignRight if COLUMNS[section].numeric else Qt.AlignmentFlag.AlignLeft
-            return side | Qt.AlignmentFlag.AlignVCenter
-        return None
+        return heading(COLUMNS[section], role, self._unit) if orientation == Qt.Orientation.Horizontal else None
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         if not index.isValid():
@@ -353,8 +273,8 @@ class LayersModel(QAbstractItemModel):
         row, column = self.row_at(index), index.column()
         if role == Qt.ItemDataRole.DisplayRole:
             return self.text_of(row, column)
-        if role == Qt.ItemDataRole.TextAlignmentRole and COLUMNS[column].numeric:
-            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return alignment(COLUMNS[column])
         if role == Qt.ItemDataRole.ForegroundRole:
             return self.colour_of(row, column)
         if role == Qt.ItemDataRole.FontRole and row.is_group and column == NAME:
@@ -362,17 +282,18 @@ class LayersModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return self._tip(row)
         if role == Qt.ItemDataRole.EditRole and row.layer is not None:
-            return self._layer_text(row.layer, column) if column in (INPUTS, CACHE) else self._scheme(row.layer)
-        return None
+            return COLUMNS[column].value(self.facts(row.layer))
+        return plain(self._value(row, column)) if role == RAW else None
 
     def colour_of(self, row: Row, column: int) -> QColor | None:
         """Return the colour of a cell's text, None for the usual one."""
         if row.layer is None:
             return self._muted if row.kept is not None else None
         if column == SCHEME:
-            usual = self._muted if self._scheme(row.layer) == KEEP else self._accent
-            return self._error if self._reason(row.layer) else usual
-        return self._muted if column in (SHAPE, WEIGHTS, KIND, INPUTS, ALGORITHM, CACHE) else None
+            if self._reason(row.layer):
+                return self._error
+            return self._muted if self.facts(row.layer).scheme == KEEP else self._accent
+        return self._muted if COLUMNS[column].muted else None
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         if role != Qt.ItemDataRole.EditRole or not index.isValid() or not value:
@@ -384,18 +305,19 @@ class LayersModel(QAbstractItemModel):
         return True
 
     def table_text(self, layers: Iterable[str], columns: Iterable[int]) -> str:
-        """Return rows as text with tabs and a heading, for the clipboard."""
-        chosen = tuple(columns)
-        lines = ["\t".join(COLUMNS[column].title for column in chosen)]
-        for name in layers:
-            layer = self._state.session.model.by_name[name] if self._state.session else None
-            if layer is not None:
-                texts = (layer.name if column == NAME else self._layer_text(layer, column) for column in chosen)
-                lines.append("\t".join(texts))
-        return "\n".join(lines)
+        """Return raw values as text with tabs and a heading, for the clipboard."""
+        chosen = [COLUMNS[column] for column in columns]
+        lines = [[column.heading(self._unit, exported=True) for column in chosen]]
+        by_name = self._state.session.model.by_name if self._state.session else {}
+        lines += [[plain(column.value(self.facts(by_name[name]))) for column in chosen] for name in layers]
+        return "\n".join("\t".join(line) for line in lines)
 
 
 def _refused(
     plan: Plan, layers: tuple[Layer, ...], target: str, assignments: Mapping[str, Assignment]
 ) -> dict[str, str]:
     return reasons_by_layer(refusals(plan, layers, target, assignments), target)
+
+
+def _unit_of(state: State) -> str:
+    return "" if state.session is None else short_unit(shown_unit(state.session, state.metric))

@@ -1,69 +1,100 @@
-"""A table of records: columns say how a record becomes a text."""
+"""A table of records, sorted by any column; what is selected is a record, not a row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QItemSelectionModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+)
+from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QTableView, QWidget
 
+from workbench.gui.tables.fields import Field, plain
+from workbench.gui.tables.files import RAW
+from workbench.gui.tables.order import order_of
+
 Index = QModelIndex | QPersistentModelIndex
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """A column: ``text(record)`` is shown, ``key(record)`` sorts and ``told(record)`` is the tooltip (the text where
-    they are None)."""
-
-    title: str
-    text: Callable[[Any], str]
-    tip: str = ""
-    numeric: bool = False
-    key: Callable[[Any], Any] | None = None
-    told: Callable[[Any], str] | None = None
+Identity = Callable[[Any], Hashable]
 
 
 class RecordsModel(QAbstractTableModel):
-    """Shows a tuple of records, which it never changes; sorting orders a list of numbers."""
+    """Shows a tuple of records, which it never changes.
 
-    def __init__(self, columns: Sequence[Field], parent: QObject | None = None) -> None:
+    ``identity(record)`` tells which record a newer one replaces: the selection goes over to it.
+    """
+
+    def __init__(self, columns: Sequence[Field], identity: Identity = id, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.columns = tuple(columns)
         self.records: tuple[Any, ...] = ()
+        self.unit = ""  # of the sensitivity metric that is shown
+        self._identity = identity
         self._order: list[int] = []
-        self._sorted: tuple[int, Qt.SortOrder] | None = None
+        self._sorted: tuple[int, bool] | None = None
 
     def show_records(self, records: Sequence[Any]) -> None:
-        """Show other records; where their number is the same, the selection stays."""
-        same = len(records) == len(self.records)
-        if not same:
-            self.beginResetModel()
-        self.records = tuple(records)
-        self._arrange()
-        if not same:
+        """Show other records."""
+        if len(records) != len(self.records):
+            self.beginResetModel()  # the view selects the records again
+            self._arrange(tuple(records))
             self.endResetModel()
-        elif self.records:
+            return
+        before = self._identities()
+        if not self._sorted and before == [self._identity(record) for record in records]:
+            self.records = tuple(records)
+        else:
+            self._move(lambda: self._arrange(tuple(records)), before)
+        if self.records:
             self.dataChanged.emit(self.index(0, 0), self.index(len(self.records) - 1, len(self.columns) - 1))
+
+    def show_unit(self, unit: str) -> None:
+        """Name the unit of the sensitivity metric that is shown."""
+        if unit != self.unit:
+            self.unit = unit
+            self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(self.columns) - 1)
 
     def record(self, row: int) -> Any:
         """Return the record in a row."""
         return self.records[self._order[row]]
 
+    def identity(self, row: int) -> Hashable:
+        """Return what stays the same when a newer record replaces the one in a row."""
+        return self._identity(self.record(row))
+
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Sort by a column; -1: as given."""
+        """Sort by a column; -1: as they were given."""
+        self._sorted = (column, order == Qt.SortOrder.DescendingOrder) if column >= 0 else None
+        self._move(lambda: self._arrange(self.records), self._identities())
+
+    def _identities(self) -> list[Hashable]:
+        return [self.identity(row) for row in range(len(self.records))]
+
+    def _move(self, change: Callable[[], None], before: list[Hashable]) -> None:
+        """Do what puts records into other rows, and have the views' indices follow their records."""
         self.layoutAboutToBeChanged.emit()
-        self._sorted = (column, order) if column >= 0 else None
-        self._arrange()
+        change()
+        rows = {identity: row for row, identity in enumerate(self._identities())}
+        held = self.persistentIndexList()
+        moved = [rows.get(before[index.row()], -1) for index in held]
+        self.changePersistentIndexList(
+            held, [self.index(row, index.column()) for row, index in zip(moved, held, strict=True)]
+        )
         self.layoutChanged.emit()
 
-    def _arrange(self) -> None:
-        self._order = list(range(len(self.records)))
+    def _arrange(self, records: tuple[Any, ...]) -> None:
+        self.records = records
+        self._order = list(range(len(records)))
         if self._sorted is not None:
-            column, order = self._sorted
-            key = self.columns[column].key or self.columns[column].text
-            self._order.sort(key=lambda n: key(self.records[n]), reverse=order == Qt.SortOrder.DescendingOrder)
+            column, descending = self._sorted
+            key = self.columns[column].key or self.columns[column].value
+            self._order = order_of([key(record) for record in records], descending=descending)
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         return 0 if parent.isValid() else len(self.records)
@@ -72,40 +103,46 @@ class RecordsModel(QAbstractTableModel):
         return 0 if parent.isValid() else len(self.columns)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if orientation != Qt.Orientation.Horizontal:
-            return None
-        column = self.columns[section]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return column.title
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return column.tip or column.title
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(column.numeric)
-        return None
+        return heading(self.columns[section], role, self.unit) if orientation == Qt.Orientation.Horizontal else None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
             return None
         column = self.columns[index.column()]
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
-            told = column.told if role == Qt.ItemDataRole.ToolTipRole else None
-            return (told or column.text)(self.record(index.row()))
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(column.numeric)
-        return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return column.shown(self.record(index.row()))
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return (column.tooltip or column.shown)(self.record(index.row()))
+        if role == RAW:
+            return plain(column.value(self.record(index.row())))
+        return alignment(column) if role == Qt.ItemDataRole.TextAlignmentRole else None
 
 
-def _alignment(numeric: bool) -> Qt.AlignmentFlag:
-    side = Qt.AlignmentFlag.AlignRight if numeric else Qt.AlignmentFlag.AlignLeft
+def heading(column: Field, role: int, unit: str) -> Any:
+    """Return what a model says of a column's heading."""
+    if role == Qt.ItemDataRole.DisplayRole:
+        return column.heading(unit)
+    if role == Qt.ItemDataRole.ToolTipRole:
+        return column.tip or column.title
+    if role == RAW:
+        return column.heading(unit, exported=True)
+    return alignment(column) if role == Qt.ItemDataRole.TextAlignmentRole else None
+
+
+def alignment(column: Field) -> Qt.AlignmentFlag:
+    """Return where a column's texts stand."""
+    side = Qt.AlignmentFlag.AlignRight if column.numeric else Qt.AlignmentFlag.AlignLeft
     return side | Qt.AlignmentFlag.AlignVCenter
 
 
 class RecordsView(QTableView):
     """A table with whole rows to select, fixed heights, and Ctrl+C that copies them."""
 
-    def __init__(self, name: str, columns: Sequence[Field], parent: QWidget | None = None) -> None:
+    def __init__(
+        self, name: str, columns: Sequence[Field], identity: Identity = id, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
-        self.records = RecordsModel(columns, self)
+        self.records = RecordsModel(columns, identity, self)
         self.setModel(self.records)
         self.setAccessibleName(name)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -116,30 +153,56 @@ class RecordsView(QTableView):
         self.verticalHeader().hide()
         self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 7)
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.horizontalHeader().setHighlightSections(False)
-        self.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
-        self.setSortingEnabled(True)
         header = self.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        self.setSortingEnabled(True)
         header.setSortIndicatorShown(False)  # its arrow would take room in every column
         header.sortIndicatorChanged.connect(lambda column, _: header.setSortIndicatorShown(column >= 0))
 
-    def show_records(self, records: Sequence[Any]) -> None:
-        """Show other records; columns are fitted to the first ones."""
-        grown = len(records) != len(self.records.records)
+    def show_records(self, records: Sequence[Any], unit: str = "") -> None:
+        """Show other records, losses in ``unit``; the selected ones stay selected, columns are fitted to the first."""
+        self.records.show_unit(unit)
+        if len(records) == len(self.records.records):
+            self.records.show_records(records)
+            return
+        selected = [self.records.identity(row) for row in self.selected_rows()]
+        current = self.currentIndex()
+        focused = self.records.identity(current.row()) if current.isValid() else None
         self.records.show_records(records)
-        if grown and records and not self.horizontalHeader().stretchLastSection():
+        self._select(selected, focused, current.column())
+        if records and not self.horizontalHeader().stretchLastSection():
             self.resizeColumnsToContents()
 
-    def copy(self) -> None:
-        """Copy the selected rows (all, if none is) as text with tabs."""
-        rows = sorted({index.row() for index in self.selectedIndexes()}) or range(self.records.rowCount())
-        lines = ["\t".join(column.title for column in self.records.columns)]
-        lines += ["\t".join(column.text(self.records.record(row)) for column in self.records.columns) for row in rows]
-        QApplication.clipboard().setText("\n".join(lines))
+    def selected_rows(self) -> list[int]:
+        """Return the selected rows from top to bottom."""
+        return sorted(index.row() for index in self.selectionModel().selectedRows())
 
-    def keyPressEvent(self, event: Any) -> None:
+    def selected(self) -> list[Any]:
+        """Return the selected records from top to bottom."""
+        return [self.records.record(row) for row in self.selected_rows()]
+
+    def _select(self, identities: Sequence[Hashable], focused: Hashable, column: int) -> None:
+        """Select records again after all rows were replaced."""
+        flags, model = QItemSelectionModel.SelectionFlag, self.selectionModel()
+        rows = {self.records.identity(row): row for row in range(self.records.rowCount())}
+        if focused in rows:
+            model.setCurrentIndex(self.records.index(rows[focused], column), flags.NoUpdate)
+        for identity in identities:
+            if identity in rows:
+                model.select(self.records.index(rows[identity], 0), flags.Select | flags.Rows)
+
+    def copy(self) -> None:
+        """Copy the raw values of the selected rows (all, if none is) as text with tabs."""
+        rows = self.selected_rows() or range(self.records.rowCount())
+        columns = self.records.columns
+        lines = [[column.heading(self.records.unit, exported=True) for column in columns]]
+        lines += [[plain(column.value(self.records.record(row))) for column in columns] for row in rows]
+        QApplication.clipboard().setText("\n".join("\t".join(line) for line in lines))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
         """Copy on Ctrl+C."""
-        if event.key() == Qt.Key.Key_C and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+        if event.matches(QKeySequence.StandardKey.Copy):
             self.copy()
             return
         super().keyPressEvent(event)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.errors import DeviceError
 from workbench.measurement.device_jobs import on_gpu
+from workbench.measurement.evaluation import Ceilings
 from workbench.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -21,20 +21,6 @@ SIDE = 1024
 """Rows and columns of the matrices whose product measures the arithmetic."""
 
 TRIES = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ceilings:
-    """``bandwidth`` in GB/s and ``peak`` in 1e9 operations a second (a multiply-add is two) of ``device``.
-
-    ``how`` says in words where they come from; ``measured`` tells them from an estimate.
-    """
-
-    device: str
-    bandwidth: float
-    peak: float
-    how: str
-    measured: bool
 
 
 def measure_ceilings(progress: Progress = silent) -> Ceilings:

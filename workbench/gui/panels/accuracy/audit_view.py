@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from workbench.gui.context.context import Context
+from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.fitted_label import FittedLabel
-from workbench.gui.tables.records import Field, RecordsView
+from workbench.gui.tables.fields import Field, Number
+from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.measurement.units import loss_unit, short_unit
 from workbench.sensitivity.audit import Audit, PlanAudit
@@ -33,17 +35,14 @@ class Row:
 
 
 FIELDS = (
-    Field(title="Layer", text=lambda row: row.layer),
-    Field(title="Interaction", text=lambda row: quantities.number(row.interaction), numeric=True,
-          key=lambda row: abs(row.interaction),
-          tip="Added last less alone, in nats: above 0 where the layer's error makes the others' worse"),
-    Field(title="Added last", text=lambda row: quantities.number(row.joined), numeric=True, key=lambda row: row.joined,
-          tip="What quantizing the layer adds when all others are quantized already, in nats"),
-    Field(title="Alone", text=lambda row: quantities.number(row.alone), numeric=True, key=lambda row: row.alone,
-          tip="Loss measured with only this layer quantized, in nats"),
-    Field(title="Predicted", text=lambda row: quantities.number(row.predicted), numeric=True,
-          key=lambda row: -1.0 if math.isnan(row.predicted) else row.predicted,
-          tip="Predicted KL of the layer, in nats; a dash where it is not scored"),
+    Field("Layer", lambda row: row.layer),
+    Number("Interaction", lambda row: row.interaction, unit="nats", key=lambda row: abs(row.interaction),
+           tip="Added last minus alone: above 0 where the layer's error makes the others' worse"),
+    Number("Added last", lambda row: row.joined, unit="nats",
+           tip="What quantizing the layer adds when all others are quantized already"),
+    Number("Alone", lambda row: row.alone, unit="nats", tip="Loss measured with only this layer quantized"),
+    Number("Predicted", lambda row: row.predicted, unit="nats",
+           tip="Predicted KL of the layer; a dash where it is not scored"),
 )  # fmt: skip
 
 FIGURES = (
@@ -57,12 +56,11 @@ FIGURES = (
 )  # fmt: skip
 
 
-class AuditView(QWidget):
+class AuditView(PanelPart):
     """Three sums side by side with the correction, the finding in words, the layers by their interaction."""
 
     def __init__(self, context: Context) -> None:
-        super().__init__()
-        self._context = context
+        super().__init__(context)
         self.told: PlanAudit | None = None
         self.button = QPushButton("A&udit…")
         self.button.setAccessibleName("Audit the plan")
@@ -85,9 +83,9 @@ class AuditView(QWidget):
         column.addWidget(self._room, 1)
         self._show_rows()
 
-    def show_state(self, state: State) -> None:
+    def redraw(self, old: State, new: State) -> None:
         """Show the session's audit; say so where the plan is another one by now."""
-        session = state.session
+        session = new.session
         told = None if session is None else session.audit
         if told is not self.told:
             self.told = told
@@ -121,7 +119,7 @@ class AuditView(QWidget):
             label.setText(text)
 
     def _unit(self) -> str:
-        session = self._context.workspace.state.session
+        session = self.state.session
         return "" if session is None else short_unit(loss_unit(session.model.output))
 
     def _figures(self) -> tuple[QLabel, ...]:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from workbench.gui.shell.fitted_label import FittedLabel
-from workbench.gui.tables.records import Field, RecordsView
+from workbench.gui.tables.fields import Field, Number
+from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.measurement.evaluation import Changed, Evaluation
 
@@ -22,18 +23,19 @@ def context_of(one: Changed) -> str:
 
 
 FIELDS = (
-    Field(title="KL", text=lambda one: quantities.number(one.kl), numeric=True, key=lambda one: one.kl,
-          tip="Divergence from floating point at this place, in nats; lower is better"),
-    Field(title="Flip", text=lambda one: "flipped" if one.flipped else "", key=lambda one: not one.flipped,
-          tip="The most likely answer is another one"),
-    Field(title="FP", text=lambda one: one.baseline, tip="What the floating-point model holds most likely"),
-    Field(title="Quantized", text=lambda one: one.quantized, tip="What the quantized model holds most likely"),
-    Field(title="Actual", text=lambda one: one.actual, tip="What follows in the data, or the label"),
-    Field(title="Sample", text=lambda one: f"{one.sample + 1:,}", numeric=True, key=lambda one: one.sample,
-          tip="Which sample of the evaluation data"),
-    Field(title="Token", text=lambda one: "" if one.position < 0 else f"{one.position + 1:,}", numeric=True,
-          key=lambda one: one.position, tip="Place in the sample; empty for a whole sample"),
-    Field(title="Context", text=context_of, tip="The text up to and with the token"),
+    Number("KL", lambda change: change.kl, unit="nats",
+           tip="Divergence from floating point at this token or sample; lower is better"),
+    Field("Flip", lambda change: change.flipped, lambda flipped: "flipped" if flipped else "",
+          key=lambda change: not change.flipped, tip="The most likely answer is a different one"),
+    Field("FP", lambda change: change.baseline, tip="The floating-point model's most likely answer"),
+    Field("Quantized", lambda change: change.quantized, tip="The quantized model's most likely answer"),
+    Field("Actual", lambda change: change.actual, tip="What follows in the data, or the label"),
+    Number("Sample", lambda change: change.sample + 1, tip="Number of the sample in the evaluation data"),
+    Number("Token", lambda change: None if change.position < 0 else change.position + 1,
+           text=lambda change: "" if change.position < 0 else f"{change.position + 1:,}",
+           tip="Position in the sample; empty for a whole sample"),
+    Field("Context", lambda change: " ".join(change.context.split()), text=context_of,
+          tip="The text up to and including the token"),
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
@@ -14,7 +15,8 @@ from workbench.gui.panels.accuracy.paired_line import PairedLine
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.comparison import Bar, Comparison
 from workbench.gui.shell.theme import Colours
-from workbench.gui.tables.records import Field, RecordsView
+from workbench.gui.tables.fields import Field, Number
+from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.measurement.evaluation import Evaluation, Metric
 from workbench.measurement.metrics import metric_meaning, metric_title
@@ -37,28 +39,28 @@ class Row:
 
 
 FIELDS = (
-    Field(title="Plan", text=lambda row: row.run.plan_name),
-    Field(title="Metric", text=lambda row: metric_title(row.metric.name),
-          told=lambda row: metric_meaning(row.metric.name), tip="↑ higher is better, ↓ lower is better"),
-    Field(title="FP", text=lambda row: quantities.number(row.metric.baseline, 4), numeric=True,
-          key=lambda row: row.metric.baseline, tip="The floating-point model on the same data"),
-    Field(title="Quantized", text=lambda row: quantities.number(row.metric.value, 4), numeric=True,
-          key=lambda row: row.metric.value, tip="The model as the plan quantizes it, on the same data"),
-    Field(title="95 % interval", numeric=True, tip="Bootstrap over samples",
-          text=lambda row: f"{quantities.number(row.metric.low, 4)} to {quantities.number(row.metric.high, 4)}"),
-    Field(title="Predicted", text=lambda row: "" if row.predicted is None else quantities.number(row.predicted),
-          numeric=True, key=lambda row: row.predicted or 0.0,
-          tip="Predicted loss of the plan: KL in nats, or half the squared distance where outputs are no logits"),
-    Field(title="Unit", text=lambda row: f"{row.metric.unit} {'↑' if row.metric.higher_is_better else '↓'}",
+    Field("Plan", lambda row: row.run.plan_name),
+    Field("Metric", lambda row: metric_title(row.metric.name), tooltip=lambda row: metric_meaning(row.metric.name),
           tip="↑ higher is better, ↓ lower is better"),
-    Field(title="Bits/weight", text=lambda row: f"{row.run.bits_per_weight:.3f}", numeric=True,
-          key=lambda row: row.run.bits_per_weight,
-          tip="Bits per weight over the quantizable layers, scales and zero points included; lower is smaller"),
-    Field(title="Size", text=lambda row: quantities.data_size(row.run.nbytes), numeric=True,
-          key=lambda row: row.run.nbytes, tip="Bytes of the whole model under the plan"),
-    Field(title="Samples", text=lambda row: f"{row.metric.samples:,}", numeric=True,
-          key=lambda row: row.metric.samples, tip="How many samples of the data were used"),
-    Field(title="Data", text=lambda row: row.run.data_name, tip="The held-out data that both models ran on"),
+    Number("FP", lambda row: row.metric.baseline, lambda value: quantities.number(value, 4),
+           tip="The floating-point model on the same data"),
+    Number("Quantized", lambda row: row.metric.value, lambda value: quantities.number(value, 4),
+           tip="The model as the plan quantizes it, on the same data"),
+    Number("95 % low", lambda row: row.metric.low, lambda value: quantities.number(value, 4),
+           tip="Lower end of the 95 % interval, by bootstrap over samples"),
+    Number("95 % high", lambda row: row.metric.high, lambda value: quantities.number(value, 4),
+           tip="Upper end of the 95 % interval, by bootstrap over samples"),
+    Number("Predicted", lambda row: row.predicted,
+           tip="Predicted loss of the plan: KL in nats, or half the squared distance where outputs are no logits"),
+    Field("Unit", lambda row: row.metric.unit,
+          text=lambda row: f"{row.metric.unit} {'↑' if row.metric.higher_is_better else '↓'}",
+          tip="↑ higher is better, ↓ lower is better"),
+    Number("Bits/weight", lambda row: row.run.bits_per_weight, "{:.3f}".format,
+           tip="Bits per weight over the quantizable layers, scales and zero points included"),
+    Number("Size", lambda row: row.run.nbytes, quantities.data_size, unit="bytes",
+           tip="Bytes of the whole model under the plan"),
+    Number("Samples", lambda row: row.metric.samples, tip="Samples of the evaluation data that were used"),
+    Field("Data", lambda row: row.run.data_name, tip="The held-out data that both models ran on"),
 )  # fmt: skip
 
 
@@ -94,21 +96,19 @@ class AccuracyPanel(Panel):
         self.tabs.addTab(self.audit, "Audit")
         self.column().addWidget(self.tabs)
         self.tabs.currentChanged.connect(lambda _: self._choose_focus())
+        self._audit_due = False  # whether the keyboard goes to the audit as soon as it is drawn
         self.setFocusProxy(self.table)
 
     def redraw(self, old: State, new: State) -> None:
         """Show the evaluations."""
         runs = new.session.evaluations if new.session else ()
         self.audit.show_state(new)
+        if self._audit_due and self.audit.told is not None:
+            self.show_audit()
         self._cover(new)
         if old.session is not None and new.session is not None and old.session.evaluations is runs:
             return
-        rows = [
-            Row(run=run, metric=metric, predicted=run.predicted_kl if metric is run.divergence else None)
-            for run in reversed(runs)
-            for metric in run.metrics.values()
-        ]
-        self.table.show_records(rows)
+        self.table.show_records(rows_of(runs))
         self.pair.show_runs(runs)
         self.changed.show_runs(runs)
         self._show_plots(runs)
@@ -117,7 +117,7 @@ class AccuracyPanel(Panel):
 
     def show_audit(self) -> None:
         """Bring the audit to the front, and give it the keyboard."""
-        self.take(self.context.workspace.state)
+        self._audit_due = self.audit.told is None
         self.tabs.setCurrentWidget(self.audit)
         self._choose_focus()
         self.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -150,20 +150,32 @@ class AccuracyPanel(Panel):
         for place, plot in enumerate(self.plots):
             plot.setVisible(place < len(names))
             if place < len(names):
-                self._show_plot(plot, names[place], [run for run in runs if names[place] in run.metrics][-MAX_BARS:])
+                show_metric(plot, names[place], runs)
 
-    def _show_plot(self, plot: Comparison, name: str, runs: list[Evaluation]) -> None:
-        bars = [
-            Bar(
-                name=f"{run.bits_per_weight:.2f}", value=run.metrics[name].value, low=run.metrics[name].low,
-                high=run.metrics[name].high,
-                predicted=run.predicted_kl if run.metrics[name] is run.divergence else None,
-            )
-            for run in runs
-        ]  # fmt: skip
-        metric = runs[-1].metrics[name]
-        plot.setToolTip(metric_meaning(name))
-        plot.show_bars(metric_title(name), metric.unit, metric.baseline, bars)
-        plot.label(
-            "bottom", "bits per weight" + (" (◆ predicted)" if any(bar.predicted is not None for bar in bars) else "")
+
+def rows_of(runs: Sequence[Evaluation]) -> list[Row]:
+    """Return a row for each metric of each evaluation, the newest first."""
+    return [
+        Row(run=run, metric=metric, predicted=run.predicted_kl if metric is run.divergence else None)
+        for run in reversed(runs)
+        for metric in run.metrics.values()
+    ]
+
+
+def show_metric(plot: Comparison, name: str, runs: Sequence[Evaluation]) -> None:
+    """Show a metric of the newest evaluations that have it."""
+    runs = [run for run in runs if name in run.metrics][-MAX_BARS:]
+    bars = [
+        Bar(
+            name=f"{run.bits_per_weight:.2f}", value=run.metrics[name].value, low=run.metrics[name].low,
+            high=run.metrics[name].high,
+            predicted=run.predicted_kl if run.metrics[name] is run.divergence else None,
         )
+        for run in runs
+    ]  # fmt: skip
+    metric = runs[-1].metrics[name]
+    plot.setToolTip(metric_meaning(name))
+    plot.show_bars(metric_title(name), metric.unit, metric.baseline, bars)
+    plot.label(
+        "bottom", "bits per weight" + (" (◆ predicted)" if any(bar.predicted is not None for bar in bars) else "")
+    )

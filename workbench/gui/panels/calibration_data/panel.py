@@ -16,26 +16,24 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.coverage import CoveragePlot
 from workbench.gui.plots.saturation import SaturationPlot
 from workbench.gui.shell.theme import Colours
-from workbench.gui.tables.records import Field, RecordsView
+from workbench.gui.tables.fields import Field, Number
+from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.insight.latest import same_objects
 from workbench.insight.token_outliers import token_rows
 from workbench.measurement.data_quality import CalibrationQuality
-from workbench.session.session import Session
 from workbench.session.workspace import State
 from workbench.steps.browse_samples import BROWSE_SAMPLES, BrowseSamplesOptions
 from workbench.steps.checks.quality import QUALITY, QualityOptions
 from workbench.steps.step import Request
 
 FIELDS = (
-    Field(title="Layer", text=lambda row: row[0][0]),
-    Field(title="Tensor", text=lambda row: row[0][1]),
-    Field(title="Moved", text=lambda row: quantities.share(row[1]) if np.isfinite(row[1]) else quantities.NONE,
-          numeric=True, key=lambda row: row[1],
-          tip="How far the last doubling of the data moved the range, of its width; at most 5 % is settled"),
-    Field(title="Distance", text=lambda row: quantities.number(row[2]), numeric=True,
-          key=lambda row: np.nan_to_num(row[2], nan=-1.0),
-          tip="Earth mover's distance of calibration to evaluation values, in standard deviations; lower is better"),
+    Field("Layer", lambda row: row[0][0]),
+    Field("Tensor", lambda row: row[0][1]),
+    Number("Moved", lambda row: row[1] if np.isfinite(row[1]) else None, quantities.share, unit="share",
+           tip="How far the last doubling of the data moved the range, of its width; at most 5 % is settled"),
+    Number("Distance", lambda row: row[2], unit="σ",
+           tip="Earth mover's distance of calibration to evaluation values, in standard deviations; lower is better"),
 )  # fmt: skip
 
 COVERED = (
@@ -92,15 +90,12 @@ class CalibrationDataPanel(Panel):
         self.judge.setEnabled(session.model.cannot_run is None)
         if session.calibration.content_hash != self._hash:
             self._forget(session.calibration.content_hash)
+        if new.data_quality is not self.quality:
+            self.show_quality(new.data_quality)
         of = (session.outliers, new.selection)
         if not same_objects(of, self._tokens_of):
             self._tokens_of = of
             self.tokens.show_records(token_rows(session, new.selection))
-
-    def borrow(self, live: Panel) -> None:
-        """Show the live panel's judgement."""
-        if isinstance(live, CalibrationDataPanel):
-            self.show_quality(live.quality)
 
     def recolour(self, colours: Colours) -> None:
         """Redraw in other colours."""
@@ -126,11 +121,7 @@ class CalibrationDataPanel(Panel):
             return
         self.verdict.setText(_capital(quality.sentence()))
         self.coverage.setText(in_words(quality))
-        saturation = quality.saturation
-        last = saturation.moved[-1] if len(saturation.moved) else np.full(len(saturation.layers), np.inf)
-        rows = [(key, float(moved), quality.distances.get(key, float("nan")))
-                for key, moved in zip(saturation.layers, last, strict=True)]  # fmt: skip
-        self.table.show_records(sorted(rows, key=lambda row: -row[1]))
+        self.table.show_records(rows_of(quality))
 
     # ---------------------------------------------------------------- inside
 
@@ -163,7 +154,7 @@ class CalibrationDataPanel(Panel):
         self.context.tasks.start(self._reading(split, start))
 
     async def _reading(self, split: str, start: int) -> None:
-        session = self._session()
+        session = self.state.session
         if session is None:
             return
         request = BROWSE_SAMPLES.request(session, BrowseSamplesOptions(split=split, start=start))
@@ -172,23 +163,29 @@ class CalibrationDataPanel(Panel):
             self.samples.show_page(page)
 
     async def _judging(self) -> None:
-        session = self._session()
+        session = self.state.session
         if session is None:
             return
         quality = await self._ask(QUALITY.request(session, QualityOptions()), self.start_judging)
         if quality is not None:
-            self.show_quality(quality)
+            self.context.workspace.show_data_quality(quality)
 
     async def _ask(self, request: Request[O, R], again: Callable[[], None]) -> R | None:
         """Run the request; the answer is None where the window holds other data by then."""
         answer = await self.context.runner.run(request.reduced(), again)
-        now, before = self._session(), None if request.session is None else request.session.calibration
+        now, before = self.state.session, None if request.session is None else request.session.calibration
         if before is None or now is None or now.calibration is None:
             return None
         return answer if now.calibration.content_hash == before.content_hash else None
 
-    def _session(self) -> Session | None:
-        return self.context.workspace.state.session
+
+def rows_of(quality: CalibrationQuality) -> list[tuple[tuple[str, str], float, float]]:
+    """Return every tensor, how far its range moved last and the distance of its values; the largest move first."""
+    saturation = quality.saturation
+    last = saturation.moved[-1] if len(saturation.moved) else np.full(len(saturation.layers), np.inf)
+    rows = [(key, float(moved), quality.distances.get(key, float("nan")))
+            for key, moved in zip(saturation.layers, last, strict=True)]  # fmt: skip
+    return sorted(rows, key=lambda row: -row[1])
 
 
 def in_words(quality: CalibrationQuality) -> str:

@@ -77,7 +77,7 @@ class DistributionsPanel(Panel):
         for tap, plot in self.plots.items():
             middle.addWidget(self._framed(tap, plot), 3 if tap == "input" else 2)
             plot.region_moved.connect(partial(self.line.follow, tap))
-            plot.region_set.connect(partial(self.line.take, tap))
+            plot.region_set.connect(partial(self.line.set_dragged, tap))
         self._pages.addWidget(plots)
         self._pages.addWidget(self.multiples)
         layout = self.column()
@@ -105,13 +105,13 @@ class DistributionsPanel(Panel):
             for place, tap in enumerate(changed):
                 QTimer.singleShot(APART_MS * place, self, partial(self._draw_anew, tap))
         self._layer = layer
-        self.line.show_layer(layer)
+        self.line.show_state(new)
         self._show_many()
         self._show_grids()
 
     def _draw_anew(self, tap: str) -> None:
         """Draw a tensor that a job has found more about."""
-        state = self.context.workspace.state
+        state = self.state
         if state.session is not None and self._layer and self._layer in state.selection[:1]:
             self._draw_tap(state.session, self._layer, tap)
 
@@ -206,11 +206,11 @@ class DistributionsPanel(Panel):
             ranges = {key[2]: session.ranges[key] for key in session.ranges if key[:2] == (layer, tap)}
         active = range_of(session, layer, tap)
         self.plots[tap].show_statistics(statistics, ranges, active, movable=active is not None)
-        self.captions[tap].setText(_caption(tap, statistics))
+        self.captions[tap].setText(tensor_in_words(tap, statistics))
 
     def _show_many(self) -> None:
         """Show the other selected layers beside or over the first one."""
-        state = self.context.workspace.state
+        state = self.state
         session, view = state.session, self.view.currentText()
         if session is None or not state.selection:
             return
@@ -279,7 +279,7 @@ class DistributionsPanel(Panel):
             self._show_many()
 
     def _show_grids(self) -> None:
-        session = self.context.workspace.state.session
+        session = self.state.session
         if session is None or not self._layer:
             return
         wanted = [action.text() for action in self.formats.actions() if action.isChecked()]
@@ -295,7 +295,7 @@ class DistributionsPanel(Panel):
             self.plots[tap].show_grids(grids)
 
     def _planned(self, tap: str) -> str:
-        held = self.context.workspace.state.assignments.get(self._layer)
+        held = self.state.assignments.get(self._layer)
         if held is None:
             return ""
         if tap == "weight":
@@ -331,7 +331,8 @@ def _taps(session: Session, layer: str, tap: str) -> tuple[object, ...]:
     return (id(session.statistics.get((layer, tap))), id(session.ranges), range_of(session, layer, tap))
 
 
-def _caption(tap: str, statistics: LayerStatistics | None) -> str:
+def tensor_in_words(tap: str, statistics: LayerStatistics | None) -> str:
+    """Return the spread of a tensor's values in a sentence."""
     if statistics is None or not statistics.count:
         return f"{tap.capitalize()}s: nothing observed yet"
     bad = f", {statistics.non_finite:,} not finite" if statistics.non_finite else ""

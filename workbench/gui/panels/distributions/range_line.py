@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit
 
 from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
 from workbench.gui.context.layer_results import LayerResults
+from workbench.gui.panels.panel import PanelPart
 from workbench.gui.plots.histogram import METHOD_LABELS
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.insight import quantities
@@ -19,6 +20,7 @@ from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP
 from workbench.session.session import TAPS, Session
+from workbench.session.workspace import State
 from workbench.steps.layer.input_weights import INPUT_WEIGHTS, InputWeights, InputWeightsOptions
 
 DEFAULT_SCHEME = "int8-tensor"
@@ -39,14 +41,13 @@ FIGURES = (
 """What the figures of a range mean."""
 
 
-class RangeLine(QWidget):
+class RangeLine(PanelPart):
     """Edits the active range of ``(layer, tap)``; every edit is one undoable step."""
 
     tap_chosen = Signal(str)
 
     def __init__(self, context: Context) -> None:
-        super().__init__()
-        self._context = context
+        super().__init__(context)
         self.layer, self.tap = "", "input"
         self._weights: LayerResults[InputWeights] = LayerResults(
             context, lambda session, layer: INPUT_WEIGHTS.request(session, InputWeightsOptions(layer=layer)),
@@ -76,9 +77,9 @@ class RangeLine(QWidget):
 
     # ---------------------------------------------------------------- what is shown
 
-    def show_layer(self, layer: str) -> None:
-        """Show another layer's range, or the same one's anew."""
-        self.layer = layer
+    def redraw(self, old: State, new: State) -> None:
+        """Show the range of the first selected layer."""
+        self.layer = new.selection[0] if new.selection else ""
         self._show()
 
     def show_tap(self, tap: str) -> None:
@@ -95,13 +96,13 @@ class RangeLine(QWidget):
         self._weigh()
         self._show_numbers(min(low, 0.0), max(high, 0.0))
 
-    def take(self, tap: str, low: float, high: float) -> None:
-        """Put a range that was dragged in force."""
+    def set_dragged(self, tap: str, low: float, high: float) -> None:
+        """Make the range that was dragged the active one."""
         self.show_tap(tap)
-        self._take(min(low, 0.0), max(high, 0.0))
+        self._set(min(low, 0.0), max(high, 0.0))
 
     def _show(self) -> None:
-        session = self._session
+        session = self.state.session
         if session is None or not self.layer:
             return
         active = range_of(session, self.layer, self.tap)
@@ -147,7 +148,7 @@ class RangeLine(QWidget):
         """Say that the plan does not use the range; empty where it does."""
         if self.tap != "input":
             return LOOKS[self.tap]
-        held = self._context.workspace.state.assignments.get(self.layer)
+        held = self.state.assignments.get(self.layer)
         if held is None or not held.inputs:
             return LOOKS[""]
         return "" if takes_range(parse_scheme(held.inputs)) else LOOKS["input"]
@@ -173,7 +174,7 @@ class RangeLine(QWidget):
         )
 
     def _unit(self, short: bool = False) -> str:
-        session = self._session
+        session = self.state.session
         unit = "" if session is None else loss_unit(session.model.output)
         return short_unit(unit) if short else unit
 
@@ -189,19 +190,15 @@ class RangeLine(QWidget):
 
     # ---------------------------------------------------------------- what is known
 
-    @property
-    def _session(self) -> Session | None:
-        return self._context.workspace.state.session
-
     def _scheme(self) -> str:
-        held = self._context.workspace.state.assignments.get(self.layer)
+        held = self.state.assignments.get(self.layer)
         if self.tap == "weight":
             return held.weights if held and held.weights != KEEP else DEFAULT_SCHEME
         wanted = held.inputs if held and held.inputs and self.tap == "input" else DEFAULT_SCHEME
         return wanted.replace("-token", "-tensor")
 
     def _statistics(self) -> LayerStatistics | None:
-        session = self._session
+        session = self.state.session
         return statistics_of(session, self.layer, self.tap) if session else None
 
     def _quality(self, low: float, high: float) -> RangeQuality | None:
@@ -225,7 +222,7 @@ class RangeLine(QWidget):
         return edit
 
     def _typed(self) -> None:
-        session = self._session
+        session = self.state.session
         active = range_of(session, self.layer, self.tap) if session else None
         if active is None:
             return
@@ -239,29 +236,29 @@ class RangeLine(QWidget):
         if not low <= 0.0 <= high or low == high or not abs(low) + abs(high) < 1e30:
             self._refuse("the range must hold zero and not be empty", active)
             return
-        self._take(low, high)
+        self._set(low, high)
 
     def _refuse(self, why: str, active: Range) -> None:
         self._show_numbers(active.low, active.high)
         self.figures.setText(f"Not taken: {why}")
 
     def _method_chosen(self) -> None:
-        session = self._session
+        session = self.state.session
         found = session.ranges.get((self.layer, self.tap, self.method.currentData())) if session else None
         if found is not None:
-            edits.set_range(self._context.workspace, self.layer, self.tap, found)
+            edits.set_range(self.context.workspace, self.layer, self.tap, found)
 
     def _weigh(self) -> None:
         """Find out what an error in the input costs, as soon as a person changes its range."""
-        session = self._session
+        session = self.state.session
         if self.tap == "input" and session and session.calibration and not session.model.cannot_run:
             self._weights.request(self.layer)
 
-    def _take(self, low: float, high: float) -> None:
+    def _set(self, low: float, high: float) -> None:
         self._weigh()
         quality = self._quality(low, high)
         new = Range(low=low, high=high, method="manual", clipped=quality.clipped if quality else 0.0)
-        edits.set_range(self._context.workspace, self.layer, self.tap, new)
+        edits.set_range(self.context.workspace, self.layer, self.tap, new)
 
 
 def statistics_of(session: Session, layer: str, tap: str) -> LayerStatistics | None:

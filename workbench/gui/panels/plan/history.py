@@ -5,53 +5,61 @@ from __future__ import annotations
 from dataclasses import replace
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QSplitter, QVBoxLayout
 
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
-from workbench.gui.tables.records import Field, RecordsView
+from workbench.gui.panels.panel import PanelPart
+from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
+from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.insight.latest import same_objects
 from workbench.insight.plan_differences import PricedPlan, differences, priced
+from workbench.insight.sums import shown_unit
+from workbench.measurement.units import short_unit
 from workbench.session.workspace import State
 
 PRESENT = "present plan"
 
 
 PLANS = (
-    Field(title="Plan", text=lambda one: one.name),
-    Field(title="Bits", text=lambda one: f"{one.totals.bits_per_weight:.3f}" if one.totals else "⚠", numeric=True,
-          key=lambda one: one.totals.bits_per_weight if one.totals else 0.0, tip="Bits per weight"),
-    Field(title="Size", text=lambda one: quantities.data_size(one.totals.nbytes if one.totals else None), numeric=True,
-          key=lambda one: one.totals.nbytes if one.totals else 0),
-    Field(title="Loss", text=lambda one: quantities.number(one.totals.predicted if one.totals else None), numeric=True,
-          key=lambda one: (one.totals.predicted or 0.0) if one.totals else 0.0,
-          tip="Of weights and, where they were scored, of rounded inputs; lower is better"),
-    Field(title="Time", text=lambda one: quantities.NONE if one.microseconds is None
-          else quantities.microseconds(one.microseconds), numeric=True, key=lambda one: one.microseconds or 0.0,
-          tip="Median times of the layers' kernels one after another, at the smallest batch that was timed"),
+    Field("Plan", lambda plan: plan.name),
+    Number("Bits", lambda plan: plan.totals and plan.totals.bits_per_weight, unit="per weight",
+           text=lambda plan: f"{plan.totals.bits_per_weight:.3f}" if plan.totals else "⚠", tip="Bits per weight"),
+    Number("Size", lambda plan: plan.totals and plan.totals.nbytes, quantities.data_size, unit="bytes"),
+    Number("Loss", lambda plan: plan.totals and plan.totals.predicted, quantities.number, unit=METRIC_UNIT,
+           tip="Of weights and, where they were scored, of rounded inputs; lower is better"),
+    Number("Time", lambda plan: plan.microseconds, quantities.microseconds, unit="µs",
+           tip="Median times of the layers' kernels one after another, at the smallest batch that was timed"),
 )  # fmt: skip
 
 DIFFERENCES = (
-    Field(title="Layer", text=lambda one: ".".join(one.layer.split(".")[-3:]), key=lambda one: one.layer),
-    Field(title="First", text=lambda one: one.schemes[0]),
-    Field(title="Second", text=lambda one: one.schemes[1]),
-    Field(title="Δ size", text=lambda one: quantities.signed(one.nbytes[1] - one.nbytes[0], quantities.data_size),
-          numeric=True, key=lambda one: one.nbytes[1] - one.nbytes[0], tip="Bytes of the second less the first"),
-    Field(title="Δ loss", text=lambda one: quantities.signed(one.losses[1] - one.losses[0], quantities.number),
-          numeric=True, key=lambda one: one.losses[1] - one.losses[0],
-          tip="Loss of the second less the first; above 0 is worse"),
+    Field("Layer", lambda row: row.layer, text=lambda row: ".".join(row.layer.split(".")[-3:])),
+    Field("First", lambda row: row.schemes[0]),
+    Field("Second", lambda row: row.schemes[1]),
+    Number("Δ size", lambda row: row.nbytes[1] - row.nbytes[0],
+           lambda value: quantities.signed(value, quantities.data_size), unit="bytes",
+           tip="Bytes of the second minus the first"),
+    Number("Δ loss", lambda row: row.losses[1] - row.losses[0],
+           lambda value: quantities.signed(value, quantities.number), unit=METRIC_UNIT,
+           tip="Loss of the second minus the first; above 0 is worse"),
 )  # fmt: skip
 
 
-class PlanHistory(QWidget):
+def _basis(state: State) -> tuple[object, ...]:
+    """Return what the priced plans depend on."""
+    session = state.session
+    if session is None:
+        return ()
+    return session.plan, session.plans, session.model, session.sensitivities, session.timings, state.metric
+
+
+class PlanHistory(PanelPart):
     """The present plan and the named ones; two selected rows are compared below."""
 
     def __init__(self, context: Context) -> None:
-        super().__init__()
-        self._context = context
-        self._of: tuple[object, ...] = ()
-        self.plans = RecordsView("Named plans", PLANS)
+        super().__init__(context)
+        self.plans = RecordsView("Named plans", PLANS, lambda plan: plan.name)
         self.changes = RecordsView("Layers that two plans store differently", DIFFERENCES)
         self.figure = QLabel()
         self.figure.setProperty("role", "muted")
@@ -76,42 +84,44 @@ class PlanHistory(QWidget):
         self.plans.selectionModel().selectionChanged.connect(lambda: self._compare())
         self.setFocusProxy(self.plans)
 
-    def take(self, state: State) -> None:
-        """Show the plans of the state."""
-        session = state.session
+    def redraw(self, old: State, new: State) -> None:
+        """Show the plans of the session."""
+        session = new.session
         if session is None:
             return
-        of = (session.plan, session.plans, session.model, session.sensitivities, session.timings, state.metric)
-        if same_objects(of, self._of):
+        if same_objects(_basis(old), _basis(new)):
             return
-        self._of = of
         named = ((PRESENT, session.plan), *session.plans.items())
-        self.plans.show_records(tuple(priced(session, name, plan, state.metric) for name, plan in named))
+        plans = tuple(priced(session, name, plan, new.metric) for name, plan in named)
+        self.plans.show_records(plans, short_unit(shown_unit(session, new.metric)))
         self._compare()
 
     def keep(self) -> None:
         """Keep the present plan under the name that was typed, or its own."""
-        session = self._context.workspace.state.session
+        session = self.state.session
         if session is None:
             return
         name = self.name.text().strip() or session.plan.name
-        kept = {**session.plans, name: replace(session.plan, name=name)}
-        self._context.workspace.edit(f"Keep the plan {name}", lambda now: replace(now, plans=kept))
+        self.context.workspace.edit(
+            f"Keep the plan {name}",
+            lambda now: replace(now, plans={**now.plans, name: replace(now.plan, name=name)}),
+        )
         self.name.clear()
 
     def take_back(self) -> None:
         """Make the selected plan the present one."""
         chosen = [one for one in self._chosen() if one.name != PRESENT]
         if chosen:
-            edits.set_plan(self._context.workspace, f"Take the plan {chosen[0].name}", chosen[0].plan)
+            edits.set_plan(self.context.workspace, f"Take the plan {chosen[0].name}", chosen[0].plan)
 
     def delete(self) -> None:
         """Forget the selected named plans."""
         names = {one.name for one in self._chosen()} - {PRESENT}
-        session = self._context.workspace.state.session
-        if names and session is not None:
-            left = {name: plan for name, plan in session.plans.items() if name not in names}
-            self._context.workspace.edit(f"Delete {', '.join(sorted(names))}", lambda now: replace(now, plans=left))
+        if names:
+            self.context.workspace.edit(
+                f"Delete {', '.join(sorted(names))}",
+                lambda now: replace(now, plans={name: now.plans[name] for name in now.plans if name not in names}),
+            )
 
     def _button(self, text: str, tip: str, clicked: object) -> QPushButton:
         button = QPushButton(text)
@@ -120,12 +130,11 @@ class PlanHistory(QWidget):
         return button
 
     def _chosen(self) -> list[PricedPlan]:
-        rows = self.plans.selectionModel().selectedRows()
-        return [self.plans.records.record(row.row()) for row in sorted(rows, key=lambda row: row.row())]
+        return self.plans.selected()
 
     def _compare(self) -> None:
         """Compare the two selected plans; one selected plan is compared with the present one."""
-        state, chosen = self._context.workspace.state, self._chosen()
+        state, chosen = self.state, self._chosen()
         named = [one for one in chosen if one.name != PRESENT]
         self.take_button.setEnabled(bool(named))
         self.delete_button.setEnabled(bool(named))
@@ -136,7 +145,7 @@ class PlanHistory(QWidget):
             self.figure.setText("Select two plans to compare them")
             return
         found = differences(state.session, chosen[0], chosen[1], state.metric)
-        self.changes.show_records(found)
+        self.changes.show_records(found, short_unit(shown_unit(state.session, state.metric)))
         self.figure.setText(
             f"{chosen[0].name} → {chosen[1].name}: {quantities.plural(len(found), 'layer')} "
             f"{'differs' if len(found) == 1 else 'differ'}"

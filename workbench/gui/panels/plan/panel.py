@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
-from workbench.gui.panels.panel import Panel
+from workbench.gui.panels.panel import Panel, PanelPart
 from workbench.gui.panels.plan.history import PlanHistory
 from workbench.gui.panels.plan.rules import PlanRules
 from workbench.gui.panels.plan.search_line import SearchLine
@@ -28,10 +28,14 @@ from workbench.gui.panels.plan.transforms import PlanTransforms
 from workbench.gui.plots.histogram import METHOD_LABELS
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.theme import Colours
-from workbench.gui.tables.records import Field, RecordsView
+from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
+from workbench.gui.tables.records import RecordsView
 from workbench.insight import legality, quantities
 from workbench.insight.plan_parts import Parts
+from workbench.insight.sums import shown_unit
+from workbench.measurement.units import short_unit
 from workbench.numerics.ranges import REGISTRY as RANGES
+from workbench.numerics.rounding import REGISTRY as ALGORITHMS
 from workbench.planning.plan import KEEP
 from workbench.session.workspace import State
 
@@ -40,14 +44,12 @@ FLOATING = "floating point"
 
 
 PARTS = (
-    Field(title="Scheme", text=lambda part: part.scheme, tip="How weights are stored"),
-    Field(title="Layers", text=lambda part: f"{part.layers:,}", numeric=True, key=lambda part: part.layers),
-    Field(title="Size", text=lambda part: quantities.data_size(part.bits / 8), numeric=True,
-          key=lambda part: part.bits),
-    Field(title="Loss", text=lambda part: quantities.number(part.loss), numeric=True, key=lambda part: part.loss or 0.0,
-          tip="Sum of the layers' scores; lower is better"),
-    Field(title="Count", text=lambda part: quantities.count(part.weights), numeric=True, key=lambda part: part.weights,
-          tip="Number of weights"),
+    Field("Scheme", lambda part: part.scheme, tip="How weights are stored"),
+    Number("Layers", lambda part: part.layers),
+    Number("Size", lambda part: part.bits / 8, quantities.data_size, unit="bytes"),
+    Number("Loss", lambda part: part.loss, quantities.number, unit=METRIC_UNIT,
+           tip="Sum of the layers' scores; lower is better"),
+    Number("Count", lambda part: part.weights, quantities.count, tip="Number of weights"),
 )  # fmt: skip
 
 
@@ -78,7 +80,7 @@ class PlanPanel(Panel):
         self.whom = FittedLabel()
         self.whom.setProperty("role", "heading")
         self._sums = Parts()
-        self.parts = RecordsView("What the plan is made of", PARTS)
+        self.parts = RecordsView("What the plan is made of", PARTS, lambda part: part.scheme)
         middle = QHBoxLayout()
         middle.addLayout(self._form(), 3)
         middle.addWidget(self.parts, 7)
@@ -105,7 +107,7 @@ class PlanPanel(Panel):
         self.lock = QCheckBox("Loc&ked")
         self.lock.setToolTip("A search leaves locked layers as they are")
         self.lock.clicked.connect(
-            lambda locked: edits.lock(self.context.workspace, self.context.workspace.state.selection, locked)
+            lambda locked: edits.lock(self.context.workspace, self.state.selection, locked)
         )
         form = QGridLayout()
         form.setHorizontalSpacing(6)
@@ -132,7 +134,7 @@ class PlanPanel(Panel):
         session = new.session
         self.say_empty("" if session else "Open a model to plan its layers.")
         if session is None:
-            self.text.take(new)
+            self.text.show_state(new)
             return
         self._show_page()
         count = len(new.selection)
@@ -145,14 +147,14 @@ class PlanPanel(Panel):
         self._fill(self.weights, schemes, {one.weights for one in held})
         inputs = legality.input_choices(session, new.assignments, target=new.target, layers=new.selection)
         self._fill(self.inputs, tuple(name or FLOATING for name in inputs), {one.inputs or FLOATING for one in held})
-        self._fill(self.algorithm, _algorithms(), {one.algorithm for one in held})
+        self._fill(self.algorithm, tuple(ALGORITHMS.names()), {one.algorithm for one in held})
         self._fill(self.ranges, tuple(RANGES.names()), {one.range_method for one in held})
-        self.target.take(new)
-        self.sums.take(new)
+        self.target.show_state(new)
+        self.sums.show_state(new)
         self.lock.setEnabled(bool(count))
         self.lock.setChecked(bool(count) and set(new.selection) <= session.locked)
         if old.assignments is not new.assignments or old.session is None or old.totals is not new.totals:
-            self.parts.show_records(self._sums.of(new))
+            self.parts.show_records(self._sums.of(new), short_unit(shown_unit(session, new.metric)))
         self.search_line.show_state(new)
 
     # ---------------------------------------------------------------- inside
@@ -160,8 +162,8 @@ class PlanPanel(Panel):
     def _show_page(self) -> None:
         """Give the page in front the newest state."""
         page = self.tabs.currentWidget()
-        if isinstance(page, PlanRules | PlanTransforms | PlanText | PlanHistory):
-            page.take(self.context.workspace.state)
+        if isinstance(page, PanelPart):
+            page.show_state(self.state)
 
     def _combo(self, name: str, field: str) -> QComboBox:
         combo = QComboBox()
@@ -178,7 +180,7 @@ class PlanPanel(Panel):
         if value != MIXED:
             edits.assign(
                 self.context.workspace,
-                self.context.workspace.state.selection,
+                self.state.selection,
                 **{field: None if value == FLOATING else value},
             )
 
@@ -193,13 +195,6 @@ class PlanPanel(Panel):
         present = MIXED if len(held) > 1 else next(iter(held), "")
         combo.setCurrentIndex(combo.findData(present))
         combo.setEnabled(bool(held))
-
-
-def _algorithms() -> tuple[str, ...]:
-    from workbench.numerics import rounding as algorithms
-
-    registry = getattr(algorithms, "REGISTRY", None)
-    return tuple(registry.names()) if registry is not None else ("rtn", "rtn-clip")
 
 
 def _label(name: str) -> str:

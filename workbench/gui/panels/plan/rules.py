@@ -6,12 +6,14 @@ from dataclasses import replace
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout
 
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
+from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.fitted_label import FittedLabel
-from workbench.gui.tables.records import Field, RecordsView
+from workbench.gui.tables.fields import Field, Number
+from workbench.gui.tables.records import RecordsView
 from workbench.insight import legality
 from workbench.insight.rules import RuleRow, matches_in_words, rule_rows
 from workbench.planning.plan import Assignment, Rule
@@ -22,14 +24,14 @@ LISTED = 40
 
 
 FIELDS = (
-    Field(title="#", text=lambda row: f"{row.place + 1}", numeric=True, key=lambda row: row.place,
-          tip="Rules are tried in this order; the first that matches a layer decides"),
-    Field(title="Pattern", text=lambda row: row.rule.pattern),
-    Field(title="Gives", text=lambda row: row.gives),
-    Field(title="Decides", text=lambda row: f"{row.decided:,} of {len(row.matched):,}" if row.matched else "⚠ nothing",
-          numeric=True, key=lambda row: row.decided, tip="Layers that no earlier rule took, of those it matches"),
-    Field(title="Layers", text=lambda row: row.names, told=lambda row: "\n".join(row.matched[:LISTED]),
-          tip="The layers that the rule matches"),
+    Number("#", lambda row: row.place + 1, tip="Rules are tried in this order; the first that matches a layer decides"),
+    Field("Pattern", lambda row: row.rule.pattern),
+    Field("Gives", lambda row: row.gives),
+    Number("Decides", lambda row: row.decided, unit="layers",
+           text=lambda row: f"{row.decided:,} of {len(row.matched):,}" if row.matched else "⚠ nothing",
+           tip="Layers that no earlier rule decides, of those that it matches"),
+    Field("Layers", lambda row: ", ".join(row.matched), text=lambda row: row.names,
+          tooltip=lambda row: "\n".join(row.matched[:LISTED]), tip="The layers that the rule matches"),
 )  # fmt: skip
 
 
@@ -42,7 +44,7 @@ class RulesView(RecordsView):
     dragged = Signal(int, int)
 
     def __init__(self, name: str) -> None:
-        super().__init__(name, FIELDS)
+        super().__init__(name, FIELDS, lambda row: row.rule.pattern)
         self._from = self._to = -1
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -91,13 +93,11 @@ class RulesView(RecordsView):
         return self.rowViewportPosition(row) + self.rowHeight(row)
 
 
-class PlanRules(QWidget):
+class PlanRules(PanelPart):
     """Every button and every drag is one undoable step."""
 
     def __init__(self, context: Context) -> None:
-        super().__init__()
-        self._context = context
-        self._of: tuple[object, object] = (None, None)
+        super().__init__(context)
         self.table = RulesView("Rules of the plan")
         self.table.setToolTip("Drag a rule to try it earlier or later")
         self.table.setSortingEnabled(False)
@@ -123,22 +123,21 @@ class PlanRules(QWidget):
         layout.addLayout(buttons)
         self.setFocusProxy(self.table)
 
-    def take(self, state: State) -> None:
-        """Show the rules of the state's plan."""
-        session = state.session
-        self.error.setText(state.plan_error)
-        self.error.setVisible(bool(state.plan_error))
+    def redraw(self, old: State, new: State) -> None:
+        """Show the rules of the snapshot's plan."""
+        session = new.session
+        self.error.setText(new.plan_error)
+        self.error.setVisible(bool(new.plan_error))
         if session is None:
             return
-        schemes = legality.weight_choices(session, state.assignments, metric=state.metric)
+        schemes = legality.weight_choices(session, new.assignments, metric=new.metric)
         if tuple(self.scheme.itemText(place) for place in range(self.scheme.count())) != schemes:
             chosen = self.scheme.currentText()
             self.scheme.clear()
             self.scheme.addItems(schemes)
             self.scheme.setCurrentIndex(max(self.scheme.findText(chosen), 0))
-        if self._of == (session.plan, session.model):
+        if old.session is not None and old.session.plan is session.plan and old.session.model is session.model:
             return
-        self._of = (session.plan, session.model)
         self.table.show_records(rule_rows(session.plan, session.model.layers))
         self._fit_columns()
         self._typed()
@@ -171,7 +170,7 @@ class PlanRules(QWidget):
 
     def _typed(self) -> None:
         """Say what the typed pattern matches."""
-        session, pattern = self._context.workspace.state.session, self.pattern.text().strip()
+        session, pattern = self.state.session, self.pattern.text().strip()
         matched, words = matches_in_words(pattern, session.model.layers) if session and pattern else ((), "")
         self.matching.setVisible(bool(pattern))
         self.matching.setText(words)
@@ -181,12 +180,12 @@ class PlanRules(QWidget):
 
     def _add(self) -> None:
         """Put the typed rule before all others, as one step; a pattern that matches nothing stays in its field."""
-        session, pattern = self._context.workspace.state.session, self.pattern.text().strip()
+        session, pattern = self.state.session, self.pattern.text().strip()
         if session is None or not pattern or not matches_in_words(pattern, session.model.layers)[0]:
             return
         rule = Rule(pattern=pattern, assignment=Assignment(weights=self.scheme.currentText()))
         rest = tuple(held for held in session.plan.rules if held.pattern != pattern)
-        edits.set_plan(self._context.workspace, f"Add the rule {pattern}", replace(session.plan, rules=(rule, *rest)))
+        edits.set_plan(self.context.workspace, f"Add the rule {pattern}", replace(session.plan, rules=(rule, *rest)))
         self.pattern.clear()
 
     def _button(self, text: str, tip: str, clicked: object) -> QPushButton:
@@ -207,26 +206,24 @@ class PlanRules(QWidget):
 
     def _put(self, start: int, to: int) -> None:
         """Move a rule to another place, as one step."""
-        session = self._context.workspace.state.session
+        session = self.state.session
         if session is None or start == to or not 0 <= to < len(session.plan.rules):
             return
         rules = list(session.plan.rules)
         rules.insert(to, rules.pop(start))
         edits.set_plan(
-            self._context.workspace, f"Move the rule {rules[to].pattern}", replace(session.plan, rules=tuple(rules))
+            self.context.workspace, f"Move the rule {rules[to].pattern}", replace(session.plan, rules=tuple(rules))
         )
-        self.take(self._context.workspace.state)
-        self.table.selectRow(to)
 
     def _remove(self) -> None:
-        row, session = self._chosen(), self._context.workspace.state.session
+        row, session = self._chosen(), self.state.session
         if row is not None and session is not None:
             rules = session.plan.rules[: row.place] + session.plan.rules[row.place + 1 :]
             edits.set_plan(
-                self._context.workspace, f"Remove the rule {row.rule.pattern}", replace(session.plan, rules=rules)
+                self.context.workspace, f"Remove the rule {row.rule.pattern}", replace(session.plan, rules=rules)
             )
 
     def _select(self) -> None:
         row = self._chosen()
         if row is not None and row.matched:
-            self._context.workspace.select(row.matched)
+            self.context.workspace.select(row.matched)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout
 
 from workbench.gui.context.context import Context
+from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.number_field import NumberField
 from workbench.gui.shell.widgets import button, combo, label, named
 from workbench.session.workspace import Budget, BudgetUnit, State
@@ -12,12 +13,11 @@ from workbench.session.workspace import Budget, BudgetUnit, State
 LOWEST, HIGHEST = 0.01, 1e6
 
 
-class SearchLine(QWidget):
+class SearchLine(PanelPart):
     """Writes the budget into the document's view state, where the action Search reads it."""
 
     def __init__(self, context: Context) -> None:
-        super().__init__()
-        self._context = context
+        super().__init__(context)
         self.budget = named(NumberField(LOWEST, HIGHEST, Budget().amount, decimals=3, step=0.25), "Budget")
         self.unit = combo("Unit of the budget", list(BudgetUnit), self._unit_chosen)
         self.button = button("&Search", lambda: context.trigger("search"), role="primary")
@@ -33,30 +33,30 @@ class SearchLine(QWidget):
         layout.addLayout(line)
         layout.addWidget(self.refused)
 
-    def show_state(self, state: State) -> None:
+    def redraw(self, old: State, new: State) -> None:
         """Show the budget and what is wrong with it."""
-        budget = state.budget
+        budget = new.budget
         if self.budget.problem and not budget.problem:
             self.budget.restore()
         if self.budget.number != budget.amount:
             self.budget.setValue(budget.amount)
         self.unit.setCurrentText(budget.unit)
-        problem = state.search_error or budget.problem
+        problem = new.search_error or budget.problem
         self.refused.setText(f"{problem[:1].upper()}{problem[1:]}")
         self.refused.setVisible(bool(problem))
         reason = None
-        if state.session is not None and state.session.table(state.metric) is None:
+        if new.session is not None and new.session.table(new.metric) is None:
             reason = "Compute the sensitivity first (F6)"
         self.button.setEnabled(reason is None)
         self.button.setToolTip(reason or "Find the plan of the least predicted loss within the budget (F7)")
 
     def _typed(self) -> None:
-        unit, amount = self._context.workspace.state.budget.unit, self.budget.number or self.budget.value()
-        self._context.workspace.show_budget(Budget(amount=amount, unit=unit, problem=self.budget.problem))
+        unit, amount = self.state.budget.unit, self.budget.number or self.budget.value()
+        self.context.workspace.show_budget(Budget(amount=amount, unit=unit, problem=self.budget.problem))
 
     def _unit_chosen(self) -> None:
-        unit, totals = BudgetUnit(self.unit.currentText()), self._context.workspace.state.totals
+        unit, totals = BudgetUnit(self.unit.currentText()), self.state.totals
         amount = self.budget.value()
         if totals is not None:
             amount = totals.bits_per_weight if unit is BudgetUnit.BITS_PER_WEIGHT else totals.nbytes / 1e6
-        self._context.workspace.show_budget(Budget(amount=round(amount, 3), unit=unit))
+        self.context.workspace.show_budget(Budget(amount=round(amount, 3), unit=unit))

@@ -22,7 +22,7 @@ class PlanSums(FittedLabel):
         self.setToolTip(TOLD)
         self._of: tuple[object, ...] = ()
 
-    def take(self, state: State) -> None:
+    def show_state(self, state: State) -> None:
         """Show the state's sums; nothing where its plan does not fit the model."""
         session, totals = state.session, state.totals
         of = (totals, state.assignments, session.timings if session else None, state.metric)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton
 
 from workbench.deployment.targets import RUNTIMES, target, target_names
 from workbench.gui.context.context import Context
+from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.insight import quantities
 from workbench.insight.latest import same_objects
@@ -20,12 +21,11 @@ LISTED = 12
 """How many violations the tooltip spells out."""
 
 
-class PlanTarget(QWidget):
+class PlanTarget(PanelPart):
     """A line: the target, the number of violations, ``Select`` and ``Repair``; a repair is one undoable step."""
 
     def __init__(self, context: Context) -> None:
-        super().__init__()
-        self._context = context
+        super().__init__(context)
         self._of: tuple[object, ...] = ()
         self._found: tuple[Refusal, ...] = ()
         self.box = QComboBox()
@@ -55,16 +55,16 @@ class PlanTarget(QWidget):
         line.addWidget(self.select_button)
         line.addWidget(self.repair_button)
 
-    def take(self, state: State) -> None:
-        """Show what the state's target says of its plan."""
-        of = (state.assignments, state.target, state.session.model if state.session else None)
+    def redraw(self, old: State, new: State) -> None:
+        """Show what the snapshot's target says of its plan."""
+        of = (new.assignments, new.target, new.session.model if new.session else None)
         if same_objects(of, self._of):
             return
         self._of = of
-        self.box.setCurrentIndex(max(self.box.findData(state.target), 0))
-        self._found = _refusals(state)
+        self.box.setCurrentIndex(max(self.box.findData(new.target), 0))
+        self._found = _refusals(new)
         layers = len({name for one in self._found for name in one.layers})
-        short = _sentence(state.target, layers)
+        short = _sentence(new.target, layers)
         self.told.say(*(f"{short}: {one.sentence}" for one in self._found[:1]), short)
         self.told.setToolTip("\n".join(one.sentence for one in self._found[:LISTED]))
         self.told.setProperty("role", "error" if layers else "muted")
@@ -74,11 +74,11 @@ class PlanTarget(QWidget):
 
     def select(self) -> None:
         """Select the violating layers."""
-        self._context.workspace.select(name for one in self._found for name in one.layers)
+        self.context.workspace.select(name for one in self._found for name in one.layers)
 
     def repair(self) -> None:
         """Give every violating layer the nearest scheme that the target runs, as one step."""
-        repair(self._context)
+        repair(self.context)
 
 
 def repair(context: Context) -> None:

@@ -8,11 +8,12 @@ from importlib import import_module
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QColor, QFontDatabase, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QTextEdit, QVBoxLayout
 
 from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
+from workbench.gui.panels.panel import PanelPart
 from workbench.planning.plan import Plan, resolve
 from workbench.session.workspace import State
 
@@ -23,12 +24,11 @@ LIVE_LIMIT = 200_000
 """Characters up to which the text is checked while a person types; beyond, it is checked when it is applied."""
 
 
-class PlanText(QWidget):
+class PlanText(PanelPart):
     """``Apply`` makes the text the plan, as one undoable step; ``Discard`` shows the plan again."""
 
     def __init__(self, context: Context) -> None:
-        super().__init__()
-        self._context = context
+        super().__init__(context)
         self._of: Plan | None = None
         self._warm = False
         self.edit = QPlainTextEdit()
@@ -59,9 +59,9 @@ class PlanText(QWidget):
         self.setFocusProxy(self.edit)
         self._enable(False)
 
-    def take(self, state: State) -> None:
-        """Show the state's plan, unless a person has begun to change the text."""
-        plan = state.session.plan if state.session else None
+    def redraw(self, old: State, new: State) -> None:
+        """Show the snapshot's plan, unless a person has begun to change the text."""
+        plan = new.session.plan if new.session else None
         if not self._warm and plan is not None:
             self._warm = True
             threading.Thread(target=import_module, args=("jsonschema",), name="schema", daemon=True).start()
@@ -77,11 +77,11 @@ class PlanText(QWidget):
         """Show the plan as it is."""
         self.edit.document().setModified(False)
         self._of = None
-        self.take(self._context.workspace.state)
+        self.show_state(self.state)
 
     def check(self) -> Plan | None:
         """Return the plan that the text describes; where it describes none, say why and underline the place."""
-        session = self._context.workspace.state.session
+        session = self.state.session
         if session is None:
             return None
         try:
@@ -101,7 +101,7 @@ class PlanText(QWidget):
             return
         self.edit.document().setModified(False)
         self._of = plan
-        edits.set_plan(self._context.workspace, "Edit the plan as text", plan)
+        edits.set_plan(self.context.workspace, "Edit the plan as text", plan)
         self._enable(False)
 
     def _typed(self) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout
 
 from workbench.gui.context.context import Context
+from workbench.gui.panels.panel import PanelPart
 from workbench.planning.transform_names import CORRECTIONS, KNOWN, rotation_seed
 from workbench.session.workspace import State
 
@@ -29,13 +30,12 @@ TEXT = (
 )
 
 
-class PlanTransforms(QWidget):
+class PlanTransforms(PanelPart):
     """A list to tick, with the plan's own first; each change is one undoable step."""
 
     def __init__(self, context: Context) -> None:
-        super().__init__()
-        self._context = context
-        self._of: tuple[str, ...] | None = None
+        super().__init__(context)
+        self._shown: tuple[str, ...] | None = None
         self._filling = False
         self.list = QListWidget()
         self.list.setAccessibleName("Transforms of the plan")
@@ -60,28 +60,30 @@ class PlanTransforms(QWidget):
         layout.addLayout(buttons)
         self.setFocusProxy(self.list)
 
-    def take(self, state: State) -> None:
-        """Show the transforms of the state's plan."""
-        held = state.session.plan.transforms if state.session else ()
-        if held == self._of:
+    def redraw(self, old: State, new: State) -> None:
+        """Show the transforms of the session's plan, its own first."""
+        chosen = new.session.plan.transforms if new.session else ()
+        if chosen == self._shown:
             return
-        self._of = held
-        self._filling, row = True, max(self.list.currentRow(), 0)
+        current = self.list.currentItem()
+        name_before = current.data(Qt.ItemDataRole.UserRole) if current is not None else ""
+        names = (*chosen, *(name for name in KNOWN if name not in chosen))
+        self._shown, self._filling = chosen, True
         self.list.clear()
-        for name in (*held, *(name for name in KNOWN if name not in held)):
+        for name in names:
             title, tip = _title(name)
             item = QListWidgetItem(f"{title} – {tip}" if tip else title, self.list)
             item.setData(Qt.ItemDataRole.UserRole, name)
             item.setToolTip(tip)
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
-            item.setCheckState(Qt.CheckState.Checked if name in held else Qt.CheckState.Unchecked)
-        self.list.setCurrentRow(min(row, self.list.count() - 1))
+            item.setCheckState(Qt.CheckState.Checked if name in chosen else Qt.CheckState.Unchecked)
+        self.list.setCurrentRow(names.index(name_before) if name_before in names else 0)
         self._filling = False
         self._enable()
 
     def _ticked(self, item: QListWidgetItem) -> None:
         """Add a transform in the usual order among the others, or take it out."""
-        session = self._context.workspace.state.session
+        session = self.state.session
         if self._filling or session is None:
             return
         name, held = str(item.data(Qt.ItemDataRole.UserRole)), session.plan.transforms
@@ -93,17 +95,15 @@ class PlanTransforms(QWidget):
             self._set(f"Add the transform {name}", (*held[:at], name, *held[at:]))
 
     def _move(self, step: int) -> None:
-        session, at = self._context.workspace.state.session, self.list.currentRow()
+        session, at = self.state.session, self.list.currentRow()
         if session is None or not self._can_move(at, step):
             return
         held = list(session.plan.transforms)
         held.insert(at + step, held.pop(at))
         self._set(f"Move the transform {held[at + step]}", tuple(held))
-        self.take(self._context.workspace.state)
-        self.list.setCurrentRow(at + step)
 
     def _can_move(self, at: int, step: int) -> bool:
-        held = self._of or ()
+        held = self._shown or ()
         return 0 <= at < len(held) and 0 <= at + step < len(held)
 
     def _enable(self) -> None:
@@ -111,7 +111,7 @@ class PlanTransforms(QWidget):
         self.down.setEnabled(self._can_move(self.list.currentRow(), 1))
 
     def _set(self, title: str, names: tuple[str, ...]) -> None:
-        self._context.workspace.edit(title, lambda now: replace(now, plan=replace(now.plan, transforms=names)))
+        self.context.workspace.edit(title, lambda now: replace(now, plan=replace(now.plan, transforms=names)))
 
 
 def _rank(name: str) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QApplication,
@@ -24,7 +22,8 @@ from workbench.gui.panels.timing.transition_matrix import TransitionMatrix
 from workbench.gui.panels.timing.transitions import FIELDS as TRANSITIONS
 from workbench.gui.plots.kernel_times import KernelTimes
 from workbench.gui.shell.theme import Colours
-from workbench.gui.tables.records import Field, RecordsView
+from workbench.gui.tables.fields import Field, Number
+from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.insight.estimates import chip_of
 from workbench.insight.roofline import PlanTime, plan_time
@@ -44,41 +43,31 @@ def _speedup(timing: Timing) -> float:
     return timing.baseline_median / timing.median if timing.median else float("nan")
 
 
-def _rate(value: float, unit: str) -> str:
-    return "–" if math.isnan(value) else f"{quantities.number(value)} {unit}"
-
-
-def _known(value: float) -> float:
-    """Return what sorts: an unknown rate before all others."""
-    return -1.0 if math.isnan(value) else value
-
-
 FIELDS = (
-    Field(title="Layer", text=lambda one: one.layer),
-    Field(title="Shape", text=lambda one: quantities.shape(one.shape), key=lambda one: one.shape[0] * one.shape[1],
+    Field("Layer", lambda timing: timing.layer),
+    Field("Shape", lambda timing: timing.shape, quantities.shape, key=lambda timing: timing.shape[0] * timing.shape[1],
           tip="Outputs × inputs of the layer's matrix"),
-    Field(title="Batch", text=lambda one: f"{one.batch:,}", numeric=True, key=lambda one: one.batch,
-          tip="Rows of inputs that one launch multiplies"),
-    Field(title="Scheme", text=lambda one: one.scheme, tip="How the weights are stored"),
-    Field(title="FP", text=lambda one: quantities.microseconds(one.baseline_median), numeric=True,
-          key=lambda one: one.baseline_median, tip="Median of the floating-point kernel, in µs"),
-    Field(title="Quantized", text=lambda one: quantities.microseconds(one.median), numeric=True,
-          key=lambda one: one.median, tip="Median of the kernel that serves the scheme, in µs"),
-    Field(title="Speed", text=lambda one: f"{quantities.number(_speedup(one))}×", numeric=True, key=_speedup,
-          tip="Floating-point time over quantized time; above 1 is faster"),
-    Field(title="Kernel", text=lambda one: one.kernel, tip="The kernel that serves the scheme"),
-    Field(title="FP kernel", text=lambda one: one.baseline_kernel, tip="The floating-point kernel beside it"),
-    Field(title="Reads", text=lambda one: _rate(one.gigabytes_per_second, "GB/s"), numeric=True,
-          key=lambda one: _known(one.gigabytes_per_second),
-          tip="Bytes that a launch must read over the median time; counted for CUDA kernels only"),
-    Field(title="Operations", text=lambda one: _rate(one.teraoperations_per_second, "Tops"), numeric=True,
-          key=lambda one: _known(one.teraoperations_per_second),
-          tip="Multiplications and additions of the product over the median time, 1e12 a second"),
-    Field(title="Occupancy", text=lambda one: one.occupancy or f"– ({one.no_occupancy})",
+    Number("Batch", lambda timing: timing.batch, tip="Rows of inputs that one launch multiplies"),
+    Field("Scheme", lambda timing: timing.scheme, tip="How the weights are stored"),
+    Number("FP", lambda timing: timing.baseline_median, quantities.microseconds, unit="µs",
+           tip="Median time of the floating-point kernel"),
+    Number("Quantized", lambda timing: timing.median, quantities.microseconds, unit="µs",
+           tip="Median time of the kernel that serves the scheme"),
+    Number("Speed", _speedup, lambda ratio: f"{quantities.number(ratio)}×",
+           tip="Floating-point time over quantized time; above 1 is faster"),
+    Field("Kernel", lambda timing: timing.kernel, tip="The kernel that serves the scheme"),
+    Field("FP kernel", lambda timing: timing.baseline_kernel, tip="The floating-point kernel beside it"),
+    Number("Reads", lambda timing: timing.gigabytes_per_second, lambda rate: f"{quantities.number(rate)} GB/s",
+           unit="GB/s", tip="Bytes that a launch must read over the median time; counted for CUDA kernels only"),
+    Number("Operations", lambda timing: timing.teraoperations_per_second,
+           lambda rate: f"{quantities.number(rate)} Tops", unit="Tops",
+           tip="Multiplications and additions of the product over the median time, 1e12 per second"),
+    Field("Occupancy", lambda timing: timing.occupancy,
+          text=lambda timing: timing.occupancy or f"– ({timing.no_occupancy})",
           tip="How much of a multiprocessor each kernel can fill by its registers, shared memory and block, and what "
           "limits it"),
-    Field(title="Ran on", text=lambda one: one.device, tip="The device that was timed, and its threads"),
-    Field(title="Note", text=lambda one: one.note),
+    Field("Device", lambda timing: timing.device, tip="The device that was timed, and its threads"),
+    Field("Note", lambda timing: timing.note),
 )  # fmt: skip
 
 
@@ -136,6 +125,8 @@ class TimingPanel(Panel):
             moves = transitions(new.session.model, new.assignments)
             self.matrix.show_transitions(moves)
             self.moves.show_records(moves)
+        if new.ceilings is not self.roof.measured:
+            self.roof.show_measured(new.ceilings)
         other = old.session is None or old.session.timings is not new.session.timings
         if other:
             self._offer_batches(new.session.timings)
@@ -157,7 +148,7 @@ class TimingPanel(Panel):
         self._show_devices()
 
     def _show_devices(self) -> None:
-        state, expected = self.context.workspace.state, self._expected()
+        state, expected = self.state, expected_time(self.state, self.batch.currentData() or 1)
         if not self._devices:
             ask = "Time the plan's kernels (F9) to compare them with floating point."
             self.device.setText(" ".join(filter(None, (ask, expected, _no_cuda(state)))))
@@ -172,20 +163,11 @@ class TimingPanel(Panel):
             total = f"<b>{in_words(found)}</b> " if found else ""
         self.device.setText(f"{total}{expected} {marks} (median; line: 10 % to 90 %). {self._devices}")
 
-    def _expected(self) -> str:
-        """Return what the data sheet of the plan's target lets expect; an empty string where it names no hardware."""
-        state, chip = self.context.workspace.state, chip_of(self.context.workspace.state.target)
-        if state.session is None or chip is None:
-            return ""
-        batch = self.batch.currentData() or 1
-        found = plan_estimate(state.session.model, state.assignments, chip, batch=batch)
-        return estimate_in_words(found, chip.devices[0], batch)
-
     def _top_line(self) -> QHBoxLayout:
         self.batch = QComboBox()
         self.batch.setAccessibleName("Batch size that is shown")
         self.batch.setToolTip("Rows of inputs at which the kernels were timed")
-        self.batch.activated.connect(lambda _: self._show_timings(self.context.workspace.state))
+        self.batch.activated.connect(lambda _: self._show_timings(self.state))
         line = QHBoxLayout()
         line.addWidget(self.device, 1)
         line.addWidget(self.batch, 0, Qt.AlignmentFlag.AlignTop)
@@ -198,9 +180,8 @@ class TimingPanel(Panel):
 
     def copy_ncu(self) -> None:
         """Copy the command that profiles each selected kernel with Nsight Compute, and show it in the log."""
-        model = self.table.records
-        rows = sorted({index.row() for index in self.table.selectedIndexes()}) or range(model.rowCount())
-        found = dict.fromkeys(filter(None, (ncu_command(model.record(row)) for row in rows)))
+        timings = self.table.selected() or self.table.records.records
+        found = dict.fromkeys(filter(None, map(ncu_command, timings)))
         if not found:
             self.context.messages.say("Copy ncu command: not now", "The selected kernels ran on the CPU", "warning")
             return
@@ -218,7 +199,7 @@ class TimingPanel(Panel):
 
     def start_sweep(self) -> None:
         """Time the plan's kernels at several batch sizes, with the machine's ceilings."""
-        state = self.context.workspace.state
+        state = self.state
         if state.session is None:
             return
         if all(held.weights == KEEP for held in state.assignments.values()):
@@ -229,20 +210,36 @@ class TimingPanel(Panel):
     async def _sweeping(self, session: Session) -> None:
         found = await self.context.runner.work(SWEEP_BATCHES.request(session, SweepBatchesOptions()))
         if found is not None:
-            self.roof.show_measured(found.ceilings)
-
-    def borrow(self, live: Panel) -> None:
-        """Draw the live panel's ceilings."""
-        if isinstance(live, TimingPanel):
-            self.roof.show_measured(live.roof.measured)
+            self.context.workspace.show_ceilings(found.ceilings)
 
     def recolour(self, colours: Colours) -> None:
         """Redraw in other colours."""
         super().recolour(colours)
         for plot in (self.plot, self.sweep.plot, self.roof.plot):
             plot.recolour(colours)
-        if self.context.workspace.state.session is not None:
+        if self.state.session is not None:
             self._show_devices()
+
+
+def expected_time(state: State, batch: int) -> str:
+    """Return what the data sheet of the plan's target lets expect; an empty string where it names no hardware."""
+    chip = chip_of(state.target)
+    if state.session is None or chip is None:
+        return ""
+    estimate = plan_estimate(state.session.model, state.assignments, chip, batch=batch)
+    return estimate_in_words(estimate, chip.devices[0], batch)
+
+
+def times_in_words(state: State) -> list[str]:
+    """Return what the plan takes at the smallest batch that was timed, what to expect of its target, and the device."""
+    session = state.session
+    assert session is not None
+    batch = min((timing.batch for timing in session.timings), default=1)
+    time = plan_time(session.model, state.assignments, session.timings, batch)
+    devices = ", ".join(sorted({timing.device for timing in session.timings}))
+    sentences = (in_words(time) if time else "", expected_time(state, batch),
+                 f"Measured on {devices}." if devices else "", _no_cuda(state, session.timings))  # fmt: skip
+    return [sentence for sentence in sentences if sentence]
 
 
 def in_words(found: PlanTime) -> str:

@@ -12,9 +12,8 @@ from workbench.gui.plots.roofline import RooflinePlot
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.theme import Colours
 from workbench.insight.roofline import points
-from workbench.measurement.evaluation import Timing
+from workbench.measurement.evaluation import Ceilings, Timing
 from workbench.planning.hardware import profiles
-from workbench.steps.timing.ceilings import Ceilings
 
 PEAK = "fp32"
 ALL = "all timed kernels together"

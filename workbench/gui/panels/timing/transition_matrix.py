@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QAbstractItemView, QTableWidget, QTableWidgetItem
 
+from workbench.gui.tables.files import RAW
 from workbench.insight import quantities
 from workbench.insight.transitions import Transition
 
@@ -39,6 +40,7 @@ class TransitionMatrix(QTableWidget):
             before, after = (quantities.data_size(size) for size in move.nbytes)
             bytes_said = before if before == after else f"{before} → {after}"
             item = QTableWidgetItem(f"{quantities.plural(move.layers, 'layer')}\n{bytes_said}")
+            item.setData(RAW, str(move.layers))
             item.setTextAlignment(Qt.AlignmentFlag.AlignCenter)
             item.setToolTip(f"From {move.before} to {move.after}: {bytes_said}")
             self.setItem(befores.index(move.before), afters.index(_after(move)), item)

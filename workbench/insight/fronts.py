@@ -1,0 +1,144 @@
+"""The front of best plans, and what stands beside it: uniform plans, evaluated plans, the present plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from workbench.insight.roofline import plan_time
+from workbench.measurement.units import is_divergence, short_unit
+from workbench.models.summary import quantizable
+from workbench.planning.budgets import MeasuredTimes
+from workbench.planning.constraints import Constraints
+from workbench.planning.kv_cache import cached_layers
+from workbench.planning.plan import Assignment, Plan, resolve
+from workbench.planning.search.search import Front, pareto
+from workbench.planning.totals import quantized_inputs, totals
+from workbench.sensitivity.table import Sensitivity
+from workbench.session.session import Session
+from workbench.session.workspace import State
+
+UniformPlan = tuple[str, float, float]
+"""A scheme for every layer: its name, cost and loss."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """An evaluated plan: its ``cost``, the measured value with its interval, and the prediction or None."""
+
+    name: str
+    cost: float
+    value: float
+    low: float
+    high: float
+    predicted: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Picture:
+    """Everything that is drawn; costs in ``cost_unit`` (MB or µs), losses in ``unit``."""
+
+    cost: np.ndarray
+    bits_per_weight: np.ndarray
+    loss: np.ndarray
+    unit: str
+    cost_unit: str = "MB"
+    present: tuple[float, float] | None = None
+    uniform: tuple[UniformPlan, ...] = ()
+    measured: Sequence[Measured] = ()
+
+    def same_but_present(self, other: Picture) -> bool:
+        """Tell whether only the present plan may differ."""
+        mine, theirs = (self.uniform, tuple(self.measured)), (other.uniform, tuple(other.measured))
+        units, other_units = (self.unit, self.cost_unit), (other.unit, other.cost_unit)
+        return self.loss is other.loss and mine == theirs and units == other_units
+
+
+def front_of(session: Session, table: Sensitivity, batch: int | None) -> Front:
+    """Return the front by size, or by the kernel times at a batch size.  Raises WorkbenchError where there is none."""
+    rules = Constraints(locked=session.locked, keep_inputs=True)
+    inputs, cache = session.inputs_table(table.metric), session.cache_table(table.metric)
+    times = None if batch is None else MeasuredTimes.from_timings(session.timings, batch)
+    return pareto(session.model, table, session.plan, constraints=rules, inputs=inputs, cache=cache, times=times)
+
+
+def picture_of(
+    state: State, front: Front, uniform: tuple[UniformPlan, ...], measured: tuple[Measured, ...], batch: int | None
+) -> Picture:
+    """Return what is drawn of a front of the state's session."""
+    session = state.session
+    assert session is not None
+    table, by_size = session.require_table(state.metric), front.microseconds is None
+    cost, loss = present_cost(state, batch), state.totals.predicted if state.totals else None
+    return Picture(
+        cost=front.nbytes / 1e6 if front.microseconds is None else front.microseconds,
+        bits_per_weight=front.bits_per_weight, loss=front.loss, unit=short_unit(table.unit) or "rel. error",
+        cost_unit="MB" if by_size else "µs", present=None if cost is None or loss is None else (cost, loss),
+        uniform=uniform, measured=measured if is_divergence(table.unit) else (),
+    )  # fmt: skip
+
+
+def present_cost(state: State, batch: int | None) -> float | None:
+    """Return the present plan's MB, or its microseconds at a batch size; None where a scheme was not timed."""
+    if batch is None:
+        return state.totals.nbytes / 1e6 if state.totals else None
+    return None if state.session is None else _microseconds(state.session, state.assignments, batch)
+
+
+def _microseconds(session: Session, assignments: Mapping[str, Assignment], batch: int) -> float | None:
+    time = plan_time(session.model, assignments, session.timings, batch)
+    return None if time is None or time.missing else time.microseconds
+
+
+def rounded_activations(
+    session: Session, assignments: Mapping[str, Assignment]
+) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+    """Return the schemes of the layers' inputs, and of their keys and values, under a plan."""
+    if not assignments:
+        return (), ()
+    cached = cached_layers(session.model.layers, assignments)
+    return tuple(quantized_inputs(session.model, assignments).items()), tuple(cached.items())
+
+
+def uniform_plans(
+    session: Session, table: Sensitivity, batch: int | None, assignments: Mapping[str, Assignment]
+) -> tuple[UniformPlan, ...]:
+    """Return one scheme for every layer that a search may change; activations are as in ``assignments``."""
+    rounded, cached = map(dict, rounded_activations(session, assignments))
+    layers = [layer for layer in quantizable(session.model.layers) if layer.name in table.row]
+    tables = session.inputs_table(table.metric), session.cache_table(table.metric)
+    plans = []
+    for scheme in table.schemes:
+        plain = resolve(Plan.uniform(layers, scheme), session.model.layers)
+        given = {
+            name: replace(assignment, inputs=rounded.get(name), cache=cached.get(name))
+            for name, assignment in plain.items()
+        }
+        sums = totals(session.model, given, table, *tables)
+        cost = sums.nbytes / 1e6 if batch is None else _microseconds(session, given, batch)
+        if sums.predicted is not None and cost is not None:
+            plans.append((scheme, cost, sums.predicted))
+    return tuple(plans)
+
+
+def evaluated_plans(session: Session, batch: int | None) -> tuple[Measured, ...]:
+    """Return the evaluated plans; by time only those that the session still holds."""
+    plans = []
+    for run in session.evaluations:
+        cost = run.nbytes / 1e6 if batch is None else _time_of(session, run.plan_hash, batch)
+        divergence = run.divergence
+        if divergence is not None and cost is not None:
+            plans.append(
+                Measured(name=run.plan_name, cost=cost, value=divergence.value, low=divergence.low,
+                         high=divergence.high, predicted=run.predicted_kl)
+            )  # fmt: skip
+    return tuple(plans)
+
+
+def _time_of(session: Session, plan_hash: str, batch: int) -> float | None:
+    for plan in (session.plan, *session.plans.values()):
+        if plan.hash == plan_hash:
+            return _microseconds(session, resolve(plan, session.model.layers), batch)
+    return None
