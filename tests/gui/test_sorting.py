@@ -87,7 +87,7 @@ def test_cancel_takes_the_job_that_was_selected_before_sorting(live: Callable[..
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))
         panel = person.window.panels["jobs"]
-        await person.act(lambda: person.window.show_panel("jobs"))
+        await person.act(lambda: person.window.reveal("jobs"))
         person.context.runner.cancel = cancelled.append
         await person.act(lambda: panel.show_jobs(jobs))
         assert _shown(panel.jobs) == ["Job 3", "Job 2", "Job 1"]
@@ -109,7 +109,7 @@ def test_jobs_that_change_places_while_they_run_keep_the_selection(live: Callabl
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))
         panel = person.window.panels["jobs"]
-        await person.act(lambda: person.window.show_panel("jobs"))
+        await person.act(lambda: person.window.reveal("jobs"))
         await person.act(lambda: panel.show_jobs((_job(1, fraction=0.2), _job(2, fraction=0.4))))
         await _sort(person, panel.jobs, 2)
         await person.row(panel.jobs, 0)
