@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.errors import PlanError
-from workbench.measurement.evaluation import Timing
+from workbench.measurement.evaluation import Ceilings, Timing
 from workbench.progress import Progress, part_of, silent
 from workbench.session.session import Session
 from workbench.steps.options import OptionInfo, option
 from workbench.steps.requirements import QUANTIZES
 from workbench.steps.step import Context, Step
-from workbench.steps.timing.ceilings import Ceilings, measure_ceilings
+from workbench.steps.timing.ceilings import measure_ceilings
 from workbench.steps.timing.kernels import REPEATS, join_timings, time_kernels
 
 LATENCY, THROUGHPUT = (1, 4, 16), (128, 1024, 4096)
