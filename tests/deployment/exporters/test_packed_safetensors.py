@@ -135,7 +135,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     export(PLANS["mixed"], out)
     whole = out.read_bytes()
     for content, words in (
-        (b"", "not a safetensors"), (b"\xff" * 20, "no safetensors"), (whole[:-1], "truncated"),
+        (b"", "not a safetensors"), (b"\xff" * 20, "not a safetensors"), (whole[:-1], "truncated"),
         (whole.replace(b"quantization-workbench/packed", b"quantization-workbench/raided"), "not a packed file"),
     ):  # fmt: skip
         out.write_bytes(content)
