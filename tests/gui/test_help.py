@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QApplication
 
 from tests.gui import sessions
@@ -73,6 +76,20 @@ def test_the_tour_comes_once_and_is_walked_by_keyboard(live: Callable[..., None]
         await person.until(lambda: person.dialog("tour"), 5)
         await person.press(Qt.Key.Key_Escape, person.dialog("tour"))
         await person.until(lambda: person.dialog("tour") is None, 5)
+
+    live(story)
+
+
+def test_help_opens_the_folder_of_the_log(
+    live: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setenv("WORKBENCH_LOG_FOLDER", str(tmp_path / "log"))
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toLocalFile()))
+
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.window.trigger("show_log"))
+        assert opened == [str(tmp_path / "log")] and (tmp_path / "log").is_dir()
 
     live(story)
 

@@ -65,6 +65,8 @@ def run(path: str | None = None, *, factory: str | None = None, weights: str | N
     """
     app = application()
     recoveries: list[Recovery] = []
+    sys.setswitchinterval(SWITCH_SECONDS)
+    pace_this_process()
     try:
         with asyncio.Runner(loop_factory=lambda: QEventLoop(app)) as runner:
             runner.run(_live(app, path, {"factory": factory, "weights": weights, "trust": trust}, recoveries))
@@ -84,13 +86,10 @@ def _save_copy(recovery: Recovery) -> None:
 
 
 async def _live(app: QApplication, path: str | None, how: dict[str, Any], recoveries: list[Recovery]) -> None:
-    sys.setswitchinterval(SWITCH_SECONDS)
-    pace_this_process()
     engine = Engine()
     await engine.start()
     from workbench.engine.jobs import Jobs
     from workbench.gui.context.context import Context
-    from workbench.gui.lost_display import when_display_is_lost
     from workbench.gui.recovery import Recovery
     from workbench.gui.shell.tour import FirstRun
     from workbench.gui.window import Window, until_closed
@@ -108,18 +107,14 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
     heartbeat = _close_on_interrupt(window)
     recovery = Recovery(context, window)
     recoveries.append(recovery)
-    when_display_is_lost(partial(_save_copy, recovery))
-    for number in ENDINGS:
-        signal.signal(number, lambda *_: app.exit(1))
+    _save_at_sudden_end(app, recovery)
     first_run = FirstRun(context, window)
     try:
         closed = asyncio.ensure_future(until_closed(window))
         window.show()
-        gc.freeze()
-        context.tasks.start(recovery.offer())
+        _after_show(context, recovery)
         if path is not None:
             window.document.open_path(path, **({} if path.endswith(".qwb") else how))
-        threading.Thread(target=warm_up, name="warm", daemon=True).start()
         await closed
     finally:
         heartbeat.stop()
@@ -130,6 +125,22 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
         await jobs.close()
         window.dispose()
         restore()
+
+
+def _after_show(context: Context, recovery: Recovery) -> None:
+    """Do what can wait until the window is on the screen."""
+    gc.freeze()
+    context.tasks.start(recovery.offer())
+    threading.Thread(target=warm_up, name="warm", daemon=True).start()
+
+
+def _save_at_sudden_end(app: QApplication, recovery: Recovery) -> None:
+    """Copy unsaved work when the display is lost or the process is terminated."""
+    from workbench.gui.lost_display import when_display_is_lost
+
+    when_display_is_lost(partial(_save_copy, recovery))
+    for number in ENDINGS:
+        signal.signal(number, lambda *_: app.exit(1))
 
 
 def forget_sources() -> None:

@@ -142,10 +142,10 @@ def _summed(state: State) -> str:
     ):
         if places:
             (counted if table is not None else without).append(f"{what} of {quantities.plural(len(places), 'layer')}")
-    said = [f"It counts {' and '.join(counted)}."]
+    sentences = [f"It counts {' and '.join(counted)}."]
     if without:
-        said.append(f"{' and '.join(without).capitalize()} were not scored; score them for the sum to count them.")
-    return " ".join([*said, *_interaction(state)])
+        sentences.append(f"{' and '.join(without).capitalize()} were not scored; score them for the sum to count them.")
+    return " ".join([*sentences, *_interaction(state)])
 
 
 def _interaction(state: State) -> list[str]:
