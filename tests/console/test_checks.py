@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import workbench as wb
 from workbench.cli import main
 from workbench.console import interruption
 from workbench.planning.totals import plan_totals
@@ -212,10 +211,11 @@ def test_timings_of_several_batch_sizes_stay_in_the_session(first: Path, capsys:
 
 def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bare = tmp_path / "bare.qwb"
+    from workbench.steps import tasks
 
-    wb.start(wb.open(MODEL)).save(bare)
+    tasks.start(tasks.open(MODEL)).save(bare)
     assert "calibrate" in fails(capsys, "quality", str(bare))
-    assert "sensitivity first" in fails(capsys, "refine", str(bare), "--bits-per-weight", "4")
+    assert "sensitivity" in fails(capsys, "refine", str(bare), "--bits-per-weight", "4")
     assert "nothing to audit" in fails(capsys, "audit", str(bare))
     assert "calibrate first" in fails(capsys, "error-budget", str(bare))
     assert "no-such.qwb" in fails(capsys, "compare", str(bare), str(tmp_path / "no-such.qwb"))

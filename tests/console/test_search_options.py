@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from workbench.cli import main, parser
-from workbench.console.search_options import _merged, check
+from workbench.console.plan import check, search_options
 
 
 def parsed(*words: str) -> argparse.Namespace:
@@ -62,12 +62,13 @@ def test_locks_add_up() -> None:
 
 def test_schemes_are_allowed_by_pattern() -> None:
     given = parsed("--allow", "*.mlp.*=int4-g32, keep", "--allow", "re:.*=o$=int8-channel", "--allow", "*.mlp.*=nf4")
-    assert _merged(given.allow) == {"*.mlp.*": ["int4-g32", "keep", "nf4"], "re:.*=o$": ["int8-channel"]}
+    allowed = search_options(given).allow
+    assert dict(allowed) == {"*.mlp.*": ("int4-g32", "keep", "nf4"), "re:.*=o$": ("int8-channel",)}
 
 
 def test_compiled_code_prints_to_standard_error() -> None:
     code = (
-        "import os\nfrom workbench.console.search_options import _output_of_libraries_as_errors as quiet\n"
+        "import os\nfrom workbench.console.plan import output_of_libraries_as_errors as quiet\n"
         "with quiet():\n    os.write(1, b'noise')\nos.write(1, b'result')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from workbench.console.report import Column, Report, Table, readable_bytes
-from workbench.console.terminal import Bar, parse_size, print_report, text_of
+from workbench.console.report import Report, Table, readable_bytes
+from workbench.console.terminal import Bar, print_report, text_of
+from workbench.steps.search import parse_size
 
 
 @pytest.mark.parametrize(
@@ -34,8 +35,8 @@ def test_bytes_are_readable(count: int, text: str) -> None:
 
 
 def drawn(*rows: dict[str, object], **titles: str) -> str:
-    columns = [Column(key, title) for key, title in titles.items()]
-    return text_of(Report(facts={}, parts=[Table(rows=rows, columns=columns)]))
+    columns = [f"{key}={title}" for key, title in titles.items()]
+    return text_of(Report(facts={}, parts=[Table(rows=rows, columns=" | ".join(columns))]))
 
 
 def test_a_table_puts_figures_right_and_words_left() -> None:
@@ -62,7 +63,7 @@ def test_wide_characters_keep_the_columns_straight() -> None:
 
 
 def report(name: str) -> Report:
-    table = Table(key="layers", rows=[{"layer": name, "loss": float("nan")}], columns=(Column("layer"), Column("loss")))
+    table = Table(key="layers", rows=[{"layer": name, "loss": float("nan")}], columns="layer | loss")
     return Report(facts={"sum": float("inf"), "path": Path("a")}, parts=["head", table], notes=("one",))
 
 

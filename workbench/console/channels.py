@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from workbench.console import flags
 from workbench.console.command import Command
-from workbench.console.report import Column, Report, Table
+from workbench.console.report import Report, Table
 from workbench.errors import MissingResultError
 from workbench.insight.channels import FACTOR, outliers
 from workbench.progress import Progress
@@ -20,7 +20,7 @@ def _add_flags(entry: argparse.ArgumentParser) -> None:
     flags.layer(entry)
     flags.tap(entry)
     entry.add_argument(
-        "--factor", type=flags.above_zero, default=FACTOR, metavar="X",
+        "--factor", type=flags.finite, default=FACTOR, metavar="X",
         help=f"list channels that reach X times the median channel's largest magnitude (default {FACTOR:g})",
     )  # fmt: skip
     flags.most("channels")(entry)
@@ -43,17 +43,15 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
         for layer, statistics in tensors.items() for channel in outliers(statistics, arguments.factor)
     ]  # fmt: skip
     rows.sort(key=lambda row: -row["times"])
-    columns = (
-        Column("layer"), Column("number", "channel"), Column("channels", "of"), Column("low"), Column("high"),
-        Column("times", "x median"),
-    )  # fmt: skip
     shown = rows[: arguments.most]
     return Report(
         facts={"tap": arguments.tap, "factor": arguments.factor, "tensors": len(tensors), "channels_in_all": len(rows)},
         parts=[
             f"{len(shown)} of {len(rows)} channels that reach {arguments.factor:g} times the median channel's largest "
             f"magnitude, in {len(tensors)} {arguments.tap} tensors",
-            Table(key="channels", rows=shown, columns=columns),
+            Table(
+                key="channels", rows=shown, columns="layer | number=channel | channels=of | low | high | times=x median"
+            ),
         ],
     )
 

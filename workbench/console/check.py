@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workbench.console import flags
 from workbench.console.command import Command
-from workbench.console.report import Column, Report, Row, Table
+from workbench.console.report import Report, Row, Table
 from workbench.deployment.targets import target
 from workbench.insight.legality import Change, Pair, Refusal, refusals, repair
 from workbench.models.summary import ModelSummary
@@ -64,11 +64,11 @@ def _is_session(path: Path) -> bool:
 
 
 def _model(arguments: argparse.Namespace) -> ModelSummary:
-    from workbench.steps.files.open_model import open
+    from workbench.steps.files.open_model import open as open_model
 
     if arguments.session:
         return Session.load(arguments.session).model
-    return open(arguments.model, trust=arguments.trust).summary
+    return open_model(arguments.model, trust=arguments.trust).summary
 
 
 def _rows(refused: tuple[Refusal, ...], plan: Plan, model: ModelSummary) -> list[Row]:
@@ -94,15 +94,13 @@ def _report(
             {"layer": change.layer, "before": _spelled(change.before), "after": _spelled(change.after)}
             for change in changes
         ]
-        columns = [Column("layer"), Column("before"), Column("after")]
-        parts += [Table(key="changes", rows=rows, columns=columns)] if rows else []
+        parts += [Table(key="changes", rows=rows, columns="layer | before | after")] if rows else []
         facts = {"changes": [], **facts}
     parts.append(f"{title} runs “{facts['plan']}”" if not count else f"{title} refuses {count} layers")
     if count:
         shown = facts["refused"] if changes is None else facts["left"]
-        columns = [Column("layer"), Column("scheme"), Column("inputs"), Column("reason", "why")]
         assert isinstance(shown, list)
-        parts.append(Table(rows=shown, columns=columns))
+        parts.append(Table(rows=shown, columns="layer | scheme | inputs | reason=why"))
     return Report(facts=facts, parts=parts, exit_code=1 if count else 0)
 
 

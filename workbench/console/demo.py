@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+from workbench.console import launch
+from workbench.console.command import Command
 from workbench.console.report import Report, readable_bytes
 from workbench.console.reports.evaluations import figures_of, metrics_table
 from workbench.console.reports.models import facts_table
 from workbench.errors import BackendUnavailableError
 from workbench.measurement.evaluation import Evaluation
 from workbench.progress import Progress, part_of
+from workbench.steps.calibrate import calibrate
+from workbench.steps.evaluate import evaluate
+from workbench.steps.files.export import export
+from workbench.steps.files.open_model import open as open_model
+from workbench.steps.score import score
+from workbench.steps.search import search
+from workbench.steps.timing.kernels import time_kernels
 
 MODEL = "demo:language-model"
 """The bundled language model, and its data."""
@@ -27,23 +37,21 @@ EVALUATION_SAMPLES = 64
 
 def run(out: Path, progress: Progress) -> Report:
     """Open, calibrate, score, plan, evaluate, time, save, export, picture; returns the summary."""
-    import workbench as wb
-
     out.mkdir(parents=True, exist_ok=True)
-    model = wb.open(MODEL)
-    session = wb.calibrate(model, MODEL, progress=part_of(progress, 0.0, 0.2))
-    session = wb.score(session, "predicted_kl", model=model, progress=part_of(progress, 0.2, 0.35))
-    plan = wb.search(session, bits_per_weight=BITS_PER_WEIGHT)
+    model = open_model(MODEL)
+    session = calibrate(model, MODEL, progress=part_of(progress, 0.0, 0.2))
+    session = score(session, "predicted_kl", model=model, progress=part_of(progress, 0.2, 0.35))
+    plan = search(session, bits_per_weight=BITS_PER_WEIGHT)
     session = replace(session, plan=plan)
-    evaluation = wb.evaluate(
+    evaluation = evaluate(
         session, model=model, samples=EVALUATION_SAMPLES, progress=part_of(progress, 0.35, 0.6)
     )
-    timings = wb.time_kernels(session, progress=part_of(progress, 0.6, 0.75))
+    timings = time_kernels(session, progress=part_of(progress, 0.6, 0.75))
     session = replace(session, evaluations=(evaluation,), timings=timings)
     plan.save(out / "plan.json")
-    wb.export(session, "script", str(out / "replay.py"), model=model)
+    export(session, "script", str(out / "replay.py"), model=model)
     packed = str(out / "model.safetensors")
-    wb.export(session, "safetensors", packed, model=model, progress=part_of(progress, 0.75, 0.9))
+    export(session, "safetensors", packed, model=model, progress=part_of(progress, 0.75, 0.9))
     session.save(out / "session.qwb")
     progress(0.9, "Drawing the window")
     picture = draw(out / "session.qwb", out / "window.png")
@@ -85,3 +93,20 @@ def _summary(files: dict[str, str], evaluation: Evaluation, before: int) -> Repo
             metrics_table(evaluation),
         ],
     )  # fmt: skip
+
+
+def _add_flags(entry: argparse.ArgumentParser) -> None:
+    entry.add_argument("--headless", action="store_true", help="run all steps without a display")
+    entry.add_argument(
+        "--out", metavar="DIR", default="demo-output", help="where --headless writes (default demo-output)"
+    )
+
+
+def _run(arguments: argparse.Namespace, progress: Progress) -> Report | int:
+    return run(Path(arguments.out), progress) if arguments.headless else launch.open_window(MODEL)
+
+
+DEMO = Command(
+    name="demo", help="Shows the bundled model, in the window or headless.",
+    example="demo --headless --out demo-output", add_flags=_add_flags, run=_run,
+)  # fmt: skip

@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
+from workbench.steps.options import scheme_name
 
-def number(text: str, kind: type) -> object:
+N = TypeVar("N", int, float)
+
+def number(text: str, kind: type[N]) -> N:
     """Return an int or a float; raises ValueError for text that is not a finite number."""
     try:
         value = kind(text)
@@ -80,13 +84,14 @@ def layer(entry: argparse.ArgumentParser) -> None:
     )
 
 
-def most(what: str, name: str = "most") -> Callable[[argparse.ArgumentParser], None]:
-    """Return what adds the flag that limits a list."""
+def most(what: str, name: str = "most", default: int = 10) -> Callable[[argparse.ArgumentParser], None]:
+    """Return what adds the flag that limits a list; 0 lists none."""
 
     def add(entry: argparse.ArgumentParser) -> None:
         entry.add_argument(
-            f"--{name}", type=at_least(0), default=10, metavar="N", help=f"list at most N {what} (default 10; 0: none)"
-        )
+            f"--{name}", type=at_least(0), default=default, metavar="N",
+            help=f"list at most N {what} (default {default}; 0: none)",
+        )  # fmt: skip
 
     return add
 
@@ -98,12 +103,19 @@ def tap(entry: argparse.ArgumentParser) -> None:
     )
 
 
-def above_zero(text: str) -> float:
-    """Return a finite number above zero; raises ArgumentTypeError."""
+def finite(text: str) -> float:
+    """Return a finite number; raises ArgumentTypeError."""
     try:
-        value = number(text, float)
-        if isinstance(value, float) and value > 0:
-            return value
-    except ValueError:
-        pass
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number above zero")
+        return float(number(text, float))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def schemes(text: str) -> tuple[str, ...]:
+    """Return the names of schemes in a list with commas."""
+    return tuple(scheme_name(name) for name in names(text))
+
+
+def everything(entry: argparse.ArgumentParser) -> None:
+    """Add the flag that lists what does not differ, too."""
+    entry.add_argument("--all", action="store_true", help="list layers that do not differ as well")

@@ -2,48 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from workbench.progress import Progress
-from workbench.sensitivity.table import Sensitivity
-
-if TYPE_CHECKING:
-    from workbench.session.session import Session
+from workbench.session.session import Session
 
 
 class _Latest:
-    """A Progress that holds on to the latest table on its way to another."""
+    """A Progress that holds on to the latest partial result on its way to another."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self.table: Sensitivity | None = None
+        self.partial: Any = None
 
     def __call__(self, fraction: float, text: str, partial: Any = None) -> None:
-        if isinstance(partial, Sensitivity):
-            self.table = partial
+        if partial is not None:
+            self.partial = partial
         self._progress(fraction, text, partial)
 
 
 @contextmanager
-def keeping(session: Session, metric: str, out: str | Path, progress: Progress) -> Iterator[Progress]:
-    """Give a Progress to a command that fills the table of ``metric``; Ctrl-C saves what it has filled to ``out``.
+def keeping(keep: Callable[[Any], Session] | None, out: str | Path, progress: Progress) -> Iterator[Progress]:
+    """Give a Progress to a step; Ctrl-C saves to ``out`` what ``keep`` makes of the latest partial result.
 
-    The same command goes on from there.  A table that knows more already is not replaced.
+    The same command goes on from there.
     """
     latest = _Latest(progress)
     try:
         yield latest
     except KeyboardInterrupt:
-        if latest.table is not None and _known(latest.table) > _known(session.sensitivities.get(metric)):
-            replace(session, sensitivities={**session.sensitivities, metric: latest.table}).save(out)
+        if keep is not None and latest.partial is not None:
+            keep(latest.partial).save(out)
         raise
-
-
-def _known(table: Sensitivity | None) -> int:
-    return 0 if table is None else int(np.isfinite(table.score).sum())

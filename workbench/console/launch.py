@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 
+from workbench.console.command import Command
+from workbench.console.flags import trust
+from workbench.console.step_flags import add_options
 from workbench.errors import BackendUnavailableError
+from workbench.progress import Progress
+from workbench.steps.files.open_model import OpenModelOptions
 
 PACKAGES = (
     "libgl1 libegl1 libglib2.0-0 libxkbcommon0 libdbus-1-3 libfontconfig1 libxcb-cursor0 libxcb-icccm4 "
@@ -39,3 +45,21 @@ def open_window(
         advice = f"on Debian or Ubuntu: apt install {PACKAGES}"
         raise BackendUnavailableError(f"Qt cannot be loaded: {error}; {advice}") from None
     return run(path, factory=factory, weights=weights, trust=trust)
+
+
+def _add_flags(entry: argparse.ArgumentParser) -> None:
+    entry.add_argument("path", nargs="?", metavar="MODEL|S.qwb", help="a model or a session to open")
+    add_options(entry, OpenModelOptions, "path")
+    trust(entry)
+
+
+def _run(arguments: argparse.Namespace, progress: Progress) -> int:
+    return open_window(
+        arguments.path, factory=arguments.factory, weights=arguments.weights, trust=arguments.trust
+    )
+
+
+GUI = Command(
+    name="gui", help="Opens the window (also without a command).", example="gui path/to/model", add_flags=_add_flags,
+    run=_run,
+)  # fmt: skip

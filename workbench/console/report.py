@@ -39,26 +39,42 @@ def star(differs: bool) -> str:
     return "*" if differs else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table: the rows' key, the heading (default: the key) and how a value is shown."""
+def dimensions(shape: Sequence[int]) -> str:
+    """Return ``64 x 128``."""
+    return " x ".join(map(str, shape))
 
-    key: str
-    title: str | None = None
-    show: Callable[[Any], str] = figure
+
+FORMATS: Mapping[str, Callable[[Any], str]] = {
+    "size": readable_bytes, "bytes": "{:,}".format, "parameters": "{:,}".format, "weights": "{:,}".format,
+    "shape": dimensions, "differs": star, "used": star, "share": percent, "most_moved": percent,
+    "above_share": "{:.2%}".format, "clipped": "{:.3%}".format, "sigmas": "{:.1f}".format,
+    "times_median": "{:.1f}".format, "bits_per_weight": "{:.4f}".format, "speedup": "{:.2f}x".format,
+}  # fmt: skip
+
+
+def shown(key: str, value: object) -> str:
+    """Return a value as the column of ``key`` shows it: ``-`` where it is unknown, nothing for an empty text."""
+    return figure(value) if value in (None, "") else FORMATS.get(key, figure)(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """Rows of which the text shows ``columns``; the JSON object holds the whole rows under ``key``, if there is one.
 
-    ``titles``: whether the text has headings.
+    ``columns`` are the rows' keys in order, separated by bars, each with a heading if it is not the key:
+    ``name=layer | kind | bytes=size``.  ``titles``: whether the text has headings.
     """
 
     rows: Sequence[Row]
-    columns: Sequence[Column]
+    columns: str
     key: str = ""
     titles: bool = True
+
+    @property
+    def headings(self) -> dict[str, str]:
+        """The heading of every key that is shown."""
+        parts = (column.strip().partition("=") for column in self.columns.split("|"))
+        return {key: title if sign else key for key, sign, title in parts}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +121,7 @@ def described(title: str, result: object) -> Report:
     tables: list[str | Table] = []
     for name, value in values.items():
         if isinstance(value, list | tuple) and value and all(isinstance(row, dict) for row in value):
-            tables += [name, Table(rows=value, columns=[Column(key, key.replace("_", " ")) for key in value[0]])]
+            tables += [name, Table(rows=value, columns="|".join(value[0]))]
         else:
             lines.append(f"{name.replace('_', ' ')}: {figure(_plain(value))}")
     return Report(facts=values, parts=[title, *lines, *tables])

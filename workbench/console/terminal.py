@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
-from workbench.console.report import Report, Table
+from workbench.console.report import Report, Table, shown
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
-
-UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
 def print_report(report: Report, *, as_json: bool, stream: TextIO | None = None) -> None:
@@ -77,10 +75,9 @@ def visible(text: str) -> str:
 def _aligned(table: Table) -> list[tuple[str, bool]]:
     """Return the lines of a table: numbers to the right, words to the left."""
     columns = []
-    for column in table.columns:
-        values = [row[column.key] for row in table.rows]
-        title = column.key if column.title is None else column.title
-        cells = [*([title] if table.titles else []), *(column.show(value) for value in values)]
+    for key, title in table.headings.items():
+        values = [row[key] for row in table.rows]
+        cells = [*([title] if table.titles else []), *(shown(key, value) for value in values)]
         columns.append(_padded([visible(cell) for cell in cells], to_the_right=_are_numbers(values)))
     lines = ["  ".join(cells) for cells in zip(*columns, strict=True)]
     if not table.titles:
@@ -99,7 +96,7 @@ def _padded(cells: Sequence[str], *, to_the_right: bool) -> list[str]:
 
 
 def _are_numbers(values: Sequence[object]) -> bool:
-    known = [value for value in values if value is not None]
+    known = [value for value in values if value not in (None, "")]
     return bool(known) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known)
 
 
@@ -138,17 +135,3 @@ def _progress_bar() -> RichProgress:
         TextColumn("{task.description}", markup=False),
         console=console, transient=True, redirect_stdout=False, redirect_stderr=False,
     )  # fmt: skip
-
-
-def parse_size(text: str) -> int:
-    """Return the bytes of ``120MB``, ``1.5GiB`` or ``4096``; raises ValueError saying what was expected."""
-    stripped = text.strip()
-    number = stripped.rstrip("KMGIBkmgib ")
-    unit = stripped[len(number) :].strip().upper()
-    try:
-        size = float(number) * UNITS[unit]
-    except (ValueError, KeyError):
-        raise ValueError(f"{text!r} is not a size; expected for example 120MB, 1.5GiB or 4096") from None
-    if not 0 < size < 2**63:
-        raise ValueError(f"{text!r} is not a size; it must be above zero")
-    return int(size)

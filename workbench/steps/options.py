@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TypeVar
 
+from workbench.errors import SchemeError
 from workbench.numerics.formats import parse_scheme, standard_schemes
 
 T = TypeVar("T")
@@ -165,6 +166,21 @@ def scheme_choices() -> tuple[Choice, ...]:
     listed = [*standard_schemes(), *activation_schemes()]
     names = {*(scheme.name for scheme in listed), *(name for _, held in families() for name in held)}
     return choices_of(sorted(names, key=reference_bits))
+
+
+def hyphenated(text: str) -> str:
+    """Return a name that has hyphens only from its spelling on the command line."""
+    return text.strip().replace("_", "-")
+
+
+def scheme_name(text: str) -> str:
+    """Return a scheme's name from its spelling on the command line (``int4_g32`` too), any other word as it is."""
+    for name in (text, text.replace("_", "-"), text.replace("-", "_")):
+        try:
+            return parse_scheme(name).name
+        except SchemeError:
+            continue
+    return text
 
 
 def scheme_names(schemes: Iterable[str] | None) -> tuple[str, ...]:

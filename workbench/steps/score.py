@@ -24,8 +24,10 @@ from workbench.steps.options import (
     SEED,
     Choice,
     OptionInfo,
+    hyphenated,
     option,
     scheme_choices,
+    scheme_name,
     scheme_names,
 )
 from workbench.steps.step import Context, Step
@@ -54,11 +56,12 @@ METRIC = OptionInfo(
     "schemes: of each layer's input, or of the keys or values that it gives the KV cache",
 )  # fmt: skip
 SCHEMES = OptionInfo(
-    label="Schemes", choices=scheme_choices, suggested=True, metavar="A,B,...", help="the columns of the table",
+    label="Schemes", choices=scheme_choices, suggested=True, parse=scheme_name, metavar="A,B,...",
+    help="the columns of the table",
     empty="a dozen; for activations int8-, int6-, int4- and fp8-e4m3-token",
 )  # fmt: skip
 ALGORITHM = OptionInfo(
-    label="Rounding", metavar="NAME", form=False, help="the algorithm that rounds each weight"
+    label="Rounding", metavar="NAME", form=False, parse=hyphenated, help="the algorithm that rounds each weight"
 )  # fmt: skip
 
 
@@ -234,6 +237,7 @@ def _run(context: Context, options: ScoreOptions) -> Sensitivity:
         samples=options.samples, batch_size=options.batch_size, seed=options.seed, algorithm=options.algorithm,
         progress=context.progress,
     )  # fmt: skip
+    context.notes.extend(note for note in scored.notes if note not in context.session.notes)
     return scored.sensitivities[options.metric]
 
 

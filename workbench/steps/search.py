@@ -16,7 +16,7 @@ from workbench.sensitivity.metrics import ACTIVATION_METRICS, BY_NAME, WEIGHT_ME
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.steps.needs import without_results
-from workbench.steps.options import BITS_PER_WEIGHT, Choice, OptionInfo, choices_of, option, scheme_choices
+from workbench.steps.options import BITS_PER_WEIGHT, Choice, OptionInfo, choices_of, option, scheme_choices, scheme_name
 from workbench.steps.requirements import SCORED
 from workbench.steps.score import metric_name
 from workbench.steps.search_rules import (
@@ -93,16 +93,16 @@ METRIC = OptionInfo(
     help="whose losses to minimise; refined: the predicted losses corrected by the measured ones",
 )  # fmt: skip
 SCHEMES = OptionInfo(
-    label="Schemes", choices=scheme_choices, suggested=True, metavar="A,B,...", empty="all that were scored",
-    help="allow only these schemes",
+    label="Schemes", choices=scheme_choices, suggested=True, parse=scheme_name, metavar="A,B,...",
+    empty="all that were scored", help="allow only these schemes",
 )  # fmt: skip
 INPUTS = OptionInfo(
-    label="Inputs", metavar="A,B,...", empty="as in the session's plan",
+    label="Inputs", metavar="A,B,...", parse=scheme_name, empty="as in the session's plan",
     help="activation schemes of the searched layers, such as int8-token; of several the search chooses one or none for "
     "each layer (sensitivity --metric predicted_kl_inputs scores them); none: of no layer",
 )  # fmt: skip
 CACHE = OptionInfo(
-    label="KV cache", metavar="SCHEME", empty="as in the session's plan",
+    label="KV cache", metavar="SCHEME", parse=scheme_name, empty="as in the session's plan",
     help="how keys and values are stored in the cache, such as int8-token (sensitivity --metric predicted_kl_cache "
     "scores it), or none",
 )  # fmt: skip

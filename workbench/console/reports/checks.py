@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 
-from workbench.console.report import Column, Report, Row, Table, figure, percent, star
+from workbench.console.report import Report, Row, Table, figure, percent
+from workbench.console.step_command import Outcome
 from workbench.insight.compare import SessionComparison, Side
 from workbench.measurement.data_quality import CalibrationQuality
 from workbench.sensitivity.audit import PlanAudit
 from workbench.sensitivity.error_budget import BudgetPair
+from workbench.steps.checks.audit import AuditOptions
+from workbench.steps.checks.error_budget import ErrorBudgetOptions
+from workbench.steps.checks.quality import QualityOptions
+from workbench.steps.compare import CompareOptions
 
 
-def audited(checked: PlanAudit, most: int) -> Report:
-    """Return predicted, measured one by one and measured together; the ``most`` interacting layers first.
+def audited(outcome: Outcome[AuditOptions, PlanAudit]) -> Report:
+    """Return predicted, measured one by one and measured together; the layers that interact most first.
 
     An audit leaves inputs, keys and values as they are, even where the plan rounds them.
     """
-    audit, inputs, cached = checked.audit, checked.rounded_inputs, checked.cached
+    audit, inputs, cached = outcome.result.audit, outcome.result.rounded_inputs, outcome.result.cached
     row = {name: index for index, name in enumerate(audit.layers)}
     layers = [
         {
             "name": name, "predicted": float(audit.predicted[row[name]]), "alone": float(audit.alone[row[name]]),
             "joined": float(audit.joined[row[name]]), "interaction": float(audit.interaction[row[name]]),
         }
-        for name in audit.most_interacting(most)
+        for name in audit.most_interacting(outcome.flags.most)
     ]  # fmt: skip
     sums = {
         "predicted": audit.predicted_sum, "predicted_whole": audit.predicted_whole, "alone": audit.alone_sum,
@@ -40,11 +44,10 @@ def audited(checked: PlanAudit, most: int) -> Report:
         lines.append(f"of weights alone: the inputs of {inputs} layers, which the plan rounds, were not")
     if cached:
         lines.append(f"the key-value cache of {cached} layers, which the plan rounds, was not either")
-    titles = ("predicted, one by one", "predicted, together", "measured, one by one", "measured, together")
     columns = (
-        Column("name", "layer"), Column("predicted"), Column("alone"), Column("joined", "added last"),
-        Column("interaction"),
-    )  # fmt: skip
+        "predicted=predicted, one by one | predicted_whole=predicted, together | alone=measured, one by one | "
+        "whole=measured, together"
+    )
     return Report(
         facts={
             "sentence": audit.sentence(), "samples": audit.samples, **sums, "correction": audit.correction,
@@ -53,15 +56,18 @@ def audited(checked: PlanAudit, most: int) -> Report:
         parts=[
             *lines,
             *(f"note: {note}" for note in audit.notes),
-            Table(rows=[sums], columns=[Column(*pair) for pair in zip(sums, titles, strict=True)]),
+            Table(rows=[sums], columns=columns),
             "losses in nats, the largest interaction first",
-            Table(key="layers", rows=layers, columns=columns),
+            Table(
+                key="layers", rows=layers, columns="name=layer | predicted | alone | joined=added last | interaction"
+            ),
         ],
     )  # fmt: skip
 
 
-def judged(quality: CalibrationQuality, most: int) -> Report:
+def judged(outcome: Outcome[QualityOptions, CalibrationQuality]) -> Report:
     """Return the verdict, the coverage, the saturation curve and the tensors that the data represent worst."""
+    quality = outcome.result
     cover, saturation = quality.coverage, quality.saturation
     moved = saturation.moved.max(axis=1).tolist() if saturation.moved.size else []
     steps = [
@@ -70,7 +76,7 @@ def judged(quality: CalibrationQuality, most: int) -> Report:
     ]  # fmt: skip
     distances = [
         {"layer": layer, "tap": tap, "standard_deviations": distance}
-        for (layer, tap), distance in list(quality.distances.items())[:most]
+        for (layer, tap), distance in list(quality.distances.items())[: outcome.flags.most]
     ]
     enough, samples = bool(saturation.enough), (quality.calibration.samples, quality.evaluation.samples)
     return Report(
@@ -86,18 +92,19 @@ def judged(quality: CalibrationQuality, most: int) -> Report:
             f"classes {percent(cover.classes)}; of the vocabulary {percent(cover.vocabulary)}",
             "",
             "how far ranges still moved",
-            Table(key="saturation", rows=steps, columns=(Column("samples"), Column("most_moved", "most", percent))),
+            Table(key="saturation", rows=steps, columns="samples | most_moved=most"),
             "farthest from the evaluation data",
             Table(
                 key="distances", rows=distances,
-                columns=(Column("layer"), Column("tap"), Column("standard_deviations", "standard deviations")),
+                columns="layer | tap | standard_deviations=standard deviations",
             ),
         ],
     )  # fmt: skip
 
 
-def budgeted(pair: BudgetPair, most: int, notes: Sequence[str] = ()) -> Report:
+def budgeted(outcome: Outcome[ErrorBudgetOptions, BudgetPair]) -> Report:
     """Return signal to noise at every block's output, and the layers that send most noise to the output."""
+    pair, most = outcome.result, outcome.flags.most
     predicted = None if pair.predicted is None else pair.predicted.decibels.tolist()
     blocks = [
         {"block": block, "measured": measured, "predicted": None if predicted is None else predicted[index]}
@@ -105,7 +112,6 @@ def budgeted(pair: BudgetPair, most: int, notes: Sequence[str] = ()) -> Report:
             zip(pair.measured.blocks, pair.measured.decibels.tolist(), strict=True)
         )
     ]
-    columns = (Column("block", "output of"), Column("measured"), Column("predicted"))
     shares = () if pair.predicted is None else pair.predicted.worst(pair.predicted.blocks[-1], most)
     worst = [{"layer": name, "share": share} for name, share in shares]
     return Report(
@@ -113,20 +119,21 @@ def budgeted(pair: BudgetPair, most: int, notes: Sequence[str] = ()) -> Report:
         parts=[
             f"signal to noise of {pair.plan_name} in dB ({pair.gains.samples} samples; - stands for no noise or no "
             "prediction)",
-            Table(key="blocks", rows=blocks, columns=columns),
+            Table(key="blocks", rows=blocks, columns="block=output of | measured | predicted"),
             *(
                 ("most noise at the output, as predicted",
-                 Table(rows=worst, columns=(Column("layer"), Column("share", show=percent))))
+                 Table(rows=worst, columns="layer | share"))
                 if worst else ()
             ),
         ],
-        notes=tuple(dict.fromkeys(notes)),
+        notes=tuple(dict.fromkeys(outcome.notes)),
     )  # fmt: skip
 
 
-def compared(comparison: SessionComparison, *, everything: bool) -> Report:
+def compared(outcome: Outcome[CompareOptions, SessionComparison]) -> Report:
     """Return facts, layers (those that differ, or all) and metrics of two sessions side by side."""
-    pairs = [pair for pair in comparison.layers if everything or pair.differs]
+    comparison = outcome.result
+    pairs = [pair for pair in comparison.layers if outcome.flags.all or pair.differs]
     layers = [
         {"name": pair.name, "differs": pair.differs, "first": _side(pair.first), "second": _side(pair.second)}
         for pair in pairs
@@ -146,23 +153,20 @@ def compared(comparison: SessionComparison, *, everything: bool) -> Report:
         for pair in comparison.metrics
     ]  # fmt: skip
     facts = [{**asdict(fact), "differs": fact.differs} for fact in comparison.facts]
-    sides = (Column("first"), Column("second"))
     return Report(
         facts={
             "same_model": comparison.same_model, "layers": layers, "layers_in_all": len(comparison.layers),
             "metrics": metrics,
         },
         parts=[
-            Table(key="facts", rows=facts, columns=(Column("differs", "", star), Column("title", ""), *sides)),
+            Table(key="facts", rows=facts, columns="differs= | title= | first | second"),
             f"{len(shown)} of {len(comparison.layers)} layers are shown",
             *(
-                (Table(rows=shown, columns=(Column("name", "layer"), *sides, Column("loss"), Column("other", "loss"))),)
+                (Table(rows=shown, columns="name=layer | first | second | loss | other=loss"),)
                 if shown else ()
             ),
             *(
-                (Table(rows=metrics, columns=(
-                    Column("differs", "", star), Column("metric"), Column("unit"), Column("data"), *sides
-                )),)
+                (Table(rows=metrics, columns="differs= | metric | unit | data | first | second"),)
                 if metrics else ()
             ),
         ],

@@ -6,22 +6,25 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from workbench.console.report import Column, Report, Row, Table, figure, readable_bytes
+from workbench.console.report import Report, Row, Table, figure, readable_bytes
+from workbench.console.step_command import Outcome
 from workbench.measurement.evaluation import Evaluation
 from workbench.measurement.metrics import HALF_DISTANCE, KL
 from workbench.measurement.paired import Difference, against_baseline
 from workbench.steps.checks.compare_plans import paired_differences
+from workbench.steps.evaluate import EvaluateOptions
 
 CHANGED = {"context": "after", "baseline": "floating point", "quantized": "quantized", "actual": "actual"}
 """The words around a changed token, and their headings."""
 
 
-def evaluated(evaluation: Evaluation, earlier: Sequence[Evaluation], worst: int) -> Report:
-    """Return metrics, paired differences and the ``worst`` most changed tokens or samples.
+def evaluated(outcome: Outcome[EvaluateOptions, Evaluation]) -> Report:
+    """Return metrics, paired differences and the most changed tokens or samples.
 
-    Differences are those to floating point and, where ``earlier`` has another plan's evaluation on the same samples,
+    Differences are those to floating point and, where the session has another plan's evaluation on the same samples,
     to the newest of them.
     """
+    evaluation, earlier, worst = outcome.result, outcome.before.evaluations, outcome.flags.worst
     pairs = [
         (difference, "floating point")
         for difference in map(against_baseline, evaluation.metrics.values()) if difference is not None
@@ -72,10 +75,7 @@ def metrics_table(evaluation: Evaluation) -> Table:
         }
         for name, metric in evaluation.metrics.items()
     ]  # fmt: skip
-    columns = (
-        Column("metric"), Column("value", "quantized"), Column("baseline", "floating point"),
-        Column("interval", "95 % interval"), Column("unit"), Column("samples"),
-    )  # fmt: skip
+    columns = "metric | value=quantized | baseline=floating point | interval=95 % interval | unit | samples"
     return Table(rows=rows, columns=columns)
 
 
@@ -113,8 +113,8 @@ def _changed_table(changed: Sequence[dict[str, Any]]) -> Table:
         }
         for change in changed
     ]  # fmt: skip
-    known = [Column(key, title) for key, title in CHANGED.items() if any(change[key] for change in changed)]
-    return Table(rows=rows, columns=(Column("place", "sample"), Column("kl", "KL"), *known))
+    known = [f"{key}={title}" for key, title in CHANGED.items() if any(change[key] for change in changed)]
+    return Table(rows=rows, columns=" | ".join(["place=sample", "kl=KL", *known]))
 
 
 def _line(text: str) -> str:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from workbench.console.report import Column, Report, Row, Table, readable_bytes
+from workbench.console.report import Report, Row, Table, readable_bytes
 from workbench.console.reports.evaluations import figures_of
 from workbench.console.reports.outliers import largest_tensors
+from workbench.console.reports.plans import left_to_the_runtime
+from workbench.console.step_command import Outcome
 from workbench.errors import PlanError
 from workbench.insight.transitions import transitions
 from workbench.models.summary import ModelSummary
 from workbench.planning.plan import resolve
 from workbench.session.session import Session
+from workbench.steps.files.export import ExportOptions
+from workbench.steps.train import TrainOptions
 
 
 def inspected(summary: ModelSummary) -> Report:
@@ -27,27 +31,20 @@ def inspected(summary: ModelSummary) -> Report:
         }
         for layer in summary.layers
     ]  # fmt: skip
-    columns = (
-        Column("name", "layer"), Column("kind"), Column("shape", show=dimensions), Column("dtype"),
-        Column("parameters", show="{:,}".format), Column("bytes", "size", readable_bytes),
-        Column("tied_to", "", lambda owner: f"tied to {owner}" if owner else ""),
-    )  # fmt: skip
+    shown = [
+        {**row, "size": row["bytes"], "tied": f"tied to {row['tied_to']}" if row["tied_to"] else ""} for row in rows
+    ]
     return Report(
         facts={
             "model": summary.name, "fingerprint": summary.fingerprint, "parameters": summary.parameters,
-            "bytes": summary.nbytes,
+            "bytes": summary.nbytes, "layers": rows,
         },
         parts=[
             f"{summary.name}: {summary.parameters:,} parameters, {readable_bytes(summary.nbytes)}",
             summary.fingerprint,
-            Table(key="layers", rows=rows, columns=columns),
+            Table(rows=shown, columns="name=layer | kind | shape | dtype | parameters | size | tied="),
         ],
     )  # fmt: skip
-
-
-def dimensions(shape: Sequence[int]) -> str:
-    """Return ``64 x 128``."""
-    return " x ".join(map(str, shape))
 
 
 def calibrated(session: Session, out: str) -> Report:
@@ -80,11 +77,7 @@ def summarized(session: Session, path: Path) -> Report:
     tables = {name: list(table.score.shape) for name, table in session.sensitivities.items()}
     with suppress(PlanError):  # a plan that does not fit the model is repaired in the window
         changes = [asdict(change) for change in transitions(model, resolve(session.plan, model.layers))]
-    columns = (
-        Column("before", "stored as"), Column("after", "becomes"), Column("layers"),
-        Column("weights", show="{:,}".format),
-        Column("nbytes", "size", lambda sizes: " -> ".join(map(readable_bytes, sizes))),
-    )  # fmt: skip
+    shown = [{**change, "sizes": " -> ".join(map(readable_bytes, change["nbytes"]))} for change in changes]
     return Report(
         facts={
             "session": path, "model": model.name, "fingerprint": model.fingerprint, "parameters": model.parameters,
@@ -110,7 +103,7 @@ def summarized(session: Session, path: Path) -> Report:
                 "timings": len(session.timings),
                 "made with": f"workbench {session.environment.workbench}",
             }),
-            Table(rows=changes, columns=columns),
+            Table(rows=shown, columns="before=stored as | after=becomes | layers | weights | sizes=size"),
         ],
     )  # fmt: skip
 
@@ -118,7 +111,7 @@ def summarized(session: Session, path: Path) -> Report:
 def facts_table(facts: Mapping[str, object]) -> Table:
     """Return one row for each fact, without headings and for the text alone."""
     rows = [{"title": title, "fact": str(fact)} for title, fact in facts.items()]
-    return Table(rows=rows, columns=(Column("title"), Column("fact")), titles=False)
+    return Table(rows=rows, columns="title | fact", titles=False)
 
 
 def written(paths: Iterable[Path | str], notes: Iterable[str] = ()) -> Report:
@@ -130,3 +123,8 @@ def written(paths: Iterable[Path | str], notes: Iterable[str] = ()) -> Report:
         files.append({"path": path, "bytes": size})
         lines.append(f"wrote {path} ({readable_bytes(size)})")
     return Report(facts={"files": files}, parts=lines, notes=tuple(notes))
+
+
+def exported(outcome: Outcome[ExportOptions, tuple[str, ...]] | Outcome[TrainOptions, tuple[str, ...]]) -> Report:
+    """Return the files that hold the session's quantized model, and what of the plan they cannot hold."""
+    return written(outcome.result, left_to_the_runtime(outcome.before.model, outcome.before.plan))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.console.report import Column, Report, Table
+from workbench.console.report import Report, Table
 from workbench.errors import MissingResultError, PlanError
 from workbench.numerics.statistics.outliers import SIGMAS, TokenOutliers
 from workbench.session.session import Session
@@ -27,23 +27,22 @@ def outliers(session: Session, most: int, pattern: str = "*", tokens: int = 1) -
     tensors = largest_tensors(session, pattern, tokens)
     if not tensors:
         raise PlanError(f"{pattern!r} matches no layer that was observed; see workbench inspect for the names")
-    blank = dict.fromkeys(("layer", "tap", "sigmas", "times_median", "share"))
+    blank = dict.fromkeys(("layer", "tap", "sigmas", "times_median", "above_share"), "")
     rows = [
-        {**(blank if number else tensor), **token}
+        {**(blank if number else {**tensor, "above_share": tensor["share"]}), **token, "text": _token_text(token)}
         for tensor in tensors[:most]
         for number, token in enumerate(tensor["top"])
     ]
     columns = (
-        Column("layer", show=_or_empty), Column("tap", "tensor", _or_empty), Column("sigmas", "s.d.", _tenths),
-        Column("times_median", "x median", _tenths), Column("share", f">= {SIGMAS:g} s.d.", _share), Column("value"),
-        Column("channel"), Column("sample"), Column("place"), Column("text", "token"),
-    )  # fmt: skip
+        f"layer | tap=tensor | sigmas=s.d. | times_median=x median | above_share=>= {SIGMAS:g} s.d. | value | "
+        "channel | sample | place | text=token"
+    )
     return Report(
         facts={"sigmas": SIGMAS, "tensors": tensors[:most]},
         parts=[
             "largest values in standard deviations of the tensor and over the median token's; the share of tokens that "
             f"reach {SIGMAS:g} standard deviations; the tokens that carry the largest",
-            Table(rows=[{**row, "text": _token_text(row)} for row in rows], columns=columns),
+            Table(rows=rows, columns=columns),
         ],
     )
 
@@ -82,15 +81,3 @@ def _token(peaks: TokenOutliers, index: int) -> dict[str, Any]:
 def _token_text(row: dict[str, Any]) -> str:
     token = "-" if row["token"] is None else str(row["token"])
     return f"{row['text']!r} ({token})" if row["text"] else token
-
-
-def _or_empty(name: str | None) -> str:
-    return name or ""
-
-
-def _tenths(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}"
-
-
-def _share(value: float | None) -> str:
-    return "" if value is None else f"{value:.2%}"

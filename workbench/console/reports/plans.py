@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from workbench.console.report import Column, Report, Row, Table, figure, readable_bytes
+from workbench.console.report import Report, Row, Table, figure, readable_bytes
+from workbench.console.step_command import Outcome
 from workbench.models.summary import ModelSummary
 from workbench.planning.explain import Explanation, Purchase
 from workbench.planning.kv_cache import cache_bits, cached_layers
@@ -17,7 +18,8 @@ from workbench.planning.totals import Totals, plan_totals, quantized_inputs, tot
 from workbench.sensitivity.metrics import TABLE_METRICS
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
-from workbench.steps.explain import Explained
+from workbench.steps.explain import Explained, ExplainOptions
+from workbench.steps.front import FrontOptions
 from workbench.steps.search_rules import correction_of
 
 
@@ -52,7 +54,7 @@ def planned(session: Session, plan: Plan, metric: str | None = None, *, correcte
         {"layer": name, "scheme": chosen.weights, **{key: known.get(name) for key, known in columns.items()}}
         for name, chosen in assignments.items()
     ]
-    shown = (Column("layer"), Column("scheme"), *(Column(key) for key, known in columns.items() if known))
+    shown = " | ".join(["layer", "scheme", *(key for key, known in columns.items() if known)])
     return Report(
         facts={
             "bits_per_weight": sums.bits_per_weight, "bytes": sums.nbytes, "predicted": sums.predicted,
@@ -127,8 +129,9 @@ def left_to_the_runtime(model: ModelSummary, plan: Plan) -> tuple[str, ...]:
     )
 
 
-def explained(answer: Explained) -> Report:
+def explained(outcome: Outcome[ExplainOptions, Explained]) -> Report:
     """Return a plan's figures, what the next bytes buy, and a sentence for each layer."""
+    answer = outcome.result
     sums, unit, purchase = answer.totals, answer.unit, answer.purchase
     heading = (
         f"“{answer.plan.name}”: {sums.bits_per_weight:.3f} bits per weight, {readable_bytes(sums.nbytes)}, predicted "
@@ -166,8 +169,10 @@ def _explanation(layer: Explanation) -> Row:
     }  # fmt: skip
 
 
-def listed(front: Front, table: Sensitivity, points: int) -> Report:
-    """Return at most ``points`` plans of the front, evenly along it."""
+def listed(outcome: Outcome[FrontOptions, Front]) -> Report:
+    """Return plans evenly along the front."""
+    front, points = outcome.result, outcome.flags.points
+    table = outcome.session.require_table(outcome.options.metric)
     places = np.unique(np.linspace(0, len(front) - 1, min(points, len(front))).round().astype(int))
     rows = [
         {
@@ -176,10 +181,7 @@ def listed(front: Front, table: Sensitivity, points: int) -> Report:
         }
         for index in places.tolist()
     ]  # fmt: skip
-    columns = (
-        Column("bits_per_weight", "bits per weight", "{:.4f}".format), Column("bytes", show="{:,}".format),
-        Column("loss", f"loss, {table.unit}"), Column("price", "loss that the next byte avoids"),
-    )  # fmt: skip
+    columns = f"bits_per_weight=bits per weight | bytes | loss=loss, {table.unit} | price=loss the next byte avoids"
     return Report(
         facts={"metric": table.metric, "unit": table.unit, "plans_in_all": len(front)},
         parts=[

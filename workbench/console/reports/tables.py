@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict
 
 import numpy as np
 
-from workbench.console.report import Column, Report, Row, Table, star
+from workbench.console.report import Report, Row, Table
+from workbench.console.step_command import Outcome
 from workbench.errors import MissingResultError, PlanError, nearest
-from workbench.models.summary import ModelSummary
 from workbench.numerics.ranges import REGISTRY
 from workbench.planning.plan import Assignment, Rule
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.calibrated_ranges import ranges_of_plan
 from workbench.session.session import Session
+from workbench.steps.checks.refine import RefineOptions, close_decisions
+from workbench.steps.score import ScoreOptions
 
 
-def scored(table: Sensitivity, model: ModelSummary, notes: Sequence[str] = ()) -> Report:
-    """Return the whole table; a cell that was not computed is null.  ``notes`` are the session's.
+def scored(outcome: Outcome[ScoreOptions, Sensitivity]) -> Report:
+    """Return the whole table; a cell that was not computed is null.
 
     ``forms`` says by which form of the prediction each layer's losses came.
     """
+    table, model, notes = outcome.result, outcome.session.model, outcome.session.notes
     unscored = [name for name, row in zip(table.layers, table.score, strict=True) if np.isnan(row).all()]
     mine = [note for note in notes if note.startswith(f"{table.metric}: ")]
     if unscored:
@@ -34,7 +36,6 @@ def scored(table: Sensitivity, model: ModelSummary, notes: Sequence[str] = ()) -
         {"layer": name, **dict(zip(table.schemes, row, strict=True))}
         for name, row in zip(table.layers, table.score.tolist(), strict=True)
     ]
-    columns = (Column("layer"), *(Column(scheme, show=_three_digits) for scheme in table.schemes))
     forms, newton = _forms(table), not model.output.is_logits
     return Report(
         facts={
@@ -43,7 +44,7 @@ def scored(table: Sensitivity, model: ModelSummary, notes: Sequence[str] = ()) -
         },
         parts=[
             f"{table.metric} in {table.unit}",
-            Table(rows=rows, columns=columns),
+            Table(rows=rows, columns=" | ".join(["layer", *table.schemes])),
             *(
                 f"predicted by the {form} form{' of Gauss-Newton' if newton else ''}: {len(layers)} layers"
                 for form, layers in forms.items() if layers
@@ -51,10 +52,6 @@ def scored(table: Sensitivity, model: ModelSummary, notes: Sequence[str] = ()) -
         ],
         notes=mine,
     )  # fmt: skip
-
-
-def _three_digits(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.3g}"
 
 
 def _forms(table: Sensitivity) -> dict[str, list[str]]:
@@ -70,8 +67,10 @@ def _forms(table: Sensitivity) -> dict[str, list[str]]:
     }
 
 
-def refined(session: Session, cells: Sequence[tuple[str, str]], bits: float) -> Report:
+def refined(outcome: Outcome[RefineOptions, Sensitivity]) -> Report:
     """Return the measured cells beside their predictions, in the order in which they were measured."""
+    session, bits = outcome.session, outcome.options.bits_per_weight
+    cells = close_decisions(session, outcome.options)
     predicted, measured = session.sensitivities["predicted_kl"], session.sensitivities["measured_kl"]
     rows = [
         {
@@ -81,12 +80,11 @@ def refined(session: Session, cells: Sequence[tuple[str, str]], bits: float) -> 
         for layer, scheme in cells
     ]  # fmt: skip
     count = sum(not math.isnan(measured.of(*cell)) for cell in cells)
-    columns = (Column("layer"), Column("scheme"), Column("predicted"), Column("measured"))
     return Report(
         facts={"bits_per_weight": bits, "measured": count},
         parts=[
             f"{count} cells decide closely at {bits:g} bits per weight; in nats",
-            Table(key="cells", rows=rows, columns=columns),
+            Table(key="cells", rows=rows, columns="layer | scheme | predicted | measured"),
         ],
     )
 
@@ -115,14 +113,10 @@ def ranges(session: Session, pattern: str, tap: str) -> Report:
         rows += [{"layer": name, "used": entry == mine, **entry} for entry in shown]
     if not layers:
         raise MissingResultError(f"no {tap} range of these layers was calibrated; calibrate first")
-    columns = (
-        Column("layer"), Column("used", "", star), Column("method"), Column("low"), Column("high"),
-        Column("clipped", show="{:.3%}".format),
-    )  # fmt: skip
     return Report(
         facts={"tap": tap, "layers": layers},
         parts=[
             f"{tap} ranges; * is in force for static schemes, by the plan's method or set by hand",
-            Table(rows=rows, columns=columns),
+            Table(rows=rows, columns="layer | used= | method | low | high | clipped"),
         ],
     )

@@ -7,8 +7,7 @@ from typing import Any
 
 from workbench_kernels.catalog import cuda_reason
 
-from workbench.console.report import Column, Report, Row, Table, figure
-from workbench.console.reports.models import dimensions
+from workbench.console.report import Report, Row, Table, figure
 from workbench.insight.estimates import Predicted
 from workbench.measurement.evaluation import Timing
 from workbench.measurement.profiling import ncu_command
@@ -24,12 +23,10 @@ def timed(timings: Sequence[Timing], predicted: Predicted | None = None, *, ncu:
     device = timings[0].device if timings else None
     facts: dict[str, object] = {"device": device, "cuda": cuda, "rows": rows}
     lines = [f"device: {device}", f"CUDA: {cuda}"]
-    columns = [
-        Column("layer"), Column("scheme"), Column("shape", show=dimensions), Column("batch"),
-        Column("microseconds", "us"), Column("baseline_microseconds", "FP us"),
-        Column("speedup", "speed-up", lambda ratio: f"{ratio:.2f}x" if ratio else "-"),
-        Column("gigabytes_per_second", "GB/s"), Column("teraoperations_per_second", "Tops"), Column("occupancy"),
-    ]  # fmt: skip
+    columns = (
+        "layer | scheme | shape | batch | microseconds=us | baseline_microseconds=FP us | speedup=speed-up | "
+        "gigabytes_per_second=GB/s | teraoperations_per_second=Tops | occupancy"
+    )
     after: list[str] = []
     if predicted is not None:
         for row, one in zip(rows, predicted.kernels, strict=True):
@@ -42,9 +39,8 @@ def timed(timings: Sequence[Timing], predicted: Predicted | None = None, *, ncu:
         ]
         facts["estimates"] = {"title": predicted.title, "plan": plans}
         lines.append(predicted.title)
-        columns.append(Column("estimate", show=_estimate))
+        columns += " | estimated=estimate"
         after += map(_whole_plan, plans)
-    columns.append(Column("note", "what ran"))
     reasons = dict.fromkeys(row["occupancy_reason"] for row in rows if row["occupancy_reason"])
     after += [f"occupancy -: {reason}" for reason in reasons]
     if ncu:
@@ -52,8 +48,8 @@ def timed(timings: Sequence[Timing], predicted: Predicted | None = None, *, ncu:
         facts["ncu"] = commands
         none = f"nothing to profile with ncu, no timed kernel ran on a CUDA device (CUDA: {cuda})"
         after += ["profile with Nsight Compute:", *commands] if commands else [none]
-    shown = [{**row, "speedup": _ratio(row["microseconds"], row["baseline_microseconds"])} for row in rows]
-    return Report(facts=facts, parts=[*lines, Table(rows=shown, columns=columns), *after])
+    shown = [{**row, "speedup": _speedup(row), "estimated": _estimate(row.get("estimate"))} for row in rows]
+    return Report(facts=facts, parts=[*lines, Table(rows=shown, columns=f"{columns} | note=what ran"), *after])
 
 
 def _row(timing: Timing) -> dict[str, Any]:
@@ -69,7 +65,8 @@ def _row(timing: Timing) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _ratio(fast: float | None, base: float | None) -> float | None:
+def _speedup(row: dict[str, Any]) -> float | None:
+    fast, base = row["microseconds"], row["baseline_microseconds"]
     return base / fast if fast and base else None
 
 

@@ -1,0 +1,84 @@
+"""``workbench bench``: time the kernels of a session's plan, or of bare shapes."""
+
+from __future__ import annotations
+
+import argparse
+
+from workbench.console import flags
+from workbench.console.command import Command
+from workbench.console.report import Report
+from workbench.errors import DataError
+from workbench.measurement.evaluation import Timing
+from workbench.progress import Progress, part_of
+from workbench.session.session import Session
+from workbench.steps.timing.kernels import TIME_KERNELS, TimeKernelsOptions, join_timings, time_kernels, time_shapes
+
+OPTIONS = TimeKernelsOptions()
+
+
+def _add_flags(entry: argparse.ArgumentParser) -> None:
+    entry.add_argument("session", nargs="?", metavar="S.qwb", help="time the layers of this session's plan")
+    entry.add_argument(
+        "--shape", type=_shape, default=(4096, 4096), metavar="OxI",
+        help="without a session: outputs x inputs (default 4096x4096)",
+    )  # fmt: skip
+    entry.add_argument(
+        "--schemes", type=flags.schemes, default=("int8-channel", "int4-g32-asym"), metavar="A,B,...",
+        help="without a session: these schemes (default int8-channel,int4-g32-asym)",
+    )  # fmt: skip
+    entry.add_argument(
+        "--batch", type=_batches, default=(OPTIONS.batch,), metavar="N[,N...]",
+        help=f"rows of the input (default {OPTIONS.batch}); several, such as 1,4,16,128, are swept",
+    )  # fmt: skip
+    entry.add_argument(
+        "--repeats", type=flags.at_least(1), default=OPTIONS.repeats, metavar="N",
+        help=f"timed runs of each kernel (default {OPTIONS.repeats})",
+    )  # fmt: skip
+    entry.add_argument("--target", metavar="NAME", help="add the estimate from the data sheet of, say, nvidia-9.0")
+    entry.add_argument("--no-save", action="store_true", help="do not add the timings to the session")
+    entry.add_argument("--ncu", action="store_true", help="print the commands that profile the timed CUDA kernels")
+
+
+def _shape(text: str) -> tuple[int, int]:
+    rows, _, columns = text.lower().partition("x")
+    try:
+        return flags.at_least(1)(rows), flags.at_least(1)(columns)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a shape; expected for example 4096x4096") from None
+
+
+def _batches(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(dict.fromkeys(flags.at_least(1)(part) for part in text.split(",")))
+    except argparse.ArgumentTypeError:
+        message = f"{text!r} is not a list of batch sizes; expected for example 1,4,16"
+        raise argparse.ArgumentTypeError(message) from None
+
+
+def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
+    from workbench.console.reports.timings import timed
+    from workbench.insight.estimates import predicted
+
+    timings: list[Timing] = []
+    session = Session.load(arguments.session) if arguments.session else None
+    if arguments.target:
+        predicted(arguments.target, (), session)  # an unknown name is an error before anything is timed
+    for number, batch in enumerate(arguments.batch):
+        part = part_of(progress, number / len(arguments.batch), (number + 1) / len(arguments.batch))
+        if session is not None:
+            timings += time_kernels(session, batch=batch, repeats=arguments.repeats, progress=part)
+        else:
+            timings += time_shapes(
+                arguments.shape, arguments.schemes, batch=batch, repeats=arguments.repeats, progress=part
+            )
+    if not timings:
+        raise DataError("the session's plan quantizes no layer, so there is nothing to time; make a plan first")
+    if session is not None and not arguments.no_save:
+        join_timings(session, OPTIONS, timings).save(arguments.session)
+    estimates = predicted(arguments.target, timings, session) if arguments.target else None
+    return timed(timings, estimates, ncu=arguments.ncu)
+
+
+BENCH = Command(
+    name="bench", help=TIME_KERNELS.summary, example="bench --shape 4096x4096 --batch 1", add_flags=_add_flags, run=_run
+)

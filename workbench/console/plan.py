@@ -1,0 +1,114 @@
+"""``workbench plan``: search a plan, or give every layer one scheme."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields, replace
+
+from workbench.console import flags
+from workbench.console.command import Command
+from workbench.console.report import Report
+from workbench.console.reports.plans import planned
+from workbench.console.step_flags import add_options, options_of
+from workbench.models.summary import quantizable
+from workbench.planning.plan import Plan, with_cache
+from workbench.planning.transform_names import check_names
+from workbench.progress import Progress
+from workbench.session.session import Session
+from workbench.steps.options import scheme_name
+from workbench.steps.score import complete_table
+from workbench.steps.search import SEARCH, SearchOptions
+
+BUDGETS = ("bits_per_weight", "size", "microseconds", "loss")
+WITH_UNIFORM = ("metric", "cache", "batch", "corrected", "schemes", "range_method")
+"""Options of the search that do not contradict ``--uniform``."""
+
+
+def _add_flags(entry: argparse.ArgumentParser) -> None:
+    flags.session(entry)
+    flags.trust(entry)
+    add_options(entry, SearchOptions)
+    entry.add_argument(
+        "--uniform", type=scheme_name, metavar="SCHEME", help="one scheme everywhere, such as int4-g32-asym"
+    )
+    entry.add_argument(
+        "--transforms", type=flags.names, metavar="A,B,...",
+        help="rewrite the model first: fold-norms, equalize, awq, smoothquant, rotation-heads, rotation; or correct it "
+        "after rounding: bias-correction, norm-reestimation (default: as the session's plan)",
+    )  # fmt: skip
+    entry.add_argument("--out", metavar="PLAN.json", help="write the plan here, too (default: into the session only)")
+    entry.set_defaults(refuse=entry.error)
+
+
+def check(arguments: argparse.Namespace) -> None:
+    """End with a usage error if there is no budget, or if ``--uniform`` meets options that it does not use."""
+    if arguments.uniform:
+        default = SearchOptions()
+        searched = [item.name for item in fields(SearchOptions) if item.name not in WITH_UNIFORM]
+        if any(getattr(arguments, name) not in (getattr(default, name), []) for name in searched):
+            arguments.refuse("--uniform searches nothing, so it goes with no budget, target, lock, allow or strategy")
+    elif arguments.strategy == "optimal" and all(getattr(arguments, name) is None for name in BUDGETS):
+        arguments.refuse("one of --bits-per-weight, --size, --microseconds, --loss or --uniform is needed")
+
+
+def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
+    check(arguments)
+    session, options = Session.load(arguments.session), search_options(arguments)
+    if arguments.uniform:
+        plan = _uniform(session, arguments.uniform, options.cache)
+        session = complete_table(session, plan, options.metric, trust=arguments.trust, progress=progress)
+    else:
+        with output_of_libraries_as_errors():
+            plan = SEARCH(session, options, trust=arguments.trust, progress=progress)
+    if arguments.transforms is not None:
+        check_names(arguments.transforms)
+        plan = replace(plan, transforms=arguments.transforms)
+    replace(session, plan=plan).save(arguments.session)
+    if arguments.out:
+        plan.save(arguments.out)
+    return planned(session, plan, options.metric, corrected=options.corrected)
+
+
+def search_options(arguments: argparse.Namespace) -> SearchOptions:
+    """Return the options of the search; the schemes that are allowed to a pattern several times add up."""
+    options, allowed = options_of(SearchOptions, arguments), dict[str, tuple[str, ...]]()
+    for pattern, schemes in options.allow:
+        allowed[pattern] = (*allowed.get(pattern, ()), *schemes)
+    return replace(options, allow=tuple(allowed.items()))
+
+
+def _uniform(session: Session, scheme: str, cache: str | None) -> Plan:
+    plan = Plan.uniform(quantizable(session.model.layers), scheme)
+    plan = replace(plan, model=session.model.name, fingerprint=session.model.fingerprint)
+    return with_cache(plan, session.model.layers, cache) if cache else plan
+
+
+@contextmanager
+def output_of_libraries_as_errors() -> Iterator[None]:
+    """Send what compiled code prints to standard error: HiGHS reports its progress now and then, and standard output
+    belongs to the result."""
+    sys.stdout.flush()
+    try:
+        stored = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # no such streams, as under a window
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.dup2(stored, 1)
+        os.close(stored)
+
+
+PLAN = Command(
+    name=SEARCH.name,
+    help=SEARCH.summary,
+    example="plan S.qwb --bits-per-weight 4.5 --out plan.json",
+    add_flags=_add_flags,
+    run=_run,
+)
