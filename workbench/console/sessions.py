@@ -67,7 +67,7 @@ def _report_flags(entry: argparse.ArgumentParser) -> None:
 
 
 def _report(arguments: argparse.Namespace, progress: Progress) -> Report:
-    from workbench.gui.report.report import write_from_file
+    from workbench.gui.report_file import write_from_file
 
     return written((write_from_file(Path(arguments.session), Path(arguments.out)),))
 
