@@ -13,6 +13,7 @@ from workbench.steps.checks.audit import AUDIT
 from workbench.steps.checks.compare_plans import COMPARE_PLANS
 from workbench.steps.checks.error_budget import ERROR_BUDGET
 from workbench.steps.checks.quality import QUALITY
+from workbench.steps.checks.reconstruction import RECONSTRUCTION
 from workbench.steps.checks.refine import REFINE
 from workbench.steps.compare import COMPARE
 from workbench.steps.devices import DEVICES
@@ -36,9 +37,9 @@ from workbench.steps.timing.sweep import SWEEP_BATCHES
 from workbench.steps.train import TRAIN
 
 STEPS: tuple[AnyStep, ...] = (
-    OPEN, OPEN_SESSION, SAVE_SESSION, KEEP_RECOVERY, CALIBRATE, BROWSE_SAMPLES, QUALITY, SCORE, SEARCH, EXPLAIN, FRONT,
-    EVALUATE, COMPARE_PLANS, AUDIT, REFINE, ERROR_BUDGET, BEFORE_AFTER, INPUT_WEIGHTS, CHANNEL_ERRORS, TIME_KERNELS,
-    TIME_CANDIDATES, SWEEP_BATCHES, TRAIN, EXPORT, COMPARE, DEVICES,
+    OPEN, OPEN_SESSION, SAVE_SESSION, KEEP_RECOVERY, CALIBRATE, BROWSE_SAMPLES, QUALITY, SCORE, SEARCH, EXPLAIN,
+    FRONT, EVALUATE, COMPARE_PLANS, AUDIT, REFINE, ERROR_BUDGET, RECONSTRUCTION, BEFORE_AFTER, INPUT_WEIGHTS,
+    CHANNEL_ERRORS, TIME_KERNELS, TIME_CANDIDATES, SWEEP_BATCHES, TRAIN, EXPORT, COMPARE, DEVICES,
 )  # fmt: skip
 
 REGISTRY: Registry[AnyStep] = Registry(STEPS, "workbench.steps", kind="step", error=WorkbenchError, member_type=Step)

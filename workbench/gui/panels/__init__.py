@@ -66,6 +66,12 @@ def _error_budget(context: Context, colours: Colours) -> Panel:
     return ErrorBudgetPanel(context, colours)
 
 
+def _reconstruction(context: Context, colours: Colours) -> Panel:
+    from workbench.gui.panels.reconstruction import ReconstructionPanel
+
+    return ReconstructionPanel(context, colours)
+
+
 def _compare(context: Context, colours: Colours) -> Panel:
     from workbench.gui.panels.compare import ComparePanel
 
@@ -115,5 +121,6 @@ PANELS = (
     PanelSpec("channels", "Channels", "right bottom", "Alt+0", _channels),
     PanelSpec("calibration_data", "Calibration data", "right bottom", "Alt+Shift+1", _calibration_data),
     PanelSpec("timing", "Timing", "right bottom", "Alt+Shift+2", _timing),
+    PanelSpec("reconstruction", "Reconstruction", "right top", "Alt+Shift+4", _reconstruction),
     PanelSpec("jobs", "Jobs", "right bottom", "Alt+Shift+3", _jobs),
 )

@@ -1,0 +1,66 @@
+"""How far each quantized weight of the plan lies from the floating-point weight: SQNR, largest error, zeros."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QHBoxLayout, QPushButton
+
+from workbench.gui.context.context import Context
+from workbench.gui.panels.panel import Panel
+from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.gui.shell.theme import Colours
+from workbench.gui.tables.fields import Field, Number
+from workbench.gui.tables.records import RecordsView
+from workbench.insight import quantities
+from workbench.session.workspace import State
+from workbench.steps.checks.reconstruction import RECONSTRUCTION, ReconstructionOptions, reconstructions
+
+FIELDS = (
+    Field("Layer", lambda row: row.layer),
+    Field("Scheme", lambda row: row.scheme),
+    Number("SQNR", lambda row: row.sqnr, unit="dB", tip="Size of the weight over its quantization error"),
+    Number("Largest error", lambda row: row.largest, quantities.share, unit="share",
+           tip="The largest error of any weight, as a share of the largest weight"),
+    Number("Zeros", lambda row: row.zeros, quantities.share, unit="share", tip="Share of the weights that became 0"),
+)  # fmt: skip
+
+
+class ReconstructionPanel(Panel):
+    """``Compare`` quantizes the model by the plan; the figures belong to that plan alone."""
+
+    def __init__(self, context: Context, colours: Colours) -> None:
+        super().__init__(context, colours)
+        self.button = QPushButton("&Compare Weights")
+        self.button.setToolTip(RECONSTRUCTION.summary)
+        self.button.clicked.connect(self.compare)
+        self.summary = FittedLabel()
+        self.summary.setProperty("role", "muted")
+        self.table = RecordsView("Quantized weights against the original", FIELDS, lambda row: row.layer)
+        top = QHBoxLayout()
+        top.addWidget(self.button)
+        top.addWidget(self.summary, 1)
+        layout = self.column()
+        layout.addLayout(top)
+        layout.addWidget(self.table, 1)
+        self.setFocusProxy(self.button)
+
+    def redraw(self, old: State, new: State) -> None:
+        """Show the figures of the current plan, or say what is missing."""
+        reason = RECONSTRUCTION.why_not(new.session)
+        if new.session is None or reason:
+            self.say_empty(f"{(reason or '')[:1].upper()}{(reason or '')[1:]}.")
+            return
+        self.say_empty("")
+        rows = reconstructions(new.session)
+        self.table.show_records(rows)
+        worst = min(rows, key=lambda row: row.sqnr, default=None)
+        self.summary.setText(
+            f"Lowest SQNR: {quantities.number(worst.sqnr)} dB in {worst.layer}" if worst is not None else
+            "The weights of this plan have not been compared yet"
+        )  # fmt: skip
+
+    def compare(self) -> None:
+        """Quantize by the current plan in the engine and compare."""
+        session = self.state.session
+        if session is not None:
+            request = RECONSTRUCTION.request(session, ReconstructionOptions())
+            self.context.tasks.start(self.context.runner.work(request))

@@ -1,0 +1,101 @@
+"""Reconstruction: how far each quantized weight of the plan lies from the floating-point weight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from workbench.planning.plan import resolve
+from workbench.progress import part_of
+from workbench.session.results import StepResult
+from workbench.session.session import Session
+from workbench.steps.needs import moments_of_plan, without_results
+from workbench.steps.quantize import quantize
+from workbench.steps.requirements import QUANTIZES
+from workbench.steps.step import Context, Step, plan_name
+
+if TYPE_CHECKING:
+    import torch
+
+NAME = "reconstruction"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReconstructionOptions:
+    """Nothing to choose: the session's plan decides."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconstruction:
+    """One quantized weight against the weight that was rounded, after the plan's transforms.
+
+    ``sqnr`` is ``10 log10(|W|^2 / |W - W'|^2)`` in dB (infinite where nothing was lost), ``largest`` the largest error
+    over the largest weight, ``zeros`` the share of weights that became 0.
+    """
+
+    layer: str
+    scheme: str
+    sqnr: float
+    largest: float
+    zeros: float
+
+
+def reconstructions(session: Session) -> tuple[Reconstruction, ...]:
+    """Return what the session stores; empty where the step has not run on the session's current plan."""
+    result = session.results.get(NAME)
+    if result is None or result.facts["plan"] != session.plan.hash:
+        return ()
+    return result.rows(Reconstruction)
+
+
+def _run(context: Context, options: ReconstructionOptions) -> StepResult:
+    from workbench.numerics.formats import parse_scheme
+
+    session, model = context.session, context.model()
+    quantized = quantize(model, session.plan, session=session, progress=part_of(context.progress, 0.0, 0.9))
+    rewritten, assignments = quantized.rewritten(model), resolve(session.plan, quantized.summary.layers)
+    rows: list[Reconstruction] = []
+    for name, stored in quantized.tensors.items():
+        context.progress(0.9 + 0.1 * len(rows) / len(quantized.tensors), f"comparing {name}")
+        decoded = parse_scheme(stored.scheme).decode(stored)
+        rows.append(_compared(name, assignments[name].weights, rewritten.weight(name), decoded))
+    return StepResult.of(Reconstruction, rows, plan=session.plan.hash, plan_name=session.plan.name)
+
+
+def _compared(layer: str, scheme: str, weight: torch.Tensor, decoded: torch.Tensor) -> Reconstruction:
+    import torch
+
+    exact = weight.double()
+    error = decoded.double() - exact
+    noise, size = error.square().sum(), exact.square().sum()
+    largest = error.abs().amax() / exact.abs().amax().clamp_min(torch.finfo(torch.float64).tiny)
+    return Reconstruction(
+        layer=layer, scheme=scheme, sqnr=float(10 * torch.log10(size / noise)) if noise else float("inf"),
+        largest=float(largest), zeros=float((decoded == 0).double().mean()),
+    )  # fmt: skip
+
+
+def _heading(options: ReconstructionOptions, session: Session | None) -> str:
+    return f"Reconstruction by {plan_name(session)}"
+
+
+def _needs(session: Session, options: ReconstructionOptions) -> Session:
+    """Keep the plan, the active ranges, and the moments that the plan's algorithms look at."""
+    return without_results(session, curvature=moments_of_plan(session))
+
+
+def _join(session: Session, options: ReconstructionOptions, result: StepResult) -> Session:
+    return replace(session, results={**session.results, NAME: result})
+
+
+RECONSTRUCTION = Step(
+    name=NAME,
+    title="Reconstruction",
+    summary="Quantizes the model by the plan and compares each weight with the original: SQNR, largest error, zeros.",
+    options=ReconstructionOptions,
+    run=_run,
+    heading=_heading,
+    needs=_needs,
+    join=_join,
+    requires=(QUANTIZES,),
+)
