@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
     for command in COMMANDS:
         entry = commands.add_parser(
             command.name,
-            help=command.help,
+            help=command.help.partition(". ")[0].rstrip("."),
             description=command.help,
             epilog=f"example: workbench {command.example}",
             formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -58,7 +58,7 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
 
 CHANNELS = Command(
     name="channels",
-    help="list the channels whose values are far larger than the others'",
+    help="Lists the channels whose values are far larger than the others'.",
     example="channels S.qwb --layer '*.down_proj'",
     add_flags=_add_flags,
     run=_run,

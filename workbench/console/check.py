@@ -110,7 +110,7 @@ def _spelled(pair: Pair) -> str:
 
 CHECK = Command(
     name="check",
-    help="list what a target refuses of a plan, or repair the plan",
+    help="Lists what a target refuses of a plan, or repairs the plan.",
     example="check plan.json --session S.qwb --target vllm --repair --out vllm-plan.json",
     add_flags=_add_flags,
     run=_run,

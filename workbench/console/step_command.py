@@ -50,17 +50,11 @@ def of_step(
     out_of = saves == "to --out"
 
     def add_flags(entry: argparse.ArgumentParser) -> None:
-        flags.session(entry)
-        flags.trust(entry)
-        if with_plan:
-            flags.plan(entry)
-        add_options(entry, step.options)
-        for add in own:
+        shared = (flags.session, flags.trust, flags.plan) if with_plan else (flags.session, flags.trust)
+        for add in (*shared, lambda entry: add_options(entry, step.options), *own):
             add(entry)
-        if step.join is not None and out_of:
-            entry.add_argument("--out", metavar="S2.qwb", help="write the session here (default: back into S.qwb)")
-        elif step.join is not None:
-            entry.add_argument("--no-save", action="store_true", help="do not add the result to the session")
+        if step.join is not None:
+            _add_saving(entry, out_of)
 
     def run(arguments: argparse.Namespace, progress: Progress) -> Report:
         stored = Session.load(arguments.session)
@@ -72,16 +66,18 @@ def of_step(
             result = step(before, options, trust=arguments.trust, notes=notes, progress=watched)
         after = stored if step.join is None else step.join(stored, options, result)
         if step.join is not None and (out_of or not arguments.no_save):
-            after = replace(after, notes=tuple(dict.fromkeys((*after.notes, *notes)))) if out_of else after
+            after = replace(after, notes=(*after.notes, *notes)) if out_of else after
             after.save(out)
-        if show is None:
-            return described(step.title, result)
-        return show(
-            Outcome(
-                before=before, session=after, options=options, result=result, notes=tuple(notes), flags=arguments
-            )
-        )  # fmt: skip
+        outcome = Outcome(
+            before=before, session=after, options=options, result=result, notes=tuple(notes), flags=arguments
+        )
+        return described(step.title, result) if show is None else show(outcome)
 
-    return Command(
-        name=step.name, help=step.summary, example=f"{step.name} {example}", add_flags=add_flags, run=run
-    )
+    return Command(name=step.name, help=step.summary, example=f"{step.name} {example}", add_flags=add_flags, run=run)
+
+
+def _add_saving(entry: argparse.ArgumentParser, out: bool) -> None:
+    if out:
+        entry.add_argument("--out", metavar="S2.qwb", help="write the session here (default: back into S.qwb)")
+    else:
+        entry.add_argument("--no-save", action="store_true", help="do not add the result to the session")

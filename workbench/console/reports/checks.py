@@ -34,16 +34,7 @@ def audited(outcome: Outcome[AuditOptions, PlanAudit]) -> Report:
         "predicted": audit.predicted_sum, "predicted_whole": audit.predicted_whole, "alone": audit.alone_sum,
         "whole": audit.whole,
     }  # fmt: skip
-    lines = [audit.sentence()]
-    if audit.correction == audit.correction:
-        lines.append(
-            f"calibrated correction: predictions near this plan times {audit.correction:.3g} (fitted to this "
-            "measurement)"
-        )
-    if inputs:
-        lines.append(f"of weights alone: the inputs of {inputs} layers, which the plan rounds, were not")
-    if cached:
-        lines.append(f"the key-value cache of {cached} layers, which the plan rounds, was not either")
+    lines = _audit_lines(outcome.result)
     columns = (
         "predicted=predicted, one by one | predicted_whole=predicted, together | alone=measured, one by one | "
         "whole=measured, together"
@@ -63,6 +54,22 @@ def audited(outcome: Outcome[AuditOptions, PlanAudit]) -> Report:
             ),
         ],
     )  # fmt: skip
+
+
+def _audit_lines(checked: PlanAudit) -> list[str]:
+    """Return the verdict, the correction, and what of the plan the audit leaves as it is."""
+    audit, inputs, cached = checked.audit, checked.rounded_inputs, checked.cached
+    lines = [audit.sentence()]
+    if audit.correction == audit.correction:
+        lines.append(
+            f"calibrated correction: predictions near this plan times {audit.correction:.3g} (fitted to this "
+            "measurement)"
+        )
+    if inputs:
+        lines.append(f"of weights alone: the inputs of {inputs} layers, which the plan rounds, were not")
+    if cached:
+        lines.append(f"the key-value cache of {cached} layers, which the plan rounds, was not either")
+    return lines
 
 
 def judged(outcome: Outcome[QualityOptions, CalibrationQuality]) -> Report:

@@ -32,6 +32,7 @@ def planned(session: Session, plan: Plan, metric: str | None = None, *, correcte
     sums = plan_totals(session.model, plan, scores, inputs, cache)
     counts = _transformed(plan) or _counted(session.model, assignments, scores, inputs, cache)
     correction = _corrected(session, assignments, scores, sums) if corrected else None
+    schemes = {name: chosen.weights for name, chosen in assignments.items()}
     columns = {
         "inputs": {name: chosen.inputs for name, chosen in assignments.items() if chosen.inputs is not None},
         "cache": cached_layers(session.model.layers, assignments),
@@ -51,16 +52,15 @@ def planned(session: Session, plan: Plan, metric: str | None = None, *, correcte
     if columns["cache"]:
         lines.append(f"key-value cache: {token:,.0f} bytes a token, as computed {plain:,.0f}")
     rows = [
-        {"layer": name, "scheme": chosen.weights, **{key: known.get(name) for key, known in columns.items()}}
-        for name, chosen in assignments.items()
+        {"layer": name, "scheme": scheme, **{key: known.get(name) for key, known in columns.items()}}
+        for name, scheme in schemes.items()
     ]
     shown = " | ".join(["layer", "scheme", *(key for key, known in columns.items() if known)])
     return Report(
         facts={
             "bits_per_weight": sums.bits_per_weight, "bytes": sums.nbytes, "predicted": sums.predicted,
             "predicted_counts": counts, "corrected": correction,
-            "schemes": {name: chosen.weights for name, chosen in assignments.items()}, **columns,
-            "cache_bytes_per_token": {"plan": token, "as computed": plain},
+            "schemes": schemes, **columns, "cache_bytes_per_token": {"plan": token, "as computed": plain},
         },
         parts=[*lines, Table(rows=rows, columns=shown)],
     )  # fmt: skip
