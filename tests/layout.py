@@ -19,7 +19,7 @@ PACKAGES = {"workbench": "workbench", "kernels": "workbench_kernels"}
 """Folders with code, and the names they are imported by."""
 
 ROOMS = (
-    "gui", "console", "steps", "engine", "insight", "session", "deployment", "quantization", "planning", "sensitivity",
+    "console", "gui", "steps", "engine", "insight", "session", "deployment", "quantization", "planning", "sensitivity",
     "measurement", "models", "numerics",
 )  # fmt: skip
 """The rooms of ``workbench`` from the top down: each imports only what stands after it."""
@@ -182,6 +182,13 @@ def lines_by_room(tree: Mapping[str, Module]) -> dict[str, int]:
     return rooms
 
 
+GOALS: Mapping[str, int] = {
+    "lines of workbench": 44_000, "files in the fullest folder": 22, "import circles": 0, "upward imports": 0,
+    "functions over 40 lines": 20,
+}  # fmt: skip
+"""What each figure should be at most."""
+
+
 def figures() -> dict[str, int]:
     """Return the figures that BEFORE has, of the tree as it is."""
     tree = modules()
@@ -200,11 +207,11 @@ def main() -> None:
     tree = modules()
     now = figures()
     if "--json" in sys.argv:
-        print(json.dumps({"before": dict(BEFORE), "now": now, "lines": lines_by_room(tree)}))
+        print(json.dumps({"before": dict(BEFORE), "goal": dict(GOALS), "now": now, "lines": lines_by_room(tree)}))
         return
-    print(f"{'':30s}{'before':>9s}{'now':>9s}")
+    print(f"{'':30s}{'before':>9s}{'now':>9s}{'goal':>9s}")
     for name, value in now.items():
-        print(f"{name:30s}{BEFORE[name]:9,d}{value:9,d}")
+        print(f"{name:30s}{BEFORE[name]:9,d}{value:9,d}{GOALS[name]:9,d}{'' if value <= GOALS[name] else '  missed'}")
     print("\nlines by room")
     for room, lines in lines_by_room(tree).items():
         print(f"  {room:28s}{lines:9,d}")
