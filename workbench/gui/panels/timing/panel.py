@@ -31,9 +31,9 @@ from workbench.insight.transitions import transitions
 from workbench.measurement.evaluation import Timing
 from workbench.measurement.profiling import ncu_command
 from workbench.planning.hardware import Device, PlanEstimate, plan_estimate
-from workbench.planning.plan import KEEP
 from workbench.session.session import Session
 from workbench.session.workspace import State
+from workbench.steps.requirements import QUANTIZES
 from workbench.steps.timing.sweep import SWEEP_BATCHES, SweepBatchesOptions
 
 NO_CUDA = "No CUDA device is present: every time here is from the CPU, and says nothing about a GPU."
@@ -202,8 +202,9 @@ class TimingPanel(Panel):
         state = self.state
         if state.session is None:
             return
-        if all(held.weights == KEEP for held in state.assignments.values()):
-            self.context.messages.say("Sweep batch sizes: not now", "Give layers a scheme first", "warning")
+        reason = QUANTIZES.unmet(state.session)
+        if reason is not None:
+            self.context.messages.say("Sweep batch sizes: not now", reason[:1].upper() + reason[1:], "warning")
             return
         self.context.tasks.start(self._sweeping(state.session))
 
