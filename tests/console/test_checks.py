@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import workbench as wb
 from workbench.cli import main
 from workbench.console import interruption
 from workbench.planning.totals import plan_totals
@@ -158,8 +159,8 @@ def test_evaluations_say_whether_differences_are_resolved(
     words = ["evaluate", str(first), "--samples", "64", "--metric-file", f"{task}:margin"]
     assert "--trust" in fails(capsys, *words)
     found = call(capsys, *words, "--trust")
-    assert set(found["metrics"]) == {"kl", "top1_agreement", "accuracy", "margin"}
-    assert {each["metric"] for each in found["differences"]} == {"accuracy", "margin"}
+    assert set(found["metrics"]) == {"kl", "top1_agreement", "accuracy", "top5_accuracy", "margin"}
+    assert {each["metric"] for each in found["differences"]} == {"accuracy", "top5_accuracy", "margin"}
     for each in found["differences"]:
         metric = found["metrics"][each["metric"]]
         assert each["value"] == pytest.approx(metric["value"] - metric["baseline"]) and each["to"] == "floating point"
@@ -211,12 +212,10 @@ def test_timings_of_several_batch_sizes_stay_in_the_session(first: Path, capsys:
 
 def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bare = tmp_path / "bare.qwb"
-    from workbench.steps import tasks
-
-    tasks.start(tasks.open(MODEL)).save(bare)
+    wb.start(wb.open(MODEL)).save(bare)
     assert "calibrate" in fails(capsys, "quality", str(bare))
     assert "sensitivity" in fails(capsys, "refine", str(bare), "--bits-per-weight", "4")
-    assert "nothing to audit" in fails(capsys, "audit", str(bare))
+    assert "quantizes nothing" in fails(capsys, "audit", str(bare))
     assert "calibrate first" in fails(capsys, "error-budget", str(bare))
     assert "no-such.qwb" in fails(capsys, "compare", str(bare), str(tmp_path / "no-such.qwb"))
     assert math.isfinite(Session.load(bare).model.nbytes)

@@ -24,12 +24,13 @@ import sys
 from PySide6.QtCore import QSettings, QTimer
 QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, sys.argv[2])
 from workbench.gui import app, window
+from workbench.gui.context import edits
 
 def step():
     shown = [w for w in app.application().topLevelWidgets() if isinstance(w, window.Window)]
     if shown and shown[0].context.workspace.state.session is not None:
         timer.stop()
-        shown[0].edits.assign(context.workspace, [{LAYER!r}], weights="nf4-b64")
+        edits.assign(shown[0].context.workspace, [{LAYER!r}], weights="nf4-b64")
         print("edited", flush=True)
 
 application = app.application()
