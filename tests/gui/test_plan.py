@@ -106,7 +106,7 @@ def test_a_rule_is_added_with_what_it_matches_told_while_typing(live: Callable[.
         await person.tab(panel.tabs, rules)
         assert not rules.add.isEnabled() and rules.matching.isHidden()
         for typed, words in (
-            ("*.no_proj", "Matches no layer"), ("re:(", "Not a valid regular expression: missing )"),
+            ("*.no_proj", "Matches no layer"), ("re:(", "the rule 're:(' is not a valid regular expression: missing )"),
             ("re:.*1\\.self_attn\\.[kv]_proj", "Matches 2 layers: model.layers.1.self_attn.k_proj, "),
             ("model.layers.0.mlp.*", "Matches 3 layers: model.layers.0.mlp.gate_proj, "),
         ):  # fmt: skip

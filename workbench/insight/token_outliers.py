@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from workbench.insight import quantities
 from workbench.numerics.statistics.outliers import SIGMAS, TokenOutliers
-from workbench.session.session import Session
+from workbench.session.session import TAPS, Session
 
 MOST = 200
 """Tensors that are listed, one token each."""
@@ -68,7 +68,10 @@ def token_rows(session: Session, layers: tuple[str, ...]) -> tuple[TokenRow, ...
         if statistics is not None and outliers.value.size and (not chosen or layer in chosen):
             spread = statistics.variance**0.5
             tensors.append((outliers.largest / spread if spread else 0.0, layer, tap, outliers, spread))
-    if not chosen:
+    if chosen:
+        position = {layer.name: number for number, layer in enumerate(session.model.layers)}
+        tensors.sort(key=lambda row: (position[row[1]], TAPS.index(row[2])))
+    else:
         tensors = heapq.nlargest(MOST, tensors, key=lambda row: row[0])
     return tuple(
         TokenRow(
