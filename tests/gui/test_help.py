@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
@@ -18,6 +17,7 @@ from workbench.errors import MissingResultError
 from workbench.gui.shell import settings
 from workbench.gui.shell.tour import STOPS, FirstRun
 from workbench.steps.devices import DEVICES, DevicesOptions
+from workbench.steps.step import Context, Request, Step
 from workbench.version import versions
 
 
@@ -113,22 +113,31 @@ def test_a_crash_can_be_copied_with_its_details(live: Callable[..., None]) -> No
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Faulty:
-    """A request that fails as no request should."""
+class FaultyOptions:
+    """What the step fails with."""
 
     error: Exception
-    title: str = "Count the layers"
 
-    def run(self, models: Any, progress: Any) -> None:
-        """Fail."""
-        raise self.error
+
+def _fail(context: Context, options: FaultyOptions) -> None:
+    raise options.error
+
+
+FAULTY = Step(
+    name="faulty", title="Count the layers", summary="Fails as no step should.", options=FaultyOptions, run=_fail,
+    heading=lambda options, session: "Count the layers", document=False,
+)  # fmt: skip
+
+
+def failing(error: Exception) -> Request[FaultyOptions, None]:
+    return FAULTY.request(None, FaultyOptions(error=error))
 
 
 def test_a_fault_in_the_engine_can_be_copied_with_its_details(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.act(
             lambda: person.context.tasks.start(
-                person.context.runner.run(Faulty(error=ZeroDivisionError("no layers")), lambda: None)
+                person.context.runner.run(failing(ZeroDivisionError("no layers")), lambda: None)
             )
         )
         await person.until(lambda: person.dialog("error"), 5)
@@ -136,7 +145,7 @@ def test_a_fault_in_the_engine_can_be_copied_with_its_details(live: Callable[...
         assert box.informativeText() == "failed with ZeroDivisionError: no layers"
         await person.answer("error", "copy")
         text = QApplication.clipboard().text()
-        assert "ZeroDivisionError: no layers" in text and "in run" in text and versions()[1] in text
+        assert "ZeroDivisionError: no layers" in text and "in _fail" in text and versions()[1] in text
         await person.answer("error", "Close")
         assert person.window.status.message.text() == "Count the layers: failed with ZeroDivisionError: no layers"
 
@@ -148,7 +157,7 @@ def test_an_error_says_what_to_do_in_the_window_and_nothing_to_type(live: Callab
 
     async def story(person: Person) -> None:
         await person.act(
-            lambda: person.context.tasks.start(person.context.runner.run(Faulty(error=error), lambda: None))
+            lambda: person.context.tasks.start(person.context.runner.run(failing(error), lambda: None))
         )
         await person.until(lambda: person.dialog("error"), 5)
         box, words = person.dialog("error"), "needs calibration data; calibrate first, or stop"

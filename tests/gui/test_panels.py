@@ -85,7 +85,7 @@ def test_every_panel_draws(live: Callable[..., None], name: str) -> None:
         await person.act(lambda: person.context.workspace.select([layer.name for layer in session.model.layers[:3]]))
         await _show_all(person)
         person.picture(name.replace(" ", "-"))
-        await person.act(person.window.switch_colours)
+        await person.press(Qt.Key.Key_T, control=True)
         await _show_all(person)
         await person.act(person.context.workspace.close)
         assert not [message for message in person.context.messages.entries if message.level == "error"]
