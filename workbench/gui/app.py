@@ -114,7 +114,7 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
         window.show()
         _after_show(context, recovery)
         if path is not None:
-            window.document.open_path(path, **({} if path.endswith(".qwb") else how))
+            window.document.open_path(path, **how)
         await closed
     finally:
         heartbeat.stop()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from PySide6.QtWidgets import QFileDialog, QWidget
 
@@ -52,12 +51,14 @@ class Document:
 
         self._context.tasks.start(choosing())
 
-    def open_path(self, path: str, **how: Any) -> None:
+    def open_path(
+        self, path: str, *, factory: str | None = None, weights: str | None = None, trust: bool = False
+    ) -> None:
         """Open a model or a session by its path, after asking about unsaved work; a plan becomes the current plan."""
         if is_plan(path):
             self.open_plan(path)
         else:
-            self._context.tasks.start(self.open(path, **how))
+            self._context.tasks.start(self.open(path, factory=factory, weights=weights, trust=trust))
 
     def open_plan(self, path: str) -> None:
         """Make the plan in a JSON file the current one, as one undoable step."""
@@ -75,17 +76,24 @@ class Document:
         edits.set_plan(self._context.workspace, f"Open the plan {plan.name}", plan)
         self._context.messages.say(f"Opened the plan {plan.name}")
 
-    async def open(self, path: str, **how: Any) -> bool:
+    async def open(
+        self, path: str, *, factory: str | None = None, weights: str | None = None, trust: bool = False
+    ) -> bool:
         """Open a model or session; returns whether the document is now the one at ``path``."""
         if not await self.may_discard():
             return False
         workspace, is_session = self._context.workspace, Path(path).suffix == ".qwb"
         stamp = stamp_of(Path(path))
-        run, again = self._context.runner.run, lambda: self.open_path(path, **how)
+        run = self._context.runner.run
+
+        def again() -> None:
+            self.open_path(path, factory=factory, weights=weights, trust=trust)
+
         if is_session:
             session = await run(OPEN_SESSION.request(None, OpenSessionOptions(path=path)), again)
         else:
-            session = await run(OPEN.request(None, OpenModelOptions(path=path, **how)), again)
+            options = OpenModelOptions(path=path, factory=factory, weights=weights)
+            session = await run(OPEN.request(None, options, trust=trust), again)
         before = workspace.state
         if session is None:
             if is_first_look(before.session):
