@@ -3,7 +3,7 @@
 A job is a frozen request that the engine answers with a frozen response.  One runs at a time, the others queue; a
 request that waited may be brought up to date when its turn comes.
 Progress is a latest-value slot that the engine's reading thread writes and ``poll`` reads; a cancelled job is over for
-its owner at once, however long the engine takes to heed it, and what it still sends is dropped.
+its owner at once, however long the engine takes to react, and what it still sends is dropped.
 """
 
 from __future__ import annotations

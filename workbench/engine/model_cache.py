@@ -21,7 +21,7 @@ BESIDE = (".safetensors", ".pt", ".pth")
 class ModelCache:
     """The least recently used of more than ``size`` open models is closed first.
 
-    A model whose files changed on disk since it was opened is opened anew.
+    A model whose files changed on disk since it was opened is opened again.
     """
 
     def __init__(self, size: int = 2) -> None:

@@ -81,7 +81,7 @@ class SessionComparison:
 
     @property
     def same_model(self) -> bool:
-        """Whether both sessions are about the very same weights."""
+        """Whether both sessions are about the same weights."""
         return not next(fact.differs for fact in self.facts if fact.title == "Fingerprint")
 
 

@@ -18,7 +18,7 @@ class Latest(Generic[Result, *Arguments]):
         self._result: Result
 
     def __call__(self, *arguments: *Arguments) -> Result:
-        """Return ``function(*arguments)``, or what it returned for the very same objects just before."""
+        """Return ``function(*arguments)``, or what it returned for the same objects just before."""
         if self._arguments is None or not same_objects(self._arguments, arguments):
             self._result = self._function(*arguments)
             self._arguments = arguments
@@ -26,5 +26,5 @@ class Latest(Generic[Result, *Arguments]):
 
 
 def same_objects(first: tuple[object, ...], second: tuple[object, ...]) -> bool:
-    """Tell whether both hold the very same objects in one order."""
+    """Tell whether both hold the same objects in one order."""
     return len(first) == len(second) and all(a is b for a, b in zip(first, second, strict=True))

@@ -47,7 +47,7 @@ class Contents:
     ``statistics`` maps (layer, tap) with tap in TAPS; ``ranges`` maps (layer, tap, method) to calibrated ranges and
     ``active_ranges`` (layer, tap) to the one in force, which may be the user's own (method ``manual``).
     ``outliers`` maps (layer, ``input`` | ``output``) to the tokens that carry the largest values.
-    ``sensitivities`` maps a metric to its table; ``plans`` are named plans besides the current ``plan``.
+    ``sensitivities`` maps a metric to its table; ``plans`` are named plans beside the current ``plan``.
     ``error_budget`` and ``audit`` are the last ones measured; each names its plan.
     ``results`` maps a step to what it computed last, for steps whose results have no field of their own.
     ``locked`` layers keep their assignment in every search.  The fields in LAYOUTS are tables of columns, whatever

@@ -172,7 +172,7 @@ class ChannelsPanel(Panel):
         )
 
     def _settled(self) -> None:
-        """List what a person has brushed, and find its errors out where that is quickly done."""
+        """List what the user has brushed, and find its errors out where that is quickly done."""
         self.listed.setCurrentText(BRUSHED)
         self._list()
         if self._errors is None and self._is_quick():
@@ -198,7 +198,7 @@ class ChannelsPanel(Panel):
         return self.state.assignments.get(self._layer)
 
     def _is_quick(self) -> bool:
-        """Tell whether the plan rounds the layer by itself, so that its errors are found without a person's asking."""
+        """Tell whether the plan rounds the layer by itself, so that its errors are found without being asked."""
         session, held = self.state.session, self._given
         alone = session is not None and not session.plan.transforms
         return alone and held is not None and held.weights != KEEP and held.algorithm.startswith(QUICK)
@@ -212,7 +212,7 @@ class ChannelsPanel(Panel):
         return by_channel(by, statistics.channels)
 
     def _take_errors(self) -> None:
-        """Show the errors that have come; drop those of another plan, and find them anew where that is quickly done."""
+        """Show the errors that have come; drop those of another plan, and find them again where that is quick."""
         had, self._errors = self._errors, self._errors_of(self._layer, self._statistics)
         found = self._found.get(self._layer)
         if found is not None:

@@ -146,7 +146,7 @@ class JobsPanel(Panel):
         self.cancel = QPushButton("&Cancel")
         self.retry = QPushButton("Re&try")
         self.cancel.setToolTip("Cancel the selected job, or the running one")
-        self.retry.setToolTip("Start the selected failed or cancelled job anew")
+        self.retry.setToolTip("Start the selected failed or cancelled job again")
         self.python = QPushButton("Copy as &Python")
         self.python.setToolTip("Copy a script that does what the selected job does")
         self.python.clicked.connect(self.copy_python)

@@ -181,7 +181,7 @@ class ParetoPanel(Panel):
         return line
 
     def _show_slider(self, state: State) -> None:
-        """Put the handle where the present plan is, unless a person holds it."""
+        """Put the handle where the present plan is, unless the user holds it."""
         front, totals = self.front, state.totals
         if front is None or totals is None or self._held is not None:
             return

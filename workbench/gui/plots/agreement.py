@@ -51,7 +51,7 @@ class Agreement(Plot):
         self.draw()
 
     def draw(self) -> None:
-        """Draw everything anew."""
+        """Redraw everything."""
         self.item.clear()
         for axis in AXES:
             self.item.getAxis(axis).setLogMode(axis == "bottom", axis == "left")

@@ -39,7 +39,7 @@ class BatchSweep(Plot):
         self.draw()
 
     def draw(self) -> None:
-        """Draw everything anew; times that are not positive are left out."""
+        """Redraw everything; times that are not positive are left out."""
         self.item.clear()
         self.item.legend.clear()
         self.item.legend.setLabelTextColor(self.colours.text)

@@ -25,7 +25,7 @@ BRUSH_TIP = (
 
 
 class ChannelBars(Plot):
-    """``brushed(first, last)`` tells the channels in the region, both ends included; ``settled()`` that a person has
+    """``brushed(first, last)`` tells the channels in the region, both ends included; ``settled()`` that the user has
     drawn or moved it and let go.
 
     Drag the region or its ends, or beside it to draw another; the arrow keys move it, with Shift its end.
@@ -49,7 +49,7 @@ class ChannelBars(Plot):
         self.draw()
 
     def draw(self) -> None:
-        """Draw everything anew."""
+        """Redraw everything."""
         self.item.clear()
         self.region = None
         statistics = self._statistics

@@ -46,7 +46,7 @@ class Comparison(Plot):
         self.draw()
 
     def draw(self) -> None:
-        """Draw everything anew."""
+        """Redraw everything."""
         self.item.clear()
         self.item.setTitle(self._title, color=self.colours.text, size="9pt")
         self.label("left", self._unit)

@@ -28,7 +28,7 @@ class CoveragePlot(Plot):
         self.draw()
 
     def draw(self) -> None:
-        """Draw everything anew."""
+        """Redraw everything."""
         self.item.clear()
         if self._quality is None:
             return

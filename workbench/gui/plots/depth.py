@@ -27,7 +27,7 @@ class Depth(Plot):
         self.draw()
 
     def draw(self) -> None:
-        """Draw everything anew; blocks without noise have no point."""
+        """Redraw everything; blocks without noise have no point."""
         self.item.clear()
         if not self._blocks:
             return

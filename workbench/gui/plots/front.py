@@ -70,7 +70,7 @@ class FrontPlot(Plot):
         self.item.showGrid(x=True, y=True, alpha=0.12)
 
     def draw(self) -> None:
-        """Draw everything anew."""
+        """Redraw everything."""
         self.item.clear()
         self._star = None
         self.item.legend.clear()
@@ -89,7 +89,7 @@ class FrontPlot(Plot):
         self._draw_measured(picture)
         self._draw_present(picture)
         self.item.autoRange()
-        self.item.disableAutoRange()  # so that a star that moves has only itself painted anew
+        self.item.disableAutoRange()  # so that a star that moves repaints only itself
 
     def _log(self, values: Any) -> Any:
         """Return exponents of ten within what is drawn: Qt crashes on coordinates that are not finite."""

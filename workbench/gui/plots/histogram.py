@@ -86,7 +86,7 @@ class Histogram(Plot):
         self.draw()
 
     def draw(self) -> None:
-        """Draw everything anew."""
+        """Redraw everything."""
         self.item.clear()
         for label in self._pinned:
             label.setParentItem(None)

@@ -34,7 +34,7 @@ class KernelTimes(Plot):
         self.draw()
 
     def draw(self) -> None:
-        """Draw everything anew."""
+        """Redraw everything."""
         self.item.clear()
         if not self._timings:
             return

@@ -9,7 +9,7 @@ from workbench.gui.plots.histogram import Histogram
 
 
 class LinkedZoom:
-    """While ``wanted()``, what a person does to one plot's x axis happens to the others, relative to their spans."""
+    """While ``wanted()``, what the user does to one plot's x axis happens to the others, relative to their spans."""
 
     def __init__(self, plots: tuple[Histogram, ...], wanted: Callable[[], bool]) -> None:
         self._plots = plots

@@ -82,7 +82,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         """Draw what was given last."""
 
     def label(self, axis: str, text: str) -> None:
-        """Name an axis; the same name once more would only have everything laid out anew."""
+        """Name an axis; the same name once more would only lay everything out again."""
         if text == self._labels[axis]:
             return
         self._labels[axis] = text

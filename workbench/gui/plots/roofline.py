@@ -33,7 +33,7 @@ class RooflinePlot(Plot):
         self.draw()
 
     def draw(self) -> None:
-        """Draw everything anew."""
+        """Redraw everything."""
         self.item.clear()
         self.item.legend.clear()
         self.item.legend.setLabelTextColor(self.colours.text)

@@ -1,4 +1,4 @@
-"""What a person types to see some layers: words, ``kind:linear``, ``scheme:int4``, ``re:expression``, ``worst 10``."""
+"""What the user types to see some layers: words, ``kind:linear``, ``scheme:int4``, ``re:expression``, ``worst 10``."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ Index = QModelIndex | QPersistentModelIndex
 class LayersModel(QAbstractItemModel):
     """Rows from the model's summary; every other cell is read from the state when it is painted.
 
-    ``assigned(layer name, field of its Assignment, scheme)`` is emitted when a person edits a scheme in place.
+    ``assigned(layer name, field of its Assignment, scheme)`` is emitted when the user edits a scheme in place.
     """
 
     assigned = Signal(str, str, str)
@@ -102,7 +102,7 @@ class LayersModel(QAbstractItemModel):
         self.rebuild()
 
     def rebuild(self) -> None:
-        """Make the rows anew."""
+        """Rebuild the rows."""
         self.beginResetModel()
         self._rows = self._made()
         self.endResetModel()

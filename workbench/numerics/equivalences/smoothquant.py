@@ -7,7 +7,7 @@ it is searched for each set of layers that share an input, for the least error o
 
     L(s) = mean ||Qx(x / s) Qw(W diag(s))^T - x W^T||^2
 
-with the very quantizers ``Qx`` and ``Qw`` that the plan gives.  Leaving the layer as it is, is among the candidates.
+with exactly the quantizers ``Qx`` and ``Qw`` that the plan gives.  Leaving the layer as it is, is among the candidates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Steps down a gradient with a state of plain arrays, so that a run can stop and go on to the very same bits."""
+"""Steps down a gradient with a state of plain arrays, so that a run can stop and go on to the same bits."""
 
 from __future__ import annotations
 

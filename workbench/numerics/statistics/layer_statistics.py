@@ -2,7 +2,7 @@
 
 The histogram has 2048 equal bins over ``[-2**exponent, 2**exponent)``, where ``2**exponent`` is the smallest power of
 two above the largest magnitude.  Doubling the range sums pairs of bins, and a value's bin follows from an exact
-power-of-two scaling, so merging histograms of parts gives the very counts of the whole.
+power-of-two scaling, so merging histograms of parts gives the exact counts of the whole.
 """
 
 from __future__ import annotations

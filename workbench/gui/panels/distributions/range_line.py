@@ -29,7 +29,7 @@ DEFAULT_SCHEME = "int8-tensor"
 LOOKS = {
     "weight": "for judging only: a scheme scales the weights by group",
     "output": "for judging only: a plan stores weights and inputs",
-    "input": "for judging only: the plan scales this input anew for every token",
+    "input": "for judging only: the plan scales this input for every token",
     "": "for judging only: the plan leaves this input in floating point",
 }
 """What a range means that no plan uses: of weights, outputs, inputs scaled as they come, and (empty) other inputs."""
@@ -210,7 +210,7 @@ class RangeLine(PanelPart):
         except WorkbenchError:
             return None
 
-    # ---------------------------------------------------------------- what a person does
+    # ---------------------------------------------------------------- what the user does
 
     def _bound(self, name: str) -> QLineEdit:
         edit = QLineEdit()
@@ -249,7 +249,7 @@ class RangeLine(PanelPart):
             edits.set_range(self.context.workspace, self.layer, self.tap, found)
 
     def _weigh(self) -> None:
-        """Find out what an error in the input costs, as soon as a person changes its range."""
+        """Find out what an error in the input costs, as soon as the user changes its range."""
         session = self.state.session
         if self.tap == "input" and session and session.calibration and not session.model.cannot_run:
             self._weights.request(self.layer)

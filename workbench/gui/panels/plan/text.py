@@ -21,7 +21,7 @@ PAUSE_MS = 250
 """How long after the last key the text is checked."""
 
 LIVE_LIMIT = 200_000
-"""Characters up to which the text is checked while a person types; beyond, it is checked when it is applied."""
+"""Characters up to which the text is checked while the user types; beyond, it is checked when it is applied."""
 
 
 class PlanText(PanelPart):
@@ -60,7 +60,7 @@ class PlanText(PanelPart):
         self._enable(False)
 
     def redraw(self, old: State, new: State) -> None:
-        """Show the snapshot's plan, unless a person has begun to change the text."""
+        """Show the snapshot's plan, unless the user has begun to change the text."""
         plan = new.session.plan if new.session else None
         if not self._warm and plan is not None:
             self._warm = True

@@ -20,9 +20,9 @@ TITLES = {
     "rotation": ("Rotation", "Rotates the heads, and the residual stream where that is predicted to gain"),
     "rotation-heads": ("Rotation of heads", "Rotates values within each attention head; needs no data"),
     "bias-correction": ("Bias correction", "Corrects the mean error of each output; uses the calibration data"),
-    "norm-reestimation": ("Norm re-estimation", "Takes batch norms' statistics anew; uses the calibration data"),
+    "norm-reestimation": ("Norm re-estimation", "Takes batch norms' statistics again; uses the calibration data"),
 }
-"""A person's name for each transform, and what it does."""
+"""The name that users read for each transform, and what it does."""
 
 TEXT = (
     "The outputs of the floating-point model stay the same; rounding then costs less. Carried out when the plan is "
