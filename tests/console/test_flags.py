@@ -6,12 +6,14 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from workbench.cli import main, parser
-from workbench.console.report import described
+from workbench.console.report import Table, described
 from workbench.console.step_command import of_step
 from workbench.console.step_flags import add_options, options_of
+from workbench.session.results import StepResult
 from workbench.steps.evaluate import EvaluateOptions
 from workbench.steps.options import OptionInfo, option
 from workbench.steps.score import ScoreOptions
@@ -148,3 +150,11 @@ def test_a_new_step_has_a_command_with_a_report() -> None:
     assert not isinstance(report, int)
     assert report.as_json() == {"total": 0.5, "rows": [{"layer": "a", "loss": None}]}
     assert described("Make up", {"plain": 1}).as_json() == {"result": {"plain": 1}}
+
+
+def test_a_stored_result_is_a_table() -> None:
+    columns = {"layer": ("a", "b"), "sqnr": np.array([20.125, np.inf])}
+    report = described("Made up", StepResult(facts={"plan": "sha256:12", "samples": 3}, columns=columns))
+    rows = [{"layer": "a", "sqnr": 20.125}, {"layer": "b", "sqnr": None}]
+    assert report.as_json() == {"plan": "sha256:12", "samples": 3, "rows": rows}
+    assert report.parts[:2] == ["Made up", "samples: 3"] and isinstance(report.parts[2], Table)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from workbench.session.results import StepResult
+
 Row = Mapping[str, object]
 """A JSON object: numbers, words, None, and lists and objects of them."""
 
@@ -116,6 +118,8 @@ def _plain(value: object) -> Any:
 
 def described(title: str, result: object) -> Report:
     """Return the report of any result: plain fields of a record as lines, its lists of records as tables."""
+    if isinstance(result, StepResult):
+        return _stored(title, result)
     values = asdict(result) if is_dataclass(result) and not isinstance(result, type) else {"result": result}
     lines: list[str] = []
     tables: list[str | Table] = []
@@ -125,3 +129,13 @@ def described(title: str, result: object) -> Report:
         else:
             lines.append(f"{name.replace('_', ' ')}: {figure(_plain(value))}")
     return Report(facts=values, parts=[title, *lines, *tables])
+
+
+def _stored(title: str, result: StepResult) -> Report:
+    """Return the report of a stored result: facts as lines, but for hashes, which say nothing to a reader; a table."""
+    lists = [cells.tolist() if isinstance(cells, np.ndarray) else cells for cells in result.columns.values()]
+    rows = [dict(zip(result.columns, row, strict=True)) for row in zip(*lists, strict=True)]
+    shown = {name: value for name, value in result.facts.items() if not str(value).startswith("sha256:")}
+    lines = [f"{name.replace('_', ' ')}: {figure(value)}" for name, value in shown.items()]
+    table = Table(rows=rows, columns="|".join(result.columns), key="rows")
+    return Report(facts=result.facts, parts=[title, *lines, table])
