@@ -194,6 +194,8 @@ def with_cache(plan: Plan, layers: Iterable[Layer], scheme: str | None, but: Col
     return plan.assign(names, cache=name)
 
 
+NEAR = 64
+"""How far ahead a rule is looked for in the other plan, and how many differences are followed."""
 _CACHED_LAYERS = "layers with a name of those that make keys and values (k_proj, v_proj, key, value)"
 
 
@@ -230,17 +232,54 @@ def resolve_some(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
 
 
 def changed_names(old: Plan, new: Plan) -> set[str] | None:
-    """Return the names whose rules differ; None if a pattern does, or the order of the rules.
+    """Return the names whose rules differ; None if a pattern does, or if the plans differ too much to tell quickly.
 
-    Rules are compared as objects: an edit of a plan takes over those that it does not change.  Without the rules of
-    these names both plans have the same rules in the same order, so layers of other names have the same assignment.
+    Found by walking along both: comparing all rules as sets takes five times as long where each of thousands of layers
+    has a rule.  Without those rules both plans have the same rules in the same order, so layers of other names have the
+    same assignment in both.
     """
-    old_ids, new_ids = set(map(id, old.rules)), set(map(id, new.rules))
-    common = [[rule for rule in a.rules if id(rule) in ids] for a, ids in ((old, new_ids), (new, old_ids))]
-    differing = [rule for a, ids in ((old, new_ids), (new, old_ids)) for rule in a.rules if id(rule) not in ids]
-    if common[0] != common[1] or any(is_glob(rule.pattern) for rule in differing):
+    a, b = old.rules, new.rules
+    at_a = at_b = 0
+    differing: list[Rule] = []
+    while len(differing) <= 4 * NEAR:
+        run = _common(a, b, at_a, at_b)
+        at_a, at_b = at_a + run, at_b + run
+        if at_a == len(a) or at_b == len(b):
+            differing += (*a[at_a:], *b[at_b:])
+            break
+        removed, added = _nearest(a, b, at_a, at_b)
+        differing += (*a[at_a : at_a + removed], *b[at_b : at_b + added])
+        at_a, at_b = at_a + removed, at_b + added
+    if len(differing) > 4 * NEAR or any(is_glob(rule.pattern) for rule in differing):
         return None
     return {rule.pattern for rule in differing}
+
+
+def _common(a: Sequence[Rule], b: Sequence[Rule], at_a: int, at_b: int) -> int:
+    """Return how many rules from ``a[at_a]`` and ``b[at_b]`` on are the same."""
+    run, step = 0, 1
+    while step:
+        first = a[at_a + run : at_a + run + step]
+        same = first == b[at_b + run : at_b + run + step] and len(first) == step
+        run += step if same else 0
+        step = step * 2 if same else step // 2
+        if not same:
+            break
+    while step:
+        first = a[at_a + run : at_a + run + step]
+        run += step if first == b[at_b + run : at_b + run + step] and len(first) == step else 0
+        step //= 2
+    return run
+
+
+def _nearest(a: Sequence[Rule], b: Sequence[Rule], at_a: int, at_b: int) -> tuple[int, int]:
+    """Return how many rules to skip in ``a`` and in ``b`` until they are the same again; (1, 1) if that is far."""
+    for ahead in range(1, NEAR):
+        if at_b + ahead < len(b) and b[at_b + ahead] is a[at_a]:
+            return 0, ahead
+        if at_a + ahead < len(a) and a[at_a + ahead] is b[at_b]:
+            return ahead, 0
+    return 1, 1
 
 
 def _given(matched: dict[str, Assignment], layers: Sequence[Layer]) -> dict[str, Assignment]:
