@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.errors import CannotRunError, PlanError
-from workbench.planning.plan import KEEP, resolve
+from workbench.planning.plan import KEEP, Rule
 from workbench.session.session import Session
 from workbench.steps.step import Requirement
 
@@ -28,10 +28,16 @@ def _unpredicted(session: Session) -> str | None:
 
 
 def _quantizes_nothing(session: Session) -> str | None:
-    assignments = resolve(session.plan, session.model.layers).values()
-    if any(assignment.weights != KEEP or assignment.inputs is not None for assignment in assignments):
-        return None
+    plan = session.plan
+    if any(_quantizes(rule) for rule in plan.rules):  # asked at every redraw: looks for one layer, resolves no plan
+        firsts = (plan.first(layer.name) for layer in session.model.layers)
+        if any(rule is not None and _quantizes(rule) for rule in firsts):
+            return None
     return "the plan quantizes nothing; give layers a scheme first"
+
+
+def _quantizes(rule: Rule) -> bool:
+    return rule.assignment.weights != KEEP or rule.assignment.inputs is not None
 
 
 RUNS = Requirement(unmet=_cannot_run, error=CannotRunError)
