@@ -52,15 +52,19 @@ def test_memory_is_this_process(live: Callable[..., None]) -> None:
     assert resident(None) is None and resident(2**30) is None
 
 
+def ended(person: Person) -> list[str]:
+    """Return the titles of the messages that a job has ended."""
+    return [message.title for message in person.context.messages.entries if message.title.endswith(" ended")]
+
+
 def test_a_long_job_is_spoken_of_once_and_copied_as_python(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         person.window.notices.seconds = 0.0
         person.context.engine_pid = os.getpid
         await person.act(lambda: person.window.document.open_path("demo:digits-classifier"))
-        await person.until(lambda: person.state.session is not None)
+        await person.until(lambda: ended(person))
         await person.settle(0.1)
-        said = [message.title for message in person.context.messages.entries if message.title.endswith(" ended")]
-        assert said == ["Open demo:digits-classifier ended"]
+        assert ended(person) == ["Open demo:digits-classifier ended"]
         await person.act(lambda: person.window.reveal("jobs"))
         assert "Window" in person.window.panels["jobs"].memory.text()
         panel = person.window.panels["jobs"]
