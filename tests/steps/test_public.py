@@ -170,8 +170,8 @@ def test_a_table_is_extended_and_not_computed_again(model: Model, scored: Sessio
     after = wb.score(scored, model=model, schemes=["int5-g32-asym"]).sensitivities["predicted_kl"]
     assert after.schemes == (*SCHEMES, "int5-g32-asym")
     np.testing.assert_array_equal(after.score[:, :2], before.score)
-    anew = wb.score(scored, model=model, schemes=["int5-g32-asym"], seed=1).sensitivities["predicted_kl"]
-    assert anew.schemes == ("int5-g32-asym",)
+    rescored = wb.score(scored, model=model, schemes=["int5-g32-asym"], seed=1).sensitivities["predicted_kl"]
+    assert rescored.schemes == ("int5-g32-asym",)
 
 
 def test_scoring_with_the_default_schemes_without_data_on_weights_only(bare: Path) -> None:

@@ -134,7 +134,7 @@ class Job(Generic[R]):
             return
         self._error = error
         cancelled = isinstance(error, CancelledError)
-        if isinstance(error, CancelledError) and getattr(self.request, "keeps_partial", hasattr(self.request, "kept")):
+        if isinstance(error, CancelledError) and self.request.keeps_partial:
             error.partial = self.partial
         self._end(
             JobStatus.CANCELLED if cancelled else JobStatus.FAILED, self.view.fraction, "" if cancelled else str(error)

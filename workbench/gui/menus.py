@@ -62,8 +62,7 @@ class Menus:
             tip = spec.tip or plain(spec.text)
             keys = f" ({spec.shortcut})" if spec.shortcut else ""
             action.setToolTip(f"{tip}{keys}" if reason is None else f"{tip}\nNot now: {reason}")
-        for name in ("undo", "redo"):
-            step = getattr(now.state, f"{name}_name")
+        for name, step in (("undo", now.state.undo_name), ("redo", now.state.redo_name)):
             self.actions[name].setText(f"&{name.capitalize()} {step}".strip())
             self.actions[name].setIconText(name.capitalize())
 

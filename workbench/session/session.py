@@ -68,7 +68,7 @@ class Session(Contents):
 
     @staticmethod
     def load(path: str | Path) -> Session:
-        """Read a session; raises SessionError for a file that is no session, is damaged or is of a later version."""
+        """Read a session; raises SessionError for a file that is not a session, is damaged, or has a later version."""
         from workbench.session.file.hdf5 import read_session
 
         return read_session(Path(path), Session)

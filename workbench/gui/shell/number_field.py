@@ -57,7 +57,7 @@ class NumberField(QDoubleSpinBox):
         self.setSuffix(f" {unit}" if unit else "")
         self.setSpecialValueText(empty)
         self.setValue(self.minimum() if value is None else value)
-        self.setKeyboardTracking(False)  # what is half typed is no number yet
+        self.setKeyboardTracking(False)  # a half-typed text is not a number yet
         self.lineEdit().textEdited.connect(self._edited)
         self.valueChanged.connect(self._stepped)
 
@@ -103,7 +103,7 @@ class NumberField(QDoubleSpinBox):
         super().stepBy(steps)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Keep a text that is no number when Return is pressed; Qt would put the last good number in its place."""
+        """Keep a text that is not a number when Return is pressed; Qt would put the last good number in its place."""
         if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             super().keyPressEvent(event)
             return
@@ -114,7 +114,7 @@ class NumberField(QDoubleSpinBox):
         self.entered.emit()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Keep a text that is no number when the keyboard goes elsewhere."""
+        """Keep a text that is not a number when the field loses the focus."""
         if self.problem:
             self.lineEdit().event(event)
             QWidget.focusOutEvent(self, event)

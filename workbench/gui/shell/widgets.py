@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 W = TypeVar("W", bound=QWidget)
@@ -17,13 +16,6 @@ def named(widget: W, name: str, tip: str = "") -> W:
     if tip:
         widget.setToolTip(tip)
     return widget
-
-
-def set_role(widget: QWidget, role: str) -> None:
-    """Draw a widget in another role of the style sheet (``muted``, ``error``, ``heading``, ``primary``, ...)."""
-    if widget.property("role") != role:
-        widget.setProperty("role", role)
-        widget.style().polish(widget)
 
 
 def label(
@@ -38,13 +30,6 @@ def label(
         widget.setAccessibleName(name)
     if buddy is not None:
         widget.setBuddy(buddy)
-    return widget
-
-
-def empty_label(text: str = "") -> QLabel:
-    """Return the text that stands in the middle of an empty panel or page."""
-    widget = label(text, "empty", wrap=True)
-    widget.setAlignment(Qt.AlignmentFlag.AlignCenter)
     return widget
 
 

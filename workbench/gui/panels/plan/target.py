@@ -1,4 +1,4 @@
-"""What the plan shall run on: the choice of a target, what it cannot run, and one click that mends it."""
+"""What the plan must run on: the choice of a target, what it cannot run, and one click that repairs the plan."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PlanTarget(PanelPart):
         self._found: tuple[Refusal, ...] = ()
         self.box = QComboBox()
         self.box.setAccessibleName("Target of the plan")
-        self.box.setToolTip("What the plan shall run on: only the schemes that it runs are offered")
+        self.box.setToolTip("What the plan must run on: only the schemes that it runs are offered")
         self.box.addItem(ANY, "")
         for name in target_names():
             self.box.addItem(target(name).title, name)
