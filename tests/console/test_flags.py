@@ -79,6 +79,7 @@ def test_hyphens_are_as_good_as_underscores() -> None:
     hyphens = score("--metric", "measured-kl-inputs", "--schemes", "int4-g32_asym,q4-k,mine", "--algorithm", "rtn_clip")
     assert hyphens.metric == "measured_kl_inputs" and hyphens.schemes == ("int4-g32-asym", "q4_k", "mine")
     assert hyphens.algorithm == "rtn-clip" and score("--metric", "measured_kl").metric == "measured_kl"
+    assert score("--algorithm", "gptaq").algorithm == ScoreOptions(algorithm="GPTAQ").algorithm == "gptq-sequential"
     words = ["plan", "S.qwb", "--minimise", "bits-per-weight", "--metric", "predicted-kl", "--strategy", "top_k",
              "--range-method", "min_max", "--loss", "0.1"]  # fmt: skip
     found = options_of(SearchOptions, parser().parse_args(words))

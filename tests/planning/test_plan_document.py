@@ -175,3 +175,10 @@ def test_a_full_disk_leaves_the_old_plan(tmp_path: Path, monkeypatch: pytest.Mon
         Plan(name="new").save(path)
     monkeypatch.undo()
     assert Plan.load(path).name == "old" and os.listdir(tmp_path) == ["p.json"]
+
+
+def test_an_algorithm_may_have_its_name_from_a_paper() -> None:
+    rules = [{"pattern": "a/b", "weights": "int4-g32", "algorithm": "adaround"}]
+    plan = Plan.from_json(document(rules=rules))
+    assert plan.rules[0].assignment.algorithm == "learned" and '"adaround"' not in plan.to_json()
+    assert plan.assign(["a/c"], algorithm="gptaq").of("a/c").algorithm == "gptq-sequential"

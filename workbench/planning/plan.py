@@ -16,6 +16,7 @@ from workbench.errors import PlanError, UnmatchedRuleError, nearest
 from workbench.models.kv_cache import cache_scheme, makes_keys_or_values
 from workbench.models.layer import Layer
 from workbench.numerics.formats import parse_scheme
+from workbench.numerics.rounding import ALIASES
 from workbench.planning import plan_document
 from workbench.planning.patterns import is_glob, matching
 
@@ -30,6 +31,8 @@ LEARNED = "learned"
 class Assignment:
     """What one layer gets: weight scheme (or ``keep``), input scheme (or None), algorithm and range method.
 
+    An algorithm's name from its paper (``adaround``, ``gptaq``) becomes the plan's own.
+
     ``cache`` is the scheme in which the KV cache stores what the layer gives it (None: as computed); it says
     nothing to layers that make neither keys nor values.
     """
@@ -39,6 +42,10 @@ class Assignment:
     algorithm: str = "rtn-clip"
     range_method: str = "min-max"
     cache: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.algorithm in ALIASES:
+            object.__setattr__(self, "algorithm", ALIASES[self.algorithm])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.errors import CannotRunError, MissingResultError, PlanError
 from workbench.models.sources import reopen
+from workbench.numerics.rounding import canonical
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.progress import Progress, silent
 from workbench.sensitivity.metrics import BY_NAME, SCORED, TABLE_METRICS, find_metric, metric_phrase
@@ -75,6 +76,9 @@ class ScoreOptions:
     batch_size: int = option(8, BATCH_SIZE)
     seed: int = option(0, SEED)
     algorithm: str = option("rtn-clip", ALGORITHM)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "algorithm", canonical(self.algorithm))
 
 
 def score(

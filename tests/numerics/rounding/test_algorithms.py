@@ -7,7 +7,7 @@ import torch
 
 from workbench.errors import AlgorithmError, PlanError
 from workbench.numerics.formats import parse_scheme
-from workbench.numerics.rounding import ALGORITHMS, Algorithm, Context, Rtn, algorithm
+from workbench.numerics.rounding import ALGORITHMS, Algorithm, Context, Rtn, algorithm, canonical
 
 WEIGHT = torch.randn(12, 96, generator=torch.Generator().manual_seed(0)) ** 3
 INPUTS = torch.randn(400, 96, generator=torch.Generator().manual_seed(1))
@@ -47,3 +47,11 @@ def test_clip_search_lowers_the_weighted_error() -> None:
 def test_an_unknown_algorithm_is_told() -> None:
     with pytest.raises(PlanError, match="closest are rtn"):
         algorithm("rtm")
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"), [("adaround", "learned"), ("SignRound", "learned"), ("gptaq", "gptq-sequential")]
+)
+def test_names_from_papers_mean_our_algorithms(alias: str, name: str) -> None:
+    assert algorithm(alias).name == canonical(alias) == name
+    assert canonical(name) == name

@@ -15,19 +15,9 @@ from workbench.numerics.rounding.rtn import Rtn, RtnWeighted
 from workbench.registry import Registry
 
 __all__ = [
-    "ALGORITHMS",
-    "REGISTRY",
-    "Algorithm",
-    "Context",
-    "Gptq",
-    "Hqq",
-    "LearnedRounding",
-    "Need",
-    "Rounded",
-    "Rtn",
-    "RtnWeighted",
-    "algorithm",
-]
+    "ALGORITHMS", "ALIASES", "REGISTRY", "Algorithm", "Context", "Gptq", "Hqq", "LearnedRounding", "Need", "Rounded",
+    "Rtn", "RtnWeighted", "algorithm", "canonical",
+]  # fmt: skip
 
 ALGORITHMS: tuple[Algorithm, ...] = (
     Rtn(),
@@ -44,6 +34,15 @@ REGISTRY: Registry[Algorithm] = Registry(
 )
 
 
+ALIASES = {"adaround": "learned", "signround": "learned", "gptaq": "gptq-sequential"}
+"""Names from papers, and ours: reading a plan or a command line replaces them."""
+
+
+def canonical(name: str) -> str:
+    """Return the name by which plans and tables know the algorithm ``name``; names that nobody knows stay."""
+    return ALIASES.get(name.strip().lower(), name)
+
+
 def algorithm(name: str) -> Algorithm:
     """Return the algorithm called ``name`` with its default options; PlanError that names the closest ones."""
-    return REGISTRY.get(name.strip().lower())
+    return REGISTRY.get(canonical(name).strip().lower())
