@@ -8,8 +8,7 @@ import time
 import pytest
 import torch
 
-from workbench.numerics.bands import in_parallel
-from workbench.numerics.tiles import row_tiles
+from workbench.numerics.bands import in_parallel, row_tiles
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.numerics.tiles import row_tiles
+from workbench.numerics.bands import row_tiles
 
 if TYPE_CHECKING:
     import torch
@@ -43,9 +43,7 @@ class Curvature:
         if self.full is not None and (self.full.shape[-2:] != square or self.full.ndim not in (2, 3)):
             raise ValueError(f"full: expected a square matrix over {self.columns.size} columns; got {self.full.shape}")
         if self.outputs is not None and self.outputs.shape != (self.rows.size, self.rows.size):
-            raise ValueError(
-                f"outputs: expected a square matrix over {self.rows.size} rows; got {self.outputs.shape}"
-            )
+            raise ValueError(f"outputs: expected a square matrix over {self.rows.size} rows; got {self.outputs.shape}")
 
     def merge(self, other: Curvature) -> Curvature:
         """Return the means over the tokens of both; whole matrices are kept if both have them."""

@@ -46,9 +46,7 @@ def histogram_error(statistics: LayerStatistics, scheme: Scheme, low: float, hig
     )
 
 
-def histogram_loss(
-    statistics: LayerStatistics, weights: np.ndarray, scheme: Scheme, low: float, high: float
-) -> float:
+def histogram_loss(statistics: LayerStatistics, weights: np.ndarray, scheme: Scheme, low: float, high: float) -> float:
     """Return what the static range ``[low, high]`` of ``scheme`` costs, in the unit of ``weights`` times a square.
 
     ``weights`` float64 ``[BINS]`` say what a squared error of 1 costs at all values of each bin together (see

@@ -145,7 +145,6 @@ class Scheme(ABC):
         """Return ``round(weight, fit(weight))``: round-to-nearest in one call, float32."""
         return self.round(weight, self.fit(weight, importance, clip_search=clip_search))
 
-
     def matrix_shape(self, weight: torch.Tensor) -> tuple[int, int]:
         """Return the shape of ``weight``; SchemeError for anything but a floating-point matrix."""
         if weight.dim() != 2 or not weight.is_floating_point():

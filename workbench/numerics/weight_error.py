@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.numerics.bands import row_tiles
 from workbench.numerics.range_error import decibels
-from workbench.numerics.tiles import row_tiles
 
 if TYPE_CHECKING:
     import torch

@@ -38,47 +38,22 @@ class Family(Protocol):
 
 
 FAMILIES: tuple[Family, ...] = (
-    cast.FAMILY,
-    integer.FAMILY,
-    floating.FAMILY,
-    microscaling.FAMILY,
-    codebook.FAMILY,
-    gguf.FAMILY,
-)
+    cast.FAMILY, integer.FAMILY, floating.FAMILY, microscaling.FAMILY, codebook.FAMILY, gguf.FAMILY,
+)  # fmt: skip
 
 REGISTRY: Registry[Family] = Registry(
     FAMILIES, "workbench.formats", kind="number format family", error=SchemeError, member_type=Family
 )
 
 _STANDARD = (
-    "int2-g32-asym",
-    "int2-g16-asym",
-    "int3-g64-asym",
-    "int3-g32-asym",
-    "mxfp4",
-    "int4-g64-asym",
-    "int4-g32",
-    "nf4-b64",
-    "nvfp4",
-    "int4-g32-asym",
-    "int5-g64-asym",
-    "int5-g32-asym",
-    "int6-g64-asym",
-    "int6-g32-asym",
-    "fp8-e4m3-channel",
-    "int8-channel",
-    "bf16",
-    "fp16",
-)
+    "int2-g32-asym", "int2-g16-asym", "int3-g64-asym", "int3-g32-asym", "mxfp4", "int4-g64-asym", "int4-g32",
+    "nf4-b64", "nvfp4", "int4-g32-asym", "int5-g64-asym", "int5-g32-asym", "int6-g64-asym", "int6-g32-asym",
+    "fp8-e4m3-channel", "int8-channel", "bf16", "fp16",
+)  # fmt: skip
 
 _ACTIVATIONS = (
-    "int8-token",
-    "int8-token-asym",
-    "int8-tensor",
-    "int8-tensor-asym",
-    "fp8-e4m3-token",
-    "fp8-e4m3-tensor",
-)
+    "int8-token", "int8-token-asym", "int8-tensor", "int8-tensor-asym", "fp8-e4m3-token", "fp8-e4m3-tensor",
+)  # fmt: skip
 
 
 def parse_scheme(name: str) -> Scheme:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from workbench.errors import NonFiniteError
+from workbench.numerics.bands import row_tiles
 from workbench.numerics.formats.compiled.output_memory import uninitialised
 from workbench.numerics.formats.listed_family import ListedFamily
 from workbench.numerics.granularity import Granularity, PerTensor
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scale_format import BF16, FP16, FP32, ScaleFormat, torch_dtype
 from workbench.numerics.scheme import Parameters, Scheme, check_static_range
-from workbench.numerics.tiles import row_tiles
 
 if TYPE_CHECKING:
     import torch

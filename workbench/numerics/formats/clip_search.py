@@ -6,9 +6,9 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from workbench.numerics.bands import row_tiles
 from workbench.numerics.formats.affine import Affine, broadcast
 from workbench.numerics.grouping import Grid, grouped, pooled
-from workbench.numerics.tiles import row_tiles
 
 if TYPE_CHECKING:
     import torch

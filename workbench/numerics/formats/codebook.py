@@ -207,18 +207,9 @@ class CodebookFamily:
 
 
 FAMILY = CodebookFamily(
-    name="codebook",
-    title="Codebooks",
-    elements=ELEMENTS,
+    name="codebook", title="Codebooks", elements=ELEMENTS,
     examples=(
-        "nf4-b64",
-        "nf4-b64-dq",
-        "fp4-bnb-b64",
-        "fp4-bnb-b64-dq",
-        "kmeans2-channel",
-        "kmeans3-channel",
-        "kmeans4-channel",
-        "kmeans3-g256",
-        "kmeans4-g256",
+        "nf4-b64", "nf4-b64-dq", "fp4-bnb-b64", "fp4-bnb-b64-dq", "kmeans2-channel", "kmeans3-channel",
+        "kmeans4-channel", "kmeans3-g256", "kmeans4-g256",
     ),
-)
+)  # fmt: skip

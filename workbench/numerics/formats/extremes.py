@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.errors import NonFiniteError
+from workbench.numerics.bands import row_tiles
 from workbench.numerics.grouping import Grid, grouped, pooled
-from workbench.numerics.tiles import row_tiles
 
 if TYPE_CHECKING:
     import torch

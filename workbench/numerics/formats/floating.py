@@ -119,25 +119,10 @@ FP4_E2M1 = FloatElement("fp4-e2m1", exponent_bits=2, mantissa_bits=1, bias=1, sp
 ELEMENTS = (FP8_E4M3, FP8_E5M2, FP8_E4M3FNUZ, FP8_E5M2FNUZ, FP6_E2M3, FP6_E3M2, FP4_E2M1)
 
 FAMILY = ScaledFamily(
-    name="floating",
-    title="Small floats",
-    elements=ELEMENTS,
+    name="floating", title="Small floats", elements=ELEMENTS,
     examples=(
-        "fp4-e2m1-channel",
-        "fp4-e2m1-g32",
-        "fp4-e2m1-g16",
-        "fp6-e2m3-channel",
-        "fp6-e2m3-g32",
-        "fp6-e3m2-channel",
-        "fp8-e4m3-channel",
-        "fp8-e4m3-tensor",
-        "fp8-e4m3-token",
-        "fp8-e4m3-g128",
-        "fp8-e4m3-b128x128",
-        "fp8-e4m3fnuz-channel",
-        "fp8-e4m3fnuz-tensor",
-        "fp8-e5m2-channel",
-        "fp8-e5m2-tensor",
-        "fp8-e5m2fnuz-channel",
+        "fp4-e2m1-channel", "fp4-e2m1-g32", "fp4-e2m1-g16", "fp6-e2m3-channel", "fp6-e2m3-g32", "fp6-e3m2-channel",
+        "fp8-e4m3-channel", "fp8-e4m3-tensor", "fp8-e4m3-token", "fp8-e4m3-g128", "fp8-e4m3-b128x128",
+        "fp8-e4m3fnuz-channel", "fp8-e4m3fnuz-tensor", "fp8-e5m2-channel", "fp8-e5m2-tensor", "fp8-e5m2fnuz-channel",
     ),
-)
+)  # fmt: skip

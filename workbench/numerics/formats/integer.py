@@ -78,31 +78,11 @@ class IntegerElement(Element):
 ELEMENTS = tuple(IntegerElement(width) for width in range(2, 9))
 
 FAMILY = ScaledFamily(
-    name="integer",
-    title="Integers",
-    elements=ELEMENTS,
+    name="integer", title="Integers", elements=ELEMENTS,
     examples=(
-        "int2-g16-asym",
-        "int2-g32-asym",
-        "int2-g32-asym-zfp16",
-        "int3-g32-asym",
-        "int3-g64-asym",
-        "int4-channel",
-        "int4-g32",
-        "int4-g32-asym",
-        "int4-g64-asym",
-        "int4-g128-asym",
-        "int4-g64-asym-zfp16",
-        "int4-b128x128",
-        "int5-g64-asym",
-        "int5-g32-asym",
-        "int6-g64-asym",
-        "int6-g32-asym",
-        "int8-channel",
-        "int8-g32",
-        "int8-tensor",
-        "int8-tensor-asym",
-        "int8-token",
-        "int8-token-asym",
+        "int2-g16-asym", "int2-g32-asym", "int2-g32-asym-zfp16", "int3-g32-asym", "int3-g64-asym", "int4-channel",
+        "int4-g32", "int4-g32-asym", "int4-g64-asym", "int4-g128-asym", "int4-g64-asym-zfp16", "int4-b128x128",
+        "int5-g64-asym", "int5-g32-asym", "int6-g64-asym", "int6-g32-asym", "int8-channel", "int8-g32", "int8-tensor",
+        "int8-tensor-asym", "int8-token", "int8-token-asym",
     ),
-)
+)  # fmt: skip

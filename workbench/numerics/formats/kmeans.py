@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from workbench.errors import NonFiniteError, SchemeError, nearest
+from workbench.numerics.bands import row_tiles
 from workbench.numerics.formats import scaled
 from workbench.numerics.granularity import Granularity, PerChannel, PerGroup, PerTensor
 from workbench.numerics.grouping import Grid, check_granularity, granularity_name, grid
@@ -25,7 +26,6 @@ from workbench.numerics.packing import pack, packed_width, unpack
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scale_format import FP16, ScaleFormat, scale_format
 from workbench.numerics.scheme import Parameters, Scheme, check_static_range
-from workbench.numerics.tiles import row_tiles
 
 if TYPE_CHECKING:
     import torch

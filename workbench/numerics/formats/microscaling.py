@@ -27,15 +27,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from workbench.numerics.bands import row_tiles
 from workbench.numerics.element import Binary, Element
 from workbench.numerics.formats.affine import Affine, Rule
-from workbench.numerics.formats.floating import (
-    FP4_E2M1,
-    FP6_E2M3,
-    FP6_E3M2,
-    FP8_E4M3,
-    FP8_E5M2,
-)
+from workbench.numerics.formats.floating import FP4_E2M1, FP6_E2M3, FP6_E3M2, FP8_E4M3, FP8_E5M2
 from workbench.numerics.formats.listed_family import ListedFamily
 from workbench.numerics.formats.scaled import ScaledScheme
 from workbench.numerics.granularity import Granularity, PerGroup
@@ -43,7 +38,6 @@ from workbench.numerics.grouping import Grid
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scale_format import E8M0, FP32, Array, ScaleFormat
 from workbench.numerics.scheme import Parameters
-from workbench.numerics.tiles import row_tiles
 
 if TYPE_CHECKING:
     import torch

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.errors import NonFiniteError, SchemeError
+from workbench.numerics.bands import row_tiles
 from workbench.numerics.element import Element
 from workbench.numerics.formats.affine import OFFSET_REACH, Rule, band
 from workbench.numerics.formats.affine import Affine as Affine
@@ -38,7 +39,6 @@ from workbench.numerics.packing import pack, packed_width, unpack
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scale_format import FP16, FP32, SCALE_FORMATS, Array, ScaleFormat
 from workbench.numerics.scheme import Parameters, Scheme, check_static_range
-from workbench.numerics.tiles import row_tiles
 
 if TYPE_CHECKING:
     import torch

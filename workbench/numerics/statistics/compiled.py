@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from workbench.numerics.jit import compiled
-from workbench.numerics.statistics.tokens_compiled import raise_tokens, seek_tokens
 
 BINS = 2048
 HALF = BINS // 2
@@ -23,6 +22,11 @@ MIDDLE, LAST = np.int32(HALF), np.int32(BINS - 1)
 WIDTH = 1024
 """Columns of a tile at most: a page of memory of each row, along which the processor fetches ahead."""
 NOT_FINITE = -1000
+_MAGNITUDE = np.int32(0x7FFFFFFF)
+"""The bits of a float32 number without its sign; as whole numbers they order as the magnitudes do."""
+
+Lanes = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Least and greatest values, sums and sums of squares, of columns or of channels."""
 
 
 @compiled
@@ -37,15 +41,6 @@ def grow(counts: np.ndarray, times: int) -> None:
             counts[HALF - 1 - i] = counts[HALF - 1 - 2 * i] + counts[HALF - 2 - 2 * i]
         counts[HALF + HALF // 2 :] = 0
         counts[: HALF // 2] = 0
-
-
-@compiled
-def exponent_above(absmax: float, lowest: int) -> int:
-    """Return the exponent of the smallest power of two above ``absmax`` (finite), at least ``lowest``."""
-    exponent = lowest
-    while exponent < 128 and 2.0**exponent <= absmax:
-        exponent += 1
-    return exponent
 
 
 @compiled
@@ -80,13 +75,10 @@ def _single(a: np.ndarray, low: np.ndarray, high: np.ndarray, sums: np.ndarray, 
 
 
 @compiled
-def _add_rows(
-    values: np.ndarray, place: tuple[int, int, int, int], lanes: tuple[np.ndarray, ...], wide: tuple[np.ndarray, ...]
-) -> None:
+def _add_rows(values: np.ndarray, place: tuple[int, int, int, int], lanes: Lanes) -> None:
     """Add the rows and columns ``place`` (top, bottom, left, right) of ``values``."""
     top, bottom, left, right = place
-    low, high = lanes
-    sums, squares = wide
+    low, high, sums, squares = lanes
     fours = top + (bottom - top) // 4 * 4
     for r in range(top, fours, 4):
         _four(
@@ -115,24 +107,6 @@ def _bins(values: np.ndarray, place: tuple[int, int, int, int], scale: Any, bins
 
 
 @compiled
-def _reaches(low: np.ndarray, high: np.ndarray, limit: Any) -> bool:
-    """Tell whether a magnitude is ``limit`` or more."""
-    reached = 0
-    for i in range(low.size):
-        reached |= int(high[i] >= limit) | int(low[i] <= -limit)
-    return reached != 0
-
-
-@compiled
-def _largest(low: np.ndarray, high: np.ndarray) -> Any:
-    """Return the largest magnitude."""
-    largest = np.float32(0.0)
-    for i in range(low.size):
-        largest = max(largest, high[i], -low[i])
-    return largest
-
-
-@compiled
 def _count(words: np.ndarray, size: int, counts: np.ndarray) -> None:
     """Count ``size`` bins, four in a word; four histograms by turns, so that equal neighbours do not wait."""
     first, second, third, fourth = counts[0], counts[1], counts[2], counts[3]
@@ -149,19 +123,26 @@ def _count(words: np.ndarray, size: int, counts: np.ndarray) -> None:
 
 
 @compiled
+def peak(bits: np.ndarray, largest: Any) -> Any:
+    """Return the largest magnitude's bits, ``largest`` among them."""
+    for k in range(bits.size):
+        each = np.int32(bits[k] & _MAGNITUDE)
+        largest = each if each > largest else largest
+    return largest
+
+
+@compiled
 def _tile(
-    values: np.ndarray, place: tuple[int, int, int, int], exponent: int, words: np.ndarray,
-    lanes: tuple[np.ndarray, ...], wide: tuple[np.ndarray, ...], counts: np.ndarray,
+    values: np.ndarray, place: tuple[int, int, int, int], exponent: int, words: np.ndarray, lanes: Lanes,
+    counts: np.ndarray,
 ) -> int:  # fmt: skip
     """Add one tile and return the exponent of the histogram's range, which grows to hold it."""
-    low, high = lanes
-    _add_rows(values, place, lanes, wide)
-    if _reaches(low, high, 2.0**exponent):
-        largest = _largest(low, high)
-        if not largest < np.inf:
-            return NOT_FINITE
-        needed = exponent_above(largest, exponent)
-        for h in range(counts.shape[0]):
+    _add_rows(values, place, lanes)
+    needed = (peak(lanes[1].view(np.int32), peak(lanes[0].view(np.int32), np.int32(0))) >> 23) - 126
+    if needed > 128:
+        return NOT_FINITE
+    if needed > exponent:
+        for h in range(counts.shape[0] if counts.any() else 0):
             grow(counts[h], needed - exponent)
         exponent = needed
     _bins(values, place, np.float32(2.0 ** (10 - exponent)), words.view(np.uint16))
@@ -170,116 +151,100 @@ def _tile(
 
 
 @compiled
-def _least(values: np.ndarray) -> Any:
-    """Return the least value, having overwritten them: halves are compared in the processor's lanes."""
+def _reduced(values: np.ndarray, add: bool) -> Any:
+    """Return the sum or the least value, having overwritten the values: halves meet in the processor's lanes."""
     size = values.size
     while size > 8 and size % 2 == 0:
         size //= 2
         first, second = values[:size], values[size : 2 * size]
-        for k in range(size):
-            first[k] = first[k] if first[k] < second[k] else second[k]
-    least = values[0]
+        if add:
+            for k in range(size):
+                first[k] += second[k]
+        else:
+            for k in range(size):
+                first[k] = first[k] if first[k] < second[k] else second[k]
+    result = values[0]
     for k in range(1, size):
-        least = min(least, values[k])
-    return least
+        result = result + values[k] if add else min(result, values[k])
+    return result
 
 
 @compiled
-def _total(values: np.ndarray) -> Any:
-    """Return the sum, having overwritten the values: halves are added in the processor's lanes."""
-    size = values.size
-    while size > 8 and size % 2 == 0:
-        size //= 2
-        first, second = values[:size], values[size : 2 * size]
-        for k in range(size):
-            first[k] += second[k]
-    total = values[0]
-    for k in range(1, size):
-        total += values[k]
-    return total
-
-
-@compiled
-def _fold_rows(
-    lanes: tuple[np.ndarray, ...], wide: tuple[np.ndarray, ...], left: int, channelwise: tuple[np.ndarray, ...]
-) -> None:
-    """Add columns as ``_fold`` does where column ``j`` belongs to channel ``j % channels``."""
+def _fold(lanes: Lanes, left: int, inner: int, channelwise: Lanes) -> None:
+    """Merge the columns ``left`` and up into their channels; column ``j`` belongs to ``j // inner % channels``."""
     low, high, sums, squares = channelwise
-    i, n = 0, lanes[0].size
-    while i < n:
-        channel = (left + i) % low.size
-        run = min(n - i, low.size - channel)
-        for k in range(run):
-            least, most = lanes[0][i + k], lanes[1][i + k]
-            low[channel + k] = least if least < low[channel + k] else low[channel + k]
-            high[channel + k] = most if most > high[channel + k] else high[channel + k]
-            sums[channel + k] += wide[0][i + k]
-            squares[channel + k] += wide[1][i + k]
-        i += run
+    at, n, channels = 0, lanes[0].size, low.size
+    while at < n:
+        channel = (left + at) // inner % channels
+        run = min(n - at, channels - channel if inner == 1 else inner - (left + at) % inner)
+        if inner == 1:
+            for k in range(run):
+                least, most = lanes[0][at + k], lanes[1][at + k]
+                low[channel + k] = least if least < low[channel + k] else low[channel + k]
+                high[channel + k] = most if most > high[channel + k] else high[channel + k]
+                sums[channel + k] += lanes[2][at + k]
+                squares[channel + k] += lanes[3][at + k]
+        else:
+            own = slice(at, at + run)
+            np.negative(lanes[1][own], lanes[1][own])
+            low[channel] = min(low[channel], _reduced(lanes[0][own], False))
+            high[channel] = max(high[channel], -_reduced(lanes[1][own], False))
+            sums[channel] += _reduced(lanes[2][own], True)
+            squares[channel] += _reduced(lanes[3][own], True)
+        at += run
 
 
 @compiled
-def _fold(
-    lanes: tuple[np.ndarray, ...], wide: tuple[np.ndarray, ...], left: int, inner: int,
-    channelwise: tuple[np.ndarray, ...],
-) -> bool:  # fmt: skip
-    """Add columns ``left`` and up to their channels' ``channelwise`` (low, high, sums, squares); tell if all is finite.
-
-    Column ``j`` belongs to channel ``j // inner % channels``.
-    """
-    total = np.sum(wide[1])
-    if inner == 1:
-        _fold_rows(lanes, wide, left, channelwise)
-        return bool(total - total == 0)
-    low, high, sums, squares = channelwise
-    i, n = 0, lanes[0].size
-    while i < n:
-        channel = (left + i) // inner % low.size
-        run = min(n - i, inner - (left + i) % inner)
-        own = slice(i, i + run)
-        np.negative(lanes[1][own], lanes[1][own])
-        low[channel] = min(low[channel], _least(lanes[0][own]))
-        high[channel] = max(high[channel], -_least(lanes[1][own]))
-        sums[channel] += _total(wide[0][own])
-        squares[channel] += _total(wide[1][own])
-        i += run
-    return bool(total - total == 0)
-
-
-@compiled
-def observe_piece(
-    values: np.ndarray, left: int, right: int, inner: int, exponent: int, channelwise: tuple[np.ndarray, ...],
-    counts: np.ndarray, tokens: tuple[np.ndarray, np.ndarray, np.ndarray], first: int,
+def observe_band(
+    values: np.ndarray, left: int, right: int, inner: int, exponent: int, extremes: np.ndarray, sums: np.ndarray,
+    number: int, histogram: np.ndarray,
 ) -> int:  # fmt: skip
-    """Add the columns ``left`` to ``right`` of ``values`` float32 ``[rows, columns]``, C-contiguous.
+    """Return the exponent of the histogram of the columns ``left`` to ``right`` of ``values`` float32 ``[rows, n]``.
 
-    Column ``j`` belongs to channel ``j // inner % channels``.  Added to are ``channelwise`` (``low`` and ``high``
-    float32, ``sums`` of values and of their squares float64, all ``[channels]``) and ``counts`` uint32 ``[4, 2048]``
-    over ``[-2**exponent, 2**exponent)``; they are worthless where not finite.  Of ``tokens`` (``peaks``, ``indices``,
-    ``largest``): ``peaks`` int32 ``[tokens]``, the bits of the largest magnitudes of the first row's first token and of
-    those after it, are raised where channels lie last; otherwise the ``largest`` and their ``indices`` are updated,
-    that token being number ``first`` (see ``tokens_compiled``); what is empty is left.  Returns the histogram's new
-    exponent, NOT_FINITE with NaN or infinity.
+    Column ``j`` belongs to channel ``j // inner % channels``.  Written are ``extremes`` float32 ``[2, bands,
+    channels]`` and ``sums`` (of values and of their squares) float64 ``[2, bands, channels]`` of the band ``number``,
+    for those channels; ``histogram`` int64 ``[2048]``, over ``[-2**e, 2**e)`` with ``e >= exponent``, is added to.
+    Returns NOT_FINITE, and no result, with NaN or infinity.
     """
-    rows, (peaks, indices, largest) = values.shape[0], tokens
-    width = min(WIDTH, right - left)
+    channelwise = (extremes[0, number], extremes[1, number], sums[0, number], sums[1, number])
+    own = slice(left // inner, min(-(-right // inner), sums.shape[2]))
+    channelwise[0][own], channelwise[1][own], channelwise[2][own], channelwise[3][own] = np.inf, -np.inf, 0, 0
+    counts, width = np.zeros((4, BINS), np.uint32), min(WIDTH, right - left)
     step = max(TILE // width // 4 * 4, 4)
     words = np.empty(step * width // 4 + 1, np.uint64)
-    narrow, wider = np.empty((2, width), np.float32), np.empty((2, width), np.float64)
+    narrow, wide = np.empty((2, width), np.float32), np.empty((2, width), np.float64)
     for start in range(left, right, width):
         last = min(start + width, right)
         n = last - start
-        narrow[0], narrow[1], wider[:] = np.inf, -np.inf, 0
-        lanes, wide = (narrow[0, :n], narrow[1, :n]), (wider[0, :n], wider[1, :n])
-        for top in range(0, rows, step):
-            place = (top, min(top + step, rows), start, last)
-            exponent = _tile(values, place, exponent, words, lanes, wide, counts)
+        narrow[0], narrow[1], wide[:] = np.inf, -np.inf, 0
+        lanes = (narrow[0, :n], narrow[1, :n], wide[0, :n], wide[1, :n])
+        for top in range(0, len(values), step):
+            place = (top, min(top + step, len(values)), start, last)
+            exponent = _tile(values, place, exponent, words, lanes, counts)
             if exponent == NOT_FINITE:
                 return NOT_FINITE
-            if peaks.size:
-                raise_tokens(values, place, peaks)
-            elif largest.size and _reaches(lanes[0], lanes[1], abs(largest[-1])):
-                seek_tokens(values, place, inner, channelwise[0].size, first, indices, largest)
-        if not _fold(lanes, wide, start, inner, channelwise):
+        total = np.sum(wide[1, :n])
+        if total - total != 0:
             return NOT_FINITE
+        _fold(lanes, start, inner, channelwise)
+    for h in range(4):
+        histogram += counts[h]
     return exponent
+
+
+@compiled
+def raise_peaks(values: np.ndarray, left: int, right: int, peaks: np.ndarray) -> None:
+    """Raise ``peaks``, the bits of tokens' magnitudes, to the columns ``left`` to ``right`` of ``values``.
+
+    Int32 ``[rows, inner]``: column ``j`` is of token ``j % inner`` of its row.
+    """
+    for row in range(len(values)):
+        bits, largest = values[row, left:right].view(np.int32), peaks[row]
+        if largest.size == 1:
+            largest[0] = peak(bits, largest[0])
+            continue
+        for start in range(0, bits.size, largest.size):
+            channel = bits[start : start + largest.size]
+            for k in range(channel.size):
+                each = np.int32(channel[k] & _MAGNITUDE)
+                largest[k] = each if each > largest[k] else largest[k]

@@ -53,18 +53,11 @@ class LayerStatistics:
     def empty(cls, channels: int) -> LayerStatistics:
         """Return the statistics of nothing: the neutral element of ``merge``."""
         return cls(
-            count=0,
-            non_finite=0,
-            minimum=math.inf,
-            maximum=-math.inf,
-            total=0.0,
-            total_squares=0.0,
-            exponent=LOWEST_EXPONENT,
-            counts=np.zeros(BINS, np.int64),
-            channel_absmax=np.zeros(channels, np.float32),
+            count=0, non_finite=0, minimum=math.inf, maximum=-math.inf, total=0.0, total_squares=0.0,
+            exponent=LOWEST_EXPONENT, counts=np.zeros(BINS, np.int64), channel_absmax=np.zeros(channels, np.float32),
             channel_minimum=np.full(channels, np.inf, np.float32),
             channel_maximum=np.full(channels, -np.inf, np.float32),
-        )
+        )  # fmt: skip
 
     @property
     def channels(self) -> int:
@@ -102,22 +95,15 @@ class LayerStatistics:
         if self.channels != other.channels:
             raise ValueError(f"cannot merge statistics of {self.channels} and of {other.channels} channels")
         exponent = max(self.exponent, other.exponent)
+        added = ("count", "non_finite", "total", "total_squares", "batches", "minimum_total", "maximum_total")
         return LayerStatistics(
-            count=self.count + other.count,
-            non_finite=self.non_finite + other.non_finite,
-            minimum=min(self.minimum, other.minimum),
-            maximum=max(self.maximum, other.maximum),
-            total=self.total + other.total,
-            total_squares=self.total_squares + other.total_squares,
-            exponent=exponent,
-            counts=_grown(self, exponent) + _grown(other, exponent),
+            minimum=min(self.minimum, other.minimum), maximum=max(self.maximum, other.maximum), exponent=exponent,
+            counts=grown(self.counts, exponent - self.exponent) + grown(other.counts, exponent - other.exponent),
             channel_absmax=np.maximum(self.channel_absmax, other.channel_absmax),
             channel_minimum=np.minimum(self.channel_minimum, other.channel_minimum),
             channel_maximum=np.maximum(self.channel_maximum, other.channel_maximum),
-            batches=self.batches + other.batches,
-            minimum_total=self.minimum_total + other.minimum_total,
-            maximum_total=self.maximum_total + other.maximum_total,
-        )
+            **{name: getattr(self, name) + getattr(other, name) for name in added},
+        )  # fmt: skip
 
     def trimmed(self) -> tuple[np.ndarray, np.ndarray]:
         """Return ``(edges float64 [n + 1], counts int64 [n])`` of the occupied bins only; n is 0 if empty."""
@@ -143,13 +129,10 @@ class LayerStatistics:
         return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
 
 
-def _grown(statistics: LayerStatistics, exponent: int) -> np.ndarray:
-    """Return the counts over the larger range ``[-2**exponent, 2**exponent)``."""
-    counts = statistics.counts
-    for _ in range(min(exponent - statistics.exponent, BINS.bit_length())):
-        inner = counts.reshape(-1, 2).sum(axis=1)
-        counts = np.zeros(BINS, np.int64)
-        counts[BINS // 4 : 3 * BINS // 4] = inner
+def grown(counts: np.ndarray, doublings: int) -> np.ndarray:
+    """Return the counts over a range that is ``2**doublings`` times as wide."""
+    for _ in range(min(doublings, BINS.bit_length())):
+        counts = np.pad(counts.reshape(-1, 2).sum(axis=1), BINS // 4)
     return counts
 
 

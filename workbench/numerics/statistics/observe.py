@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.numerics.statistics.layer_statistics import BINS, LayerStatistics, histogram_exponent
-from workbench.numerics.statistics.outliers import BINS as TOKEN_BINS
-from workbench.numerics.statistics.outliers import KEPT, Peaks, edges
+from workbench.numerics.statistics.outliers import Peaks, ranked
 
 if TYPE_CHECKING:
     import torch
@@ -63,13 +62,12 @@ def peaks_by_torch(tensor: torch.Tensor, channel_axis: int) -> Peaks:
     last = tensor.movedim(channel_axis, -1) if tensor.dim() else tensor.reshape(1)
     flat = last.reshape(-1, last.shape[-1]).float()
     peaks = (flat.abs().amax(dim=1) if flat.numel() else flat.new_zeros(len(flat))).cpu().numpy()
-    counts = np.bincount(np.searchsorted(edges(), peaks, side="right") - 1, minlength=TOKEN_BINS)
-    counts *= channel_axis % max(tensor.dim(), 1) == max(tensor.dim(), 1) - 1
-    where = np.argsort(-peaks, kind="stable")[:KEPT]
-    where = where[peaks[where] > 0]
-    rows = flat[where.tolist()].cpu().numpy().reshape(where.size, flat.shape[-1])
-    channel = np.abs(rows).argmax(axis=1) if where.size else where
-    return Peaks(counts=counts, where=where, channel=channel, value=rows[np.arange(where.size), channel])
+    counted = channel_axis % max(tensor.dim(), 1) == max(tensor.dim(), 1) - 1
+
+    def rows(where: np.ndarray) -> np.ndarray:
+        return flat[where.tolist()].cpu().numpy().reshape(where.size, flat.shape[1])
+
+    return ranked(peaks, rows, counted=counted)
 
 
 TILE = 1 << 20

@@ -8,7 +8,7 @@ result, so batches, threads and machines add up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 
@@ -147,3 +147,19 @@ def edges() -> np.ndarray:
     numbers = np.arange(1, BINS)
     inner = 2.0 ** (LOWEST + numbers // OCTAVE) * (1 + numbers % OCTAVE / OCTAVE)
     return np.concatenate([[0.0], inner, [np.inf]])
+
+
+def ranked(peaks: np.ndarray, rows: Callable[[np.ndarray], np.ndarray], *, counted: bool) -> Peaks:
+    """Return the largest tokens and, if ``counted``, the histogram of the magnitudes ``peaks``, float32 ``[tokens]``.
+
+    ``rows(where)`` are the values of tokens, ``[n, channels]``.
+    """
+    bits = peaks.view(np.int32)
+    bins = np.clip((bits >> 20) - (127 + LOWEST) * OCTAVE, 0, BINS - 1) if counted else bits[:0]
+    least = np.partition(bits, bits.size - KEPT)[bits.size - KEPT] if bits.size > KEPT else 0
+    where = np.flatnonzero(bits >= max(least, 1))
+    where = where[np.argsort(-peaks[where], kind="stable")[:KEPT]]
+    values = rows(where)
+    channel = np.abs(values).argmax(axis=1) if where.size else where
+    value = values[np.arange(where.size), channel]
+    return Peaks(counts=np.bincount(bins, minlength=BINS), where=where, channel=channel, value=value)

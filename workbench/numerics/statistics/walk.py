@@ -1,41 +1,31 @@
-"""A tensor on the CPU handed to the compiled statistics, in runs of pieces on all threads.
+"""A tensor on the CPU handed to the compiled statistics, in bands on all threads.
 
-Pieces depend on the shape alone and their sums are added in order, so the result does not depend on the threads.
+Bands depend on the shape alone and their sums are added in order, so the result does not depend on the threads.
 """
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from workbench.numerics.bands import in_parallel
-from workbench.numerics.statistics import outliers
-from workbench.numerics.statistics.compiled import WIDTH
-from workbench.numerics.statistics.layer_statistics import BINS, LOWEST_EXPONENT, LayerStatistics
-from workbench.numerics.statistics.outliers import KEPT, Peaks
-from workbench.numerics.statistics.pieces import RUN, conclude, observe_pieces
-from workbench.numerics.statistics.tokens_compiled import join_tokens, rank_tokens
+from workbench.numerics.statistics.compiled import NOT_FINITE, WIDTH, observe_band, raise_peaks
+from workbench.numerics.statistics.layer_statistics import BINS, LOWEST_EXPONENT, LayerStatistics, grown
+from workbench.numerics.statistics.outliers import Peaks, ranked
 
 if TYPE_CHECKING:
     import torch
 
-PIECE = 1 << 15
-"""Elements of one piece at least: some twenty microseconds' work."""
+BAND = 1 << 16
+"""Elements of a band at least: some hundred microseconds' work, twice what waking a thread takes."""
 
-PIECES = 32
+BANDS = 32
 """A large tensor is cut into about so many."""
 
 TALL = 32
-"""Rows that a piece should have at least, because folding a row of channels costs as much as walking along several."""
-
-SHARED = 3 << 16
-"""From so many elements on other threads are woken; that takes as long as walking through half of them."""
-
-PART = 1 << 18
-"""Elements that a thread takes at once, where there are enough: each part counts in a histogram of its own."""
+"""Rows that a band should have at least, because folding a row of channels costs as much as walking along several."""
 
 
 def walk(
@@ -51,64 +41,69 @@ def walk(
     tensor, axis = _as_it_lies(tensor, axis % tensor.dim(), tokens, counted)
     shape = tensor.shape
     outer, channels, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
-    flat = tensor.to(torch.float32).contiguous().numpy().reshape(-1)
-    pieces = _pieces(outer, channels * inner, inner)
-    parts = _parts(len(pieces), flat.size, torch.get_num_threads())
-    runs, largest_tokens = int(pieces[-1, RUN]) + 1, KEPT if tokens else 0
-    extremes, sums = np.empty((2, runs, channels), np.float32), np.empty((2, runs, channels))
-    histograms = np.zeros((len(parts), BINS + 1), np.int64)
-    peaks = np.zeros(outer if counted else 0, np.int32)
-    indices = np.full((len(parts), 2, largest_tokens), -1)
-    largest = np.zeros((len(parts), largest_tokens), np.float32)
-    finite = []
+    exact = tensor.to(torch.float32).contiguous().numpy().reshape(outer, channels, inner)
+    fold = _fold(outer, channels * inner)
+    values = exact.reshape(outer // fold, -1)
+    rows, parts = _bands(len(values), channels, values.size)
+    parts = parts if fold == 1 else [slice(0, channels)]
+    bands = [(row, part) for row in range(len(rows)) for part in parts]
+    extremes, sums = np.empty((2, len(rows), channels), np.float32), np.empty((2, len(rows), channels))
+    exponents, counts = np.zeros(len(bands), np.int64), np.zeros((len(bands), BINS), np.int64)
+    peaks = np.zeros((len(parts), outer, inner) if tokens else (0, 0, 0), np.int32)
 
-    def task(part: slice) -> None:
-        own = parts.index(part)
-        finite.append(
-            observe_pieces(
-                flat, pieces[part], inner, LOWEST_EXPONENT, extremes, sums, histograms[own], peaks, indices[own],
-                largest[own],
-            )
-        )  # fmt: skip
+    def task(band: slice) -> None:
+        row, part = bands[band.start]
+        left, right = part.start * inner, part.stop * inner
+        exponents[band.start] = observe_band(
+            values[rows[row]], left, right * fold, inner, LOWEST_EXPONENT, extremes, sums, row, counts[band.start]
+        )
+        if tokens:
+            own = slice(rows[row].start * fold, rows[row].stop * fold)
+            raise_peaks(exact.reshape(outer, -1)[own], left, right, peaks[parts.index(part), own])
 
-    in_parallel(task, parts)
-    if not all(finite):
+    in_parallel(task, [slice(n, n + 1) for n in range(len(bands))])
+    if NOT_FINITE in exponents:
         return None
-    statistics, squares = _concluded(flat.size, extremes, sums, histograms)
-    return statistics, squares, _ranked(flat, peaks, indices, largest) if tokens else None
+    statistics, squares = _concluded(values.size, extremes, sums, exponents, counts)
+    if not tokens:
+        return statistics, squares, None
+    whole = peaks.max(axis=0).reshape(-1).view(np.float32)
+    return statistics, squares, ranked(whole, lambda where: exact[where // inner, :, where % inner], counted=counted)
 
 
-def _parts(pieces: int, elements: int, threads: int) -> list[slice]:
-    """Cut the pieces into runs that threads take in turn; one run for a small tensor."""
-    count = min(pieces, max(threads, elements // PART)) if elements >= SHARED and threads > 1 else 1
-    edges = [pieces * part // count for part in range(count + 1)]
-    return [slice(start, stop) for start, stop in zip(edges[:-1], edges[1:], strict=True)]
+def _fold(rows: int, columns: int) -> int:
+    """Return how many short rows are walked along as one; the channels repeat in it."""
+    fold = 1
+    while rows % (2 * fold) == 0 and 2 * fold * columns <= WIDTH:
+        fold *= 2
+    return fold
+
+
+def _bands(rows: int, channels: int, elements: int) -> tuple[list[slice], list[slice]]:
+    """Cut the rows into bands of whole fours; where they are few the channels too."""
+    count = min(max(elements // BAND, 1), BANDS)
+    down = max(-(-rows // count // 4) * 4, TALL)
+    bands = [slice(top, min(top + down, rows)) for top in range(0, rows, down)]
+    across = -(-channels // -(-count // len(bands))) if len(bands) < count else channels
+    return bands, [slice(left, min(left + across, channels)) for left in range(0, channels, across)]
 
 
 def _concluded(
-    count: int, extremes: np.ndarray, sums: np.ndarray, histograms: np.ndarray
+    count: int, extremes: np.ndarray, sums: np.ndarray, exponents: np.ndarray, counts: np.ndarray
 ) -> tuple[LayerStatistics, np.ndarray]:
     """Return the statistics and each channel's sum of squares."""
-    channels, counts = np.empty((3, sums.shape[2]), np.float32), np.empty(BINS, np.int64)
-    squares = np.empty(sums.shape[2])
-    doublings, least, most, total, total_squares = conclude(extremes, sums, histograms, channels, squares, counts)
+    low, high = extremes[0].min(axis=0), extremes[1].max(axis=0)
+    totals, squares = np.add.accumulate(sums, axis=1)[:, -1]
+    least, most, exponent = float(low.min()), float(high.max()), int(exponents.max())
+    whole = np.zeros(BINS, np.int64)
+    for each in set(exponents.tolist()):
+        whole += grown(counts[exponents == each].sum(axis=0), exponent - each)
     statistics = LayerStatistics(
         count=count, non_finite=0, minimum=least, maximum=most, batches=1, minimum_total=least, maximum_total=most,
-        total=total, total_squares=total_squares, exponent=LOWEST_EXPONENT + doublings, counts=counts,
-        channel_minimum=channels[0], channel_maximum=channels[1], channel_absmax=channels[2],
+        total=float(totals.sum()), total_squares=float(squares.sum()), exponent=exponent, counts=whole,
+        channel_minimum=low, channel_maximum=high, channel_absmax=np.maximum(high, -low),
     )  # fmt: skip
     return statistics, squares
-
-
-def _ranked(flat: np.ndarray, peaks: np.ndarray, indices: np.ndarray, largest: np.ndarray) -> Peaks:
-    """Return the largest tokens, and where they were counted the histogram of all."""
-    counts = np.zeros(outliers.BINS, np.int64)
-    if peaks.size:
-        rank_tokens(flat.reshape(peaks.size, -1), peaks, counts, indices[0], largest[0])
-    else:
-        join_tokens(indices, largest)
-    size = int((indices[0, 0] >= 0).sum())
-    return Peaks(counts=counts, where=indices[0, 0, :size], channel=indices[0, 1, :size], value=largest[0, :size])
 
 
 def _as_it_lies(tensor: torch.Tensor, axis: int, tokens: bool, counted: bool) -> tuple[torch.Tensor, int]:
@@ -126,28 +121,3 @@ def _as_it_lies(tensor: torch.Tensor, axis: int, tokens: bool, counted: bool) ->
     reordered = tokens and others != sorted(others)
     moved = counted and order[-1] != axis
     return (permuted, order.index(axis)) if permuted.is_contiguous() and not (reordered or moved) else (tensor, axis)
-
-
-@lru_cache(maxsize=256)
-def _pieces(rows: int, columns: int, inner: int) -> np.ndarray:
-    """Cut ``[rows, columns]`` into runs of rows, and those into whole channels of ``inner`` columns; see ``OFFSET``.
-
-    Several short rows make one long one; its channels repeat.  A row holds ``inner`` tokens for each of its channels.
-    Where channels lie last a piece is whole rows, so that no two hold the same token.
-    """
-    fold = max(WIDTH // columns, 1)
-    whole, piece = rows // fold, max(PIECE, rows * columns // PIECES)
-    table = []
-    if whole * fold < rows:
-        left = rows - whole * fold
-        table.append((whole * fold * columns, columns, left, 0, columns, whole * fold * inner, left * inner, 0))
-    wide, tokens, run = fold * columns, fold * inner, len(table)
-    across = wide if inner == 1 or fold > 1 else -(-max(piece // max(whole, 1), WIDTH) // inner) * inner
-    down = max(piece // min(across, wide) // 4 * 4, min(TALL, whole // 2 // 4 * 4), 4)
-    for top in range(0, whole, down):
-        height = min(down, whole - top)
-        for left in range(0, wide, across):
-            right = min(left + across, wide)
-            table.append((top * wide, wide, height, left, right, top * tokens, height * tokens, run))
-        run += 1
-    return np.array(table, np.int64)

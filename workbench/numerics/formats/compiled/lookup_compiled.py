@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.numerics.bands import in_parallel
+from workbench.numerics.bands import in_parallel, row_tiles
 from workbench.numerics.element import Binary, Element
 from workbench.numerics.formats.compiled import float_kernels, lookup_kernels, output_memory
 from workbench.numerics.formats.compiled.scaled_compiled import of_band, plain
 from workbench.numerics.packing import packed_width
-from workbench.numerics.tiles import row_tiles
 
 if TYPE_CHECKING:
     import torch

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.numerics.bands import in_parallel
+from workbench.numerics.bands import TILE_ELEMENTS, in_parallel, row_tiles
 from workbench.numerics.formats.affine import OFFSET_REACH, Affine
 from workbench.numerics.formats.compiled import output_memory, scaled_kernels, scaled_rules
 from workbench.numerics.packing import packed_width
 from workbench.numerics.scale_format import BF16, FP16, FP32, ScaleFormat
 from workbench.numerics.scheme import Parameters
-from workbench.numerics.tiles import TILE_ELEMENTS, row_tiles
 
 if TYPE_CHECKING:
     import torch

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.errors import NonFiniteError
-from workbench.numerics.bands import in_parallel
+from workbench.numerics.bands import in_parallel, row_tiles
 from workbench.numerics.formats.compiled import output_memory
 from workbench.numerics.formats.gguf import codes as gguf_codes
 from workbench.numerics.formats.gguf import fit as gguf_fit
 from workbench.numerics.formats.gguf import headers as gguf_headers
 from workbench.numerics.formats.gguf import pack as gguf_pack
 from workbench.numerics.formats.gguf.blocks import BLOCKS, Block
-from workbench.numerics.tiles import row_tiles
 
 if TYPE_CHECKING:
     import torch
@@ -88,15 +87,8 @@ def padded(block: Block, tile: torch.Tensor) -> Array:
     return tile.contiguous().numpy().reshape(-1, block.width)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Fitted:
-    """Headers and effective parameters of a matrix, as in GgufParameters; numpy, ``[rows, ...]``."""
-
-    header: Array
-    scale: Array
-    minimum: Array | None
-    origin: Array | None
-    factor: Array | None
+Fitted = dict[str, Array]
+"""Those fields of GgufParameters that are arrays and that the format has, by name; numpy, ``[rows, ...]``."""
 
 
 def fit(block: Block, name: str, weight: torch.Tensor, importance: torch.Tensor | None, *, clip_search: bool) -> Fitted:
@@ -122,28 +114,19 @@ def fit(block: Block, name: str, weight: torch.Tensor, importance: torch.Tensor 
 
 
 def _allocate(block: Block, rows: int, count: int) -> Fitted:
-    shape = (rows, count * block.groups)
-    minimum = block.header in ("half_minimum", "k2", "k4")
-    return Fitted(
-        header=np.zeros((rows, count, block.header_octets), np.uint8),
-        scale=np.zeros(shape, np.float32),
-        minimum=np.zeros(shape, np.float32) if minimum else None,
-        origin=np.zeros(shape, np.float32) if block.fitting == "bounds" else None,
-        factor=np.zeros(shape, np.float32) if block.rounding != "even" else None,
-    )
+    used = {
+        "scale": True, "minimum": block.header in ("half_minimum", "k2", "k4"), "origin": block.fitting == "bounds",
+        "factor": block.rounding != "even",
+    }  # fmt: skip
+    entries = {name: np.zeros((rows, count * block.groups), np.float32) for name, needed in used.items() if needed}
+    return {"header": np.zeros((rows, count, block.header_octets), np.uint8), **entries}
 
 
 def _store(block: Block, fitted: Fitted, part: slice, best: gguf_fit.Fit) -> None:
-    rows = part.stop - part.start
     scale, minimum = effective(block, best.header)
-    fitted.header[part] = best.header.reshape(rows, -1, block.header_octets)
-    fitted.scale[part] = scale.reshape(rows, -1)
-    if fitted.minimum is not None:
-        fitted.minimum[part] = minimum.reshape(rows, -1)
-    if fitted.origin is not None and best.origin is not None:
-        fitted.origin[part] = best.origin.reshape(rows, -1)
-    if fitted.factor is not None and best.factor is not None:
-        fitted.factor[part] = best.factor.reshape(rows, -1)
+    band = {"header": best.header, "scale": scale, "minimum": minimum, "origin": best.origin, "factor": best.factor}
+    for name, entries in fitted.items():
+        entries[part] = band[name].reshape(entries[part].shape)
 
 
 def _choose(
@@ -231,11 +214,10 @@ def _coded(block: Block, name: str, weight: torch.Tensor, known: Fitted, part: s
             f"rows {part.start} to {part.stop} of a {rows} x {columns} matrix hold NaN or infinite values; "
             f"{name} has no code for them"
         )
-    scale = known.scale[part].reshape(-1, block.groups)
-    minimum = np.zeros_like(scale) if known.minimum is None else known.minimum[part].reshape(-1, block.groups)
-    origin = None if known.origin is None else known.origin[part]
-    factor = None if known.factor is None else known.factor[part]
-    return to_codes(block, x, scale, minimum, origin, factor), scale, minimum
+    band = {name: entries[part] for name, entries in known.items()}
+    scale = band["scale"].reshape(-1, block.groups)
+    minimum = band["minimum"].reshape(-1, block.groups) if "minimum" in band else np.zeros_like(scale)
+    return to_codes(block, x, scale, minimum, band.get("origin"), band.get("factor")), scale, minimum
 
 
 def encode(block: Block, name: str, weight: torch.Tensor, known: Fitted) -> Array:
@@ -245,7 +227,7 @@ def encode(block: Block, name: str, weight: torch.Tensor, known: Fitted) -> Arra
 
     def band(part: slice) -> None:
         codes, _, _ = _coded(block, name, weight, known, part)
-        header = known.header[part].reshape(-1, block.header_octets)
+        header = known["header"][part].reshape(-1, block.header_octets)
         pack(block, codes, header, out[part].reshape(-1, block.octets))
 
     in_parallel(band, row_tiles(rows, columns))

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from workbench.errors import SchemeError, nearest
+from workbench.numerics.bands import row_tiles
 from workbench.numerics.formats.cast import FAMILY as CASTS
 from workbench.numerics.formats.gguf.blocks import BLOCKS, Block
 from workbench.numerics.formats.listed_family import ListedFamily
@@ -31,14 +32,11 @@ from workbench.numerics.granularity import Granularity, PerGroup
 from workbench.numerics.grouping import grouped
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scheme import BlockParameters, Parameters, Scheme
-from workbench.numerics.tiles import row_tiles
 
 if TYPE_CHECKING:
     import torch
 
-    from workbench.numerics.formats.gguf.codec import Fitted
-
-
+_ARRAYS = ("scale", "minimum", "origin", "factor", "header")
 _COMPILED_FROM = 1 << 14  # fewer elements are rounded faster by plain tensor operations
 
 
@@ -53,27 +51,20 @@ class GgufParameters(BlockParameters):
     scale and minimum before they were rounded to float16, which the reference encoders use.
     """
 
-    minimum: torch.Tensor | None
-    origin: torch.Tensor | None
-    factor: torch.Tensor | None
-    header: torch.Tensor | None
+    minimum: torch.Tensor | None = None
+    origin: torch.Tensor | None = None
+    factor: torch.Tensor | None = None
+    header: torch.Tensor | None = None
     owner: str
 
     def columns(self, start: int, stop: int) -> GgufParameters:
         """Return the parameters of columns ``start`` to ``stop``, inside one group or on group edges."""
         first, last = start // self.width, -(-stop // self.width)
-
-        def cut(entries: torch.Tensor | None) -> torch.Tensor | None:
-            return None if entries is None else entries[:, first:last]
-
-        whole = start % self.block == 0 and last * self.width % self.block == 0
-        header = None
-        if whole and self.header is not None:
-            header = self.header[:, start // self.block : -(-stop // self.block)]
-        return replace(
-            self, scale=self.scale[:, first:last], minimum=cut(self.minimum), origin=cut(self.origin),
-            factor=cut(self.factor), header=header,
-        )  # fmt: skip
+        parts = {name: entries[:, first:last] for name, entries in self.arrays().items()}
+        aligned = start % self.block == 0 and last * self.width % self.block == 0
+        blocks = slice(start // self.block, -(-stop // self.block))
+        header = self.header[:, blocks] if aligned and self.header is not None else None
+        return replace(self, **{**parts, "header": header})
 
     def joined(self, others: Sequence[Parameters]) -> GgufParameters:
         """Return the parameters of neighbouring columns as one: what was fitted block by block can be encoded whole."""
@@ -83,8 +74,12 @@ class GgufParameters(BlockParameters):
             entries = [getattr(part, name) for part in (self, *others)]
             return None if any(entry is None for entry in entries) else torch.cat(entries, dim=1)
 
-        names = ("scale", "minimum", "origin", "factor", "header")
-        return replace(self, **{name: join(name) for name in names})
+        return replace(self, **{name: join(name) for name in _ARRAYS})
+
+    def arrays(self) -> dict[str, torch.Tensor]:
+        """Return the fields that are tensors, by name."""
+        entries = {name: getattr(self, name) for name in _ARRAYS}
+        return {name: entry for name, entry in entries.items() if entry is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +154,11 @@ class GgufScheme(Scheme):
         from workbench.numerics.formats.gguf import codec as gguf_codec
 
         fitted = gguf_codec.fit(self.block, self.name, weight.detach(), importance, clip_search=clip_search)
-        return self._parameters(fitted, weight.device)
+        import torch
+
+        tensors: dict[str, Any] = {name: torch.from_numpy(entry).to(weight.device) for name, entry in fitted.items()}
+        block = {"width": self.block.group, "block": self.block.width, "owner": self.name}
+        return GgufParameters(zero_point=None, **block, **tensors)
 
     def fit_range(self, low: float, high: float) -> Parameters:
         """Raise SchemeError: every block has a scale of its own, so no static range can be given."""
@@ -235,18 +234,6 @@ class GgufScheme(Scheme):
             raise SchemeError(f"{self.name} rounds with the parameters of its own fit; got those of another scheme")
         return parameters
 
-    def _parameters(self, fitted: Fitted, device: torch.device) -> GgufParameters:
-        import torch
-
-        def tensor(array: np.ndarray | None) -> torch.Tensor | None:
-            return None if array is None else torch.from_numpy(array).to(device)
-
-        return GgufParameters(
-            scale=torch.from_numpy(fitted.scale).to(device), zero_point=None, width=self.block.group,
-            minimum=tensor(fitted.minimum), origin=tensor(fitted.origin), factor=tensor(fitted.factor),
-            header=tensor(fitted.header), block=self.block.width, owner=self.name,
-        )  # fmt: skip
-
     def _levels(self, x: torch.Tensor, part: slice, groups: slice, known: GgufParameters) -> torch.Tensor:
         """Return ``level[code]`` of ``x`` float32 ``[rows, groups, width]``: the specification of every encoder."""
         import torch
@@ -273,17 +260,8 @@ class GgufScheme(Scheme):
         return levels[torch.bucketize(t, edges, right=True)]
 
 
-def _fitted(known: GgufParameters) -> Fitted:
-    from workbench.numerics.formats.gguf.codec import Fitted
-
-    def array(entries: torch.Tensor | None) -> np.ndarray | None:
-        return None if entries is None else entries.detach().cpu().contiguous().numpy()
-
-    assert known.header is not None
-    return Fitted(
-        header=known.header.cpu().contiguous().numpy(), scale=known.scale.cpu().contiguous().numpy(),
-        minimum=array(known.minimum), origin=array(known.origin), factor=array(known.factor),
-    )  # fmt: skip
+def _fitted(known: GgufParameters) -> dict[str, np.ndarray]:
+    return {name: entries.detach().cpu().contiguous().numpy() for name, entries in known.arrays().items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
