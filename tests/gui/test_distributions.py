@@ -113,9 +113,13 @@ def test_dragging_shows_error_and_predicted_loss(live: Callable[..., None]) -> N
 
 
 @pytest.mark.parametrize(
-    ("scheme", "told"), [(None, "leaves this input in floating point"), ("int8-token", "scales this input for every token"),
-                         ("int8-tensor-asym", "")],
-)  # fmt: skip
+    ("scheme", "told"),
+    [
+        (None, "leaves this input in floating point"),
+        ("int8-token", "scales this input for every token"),
+        ("int8-tensor-asym", ""),
+    ],
+)
 def test_a_range_of_inputs_that_no_plan_uses_is_said_to_be_for_judging(
     live: Callable[..., None], scheme: str | None, told: str
 ) -> None:
