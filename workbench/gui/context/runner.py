@@ -165,6 +165,16 @@ class JobRunner:
         """Start :meth:`work` in the background."""
         self._tasks.start(self.work(request, on_error=on_error))
 
+    def ask(self, request: Request[O, R], answered: Callable[[R], object]) -> None:
+        """Run a request in the background without joining its result; ``answered(result)`` unless it fails."""
+
+        async def asking() -> None:
+            result = await self.run(request.reduced(), lambda: self.ask(request, answered))
+            if result is not None:
+                answered(result)
+
+        self._tasks.start(asking())
+
     def cancel(self, job_id: int) -> None:
         """Cancel a job by its number."""
         self._jobs.cancel(job_id)

@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QPushButton, QTabWidget, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QWidget
 
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import dialogs
-from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.widgets import button, fitted, row, switch, tabs
 from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
-from workbench.insight.compare import Side, compare_sessions
+from workbench.insight.compare import SessionComparison, Side, compare_sessions
 from workbench.measurement.evaluation import Metric
 from workbench.planning.plan import KEEP
 from workbench.session.workspace import State
@@ -28,10 +28,9 @@ SESSIONS = "Sessions (*.qwb)"
 def _scheme(side: Side | None) -> str:
     if side is None:
         return "no such layer"
-    given = side.assignment
-    inputs = f" · {given.inputs}" if given.inputs else ""
-    algorithm = "" if given.weights == KEEP else f" · {given.algorithm}"
-    return f"{'FP' if given.weights == KEEP else given.weights}{inputs}{algorithm}"
+    assignment = side.assignment
+    inputs = f" · {assignment.inputs}" if assignment.inputs else ""
+    return f"FP{inputs}" if assignment.weights == KEEP else f"{assignment.weights}{inputs} · {assignment.algorithm}"
 
 
 def _precise(value: float) -> str:
@@ -94,86 +93,59 @@ class ComparePanel(Panel):
     def __init__(self, context: Context, colours: Colours) -> None:
         super().__init__(context, colours)
         self._rows: dict[str, Sequence[Any]] = {}
-        self.open = QPushButton("&Open Another Session…")
-        self.open.setToolTip("Read a .qwb file to compare the open session with; neither is changed")
-        self.open.clicked.connect(self.choose)
-        self.differing = QCheckBox("Only &differences")
-        self.differing.toggled.connect(lambda _: self._fill())
-        self.figure = FittedLabel()
-        self.figure.setProperty("role", "muted")
+        tip = "Read a .qwb file to compare the open session with; neither is changed"
+        self.open = button("&Open Another Session…", self.choose, tip)
+        self.differing = switch(QCheckBox(), "Only &differences", lambda _: self._fill(), "")
+        self.figure = fitted()
         self.tables = {
             "Layers": RecordsView("Layers of both sessions", LAYERS),
             "Facts": RecordsView("What the sessions were made from", FACTS),
             "Evaluations": RecordsView("What both sessions measured", METRICS),
         }
-        self._room = QWidget()
-        self.tabs = QTabWidget()
-        self.tabs.setDocumentMode(True)
-        self.tabs.setAccessibleName("Views of the comparison")
-        for title, table in self.tables.items():
-            self.tabs.addTab(table, title)
-        top = QHBoxLayout()
-        top.addWidget(self.open)
-        top.addWidget(self.figure, 1)
-        top.addWidget(self.differing)
-        layout = self.column()
-        layout.addLayout(top)
+        self.tabs, self._room = tabs("Views of the comparison", self.tables.items()), QWidget()
+        layout = self.column(row(self.open, self.figure, self.differing, stretch=self.figure))
         layout.addWidget(self.tabs, 1)
         layout.addWidget(self._room, 1)
         self.setFocusProxy(self.open)
 
     def redraw(self, old: State, new: State) -> None:
         """Compare again where plan, tables or evaluations changed."""
-        session = new.session
+        session, before = new.session, old.session
+        self.say_empty("" if session else "Open a session, then another one to compare it with.")
         if session is None:
-            self.say_empty("Open a session, then another one to compare it with.")
             return
-        self.say_empty("")
-        before = old.session
         same = before is not None and old.compared is new.compared and all(
             getattr(before, name) is getattr(session, name)
             for name in ("model", "plan", "sensitivities", "evaluations", "calibration", "locked")
         )
         if not same:
-            self._compare()
+            self._compare(new)
 
     def choose(self) -> None:
-        """Ask for a session file and read it."""
-        self.context.tasks.start(self._choosing())
+        """Ask for a session file, read it and show the comparison."""
+        self.context.tasks.start(self._choose())
 
-    async def _choosing(self) -> None:
+    async def _choose(self) -> None:
         mode = QFileDialog.FileMode.ExistingFile
         path = await dialogs.ask_path(self.window(), "Compare with a session", mode=mode, filters=SESSIONS)
         if path is not None:
-            await self.read(path)
+            request = OPEN_SESSION.request(None, OpenSessionOptions(path=path))
+            self.context.runner.ask(request, lambda other: self.context.workspace.compare_with(other, Path(path)))
 
-    async def read(self, path: str) -> None:
-        """Read the other session and show the comparison."""
-        request = OPEN_SESSION.request(None, OpenSessionOptions(path=path))
-        found = await self.context.runner.run(request, lambda: self._read_again(path))
-        if found is not None:
-            self.context.workspace.compare_with(found, Path(path))
-
-    def _read_again(self, path: str) -> None:
-        self.context.tasks.start(self.read(path))
-
-    def _compare(self) -> None:
-        session, other = self.state.session, self.state.compared
-        self.differing.setVisible(other is not None)
-        self.tabs.setVisible(other is not None)
-        self._room.setVisible(other is None)
+    def _compare(self, state: State) -> None:
+        session, other = state.session, state.compared
+        for widget, shown in ((self.differing, True), (self.tabs, True), (self._room, False)):
+            widget.setVisible(shown == (other is not None))
         if session is None or other is None:
             self.figure.setText("Nothing to compare with yet; neither session is changed by it")
             self._rows = {}
         else:
-            found = compare_sessions(session, other)
-            self._rows = {"Layers": found.layers, "Facts": found.facts, "Evaluations": found.metrics}
-            count = sum(pair.differs for pair in found.layers)
-            weights = "the same weights" if found.same_model else "other weights"
-            self.figure.setText(
-                f"against {self.state.compared_path.name} ({weights}): {quantities.plural(count, 'layer')} of "
-                f"{len(found.layers):,} {'differs' if count == 1 else 'differ'}"
-            )
+            comparison = compare_sessions(session, other)
+            self._rows = {
+                "Layers": comparison.layers, "Facts": comparison.facts, "Evaluations": comparison.metrics,
+            }  # fmt: skip
+            weights = "the same weights" if comparison.same_model else "other weights"
+            self.figure.setText(f"against {state.compared_path.name} ({weights}): {differing_layers(comparison)}")
         self._fill()
 
     def _fill(self) -> None:
@@ -181,3 +153,9 @@ class ComparePanel(Panel):
             rows = self._rows.get(title, ())
             table.show_records([row for row in rows if row.differs or not self.differing.isChecked()])
 
+
+def differing_layers(comparison: SessionComparison) -> str:
+    """Return how many layers differ, as words."""
+    count = sum(pair.differs for pair in comparison.layers)
+    verb = "differs" if count == 1 else "differ"
+    return f"{quantities.plural(count, 'layer')} of {len(comparison.layers):,} {verb}"

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtWidgets import QHBoxLayout, QPushButton
 
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.depth import Depth
-from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.widgets import button, fitted, row
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
-from workbench.sensitivity.error_budget import BudgetPair
+from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget
 from workbench.session.workspace import State
 from workbench.steps.checks.error_budget import ERROR_BUDGET, ErrorBudgetOptions
 
@@ -29,22 +28,14 @@ class ErrorBudgetPanel(Panel):
 
     def __init__(self, context: Context, colours: Colours) -> None:
         super().__init__(context, colours)
-        self.button = QPushButton("&Measure")
-        self.button.setToolTip("Run the floating-point and the quantized model on a few calibration samples")
-        self.button.clicked.connect(self.measure)
-        self.figure = FittedLabel()
-        self.figure.setProperty("role", "muted")
+        tip = "Run the floating-point and the quantized model on a few calibration samples"
+        self.button = button("&Measure", self.measure, tip)
+        self.figure = fitted()
         self.plot = Depth(colours)
         self.table = RecordsView("Layers that send the most noise to the output", FIELDS)
         self.table.setMaximumWidth(300)
-        top, middle = QHBoxLayout(), QHBoxLayout()
-        top.addWidget(self.button)
-        top.addWidget(self.figure, 1)
-        middle.addWidget(self.plot, 1)
-        middle.addWidget(self.table)
-        layout = self.column()
-        layout.addLayout(top)
-        layout.addLayout(middle, 1)
+        middle = row(self.plot, self.table, stretch=self.plot)
+        self.column(row(self.button, self.figure, stretch=self.figure), middle, stretch=middle)
         self.pair: BudgetPair | None = None
         self._fingerprint = ""
         self.setFocusProxy(self.button)
@@ -59,42 +50,40 @@ class ErrorBudgetPanel(Panel):
         self.say_empty("")
         if session.error_budget is not self.pair or session.model.fingerprint != self._fingerprint:
             self._fingerprint = session.model.fingerprint
-            self.show_pair(session.error_budget)
-
-    def recolour(self, colours: Colours) -> None:
-        """Redraw in other colours."""
-        super().recolour(colours)
-        self.plot.recolour(colours)
+            self._show(session.error_budget)
 
     def measure(self) -> None:
         """Measure the present plan's budget in the engine."""
-        self.context.tasks.start(self._measuring())
+        if self.state.session is not None:
+            self.context.runner.submit(ERROR_BUDGET.request(self.state.session, ErrorBudgetOptions()))
 
-    async def _measuring(self) -> None:
-        session = self.state.session
-        if session is None:
-            return
-        await self.context.runner.work(ERROR_BUDGET.request(session, ErrorBudgetOptions()))
-
-    def show_pair(self, pair: BudgetPair | None) -> None:
+    def _show(self, pair: BudgetPair | None) -> None:
         """Show a budget, or that there is none yet."""
         self.pair = pair
-        self.table.setVisible(pair is not None and pair.predicted is not None)
+        predicted = None if pair is None else pair.predicted
+        self.table.setVisible(predicted is not None)
+        self.table.show_records(() if predicted is None else noisiest(predicted))
         if pair is None:
             self.figure.setText("Not measured yet; score the weight error (F6) first to have the prediction beside it")
             self.plot.show_lines((), ())
-            self.table.show_records(())
             return
-        if pair.predicted is not None:
-            self.table.show_records(pair.predicted.worst(pair.predicted.blocks[-1], 12))
         self.plot.show_lines(pair.measured.blocks, budget_lines(pair))
-        last = float(pair.measured.decibels[-1])
-        found = f"{pair.plan_name}: {quantities.number(last)} dB at the output; line: measured"
-        if pair.predicted is None:
-            self.figure.say(f"{found}; score the weight error (F6) and measure again to see which layers it comes from",
-                            found)  # fmt: skip
+        words = f"{budget_in_words(pair)}; line: measured"
+        if predicted is None:
+            self.figure.say(f"{words}; score the weight error (F6) and measure again to see which layers it comes from",
+                            words)  # fmt: skip
         else:
-            self.figure.say(f"{found}, dashes: predicted")
+            self.figure.say(f"{words}, dashes: predicted")
+
+
+def budget_in_words(pair: BudgetPair) -> str:
+    """Return whose budget it is, and the signal to noise of the output."""
+    return f"{pair.plan_name}: {quantities.number(float(pair.measured.decibels[-1]))} dB at the output"
+
+
+def noisiest(budget: ErrorBudget) -> tuple[tuple[str, float], ...]:
+    """Return the layers that send the most noise to the output, and their shares."""
+    return budget.worst(budget.blocks[-1], 12)
 
 
 def budget_lines(pair: BudgetPair) -> list[tuple[str, np.ndarray]]:

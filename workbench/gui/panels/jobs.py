@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QPainter, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
-    QSplitter,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionProgressBar,
     QStyleOptionViewItem,
-    QTabWidget,
     QWidget,
 )
 
@@ -28,6 +23,7 @@ from workbench.gui.context.memory import resident
 from workbench.gui.context.messages import Message, without_title
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.widgets import button, label, row, splitter, tabs
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import Index, RecordsView
 from workbench.insight import quantities
@@ -69,12 +65,14 @@ STEPS = (
 )
 
 MAX_STEPS = 500
-"""How many lines of a job's log are kept."""
+"""Lines of a job's log; older ones are dropped."""
+
+ACTIVE, ENDED = ("running", "queued"), ("failed", "cancelled")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a job said it does, ``after`` so many seconds."""
+    """What a job did ``after`` so many seconds."""
 
     after: float
     text: str
@@ -82,13 +80,13 @@ class Step:
 
 @dataclass(slots=True)
 class Track:
-    """What is followed of a job: its log, and the most memory of the engine while it ran, in bytes."""
+    """A job's log, and the most memory of the engine while it ran, in bytes."""
 
     steps: list[Step] = field(default_factory=list)
     peak: int = 0
 
     def follow(self, view: JobView, memory: int | None) -> None:
-        """Take up how the job is now."""
+        """Record how the job is now."""
         self.peak = max(self.peak, memory or 0)
         text = without_title(view.error, view.title) or view.text
         if text and (not self.steps or self.steps[-1].text != text):
@@ -129,6 +127,7 @@ class JobsPanel(Panel):
     def __init__(self, context: Context, colours: Colours) -> None:
         super().__init__(context, colours)
         self._tracks: dict[int, Track] = {}
+        self._views: tuple[JobView, ...] = ()
         memory = Number(
             "Memory", lambda view: self._peak(view) or None, quantities.data_size, unit="bytes",
             tip="The most that the engine process held while the job ran",
@@ -136,48 +135,39 @@ class JobsPanel(Panel):
         self.jobs = RecordsView("Jobs", (*JOBS, memory, WHAT), lambda view: view.id)
         self._progress = ProgressDelegate(self.jobs)
         self.jobs.setItemDelegateForColumn(PROGRESS, self._progress)
-        self.log = RecordsView("Messages", MESSAGES)
-        self.steps = RecordsView("Log of the job", STEPS)
-        self.pages = QTabWidget()
-        self.pages.setDocumentMode(True)
-        self.pages.setAccessibleName("Messages and log")
-        self.pages.addTab(self.log, "Messages")
-        self.pages.addTab(self.steps, "Log of the job")
-        self.cancel = QPushButton("&Cancel")
-        self.retry = QPushButton("Re&try")
-        self.cancel.setToolTip("Cancel the selected job, or the running one")
-        self.retry.setToolTip("Start the selected failed or cancelled job again")
-        self.python = QPushButton("Copy as &Python")
-        self.python.setToolTip("Copy a script that does what the selected job does")
-        self.python.clicked.connect(self.copy_python)
-        self.memory = QLabel()
-        self.memory.setProperty("role", "muted")
-        self.memory.setToolTip("Resident memory of the engine process, which holds the model, and of this window")
-        self.cancel.clicked.connect(self._cancel)
-        self.retry.clicked.connect(self._retry)
-        splitter = QSplitter(Qt.Orientation.Vertical)
-        splitter.addWidget(self.jobs)
-        splitter.addWidget(self.pages)
-        self.column().addWidget(splitter, 1)
+        self.log, self.steps = RecordsView("Messages", MESSAGES), RecordsView("Log of the job", STEPS)
+        self.pages = tabs("Messages and log", (("Messages", self.log), ("Log of the job", self.steps)))
         self.pages.setCornerWidget(self._buttons())
-        self.jobs.horizontalHeader().setStretchLastSection(True)
-        for table in (self.log, self.steps):
+        parts = splitter(self.jobs, self.pages, vertical=True)
+        self.column(parts, stretch=parts)
+        for table in (self.jobs, self.log, self.steps):
             table.horizontalHeader().setStretchLastSection(True)
         for place, width in enumerate((210, 66, 90, 56, 56, 72)):
             self.jobs.setColumnWidth(place, width)
-        self._views: tuple[JobView, ...] = ()
         self.jobs.selectionModel().selectionChanged.connect(lambda: self._selected())
         self._enable()
         self.setFocusProxy(self.jobs)
 
     def _buttons(self) -> QWidget:
         """Return what stands beside the tabs, where it takes no room from the tables."""
-        held = QWidget()
-        row = QHBoxLayout(held)
-        row.setContentsMargins(0, 0, 0, 2)
-        for widget in (self.memory, self.cancel, self.retry, self.python):
-            row.addWidget(widget)
-        return held
+        runner = self.context.runner
+        self.memory = label(
+            role="muted", tip="Resident memory of the engine process, which holds the model, and of this window"
+        )
+        self.cancel = button(
+            "&Cancel", lambda: self._act(ACTIVE, runner.cancel), "Cancel the selected job, or the running one"
+        )
+        self.retry = button(
+            "Re&try", lambda: self._act(ENDED, runner.retry), "Start the selected failed or cancelled job again"
+        )
+        self.python = button(
+            "Copy as &Python", self.copy_python, "Copy a script that does what the selected job does"
+        )
+        corner = QWidget()
+        line = row(self.memory, self.cancel, self.retry, self.python)
+        line.setContentsMargins(0, 0, 0, 2)
+        corner.setLayout(line)
+        return corner
 
     def redraw(self, old: State, new: State) -> None:
         """Jobs do not depend on the document."""
@@ -206,12 +196,17 @@ class JobsPanel(Panel):
     def _show(self) -> None:
         self.jobs.show_records(self._views)
         self._selected()
-        self._show_memory()
+        sizes = (("Engine", resident(self.context.engine_pid())), ("Window", resident(os.getpid())))
+        self.memory.setText(" · ".join(f"{name} {quantities.data_size(size)}" for name, size in sizes if size))
+
+    def _candidates(self) -> tuple[JobView, ...]:
+        """Return the selected jobs, then all, the newest first."""
+        return (*self.jobs.selected(), *self._views)
 
     def _selected(self) -> None:
         """Show the log of the selected job, or the newest one."""
         self._enable()
-        view = next(iter((*self.jobs.selected(), *self._views)), None)
+        view = next(iter(self._candidates()), None)
         track = self._tracks.get(view.id) if view is not None else None
         self.steps.show_records(tuple(track.steps) if track else ())
 
@@ -219,14 +214,9 @@ class JobsPanel(Panel):
         track = self._tracks.get(view.id)
         return track.peak if track else 0
 
-    def _show_memory(self) -> None:
-        engine, own = resident(self.context.engine_pid()), resident(os.getpid())
-        lines = [f"{name} {quantities.data_size(held)}" for name, held in (("Engine", engine), ("Window", own)) if held]
-        self.memory.setText(" · ".join(lines))
-
     def copy_python(self) -> None:
         """Copy the selected job, or the newest one, as Python."""
-        for view in (*self.jobs.selected(), *self._views):
+        for view in self._candidates():
             request = self.context.jobs.request(view.id)
             if isinstance(request, Request):
                 QApplication.clipboard().setText(request.python())
@@ -238,20 +228,15 @@ class JobsPanel(Panel):
         self.log.show_records(tuple(reversed(self.context.messages.entries)))
 
     def _target(self, statuses: tuple[str, ...]) -> int | None:
-        fitting = [view.id for view in (*self.jobs.selected(), *self._views) if view.status in statuses]
-        return fitting[0] if fitting else None
+        return next((view.id for view in self._candidates() if view.status in statuses), None)
 
     def _enable(self) -> None:
         self.python.setEnabled(bool(self._views))
-        self.cancel.setEnabled(self._target(("running", "queued")) is not None)
-        self.retry.setEnabled(self._target(("failed", "cancelled")) is not None)
+        self.cancel.setEnabled(self._target(ACTIVE) is not None)
+        self.retry.setEnabled(self._target(ENDED) is not None)
 
-    def _cancel(self) -> None:
-        target = self._target(("running", "queued"))
+    def _act(self, statuses: tuple[str, ...], action: Callable[[int], None]) -> None:
+        """Cancel or retry the job that the button is for."""
+        target = self._target(statuses)
         if target is not None:
-            self.context.runner.cancel(target)
-
-    def _retry(self) -> None:
-        target = self._target(("failed", "cancelled"))
-        if target is not None:
-            self.context.runner.retry(target)
+            action(target)

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QObject, QPoint, Qt
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QResizeEvent
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QApplication,
-    QHBoxLayout,
-    QHeaderView,
-    QLabel,
-    QLineEdit,
-    QMenu,
-)
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QLineEdit, QMenu
 
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
@@ -20,6 +12,7 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import settings
 from workbench.gui.shell.scheme_menu import fill_menu
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.widgets import label, named, row, set_role
 from workbench.gui.tables.delegates import Index, RowDelegate, SchemeDelegate
 from workbench.gui.tables.layer_columns import CACHE, COLUMNS, FIELDS, HISTOGRAM, INPUTS, NAME, SCHEME
 from workbench.gui.tables.layer_filter import HINT
@@ -30,6 +23,9 @@ from workbench.insight.layer_facts import FLOATING
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer
 from workbench.session.workspace import State
+
+EDITED = {SCHEME: "weights", INPUTS: "inputs", CACHE: "keys or values"}
+"""The columns whose cells are lists of schemes, and what these are for."""
 
 EXPAND_LIMIT = 400
 """Models with more rows open with their blocks closed, but for the first."""
@@ -43,21 +39,13 @@ class LayersPanel(Panel):
 
     def __init__(self, context: Context, colours: Colours) -> None:
         super().__init__(context, colours)
-        self.filter = QLineEdit(placeholderText="Filter: words, kind:linear, scheme:int4, re:…, worst 10")
-        self.filter.setAccessibleName("Filter layers")
-        self.filter.setToolTip(HINT)
-        self.filter.setClearButtonEnabled(True)
-        self._count = QLabel()
-        self._count.setProperty("role", "muted")
+        hint = "Filter: words, kind:linear, scheme:int4, re:…, worst 10"
+        self.filter = named(QLineEdit(placeholderText=hint, clearButtonEnabled=True), "Filter layers", HINT)
+        self._count = label(role="muted")
         self.model = LayersModel(colours, self)
         self.view = LayersView(self.model, colours)
         self._prepare_view()
-        top = QHBoxLayout()
-        top.addWidget(self.filter, 1)
-        top.addWidget(self._count)
-        layout = self.column()
-        layout.addLayout(top)
-        layout.addWidget(self.view, 1)
+        self.column(row(self.filter, self._count, stretch=self.filter), self.view, stretch=self.view)
         self._updating = False
         self._current = ("", NAME)  # the layer and column with the keyboard before rows were replaced
         self.filter.textChanged.connect(self._filter_changed)
@@ -72,15 +60,8 @@ class LayersPanel(Panel):
         self.say_empty("" if new.session else "Open a model to see its layers.")
         self.model.show_state(new)
         self.view.viewport().update()
-        if new.session is not None:
-            self._show_count(len(new.session.model.layers))
+        self._show_count()
         self._show_selection(new.selection)
-
-    def recolour(self, colours: Colours) -> None:
-        """Redraw in other colours."""
-        super().recolour(colours)
-        self.model.recolour(colours)
-        self.view.recolour(colours)
 
     def selected(self) -> tuple[str, ...]:
         """Return the selected layers; a selected block stands for its layers."""
@@ -133,7 +114,7 @@ class LayersPanel(Panel):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Copy the rows with Ctrl+C; edit the scheme with F2 wherever in the row the keyboard is."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            if _copies(event):
+            if event.matches(QKeySequence.StandardKey.Copy):
                 self.copy()
                 return True
             index = self.view.currentIndex()
@@ -142,8 +123,6 @@ class LayersPanel(Panel):
                 return True
         return super().eventFilter(watched, event)
 
-    # ---------------------------------------------------------------- inside
-
     def _show_column(self, position: int, shown: bool) -> None:
         header = self.view.header()
         header.setSectionHidden(position, not shown)
@@ -151,10 +130,8 @@ class LayersPanel(Panel):
         self._fit_names()
 
     def _prepare_view(self) -> None:
-        view, metrics = self.view, QFontMetrics(self.font())
-        height = metrics.height() + 7
-        view.setAccessibleName("Layers")
-        view.setUniformRowHeights(True)
+        view, height = self.view, QFontMetrics(self.font()).height() + 7
+        named(view, "Layers").setUniformRowHeights(True)
         view.setAlternatingRowColors(True)
         view.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         view.setEditTriggers(QAbstractItemView.EditTrigger.DoubleClicked | QAbstractItemView.EditTrigger.EditKeyPressed)
@@ -163,28 +140,26 @@ class LayersPanel(Panel):
         view.setSortingEnabled(True)
         view.setIndentation(14)
         view.sortByColumn(NAME, Qt.SortOrder.AscendingOrder)
-        self._plain = RowDelegate(height, view)
-        self._schemes = SchemeDelegate(height, "Scheme of the weights", self._weight_choices, view)
-        self._inputs = SchemeDelegate(height, "Scheme of the inputs", self._input_choices, view)
-        view.setItemDelegate(self._plain)
-        view.setItemDelegateForColumn(SCHEME, self._schemes)
-        view.setItemDelegateForColumn(INPUTS, self._inputs)
-        self._cache = SchemeDelegate(height, "Scheme of the keys or values", self._cache_choices, view)
-        view.setItemDelegateForColumn(CACHE, self._cache)
-        header = view.header()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        header.setStretchLastSection(False)
-        header.setAccessibleName("Layer columns")
-        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        header.customContextMenuRequested.connect(lambda where: self.choose_columns(header.mapToGlobal(where)))
-        hidden = settings.hidden_columns()
-        for position, column in enumerate(COLUMNS):
-            header.resizeSection(position, metrics.averageCharWidth() * column.width + 12)
-            header.setSectionHidden(position, column.hidden if hidden is None else column.title in hidden)
+        view.setItemDelegate(RowDelegate(height, view))
+        for column, choices in ((SCHEME, self._weight_choices), (INPUTS, self._input_choices),
+                                (CACHE, self._cache_choices)):  # fmt: skip
+            editor = SchemeDelegate(height, f"Scheme of the {EDITED[column]}", choices, view)
+            view.setItemDelegateForColumn(column, editor)
+        self._prepare_header()
         view.installEventFilter(self)
 
-    def _shown(self) -> int:
-        return self.model.layer_count
+    def _prepare_header(self) -> None:
+        header, hidden = self.view.header(), settings.hidden_columns()
+        named(header, "Layer columns").setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        header.setStretchLastSection(False)
+        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        header.customContextMenuRequested.connect(lambda where: self.choose_columns(header.mapToGlobal(where)))
+        for position, column in enumerate(COLUMNS):
+            header.resizeSection(position, self._width(position))
+            header.setSectionHidden(position, column.hidden if hidden is None else column.title in hidden)
+
+    def _width(self, column: int) -> int:
+        return QFontMetrics(self.font()).averageCharWidth() * COLUMNS[column].width + 12
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Give the names what the other important columns leave."""
@@ -192,8 +167,7 @@ class LayersPanel(Panel):
         self._fit_names()
 
     def _fit_names(self) -> None:
-        header, metrics = self.view.header(), QFontMetrics(self.font())
-        least = metrics.averageCharWidth() * COLUMNS[NAME].width + 12
+        header, least = self.view.header(), self._width(NAME)
         room = self.view.viewport().width()
         for count in range(len(COLUMNS), NAME_NEIGHBOURS - 1, -1):
             left = room - sum(header.sectionSize(column) for column in range(1, count))
@@ -201,19 +175,20 @@ class LayersPanel(Panel):
                 break
         header.resizeSection(NAME, max(least, left))
 
-    def _show_count(self, total: int) -> None:
-        text = quantities.plural(total, "layer")
-        self._count.setText(text if self._shown() == total else f"{self._shown():,} of {text}")
+    def _show_count(self) -> None:
+        session = self.state.session
+        if session is not None:
+            total, shown = len(session.model.layers), self.model.layer_count
+            text = quantities.plural(total, "layer")
+            self._count.setText(text if shown == total else f"{shown:,} of {text}")
 
     def _filter_changed(self, text: str) -> None:
-        wrong = self.model.show_only(text)
-        self._count.setProperty("role", "error" if wrong else "muted")
-        self._count.style().polish(self._count)
-        session = self.state.session
-        if wrong:
-            self._count.setText(wrong)
-        elif session is not None:
-            self._show_count(len(session.model.layers))
+        problem = self.model.show_only(text)
+        set_role(self._count, "error" if problem else "muted")
+        if problem:
+            self._count.setText(problem)
+        else:
+            self._show_count()
 
     def _note_current(self) -> None:
         """Remember which layer has the keyboard: rows are about to be replaced."""
@@ -222,16 +197,11 @@ class LayersPanel(Panel):
         self._current = (layer.name, index.column()) if layer is not None else ("", NAME)
 
     def _reset(self) -> None:
-        if self.model.rowCount() and self._small():
+        if self.model.rowCount() and (self.model.row_total <= EXPAND_LIMIT or self.filter.text()):
             self.view.expandAll()
             self.view.collapse(self.model.kept_index())
-        session = self.state.session
-        if session is not None:
-            self._show_count(len(session.model.layers))
+        self._show_count()
         self._show_selection(self.state.selection)
-
-    def _small(self) -> bool:
-        return self.model.row_total <= EXPAND_LIMIT or bool(self.filter.text())
 
     def _selected(self) -> None:
         if not self._updating:
@@ -261,6 +231,10 @@ class LayersPanel(Panel):
         selection = self.state.selection
         return selection if layer in selection else (layer,)
 
+    def _edited_at(self, index: Index) -> tuple[str, ...]:
+        layer = self.model.row_at(index).layer
+        return self._edited(layer.name) if layer else ()
+
     def _choices(self, names: tuple[str, ...]) -> tuple[str, ...]:
         state = self.state
         return legality.weight_choices(
@@ -268,12 +242,10 @@ class LayersPanel(Panel):
         )
 
     def _weight_choices(self, index: Index) -> tuple[str, ...]:
-        layer = self.model.row_at(index).layer
-        return self._choices(self._edited(layer.name) if layer else ())
+        return self._choices(self._edited_at(index))
 
     def _input_choices(self, index: Index) -> tuple[str, ...]:
-        layer = self.model.row_at(index).layer
-        state, names = self.state, self._edited(layer.name) if layer else ()
+        state, names = self.state, self._edited_at(index)
         schemes = legality.input_choices(state.session, state.assignments, target=state.target, layers=names)
         return tuple(name or FLOATING for name in schemes)
 
@@ -287,20 +259,19 @@ class LayersPanel(Panel):
         edits.assign(self.context.workspace, names, **{field: None if scheme == FLOATING else scheme})
 
     def _menu(self, names: tuple[str, ...]) -> QMenu:
-        state = self.state
-        held = {state.assignments[name].weights for name in names if name in state.assignments}
+        state, workspace = self.state, self.context.workspace
+        present = {state.assignments[name].weights for name in names if name in state.assignments}
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addSection(names[0] if len(names) == 1 else quantities.plural(len(names), "layer"))
         fill_menu(
-            menu, lambda scheme: edits.assign(self.context.workspace, names, weights=scheme),
-            held.pop() if len(held) == 1 else None,
-            self._choices(names) if state.target else None,
+            menu, lambda scheme: edits.assign(workspace, names, weights=scheme),
+            present.pop() if len(present) == 1 else None, self._choices(names) if state.target else None,
         )  # fmt: skip
         menu.addSeparator()
         locked = state.session is not None and set(names) <= state.session.locked
         verb = "Un&lock" if locked else "&Lock against searches"
-        menu.addAction(verb, lambda: edits.lock(self.context.workspace, names, not locked))
+        menu.addAction(verb, lambda: edits.lock(workspace, names, not locked))
         menu.addAction("&Select similar layers", lambda: self.select_similar(names))
         menu.addAction("&Copy as a table\tCtrl+C", self.copy)
         return menu
@@ -317,7 +288,3 @@ class LayersPanel(Panel):
 def _likeness(layer: Layer) -> tuple[object, ...]:
     """Return what similar layers have in common."""
     return layer.kind, layer.shape, layer.name.rsplit(".", 1)[-1]
-
-
-def _copies(event: QKeyEvent) -> bool:
-    return bool(event.matches(QKeySequence.StandardKey.Copy))

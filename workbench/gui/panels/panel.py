@@ -1,18 +1,28 @@
-"""What every panel is: a widget that is given states and redraws what differs, but only while it can be seen."""
+"""What every panel is: a widget that gets states and redraws what differs, but only while it can be seen."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QObject, QSize, Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedLayout, QVBoxLayout, QWidget
 
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.widgets import Item, column, label
 from workbench.session.workspace import State
 
 if TYPE_CHECKING:
     from workbench.gui.context.context import Context
+
+
+@runtime_checkable
+class Coloured(Protocol):
+    """What draws in colours of its own."""
+
+    def recolour(self, colours: Colours) -> None:
+        """Redraw in other colours."""
+        ...
 
 
 class Panel(QWidget):
@@ -28,26 +38,25 @@ class Panel(QWidget):
         self.context = context
         self.colours = colours
         self.body = QWidget(self)
-        self._hint = QLabel(self)
-        self._hint.setProperty("role", "empty")
+        self._hint = label(role="empty", wrap=True)
         self._hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._hint.setWordWrap(True)
         self._hint.setMargin(24)
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self.body)
         self._stack.addWidget(self._hint)
-        self.state = State()  # what the panel was given last; handlers read it
+        self.state = State()  # the newest one; handlers read it
         self._drawn = State()
 
     def minimumSizeHint(self) -> QSize:
         """Return the least size, small enough that four panels fit a screen of 1920 x 1080 at 200 %."""
         return super().minimumSizeHint().boundedTo(self.smallest)
 
-    def column(self) -> QVBoxLayout:
-        """Return a vertical layout with the usual margins as the body's layout."""
-        layout = QVBoxLayout(self.body)
+    def column(self, *items: Item, stretch: Item = None) -> QVBoxLayout:
+        """Return the body's layout, with the usual margins and ``items`` below each other."""
+        layout = column(*items, stretch=stretch)
         layout.setContentsMargins(6, 4, 6, 6)
         layout.setSpacing(4)
+        self.body.setLayout(layout)
         return layout
 
     def show_state(self, state: State) -> None:
@@ -87,8 +96,11 @@ class Panel(QWidget):
         raise NotImplementedError
 
     def recolour(self, colours: Colours) -> None:
-        """Take other colours; subclasses pass them on to their plots."""
+        """Redraw every part that has colours of its own."""
         self.colours = colours
+        for part in self.findChildren(QObject):
+            if isinstance(part, Coloured):
+                part.recolour(colours)
 
     def _draw(self) -> None:
         if self.state is self._drawn:
@@ -98,7 +110,7 @@ class Panel(QWidget):
 
 
 class PanelPart(QWidget):
-    """A part of a panel in a file of its own; handlers read the snapshot that it was given last."""
+    """A part of a panel in a file of its own; handlers read its newest snapshot."""
 
     def __init__(self, context: Context) -> None:
         super().__init__()

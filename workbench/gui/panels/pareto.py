@@ -1,19 +1,19 @@
-"""The Pareto front of size or time against predicted loss; click a point to take its plan."""
+"""The Pareto front of size or time against predicted loss; click a point to use its plan."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSlider
+from PySide6.QtWidgets import QHBoxLayout, QSlider
 
 from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.front import FrontPlot
-from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.widgets import button, combo, fitted, label, named, offer, row
 from workbench.insight import quantities
 from workbench.insight.fronts import (
     Measured,
@@ -41,30 +41,25 @@ class ParetoPanel(Panel):
     def __init__(self, context: Context, colours: Colours) -> None:
         super().__init__(context, colours)
         self.plot = FrontPlot(colours)
-        self.figure = FittedLabel()
-        self.figure.setProperty("role", "muted")
-        top = self._top_line()
-        layout = self.column()
-        layout.addLayout(top)
-        layout.addWidget(self.plot, 1)
-        layout.addLayout(self._slider_line())
-        self.why = QLabel()
-        self.why.setAccessibleName("Why the selected layer has its scheme")
-        self.why.setWordWrap(True)
-        self.why.setProperty("role", "muted")
-        layout.addWidget(self.why)
-        self._held: Front | None = None  # the front that is slid along
-        self._drag: int | None = None  # the edit that the drag goes on with
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(0)
-        self._soon.timeout.connect(self._slide)
-        self.front: Front | None = None
-        self._uniform: tuple[UniformPlan, ...] = ()
-        self._of: tuple[object, ...] = ()
-        self._measured = Latest(self._evaluated)
-        self.plot.taken.connect(self._take)
+        self.plot.taken.connect(self._use)
         self.plot.pointed.connect(lambda index: self.figure.setText(f"{self.plot.describe(index)}; Enter takes it"))
+        self.figure = fitted()
+        self.axis = combo(
+            "What the plans cost", [("Size", None)], self._redraw_all,
+            "Bytes of the whole model, or microseconds of its timed layers one after another",
+        )  # fmt: skip
+        tip = "Time every scheme of the table at every shape; only what was timed takes part"
+        self.time = button("&Time the Candidates", self.time_candidates, tip)
+        self.time.hide()
+        self.why = label(role="muted", name="Why the selected layer has its scheme", wrap=True)
+        top = row(self.axis, self.figure, self.time, stretch=self.figure)
+        self.column(top, self.plot, self._slider_line(), self.why, stretch=self.plot)
+        self.front: Front | None = None
+        self._slider_front: Front | None = None  # while the slider moves
+        self._drag: int | None = None  # the edit that the drag goes on with
+        self._uniform: tuple[UniformPlan, ...] = ()
+        self._basis: tuple[object, ...] = ()
+        self._measured = Latest(self._evaluated)
         self.setFocusProxy(self.plot)
 
     def redraw(self, old: State, new: State) -> None:
@@ -72,11 +67,11 @@ class ParetoPanel(Panel):
         session = new.session
         table = session.table(new.metric) if session else None
         if session is None or table is None:
-            self.front, self._of = None, ()
-            self.plot.show_picture(None)
+            self._clear()
             self.say_empty("The front of best plans appears once the sensitivity is computed (F6).")
             return
-        self._offer_axes(session)
+        batches = sorted({1, *(timing.batch for timing in session.timings)})
+        offer(self.axis, [("Size", None), *((f"Time at batch {batch}", batch) for batch in batches)])
         try:
             self._compute(new, session, table)
         except WorkbenchError as error:
@@ -85,45 +80,13 @@ class ParetoPanel(Panel):
         self.say_empty("")
         self._show(new, session)
         self._show_slider(new)
-        self.why.setText(self._why(new))
-
-    def _why(self, state: State) -> str:
-        """Say why the first selected layer has its scheme."""
-        front, session, totals = self.front, state.session, state.totals
-        if front is None or front.microseconds is not None or session is None or totals is None:
-            return ""
-        if not state.selection or not state.assignments:
-            return ""
-        return why(front, state.selection[0], state.assignments, totals, session.table(state.metric))
-
-    def recolour(self, colours: Colours) -> None:
-        """Redraw in other colours."""
-        super().recolour(colours)
-        self.plot.recolour(colours)
-
-    # ---------------------------------------------------------------- the axis
-
-    def _top_line(self) -> QHBoxLayout:
-        self.axis = QComboBox()
-        self.axis.setAccessibleName("What the plans cost")
-        self.axis.setToolTip("Bytes of the whole model, or microseconds of its timed layers one after another")
-        self.axis.addItem("Size", None)
-        self.axis.activated.connect(lambda _: self._redraw_all())
-        self.time = QPushButton("&Time the Candidates")
-        self.time.setToolTip("Time every scheme of the table at every shape; only what was timed takes part")
-        self.time.clicked.connect(self.time_candidates)
-        self.time.hide()
-        line = QHBoxLayout()
-        line.addWidget(self.axis)
-        line.addWidget(self.figure, 1)
-        line.addWidget(self.time)
-        return line
+        self.why.setText("" if self.batch or self.front is None else why_selected(self.front, new))
 
     @property
     def batch(self) -> int | None:
         """The batch size whose times are the cost; None where the size is."""
-        found = self.axis.currentData()
-        return None if found is None else int(found)
+        batch: int | None = self.axis.currentData()
+        return batch
 
     def time_candidates(self) -> None:
         """Time what a search may choose at the batch size that is shown."""
@@ -134,26 +97,17 @@ class ParetoPanel(Panel):
             options = TimeCandidatesOptions(schemes=names, batch=self.batch or 1)
             self.context.runner.submit(TIME_CANDIDATES.request(state.session, options))
 
-    def _offer_axes(self, session: Session) -> None:
-        """Offer the batch sizes that were timed, batch 1 in any case; the chosen one stays."""
-        wanted = [None, *sorted({1, *(timing.batch for timing in session.timings)})]
-        if [self.axis.itemData(place) for place in range(self.axis.count())] == wanted:
-            return
-        chosen = self.batch
-        self.axis.clear()
-        for batch in wanted:
-            self.axis.addItem("Size" if batch is None else f"Time at batch {batch}", batch)
-        self.axis.setCurrentIndex(max(wanted.index(chosen) if chosen in wanted else 0, 0))
-
     def _redraw_all(self) -> None:
-        self._held = None
-        state = self.state
-        self.redraw(state, state)
+        self._slider_front = None
+        self.redraw(self.state, self.state)
+
+    def _clear(self) -> None:
+        self.front, self._basis = None, ()
+        self.plot.show_picture(None)
 
     def _show_none(self, reason: str) -> None:
         """Say why there is no front: in words instead of the panel, or above an empty plot where times are missing."""
-        self.front, self._of = None, ()
-        self.plot.show_picture(None)
+        self._clear()
         if self.batch is None:
             self.say_empty(f"No front can be drawn: {reason}")
             return
@@ -165,73 +119,63 @@ class ParetoPanel(Panel):
     # ---------------------------------------------------------------- the slider
 
     def _slider_line(self) -> QHBoxLayout:
-        line = QHBoxLayout()
-        self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.slider.setAccessibleName("Size of the plan")
-        self.slider.setToolTip("Slide along the front: the plan follows; letting go is one step to undo")
+        tip = "Slide along the front: the plan follows; letting go is one step to undo"
+        self.slider = named(QSlider(Qt.Orientation.Horizontal), "Size of the plan", tip)
         self.slider.setPageStep(20)
+        self._soon = QTimer(self, singleShot=True, interval=0)
+        self._soon.timeout.connect(self._slide)
         self.slider.valueChanged.connect(lambda _: self._soon.start())
         self.slider.sliderReleased.connect(self._let_go)
-        smaller, larger = QLabel("smaller"), QLabel("more accurate")
-        for label in (smaller, larger):
-            label.setProperty("role", "muted")
-        line.addWidget(smaller)
-        line.addWidget(self.slider, 1)
-        line.addWidget(larger)
-        return line
+        smaller, larger = label("smaller", "muted"), label("more accurate", "muted")
+        return row(smaller, self.slider, larger, stretch=self.slider)
 
     def _show_slider(self, state: State) -> None:
-        """Put the handle where the present plan is, unless the user holds it."""
+        """Put the handle where the present plan is, unless the user drags it."""
         front, totals = self.front, state.totals
-        if front is None or totals is None or self._held is not None:
+        if front is None or totals is None or self._slider_front is not None:
             return
+        spent = totals.nbytes if front.microseconds is None else present_cost(state, self.batch)
         self.slider.blockSignals(True)
         self.slider.setRange(0, max(len(front) - 1, 0))
-        self.slider.setValue(self._index_of(front, state))
+        self.slider.setValue(0 if spent is None else front.index_within(spent))
         self.slider.blockSignals(False)
 
     def _slide(self) -> None:
         """Make the plan under the handle the current one; a whole drag is one undoable step."""
-        state = self.state
-        if state.session is None or self.front is None:
+        session = self.state.session
+        if session is None or self.front is None:
             return
-        if self._held is None:
+        if self._slider_front is None:
             self._drag = None
-            table = state.session.require_table(state.metric)
-            self._held = front_of(state.session, table, self.batch)
-        index = min(self.slider.value(), len(self._held) - 1)
-        plan = self._held.plan(index)
-        title = f"Slide to {self._held.bits_per_weight[index]:.3f} bits per weight"
-        self._drag = self.context.workspace.edit(
-            title, lambda session: replace(session, plan=plan), extend=self._drag
-        )
+            self._slider_front = self._new_front(session)
+        front = self._slider_front
+        index = min(self.slider.value(), len(front) - 1)
+        plan, title = front.plan(index), f"Slide to {front.bits_per_weight[index]:.3f} bits per weight"
+        self._drag = self.context.workspace.edit(title, lambda now: replace(now, plan=plan), extend=self._drag)
         if not self.slider.isSliderDown():
-            self._held = None
+            self._slider_front = None
 
     def _let_go(self) -> None:
         if self._soon.isActive():
             self._soon.stop()
             self._slide()
-        self._held = None
+        self._slider_front = None
 
-    # ---------------------------------------------------------------- inside
+    # ---------------------------------------------------------------- the front
 
-    def _index_of(self, front: Front, state: State) -> int:
-        """Return the plan of the front that takes no more than the present one."""
-        if front.microseconds is None:
-            return front.index_within(state.totals.nbytes) if state.totals else 0
-        spent = present_cost(state, self.batch)
-        return front.index_within(spent) if spent is not None else 0
+    def _new_front(self, session: Session) -> Front:
+        """Return the front as of now: locks may be newer than what is drawn."""
+        return front_of(session, session.require_table(self.state.metric), self.batch)
 
     def _compute(self, state: State, session: Session, table: Sensitivity) -> None:
         fixed = tuple((name, session.plan.of(name)) for name in sorted(session.locked))
-        of = (id(session.model), id(table), fixed, self.batch, id(session.timings) if self.batch else 0,
-              id(session.inputs_table(table.metric)), id(session.cache_table(table.metric)),
-              rounded_activations(session, state.assignments))  # fmt: skip
-        if of != self._of:
+        basis = (id(session.model), id(table), fixed, self.batch, id(session.timings) if self.batch else 0,
+                 id(session.inputs_table(table.metric)), id(session.cache_table(table.metric)),
+                 rounded_activations(session, state.assignments))  # fmt: skip
+        if basis != self._basis:
             self.front = front_of(session, table, self.batch)
             self._uniform = uniform_plans(session, table, self.batch, state.assignments)
-            self._of = of
+            self._basis = basis
 
     def _show(self, state: State, session: Session) -> None:
         front, by_size = self.front, self.batch is None
@@ -247,18 +191,20 @@ class ParetoPanel(Panel):
     def _evaluated(self, *_basis: object) -> tuple[Measured, ...]:
         return evaluated_plans(self.state.session, self.batch) if self.state.session else ()
 
-    def _take(self, index: int) -> None:
+    def _use(self, index: int) -> None:
         """Make plan ``index`` of the front the current plan; what else the rules say of layers stays."""
-        session = self.state.session
-        if self.front is None or session is None or index >= len(self.front):
+        session, front = self.state.session, self.front
+        if front is None or session is None or index >= len(front):
             return
-        table = session.require_table(self.state.metric)
-        fresh = front_of(session, table, self.batch)  # locks may be newer than what is drawn
-        costs = self.front.nbytes if self.front.microseconds is None else self.front.microseconds
-        index = fresh.index_within(float(costs[index]))
-        edits.set_plan(
-            self.context.workspace,
-            f"Take the plan of {fresh.bits_per_weight[index]:.3f} bits per weight",
-            fresh.plan(index),
-        )
+        costs = front.nbytes if front.microseconds is None else front.microseconds
+        newest = self._new_front(session)
+        index = newest.index_within(float(costs[index]))
+        title = f"Take the plan of {newest.bits_per_weight[index]:.3f} bits per weight"
+        edits.set_plan(self.context.workspace, title, newest.plan(index))
 
+
+def why_selected(front: Front, state: State) -> str:
+    """Say why the first selected layer has its scheme, on a front by size; an empty text where that is not known."""
+    if not state.selection or not state.assignments or state.totals is None or state.session is None:
+        return ""
+    return why(front, state.selection[0], state.assignments, state.totals, state.session.table(state.metric))

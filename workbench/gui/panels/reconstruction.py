@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QHBoxLayout, QPushButton
-
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
-from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.widgets import button, fitted, row
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
@@ -29,18 +27,10 @@ class ReconstructionPanel(Panel):
 
     def __init__(self, context: Context, colours: Colours) -> None:
         super().__init__(context, colours)
-        self.button = QPushButton("&Compare Weights")
-        self.button.setToolTip(RECONSTRUCTION.summary)
-        self.button.clicked.connect(self.compare)
-        self.summary = FittedLabel()
-        self.summary.setProperty("role", "muted")
+        self.button = button("&Compare Weights", self.compare, RECONSTRUCTION.summary)
+        self.summary = fitted()
         self.table = RecordsView("Quantized weights against the original", FIELDS, lambda row: row.layer)
-        top = QHBoxLayout()
-        top.addWidget(self.button)
-        top.addWidget(self.summary, 1)
-        layout = self.column()
-        layout.addLayout(top)
-        layout.addWidget(self.table, 1)
+        self.column(row(self.button, self.summary, stretch=self.summary), self.table, stretch=self.table)
         self.setFocusProxy(self.button)
 
     def redraw(self, old: State, new: State) -> None:
@@ -60,7 +50,5 @@ class ReconstructionPanel(Panel):
 
     def compare(self) -> None:
         """Quantize by the current plan in the engine and compare."""
-        session = self.state.session
-        if session is not None:
-            request = RECONSTRUCTION.request(session, ReconstructionOptions())
-            self.context.tasks.start(self.context.runner.work(request))
+        if self.state.session is not None:
+            self.context.runner.submit(RECONSTRUCTION.request(self.state.session, ReconstructionOptions()))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QStandardItemModel
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QStackedWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
@@ -16,10 +16,11 @@ from workbench.gui.plots.cells import Cells, colour_scale
 from workbench.gui.plots.colour_bar import ColourBar
 from workbench.gui.plots.heatmap import Heatmap
 from workbench.gui.shell import step_keys
-from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.widgets import button, combo, fitted, label, row
 from workbench.insight import quantities, schemes
 from workbench.insight.changes import Assignments, changed_layers
+from workbench.insight.latest import Latest
 from workbench.measurement.units import short_unit
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.totals import layer_bits
@@ -45,7 +46,6 @@ NO_TABLE = (
     "Weight error needs no calibration."
 )
 
-
 NOT_YET = {
     REFINED.name: "The refined losses are the predicted ones with measured ones in place where decisions are close.\n"
     "Compute the predicted KL (F6), then press Refine.",
@@ -68,57 +68,48 @@ class SensitivityPanel(Panel):
 
     def __init__(self, context: Context, colours: Colours) -> None:
         super().__init__(context, colours)
-        self.metric_box = QComboBox()
-        self.metric_box.setAccessibleName("Sensitivity metric")
-        self.metric_box.setToolTip(
-            "Which scores are shown; those of weights are also summed and searched with. Higher is worse, always"
-        )
-        self._name_metrics()
-        self.metric_box.activated.connect(lambda _: context.workspace.show_metric(self.metric_box.currentData()))
-        self.figure = FittedLabel()
-        self.figure.setProperty("role", "muted")
-        self.heatmap = Heatmap(colours)
-        self.bar = ColourBar(colours)
-        top, middle = QHBoxLayout(), QHBoxLayout()
-        self.order_box = QComboBox()
-        self.order_box.setAccessibleName("Order of the layers")
-        self.order_box.setToolTip("In the order of the network, or those that suffer most first")
-        self.order_box.addItems([BY_DEPTH, BY_LOSS])
-        self.order_box.activated.connect(lambda _: self._show(self._partial or self._given, self.state))
-        top.addWidget(self.metric_box)
-        self.refine = QPushButton("Ref&ine…")
-        self.refine.setAccessibleName("Refine close decisions")
-        self.refine.clicked.connect(lambda: context.trigger("refine"))
-        top.addWidget(self.order_box)
-        top.addWidget(self.refine)
-        top.addWidget(self.figure, 1)
-        middle.addWidget(self.heatmap, 1)
-        middle.addWidget(self.bar)
-        middle.setContentsMargins(0, 0, 0, 0)
-        self._pages, self.not_yet = QStackedWidget(), QLabel()
-        self.not_yet.setProperty("role", "empty")
+        self.figure = fitted()
+        self.heatmap, self.bar = Heatmap(colours), ColourBar(colours)
+        self.not_yet = label(role="empty")
         self.not_yet.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._pages = QStackedWidget()
         cells = QWidget()
-        cells.setLayout(middle)
+        cells.setLayout(row(self.heatmap, self.bar, stretch=self.heatmap))
         self._pages.addWidget(cells)
         self._pages.addWidget(self.not_yet)
-        layout = self.column()
-        layout.addLayout(top)
-        layout.addWidget(self._pages, 1)
-        self._counted: tuple[Sensitivity | None, int] = (None, 0)  # cells of the refined table that were measured
-        self._given: Sensitivity | None = None
-        self._arranged: tuple[Sensitivity, str, Sensitivity] | None = None
-        self._table: Sensitivity | None = None
+        self._build_controls()
+        top = row(self.metric_box, self.order_box, self.refine, self.figure, stretch=self.figure)
+        self.column(top, self._pages, stretch=self._pages)
+        self._source: Sensitivity | None = None  # as stored or computed so far
+        self._table: Sensitivity | None = None  # as it is arranged and shown
         self._partial: Sensitivity | None = None
-        self._chosen: tuple[Sensitivity | None, Assignments, np.ndarray] = (None, {}, np.zeros(0, np.int64))
+        self._arrange = Latest(_arranged)
+        self._count_measured = Latest(_measured_cells)
+        self._choices: tuple[Sensitivity | None, Assignments, np.ndarray] = (None, {}, np.zeros(0, np.int64))
+        self._painted: dict[str, str] = {}
+        self._drag: int | None = None  # the edit that a drag over the heatmap goes on with
         self.heatmap.hovered.connect(self._hover)
         self.heatmap.clicked.connect(self._click)
         self.heatmap.row_selected.connect(self._select)
         self.heatmap.painted.connect(self._paint)
         self.heatmap.lock_wanted.connect(self._lock)
-        self._painted: dict[str, str] = {}
-        self._drag: int | None = None  # the edit that a drag over the heatmap goes on with
         self.setFocusProxy(self.heatmap)
+
+    def _build_controls(self) -> None:
+        self.metric_box = combo(
+            "Sensitivity metric", [(f"{metric.title} ({metric.unit})", metric.name) for metric in METRICS],
+            lambda: self.context.workspace.show_metric(self.metric_box.currentData()),
+            "Which scores are shown; those of weights are also summed and searched with. Higher is worse, always",
+            letters=TITLE_LENGTH,
+        )  # fmt: skip
+        for place, metric in enumerate(METRICS):
+            self.metric_box.setItemData(place, metric.meaning, Qt.ItemDataRole.ToolTipRole)
+        self.metric_box.insertSeparator(len(WEIGHT_METRICS))
+        self.order_box = combo(
+            "Order of the layers", (BY_DEPTH, BY_LOSS), lambda: self._show(self._partial or self._source, self.state),
+            "In the order of the network, or those that suffer most first",
+        )  # fmt: skip
+        self.refine = button("Ref&ine…", lambda: self.context.trigger("refine"), name="Refine close decisions")
 
     def redraw(self, old: State, new: State) -> None:
         """Show the table of the state's metric with the plan's choices."""
@@ -156,162 +147,126 @@ class SensitivityPanel(Panel):
         if self._partial is not None and self._table is None:
             self._show(self._partial, self.state)
 
-    def recolour(self, colours: Colours) -> None:
-        """Redraw in other colours."""
-        super().recolour(colours)
-        self.heatmap.recolour(colours)
-        self.bar.recolour(colours)
-
-    # ---------------------------------------------------------------- the metrics
-
-    def _name_metrics(self) -> None:
-        for metric in METRICS:
-            self.metric_box.addItem(f"{metric.title} ({metric.unit})", metric.name)
-            self.metric_box.setItemData(self.metric_box.count() - 1, metric.meaning, Qt.ItemDataRole.ToolTipRole)
-        self.metric_box.insertSeparator(len(WEIGHT_METRICS))
-        self.metric_box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.metric_box.setMinimumContentsLength(TITLE_LENGTH)
-
     def _offer_metrics(self, session: Session) -> None:
-        """Grey the metrics of which there is no table; the others are told with the unit that they have."""
+        """Grey the metrics without a table; name the others with the unit of theirs."""
         model = self.metric_box.model()
         assert isinstance(model, QStandardItemModel)
-        for place in range(self.metric_box.count()):
-            name = self.metric_box.itemData(place)
-            if name is not None:
-                table = session.table(name)
-                model.item(place).setEnabled(table is not None)
-                unit = BY_NAME[name].unit if table is None else table.unit
-                self.metric_box.setItemText(place, f"{metric_title(name, unit)} ({unit})")
+        for metric in METRICS:
+            place, table = self.metric_box.findData(metric.name), session.table(metric.name)
+            model.item(place).setEnabled(table is not None)
+            unit = metric.unit if table is None else table.unit
+            self.metric_box.setItemText(place, f"{metric_title(metric.name, unit)} ({unit})")
 
     @property
     def _field(self) -> str:
         """The field of an Assignment that a click sets: ``weights``, ``inputs`` or ``cache``."""
         return BY_NAME[self.state.shown_metric].part
 
-    def _say_not_yet(self) -> None:
-        """Say how to get the table that is not there; the choice of metrics stays where there are others."""
-        session, metric = self.state.session, self.state.shown_metric
-        none = session is None or not session.sensitivities
-        first = "" if session is not None and session.calibration is not None else "Calibrate (F5), then c"
-        self.say_empty(NO_TABLE.format(first=first or "C") if none else "")
-        title = metric_title(metric)
-        self.not_yet.setText(NOT_YET.get(metric, NOT_YET[self._field]).format(title=title))
-        self._pages.setCurrentIndex(1)
-        self.figure.clear()
-
-    # ---------------------------------------------------------------- inside
+    # ---------------------------------------------------------------- the table
 
     def _show(self, table: Sensitivity | None, state: State) -> None:
-        self._given = table
+        self._source = table
         if table is None:
             self._table = None
             self._say_not_yet()
             return
         self._uncover()
-        table = self._in_order(table)
-        chosen = self._columns_of(table, state)
+        table = self._arrange(table, self.order_box.currentText() == BY_LOSS)
+        choices = self._columns_of(table, state)
         if table is self._table and self.heatmap.cells is not None:
-            self.heatmap.show_chosen(replace(self.heatmap.cells, chosen=chosen))
+            self.heatmap.show_chosen(replace(self.heatmap.cells, chosen=choices))
         else:
-            cells = with_choices(table, chosen)
+            cells = with_choices(table, choices)
             self.heatmap.show_cells(cells)
             self.bar.show_scale(cells.low, cells.high, short_unit(table.unit) or "rel. error")
         self._table = table
-        locked = state.session.locked if state.session else frozenset()
+        locked = state.session.locked if state.session else ()
         self.heatmap.show_locked(frozenset(table.row[name] for name in locked if name in table.row))
         self.heatmap.show_selected(frozenset(table.row[name] for name in state.selection if name in table.row))
         self._hover(-1, -1)
+
+    def _uncover(self) -> None:
+        self.say_empty("")
+        self._pages.setCurrentIndex(0)
+
+    def _say_not_yet(self) -> None:
+        """Say how to compute the missing table; the choice of metrics stays where there are others."""
+        session, metric = self.state.session, self.state.shown_metric
+        none = session is None or not session.sensitivities
+        first = "C" if session is not None and session.calibration is not None else "Calibrate (F5), then c"
+        self.say_empty(NO_TABLE.format(first=first) if none else "")
+        self.not_yet.setText(NOT_YET.get(metric, NOT_YET[self._field]).format(title=metric_title(metric)))
+        self._pages.setCurrentIndex(1)
+        self.figure.clear()
 
     def _columns_of(self, table: Sensitivity, state: State) -> np.ndarray:
         """Return the column of every row's scheme, int64 ``[rows]``, -1 where the table has none.
 
         After an edit only the rows that changed are looked up.
         """
-        of, before, held = self._chosen
+        of, before, columns = self._choices
         changed = changed_layers(before, state.assignments) if of is table else None
         if changed is None:
-            held = _chosen(table, state.assignments, self._field)
+            columns = _columns(table, state.assignments, self._field)
         elif changed:
-            held = held.copy()
+            columns = columns.copy()
             for name in changed:
                 if name in table.row:
-                    held[table.row[name]] = _column(table, state.assignments[name], self._field)
-        self._chosen = table, state.assignments, held
-        return held
+                    columns[table.row[name]] = _column(table, state.assignments[name], self._field)
+        self._choices = table, state.assignments, columns
+        return columns
 
-    def _in_order(self, table: Sensitivity) -> Sensitivity:
-        """Return the table by families, its rows in the order that was chosen; the same object for the same table."""
-        order = self.order_box.currentText()
-        if self._arranged is None or self._arranged[0] is not table or self._arranged[1] != order:
-            grouped = by_family(table)
-            self._arranged = table, order, grouped if order == BY_DEPTH else by_loss(grouped)
-        return self._arranged[2]
-
-    def _uncover(self) -> None:
-        self.say_empty("")
-        self._pages.setCurrentIndex(0)
+    # ---------------------------------------------------------------- the cell below the mouse
 
     def _hover(self, row: int, column: int) -> None:
         table = self._table
         if table is None:
             return
         if row < 0 or column < 0:
-            done = int(np.isfinite(table.score).sum())
-            cells = (
-                f"{table.score.size:,} cells" if done == table.score.size else f"{done:,} of {table.score.size:,} cells"
-            )
-            samples = f", {quantities.plural(table.samples, 'sample')}" if table.samples else ""
-            told = f"{cells}{samples}{self._measured_cells(table)}"
-            click = "click assigns" if self._field == "weights" else "click assigns, once more takes out"
-            self.figure.say(f"{told}; {click}, drag paints, right click locks", f"{told}; {click}", told)
+            self._say_cells(table)
             return
-        layer, scheme = table.layers[row], table.schemes[column]
-        value = float(table.score[row, column])
-        told = "not computed" if np.isnan(value) else f"{quantities.number(value)} {table.unit}"
-        session = self.state.session
+        layer, scheme, value = table.layers[row], table.schemes[column], float(table.score[row, column])
+        session, measured = self.state.session, self._measured()
+        score = "not computed" if np.isnan(value) else f"{quantities.number(value)} {table.unit}"
+        if measured is not None:
+            predicted = np.isnan(measured.of(layer, scheme))
+            score += " (predicted, corrected)" if predicted else " (measured)"
+        facts = session.model.by_name.get(layer) if session and self._field == "weights" else None
+        size = f", {quantities.data_size(layer_bits(facts, scheme) / 8)}" if facts is not None else ""
         locked = ", locked" if session is not None and layer in session.locked else ""
-        told += self._origin(layer, scheme)
-        words = f"{scheme}: {told}{self._bytes(layer, scheme)}{locked}"
+        words = f"{scheme}: {score}{size}{locked}"
         text = f"{layer} · {words}"
-        self.figure.say(text, f"{layer.rpartition('.')[2]} · {words}", f"{scheme}: {told}{locked}")
+        self.figure.say(text, f"{layer.rpartition('.')[2]} · {words}", f"{scheme}: {score}{locked}")
         self.heatmap.viewport().setToolTip(text)
         self.heatmap.setAccessibleDescription(text)
+
+    def _say_cells(self, table: Sensitivity) -> None:
+        """Say how much of the table is there, and what clicks do."""
+        done, measured = int(np.isfinite(table.score).sum()), self._measured()
+        words = f"{table.score.size:,} cells" if done == table.score.size else f"{done:,} of {table.score.size:,} cells"
+        if table.samples:
+            words += f", {quantities.plural(table.samples, 'sample')}"
+        if measured is not None:
+            words += f", {self._count_measured(table, measured):,} of them measured, the others predicted and corrected"
+        click = "click assigns" if self._field == "weights" else "click assigns, once more takes out"
+        self.figure.say(f"{words}; {click}, drag paints, right click locks", f"{words}; {click}", words)
 
     def _measured(self) -> Sensitivity | None:
         """Return the measured losses that the refined table, if that is shown, has in it."""
         session = self.state.session
         return session.sensitivities.get("measured_kl") if session and self.state.shown_metric == REFINED.name else None
 
-    def _measured_cells(self, table: Sensitivity) -> str:
-        measured = self._measured()
-        if measured is None:
-            return ""
-        if self._counted[0] is not measured:
-            known = sum(not np.isnan(measured.of(layer, scheme)) for layer in table.layers for scheme in table.schemes)
-            self._counted = measured, known
-        return f", {self._counted[1]:,} of them measured, the others predicted and corrected"
-
-    def _origin(self, layer: str, scheme: str) -> str:
-        measured = self._measured()
-        if measured is None:
-            return ""
-        return " (predicted, corrected)" if np.isnan(measured.of(layer, scheme)) else " (measured)"
-
-    def _bytes(self, layer: str, scheme: str) -> str:
-        session = self.state.session
-        facts = session.model.by_name.get(layer) if session and self._field == "weights" else None
-        return f", {quantities.data_size(layer_bits(facts, scheme) / 8)}" if facts is not None else ""
+    # ---------------------------------------------------------------- edits
 
     def _click(self, row: int, column: int) -> None:
-        if self._table is not None:
-            layer, workspace = self._table.layers[row], self.context.workspace
-            scheme = self._table.schemes[column]
-            held = self.state.assignments.get(layer)
-            again = self._field != "weights" and held is not None and _scheme(held, self._field) == scheme
-            self._drag = edits.assign(workspace, (layer,), **{self._field: None if again else scheme})
-            self._painted = {layer: scheme}
-            QTimer.singleShot(FRAME_MS, self, lambda: self._select_layer(layer))
+        if self._table is None:
+            return
+        layer, scheme = self._table.layers[row], self._table.schemes[column]
+        assignment = self.state.assignments.get(layer)
+        again = self._field != "weights" and assignment is not None and _scheme(assignment, self._field) == scheme
+        self._drag = edits.assign(self.context.workspace, (layer,), **{self._field: None if again else scheme})
+        self._painted = {layer: scheme}
+        QTimer.singleShot(FRAME_MS, self, lambda: self._select_layer(layer))
 
     def _paint(self, row: int, column: int) -> None:
         """Give one more layer its scheme while the mouse is dragged; the whole drag is one step to undo."""
@@ -351,7 +306,7 @@ def with_choices(table: Sensitivity, chosen: np.ndarray) -> Cells:
 
 def cells_of(table: Sensitivity, assignments: Assignments, metric: str) -> Cells:
     """Return what a heatmap shows of a metric's table under a plan."""
-    return with_choices(table, _chosen(table, assignments, BY_NAME[metric].part))
+    return with_choices(table, _columns(table, assignments, BY_NAME[metric].part))
 
 
 def by_family(table: Sensitivity) -> Sensitivity:
@@ -372,18 +327,26 @@ def by_loss(table: Sensitivity) -> Sensitivity:
     return replace(table, layers=tuple(table.layers[row] for row in order), score=table.score[order])
 
 
-def _chosen(table: Sensitivity, assignments: Assignments, field: str) -> np.ndarray:
+def _arranged(table: Sensitivity, worst_first: bool) -> Sensitivity:
+    """Return the table by families; ``worst_first``: its rows by loss instead of depth."""
+    return by_loss(by_family(table)) if worst_first else by_family(table)
+
+
+def _measured_cells(table: Sensitivity, measured: Sensitivity) -> int:
+    return sum(not np.isnan(measured.of(layer, scheme)) for layer in table.layers for scheme in table.schemes)
+
+
+def _columns(table: Sensitivity, assignments: Assignments, field: str) -> np.ndarray:
     """Return the column of every row's scheme, int64 ``[rows]``, -1 where the table has none."""
     return np.array(
         [_column(table, assignments[name], field) if name in assignments else -1 for name in table.layers], np.int64
     )
 
 
-def _column(table: Sensitivity, given: Assignment, field: str) -> int:
-    return table.column.get(_scheme(given, field), -1)
+def _column(table: Sensitivity, assignment: Assignment, field: str) -> int:
+    return table.column.get(_scheme(assignment, field), -1)
 
 
-def _scheme(given: Assignment, field: str) -> str:
+def _scheme(assignment: Assignment, field: str) -> str:
     """Return the scheme that a field of an assignment names; ``keep`` where it names none."""
-    found: str | None = getattr(given, field)
-    return found or KEEP
+    return str(getattr(assignment, field) or KEEP)

@@ -168,7 +168,7 @@ class Form(QWidget):
             button.setText("…")
             button.clicked.connect(lambda: self._browse(item.info.path, named(line, "Path")))
             widget = QWidget()
-            widget.setLayout(row(named(line, "Path"), button, stretch=line, margins=False))
+            widget.setLayout(row(named(line, "Path"), button, stretch=line))
             widget.setFocusProxy(line)
         missing = f"Enter {'a path' if item.info.path else 'a text'}" if item.required else ""
         return Entry(

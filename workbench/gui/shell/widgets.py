@@ -1,13 +1,37 @@
-"""Makes the small widgets that every panel has: each with the name that screen readers say, its tip and its role."""
+"""Makes the widgets and layouts that every panel has: each with its name for screen readers, its tip and its role."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QCheckBox,
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QLayout,
+    QPushButton,
+    QSplitter,
+    QTabWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from workbench.gui.shell.fitted_label import FittedLabel
 
 W = TypeVar("W", bound=QWidget)
+B = TypeVar("B", bound=QPushButton | QToolButton | QCheckBox)
+L = TypeVar("L", bound=QBoxLayout)
+
+Item = QWidget | QLayout | None
+"""What stands in a row or column; None is free room."""
+
+PAGE_TOP = 4
+"""Pixels between the tabs and the page below them."""
 
 
 def named(widget: W, name: str, tip: str = "") -> W:
@@ -18,18 +42,34 @@ def named(widget: W, name: str, tip: str = "") -> W:
     return widget
 
 
+def set_role(widget: QWidget, role: str) -> None:
+    """Give a widget another look of the style sheet, such as ``error`` or ``muted``."""
+    widget.setProperty("role", role)
+    widget.style().polish(widget)
+
+
 def label(
-    text: str = "", role: str = "", *, name: str = "", wrap: bool = False, buddy: QWidget | None = None
+    text: str = "", role: str = "", *, name: str = "", tip: str = "", wrap: bool = False, buddy: QWidget | None = None
 ) -> QLabel:
     """Return a label; with ``buddy`` its mnemonic gives that widget the keyboard."""
     widget = QLabel(text)
     widget.setWordWrap(wrap)
+    widget.setToolTip(tip)
     if role:
         widget.setProperty("role", role)
     if name:
         widget.setAccessibleName(name)
     if buddy is not None:
         widget.setBuddy(buddy)
+    return widget
+
+
+def fitted(text: str = "", role: str = "muted", *, name: str = "") -> FittedLabel:
+    """Return a line that shows as much of its text as fits."""
+    widget = FittedLabel(text)
+    widget.setProperty("role", role)
+    if name:
+        widget.setAccessibleName(name)
     return widget
 
 
@@ -48,36 +88,105 @@ def button(
     return widget
 
 
-def combo(
-    name: str, items: Iterable[str | tuple[str, object]] = (), chosen: Callable[[], object] | None = None,
-    tip: str = "",
-) -> QComboBox:  # fmt: skip
-    """Return a combo box of texts or ``(text, data)``; ``chosen`` is called when the user chooses."""
-    widget = named(QComboBox(), name, tip)
-    for item in items:
-        text, data = item if isinstance(item, tuple) else (item, item)
-        widget.addItem(text, data)
-    if chosen is not None:
-        widget.activated.connect(lambda _: chosen())
+def switch(widget: B, text: str, toggled: Callable[[bool], object] | None, tip: str, *, on: bool = False) -> B:
+    """Make a check box or button one that is on or off; ``toggled`` hears of changes."""
+    widget.setText(text)
+    widget.setCheckable(True)
+    widget.setChecked(on)
+    widget.setToolTip(tip)
+    if toggled is not None:
+        widget.toggled.connect(lambda checked: toggled(checked))
     return widget
 
 
-def row(*widgets: QWidget, stretch: QWidget | None = None, margins: bool = True) -> QHBoxLayout:
-    """Return a horizontal layout; ``stretch`` is the widget that takes the free width."""
-    return _filled(QHBoxLayout(), widgets, stretch, margins)
+def combo(
+    name: str, items: Iterable[str | tuple[str, object]] = (), chosen: Callable[[], object] | None = None,
+    tip: str = "", *, letters: int = 0,
+) -> QComboBox:  # fmt: skip
+    """Return a combo box of texts or ``(text, data)``; ``chosen`` is called when the user chooses.
+
+    ``letters``: as wide as so many, whatever its items.
+    """
+    widget = named(QComboBox(), name, tip)
+    add_items(widget, items)
+    if chosen is not None:
+        widget.activated.connect(lambda _: chosen())
+    if letters:
+        widget.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        widget.setMinimumContentsLength(letters)
+    return widget
 
 
-def column(*widgets: QWidget, stretch: QWidget | None = None, margins: bool = True) -> QVBoxLayout:
-    """Return a vertical layout; ``stretch`` is the widget that takes the free height."""
-    return _filled(QVBoxLayout(), widgets, stretch, margins)
+def add_items(box: QComboBox, items: Iterable[str | tuple[str, object]]) -> None:
+    """Add texts, which are their own data, or ``(text, data)``."""
+    for item in items:
+        text, data = item if isinstance(item, tuple) else (item, item)
+        box.addItem(text, data)
 
 
-L = TypeVar("L", bound=QBoxLayout)
+def offer(box: QComboBox, items: Sequence[tuple[str, object]], usual: object = None) -> None:
+    """Replace the items where they differ; the chosen one stays, else ``usual`` or the first is chosen."""
+    places = range(box.count())
+    if [(box.itemText(place), box.itemData(place)) for place in places] == list(items):
+        return
+    chosen = box.currentData()
+    box.clear()
+    add_items(box, items)
+    data = [value for _, value in items]
+    choice = chosen if chosen in data else usual
+    box.setCurrentIndex(data.index(choice) if choice in data else 0)
 
 
-def _filled(layout: L, widgets: Iterable[QWidget], stretch: QWidget | None, margins: bool) -> L:
-    if not margins:
-        layout.setContentsMargins(0, 0, 0, 0)
+def row(*items: Item, stretch: Item = None) -> QHBoxLayout:
+    """Return a horizontal layout without margins; ``stretch`` is the item that gets the free width."""
+    return _filled(QHBoxLayout(), items, stretch)
+
+
+def column(*items: Item, stretch: Item = None) -> QVBoxLayout:
+    """Return a vertical layout without margins; ``stretch`` is the item that gets the free height."""
+    return _filled(QVBoxLayout(), items, stretch)
+
+
+def fill(widget: W, *items: Item, stretch: Item = None, top: int = PAGE_TOP) -> W:
+    """Give a widget its content, one item below the other, ``top`` pixels below its edge; returns it."""
+    layout = column(*items, stretch=stretch)
+    layout.setContentsMargins(0, top, 0, 0)
+    widget.setLayout(layout)
+    return widget
+
+
+def page(*items: Item, stretch: Item = None, top: int = PAGE_TOP) -> QWidget:
+    """Return a widget with items below each other."""
+    return fill(QWidget(), *items, stretch=stretch, top=top)
+
+
+def tabs(name: str, pages: Iterable[tuple[str, QWidget] | tuple[str, QWidget, str]]) -> QTabWidget:
+    """Return pages behind tabs: title, content and, if need be, the tab's tip."""
+    widget = named(QTabWidget(), name)
+    widget.setDocumentMode(True)
+    for title, content, *tips in pages:
+        place = widget.addTab(content, title)
+        widget.setTabToolTip(place, "".join(tips))
+    return widget
+
+
+def splitter(*widgets: QWidget, sizes: Sequence[int] = (), vertical: bool = False) -> QSplitter:
+    """Return widgets with movable borders between them."""
+    parts = QSplitter(Qt.Orientation.Vertical if vertical else Qt.Orientation.Horizontal)
     for widget in widgets:
-        layout.addWidget(widget, 1 if widget is stretch else 0)
+        parts.addWidget(widget)
+    if sizes:
+        parts.setSizes(list(sizes))
+    return parts
+
+
+def _filled(layout: L, items: Iterable[Item], stretch: Item) -> L:
+    layout.setContentsMargins(0, 0, 0, 0)
+    for item in items:
+        if item is None:
+            layout.addStretch(1)
+        elif isinstance(item, QLayout):
+            layout.addLayout(item, int(item is stretch))
+        else:
+            layout.addWidget(item, int(item is stretch))
     return layout
