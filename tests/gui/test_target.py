@@ -37,18 +37,18 @@ def test_a_person_chooses_a_target_and_repairs(live: Callable[..., None]) -> Non
     async def story(person: Person) -> None:
         await person.open(session)
         line = person.window.panels["plan"].target
-        assert line.told.text() == "no limits" and not line.repair_button.isVisible()
+        assert line.verdict.text() == "no limits" and not line.repair_button.isVisible()
         await _choose_target(person)
         await person.until(lambda: person.state.target == "vllm", 5)
-        await person.until(lambda: "refused" in line.told.text(), 5)
-        assert UP in line.told.toolTip()
+        await person.until(lambda: "refused" in line.verdict.text(), 5)
+        assert UP in line.verdict.toolTip()
         await person.click(line.select_button)
         assert {Q, UP} <= set(person.state.selection)
         person.picture("violations")
         before = person.state.session.plan
         await person.click(line.repair_button)
         assert person.state.undo_name.startswith("Repair ") and "vLLM" in person.state.undo_name
-        await person.until(lambda: line.told.text() == "runs the whole plan", 5)
+        await person.until(lambda: line.verdict.text() == "runs the whole plan", 5)
         person.picture("repaired")
         await person.press(Qt.Key.Key_Z, person.window, control=True)
         assert person.state.session.plan == before

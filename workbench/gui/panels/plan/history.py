@@ -1,15 +1,15 @@
-"""Named plans: keep the present one, take one back, and compare any two layer by layer."""
+"""Named plans: keep the present one, return to another, and compare any two layer by layer."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QSplitter, QVBoxLayout
+from PySide6.QtWidgets import QLineEdit
 
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import PanelPart
+from workbench.gui.shell.widgets import button, fill, label, named, row, splitter
 from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
@@ -20,7 +20,6 @@ from workbench.measurement.units import short_unit
 from workbench.session.workspace import State
 
 PRESENT = "present plan"
-
 
 PLANS = (
     Field("Plan", lambda plan: plan.name),
@@ -61,92 +60,69 @@ class PlanHistory(PanelPart):
         super().__init__(context)
         self.plans = RecordsView("Named plans", PLANS, lambda plan: plan.name)
         self.changes = RecordsView("Layers that two plans store differently", DIFFERENCES)
-        self.figure = QLabel()
-        self.figure.setProperty("role", "muted")
-        self.name = QLineEdit(placeholderText="Name for the present plan")
-        self.name.setAccessibleName("Name for the present plan")
+        self.figure = label(role="muted")
+        hint = "Name for the present plan"
+        self.name = named(QLineEdit(placeholderText=hint), hint)
         self.name.returnPressed.connect(self.keep)
-        self.keep_button = self._button("&Keep", "Keep the present plan under that name", self.keep)
-        self.take_button = self._button("&Take", "Make the selected plan the present one", self.take_back)
-        self.delete_button = self._button("&Delete", "Forget the selected plan", self.delete)
-        line = QHBoxLayout()
-        for widget in (self.name, self.keep_button, self.take_button, self.delete_button):
-            line.addWidget(widget)
-        splitter = QSplitter(Qt.Orientation.Horizontal)
-        splitter.addWidget(self.plans)
-        splitter.addWidget(self.changes)
-        splitter.setSizes([200, 300])
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 4, 0, 0)
-        layout.addLayout(line)
-        layout.addWidget(splitter, 1)
-        layout.addWidget(self.figure)
+        self.keep_button = button("&Keep", self.keep, "Keep the present plan under that name")
+        self.take_button = button("&Take", self.restore, "Make the selected plan the present one")
+        self.delete_button = button("&Delete", self.delete, "Forget the selected plan")
+        line = row(self.name, self.keep_button, self.take_button, self.delete_button)
+        parts = splitter(self.plans, self.changes, sizes=(200, 300))
+        fill(self, line, parts, self.figure, stretch=parts)
         self.plans.selectionModel().selectionChanged.connect(lambda: self._compare())
         self.setFocusProxy(self.plans)
 
     def redraw(self, old: State, new: State) -> None:
         """Show the plans of the session."""
         session = new.session
-        if session is None:
+        if session is None or same_objects(_basis(old), _basis(new)):
             return
-        if same_objects(_basis(old), _basis(new)):
-            return
-        named = ((PRESENT, session.plan), *session.plans.items())
-        plans = tuple(priced(session, name, plan, new.metric) for name, plan in named)
-        self.plans.show_records(plans, short_unit(shown_unit(session, new.metric)))
+        plans = {PRESENT: session.plan, **session.plans}
+        rows = tuple(priced(session, name, plan, new.metric) for name, plan in plans.items())
+        self.plans.show_records(rows, short_unit(shown_unit(session, new.metric)))
         self._compare()
 
     def keep(self) -> None:
         """Keep the present plan under the name that was typed, or its own."""
-        session = self.state.session
-        if session is None:
+        if self.state.session is None:
             return
-        name = self.name.text().strip() or session.plan.name
+        name = self.name.text().strip() or self.state.session.plan.name
         self.context.workspace.edit(
             f"Keep the plan {name}",
             lambda now: replace(now, plans={**now.plans, name: replace(now.plan, name=name)}),
         )
         self.name.clear()
 
-    def take_back(self) -> None:
+    def restore(self) -> None:
         """Make the selected plan the present one."""
-        chosen = [one for one in self._chosen() if one.name != PRESENT]
-        if chosen:
-            edits.set_plan(self.context.workspace, f"Take the plan {chosen[0].name}", chosen[0].plan)
+        for plan in self._selected_named()[:1]:
+            edits.set_plan(self.context.workspace, f"Take the plan {plan.name}", plan.plan)
 
     def delete(self) -> None:
         """Forget the selected named plans."""
-        names = {one.name for one in self._chosen()} - {PRESENT}
+        names = sorted(plan.name for plan in self._selected_named())
         if names:
             self.context.workspace.edit(
-                f"Delete {', '.join(sorted(names))}",
+                f"Delete {', '.join(names)}",
                 lambda now: replace(now, plans={name: now.plans[name] for name in now.plans if name not in names}),
             )
 
-    def _button(self, text: str, tip: str, clicked: object) -> QPushButton:
-        button = QPushButton(text)
-        button.setToolTip(tip)
-        button.clicked.connect(lambda: clicked())  # type: ignore[operator]
-        return button
-
-    def _chosen(self) -> list[PricedPlan]:
-        return self.plans.selected()
+    def _selected_named(self) -> list[PricedPlan]:
+        return [plan for plan in self.plans.selected() if plan.name != PRESENT]
 
     def _compare(self) -> None:
-        """Compare the two selected plans; one selected plan is compared with the present one."""
-        state, chosen = self.state, self._chosen()
-        named = [one for one in chosen if one.name != PRESENT]
-        self.take_button.setEnabled(bool(named))
-        self.delete_button.setEnabled(bool(named))
-        if len(chosen) == 1 and self.plans.records.records:
-            chosen = [self.plans.records.records[0], chosen[0]]
-        if state.session is None or len(chosen) != 2:
+        """Compare the two selected plans; a single selected plan is compared with the present one."""
+        state, pair = self.state, self.plans.selected()
+        for action in (self.take_button, self.delete_button):
+            action.setEnabled(bool(self._selected_named()))
+        if len(pair) == 1:
+            pair = [self.plans.records.records[0], *pair]
+        if state.session is None or len(pair) != 2:
             self.changes.show_records(())
             self.figure.setText("Select two plans to compare them")
             return
-        found = differences(state.session, chosen[0], chosen[1], state.metric)
-        self.changes.show_records(found, short_unit(shown_unit(state.session, state.metric)))
-        self.figure.setText(
-            f"{chosen[0].name} → {chosen[1].name}: {quantities.plural(len(found), 'layer')} "
-            f"{'differs' if len(found) == 1 else 'differ'}"
-        )
+        rows = differences(state.session, *pair, state.metric)
+        self.changes.show_records(rows, short_unit(shown_unit(state.session, state.metric)))
+        verb = "differs" if len(rows) == 1 else "differ"
+        self.figure.setText(f"{pair[0].name} → {pair[1].name}: {quantities.plural(len(rows), 'layer')} {verb}")

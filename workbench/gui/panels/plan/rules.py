@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit
 
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import PanelPart
-from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.gui.shell.widgets import button, combo, fill, fitted, label, named, offer, row, set_role
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import legality
 from workbench.insight.rules import RuleRow, matches_in_words, rule_rows
-from workbench.planning.plan import Assignment, Rule
+from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.session.workspace import State
 
 LISTED = 40
 """How many names of layers a tooltip holds."""
-
 
 FIELDS = (
     Number("#", lambda row: row.place + 1, tip="Rules are tried in this order; the first that matches a layer decides"),
@@ -103,24 +103,15 @@ class PlanRules(PanelPart):
         self.table.setSortingEnabled(False)
         self.table.horizontalHeader().setStretchLastSection(True)
         self.table.dragged.connect(self._put)
-        self.error = QLabel()
-        self.error.setProperty("role", "error")
-        self.error.setWordWrap(True)
-        self.up = self._button("Move &Up", "Try the rule earlier", lambda: self._move(-1))
-        self.down = self._button("Move &Down", "Try the rule later", lambda: self._move(1))
-        self.remove = self._button("Rem&ove", "Remove the rule", self._remove)
-        self.pick = self._button("Select &Layers", "Select the layers that the rule matches", self._select)
-        buttons = QHBoxLayout()
-        for button in (self.up, self.down, self.remove, self.pick):
-            buttons.addWidget(button)
-        buttons.addStretch(1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 4, 0, 0)
-        layout.addWidget(self.error)
-        layout.addLayout(self._adding_line())
-        layout.addWidget(self.matching)
-        layout.addWidget(self.table, 1)
-        layout.addLayout(buttons)
+        self.error = label(role="error", wrap=True)
+        self.matching = fitted(name="What the pattern matches")
+        self.matching.hide()
+        self.up = button("Move &Up", lambda: self._move(-1), "Try the rule earlier")
+        self.down = button("Move &Down", lambda: self._move(1), "Try the rule later")
+        self.remove = button("Rem&ove", self._remove, "Remove the rule")
+        self.pick = button("Select &Layers", self._select, "Select the layers that the rule matches")
+        buttons = row(self.up, self.down, self.remove, self.pick, None)
+        fill(self, self.error, self._new_rule_line(), self.matching, self.table, buttons, stretch=self.table)
         self.setFocusProxy(self.table)
 
     def redraw(self, old: State, new: State) -> None:
@@ -131,11 +122,7 @@ class PlanRules(PanelPart):
         if session is None:
             return
         schemes = legality.weight_choices(session, new.assignments, metric=new.metric)
-        if tuple(self.scheme.itemText(place) for place in range(self.scheme.count())) != schemes:
-            chosen = self.scheme.currentText()
-            self.scheme.clear()
-            self.scheme.addItems(schemes)
-            self.scheme.setCurrentIndex(max(self.scheme.findText(chosen), 0))
+        offer(self.scheme, [(name, name) for name in schemes])
         if old.session is not None and old.session.plan is session.plan and old.session.model is session.model:
             return
         self.table.show_records(rule_rows(session.plan, session.model.layers))
@@ -149,81 +136,66 @@ class PlanRules(PanelPart):
             self.table.resizeColumnToContents(column)
         header.resizeSection(1, min(header.sectionSize(1), max(140, self.table.width() // 3)))
 
-    def _adding_line(self) -> QHBoxLayout:
-        line = QHBoxLayout()
-        self.pattern = QLineEdit(placeholderText="New rule for: a name, model.layers.*.mlp.*, or re: and an expression")
-        self.pattern.setAccessibleName("Pattern of a new rule")
-        self.pattern.setToolTip("A layer's exact name; a pattern with *, ? and [ ]; or re: and a regular expression")
+    def _new_rule_line(self) -> QHBoxLayout:
+        hint = "New rule for: a name, model.layers.*.mlp.*, or re: and an expression"
+        tip = "A layer's exact name; a pattern with *, ? and [ ]; or re: and a regular expression"
+        self.pattern = named(QLineEdit(placeholderText=hint), "Pattern of a new rule", tip)
         self.pattern.textChanged.connect(lambda _: self._typed())
         self.pattern.returnPressed.connect(self._add)
-        self.scheme = QComboBox()
-        self.scheme.setAccessibleName("Scheme of a new rule")
-        self.scheme.setToolTip("What the new rule gives the weights of the layers that it matches")
-        self.add = self._button("&Add", "Add the rule before all others: the first that matches decides", self._add)
-        self.matching = FittedLabel()
-        self.matching.setAccessibleName("What the pattern matches")
-        self.matching.hide()
-        line.addWidget(self.pattern, 1)
-        line.addWidget(self.scheme)
-        line.addWidget(self.add)
-        return line
+        tip = "What the new rule gives the weights of the layers that it matches"
+        self.scheme = combo("Scheme of a new rule", tip=tip)
+        self.add = button("&Add", self._add, "Add the rule before all others: the first that matches decides")
+        return row(self.pattern, self.scheme, self.add, stretch=self.pattern)
+
+    def _matches(self) -> tuple[tuple[str, ...], str]:
+        """Return the layers that the typed pattern matches, and what to say of them."""
+        session, pattern = self.state.session, self.pattern.text().strip()
+        return matches_in_words(pattern, session.model.layers) if session and pattern else ((), "")
 
     def _typed(self) -> None:
         """Say what the typed pattern matches."""
-        session, pattern = self.state.session, self.pattern.text().strip()
-        matched, words = matches_in_words(pattern, session.model.layers) if session and pattern else ((), "")
-        self.matching.setVisible(bool(pattern))
+        matched, words = self._matches()
+        self.matching.setVisible(bool(self.pattern.text().strip()))
         self.matching.setText(words)
-        self.matching.setProperty("role", "muted" if matched else "error")
-        self.matching.style().polish(self.matching)
+        set_role(self.matching, "muted" if matched else "error")
         self.add.setEnabled(bool(matched))
 
     def _add(self) -> None:
         """Put the typed rule before all others, as one step; a pattern that matches nothing stays in its field."""
         session, pattern = self.state.session, self.pattern.text().strip()
-        if session is None or not pattern or not matches_in_words(pattern, session.model.layers)[0]:
-            return
-        rule = Rule(pattern=pattern, assignment=Assignment(weights=self.scheme.currentText()))
-        rest = tuple(held for held in session.plan.rules if held.pattern != pattern)
-        edits.set_plan(self.context.workspace, f"Add the rule {pattern}", replace(session.plan, rules=(rule, *rest)))
-        self.pattern.clear()
+        if session is not None and self._matches()[0]:
+            rule = Rule(pattern=pattern, assignment=Assignment(weights=self.scheme.currentText()))
+            others = (other for other in session.plan.rules if other.pattern != pattern)
+            self._set_rules(f"Add the rule {pattern}", session.plan, (rule, *others))
+            self.pattern.clear()
 
-    def _button(self, text: str, tip: str, clicked: object) -> QPushButton:
-        button = QPushButton(text)
-        button.setToolTip(tip)
-        button.clicked.connect(lambda: clicked())  # type: ignore[operator]
-        return button
-
-    def _chosen(self) -> RuleRow | None:
-        rows = self.table.selectionModel().selectedRows()
-        found = [self.table.records.record(row.row()) for row in rows]
-        return found[0] if found else None
+    def _selected(self) -> RuleRow | None:
+        rows: list[RuleRow] = self.table.selected()
+        return rows[0] if rows else None
 
     def _move(self, step: int) -> None:
-        row = self._chosen()
-        if row is not None:
-            self._put(row.place, row.place + step)
+        selected = self._selected()
+        if selected is not None:
+            self._put(selected.place, selected.place + step)
 
     def _put(self, start: int, to: int) -> None:
         """Move a rule to another place, as one step."""
         session = self.state.session
-        if session is None or start == to or not 0 <= to < len(session.plan.rules):
-            return
-        rules = list(session.plan.rules)
-        rules.insert(to, rules.pop(start))
-        edits.set_plan(
-            self.context.workspace, f"Move the rule {rules[to].pattern}", replace(session.plan, rules=tuple(rules))
-        )
+        if session is not None and start != to and 0 <= to < len(session.plan.rules):
+            rules = list(session.plan.rules)
+            rules.insert(to, rules.pop(start))
+            self._set_rules(f"Move the rule {rules[to].pattern}", session.plan, rules)
 
     def _remove(self) -> None:
-        row, session = self._chosen(), self.state.session
-        if row is not None and session is not None:
-            rules = session.plan.rules[: row.place] + session.plan.rules[row.place + 1 :]
-            edits.set_plan(
-                self.context.workspace, f"Remove the rule {row.rule.pattern}", replace(session.plan, rules=rules)
-            )
+        selected, session = self._selected(), self.state.session
+        if selected is not None and session is not None:
+            rules = session.plan.rules[: selected.place] + session.plan.rules[selected.place + 1 :]
+            self._set_rules(f"Remove the rule {selected.rule.pattern}", session.plan, rules)
+
+    def _set_rules(self, title: str, plan: Plan, rules: Iterable[Rule]) -> None:
+        edits.set_plan(self.context.workspace, title, replace(plan, rules=tuple(rules)))
 
     def _select(self) -> None:
-        row = self._chosen()
-        if row is not None and row.matched:
-            self.context.workspace.select(row.matched)
+        selected = self._selected()
+        if selected is not None and selected.matched:
+            self.context.workspace.select(selected.matched)

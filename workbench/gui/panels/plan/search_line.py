@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout
-
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.number_field import NumberField
-from workbench.gui.shell.widgets import button, combo, label, named
+from workbench.gui.shell.widgets import button, combo, fill, label, named, row
 from workbench.session.workspace import Budget, BudgetUnit, State
 
 LOWEST, HIGHEST = 0.01, 1e6
@@ -25,13 +23,8 @@ class SearchLine(PanelPart):
         self.refused.hide()
         self.budget.changed.connect(self._typed)
         self.budget.entered.connect(lambda: self.button.click())
-        line, layout = QHBoxLayout(), QVBoxLayout(self)
-        for widget in (label("&Budget", buddy=self.budget), self.budget, self.unit, self.button):
-            line.addWidget(widget)
-        line.addStretch(1)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addLayout(line)
-        layout.addWidget(self.refused)
+        title = label("&Budget", buddy=self.budget)
+        fill(self, row(title, self.budget, self.unit, self.button, None), self.refused, top=0)
 
     def redraw(self, old: State, new: State) -> None:
         """Show the budget and what is wrong with it."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton
-
 from workbench.deployment.targets import RUNTIMES, target, target_names
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import PanelPart
-from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.gui.shell.widgets import button, combo, fill, fitted, label, row, set_role
 from workbench.insight import quantities
 from workbench.insight.latest import same_objects
 from workbench.insight.legality import Refusal, refusals
@@ -26,59 +24,44 @@ class PlanTarget(PanelPart):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._of: tuple[object, ...] = ()
-        self._found: tuple[Refusal, ...] = ()
-        self.box = QComboBox()
-        self.box.setAccessibleName("Target of the plan")
-        self.box.setToolTip("What the plan must run on: only the schemes that it runs are offered")
-        self.box.addItem(ANY, "")
-        for name in target_names():
-            self.box.addItem(target(name).title, name)
+        self._basis: tuple[object, ...] = ()
+        self._refusals: tuple[Refusal, ...] = ()
+        self.box = combo(
+            "Target of the plan", [(ANY, ""), *((target(name).title, name) for name in target_names())],
+            lambda: context.workspace.show_target(self.box.currentData() or ""),
+            "What the plan must run on: only the schemes that it runs are offered", letters=12,
+        )  # fmt: skip
         self.box.insertSeparator(1 + len(RUNTIMES))
-        self.box.setMinimumContentsLength(12)
-        self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.box.activated.connect(lambda _: context.workspace.show_target(self.box.currentData() or ""))
-        self.told = FittedLabel()
-        self.told.setAccessibleName("What the target cannot run")
-        self.select_button = QPushButton("Se&lect")
-        self.select_button.setToolTip("Select the layers that the target cannot run")
-        self.select_button.clicked.connect(self.select)
-        self.repair_button = QPushButton("Re&pair")
-        self.repair_button.setToolTip("Give each of them the nearest scheme that the target runs")
-        self.repair_button.clicked.connect(self.repair)
-        label, line = QLabel("&Target"), QHBoxLayout(self)
-        label.setBuddy(self.box)
-        line.setContentsMargins(0, 0, 0, 0)
-        for widget in (label, self.box):
-            line.addWidget(widget)
-        line.addWidget(self.told, 1)
-        line.addWidget(self.select_button)
-        line.addWidget(self.repair_button)
+        self.verdict = fitted(name="What the target cannot run")
+        self.select_button = button("Se&lect", self.select, "Select the layers that the target cannot run")
+        tip = "Give each of them the nearest scheme that the target runs"
+        self.repair_button = button("Re&pair", lambda: repair(context), tip)
+        title, buttons = label("&Target", buddy=self.box), (self.select_button, self.repair_button)
+        fill(self, row(title, self.box, self.verdict, *buttons, stretch=self.verdict), top=0)
 
     def redraw(self, old: State, new: State) -> None:
         """Show what the snapshot's target says of its plan."""
-        of = (new.assignments, new.target, new.session.model if new.session else None)
-        if same_objects(of, self._of):
+        session = new.session
+        basis = (new.assignments, new.target, session.model if session else None)
+        if same_objects(basis, self._basis):
             return
-        self._of = of
+        self._basis = basis
         self.box.setCurrentIndex(max(self.box.findData(new.target), 0))
-        self._found = _refusals(new)
-        layers = len({name for one in self._found for name in one.layers})
-        short = _sentence(new.target, layers)
-        self.told.say(*(f"{short}: {one.sentence}" for one in self._found[:1]), short)
-        self.told.setToolTip("\n".join(one.sentence for one in self._found[:LISTED]))
-        self.told.setProperty("role", "error" if layers else "muted")
-        self.told.style().polish(self.told)
-        for button in (self.select_button, self.repair_button):
-            button.setVisible(bool(layers))
+        self._refusals = (
+            refusals(session.plan, session.model.layers, new.target, new.assignments) if session else ()
+        )  # fmt: skip
+        layers = len({name for refusal in self._refusals for name in refusal.layers})
+        refused = f"{quantities.plural(layers, 'layer')} refused" if layers else "runs the whole plan"
+        short = refused if new.target else "no limits"
+        self.verdict.say(*(f"{short}: {refusal.sentence}" for refusal in self._refusals[:1]), short)
+        self.verdict.setToolTip("\n".join(refusal.sentence for refusal in self._refusals[:LISTED]))
+        set_role(self.verdict, "error" if layers else "muted")
+        for action in (self.select_button, self.repair_button):
+            action.setVisible(bool(layers))
 
     def select(self) -> None:
         """Select the violating layers."""
-        self.context.workspace.select(name for one in self._found for name in one.layers)
-
-    def repair(self) -> None:
-        """Give every violating layer the nearest scheme that the target runs, as one step."""
-        repair(self.context)
+        self.context.workspace.select(name for refusal in self._refusals for name in refusal.layers)
 
 
 def repair(context: Context) -> None:
@@ -94,15 +77,3 @@ def repair(context: Context) -> None:
         context.messages.say("Not everything could be repaired", result.left[0].sentence, "warning")
     elif result.changes:
         context.messages.say(f"Repaired {count}", f"for {title}")
-
-
-def _refusals(state: State) -> tuple[Refusal, ...]:
-    if state.session is None:
-        return ()
-    return refusals(state.session.plan, state.session.model.layers, state.target, state.assignments)
-
-
-def _sentence(name: str, layers: int) -> str:
-    if not name:
-        return "no limits"
-    return f"{quantities.plural(layers, 'layer')} refused" if layers else "runs the whole plan"

@@ -8,12 +8,13 @@ from importlib import import_module
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QColor, QFontDatabase, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QTextEdit, QVBoxLayout
+from PySide6.QtWidgets import QPlainTextEdit, QTextEdit
 
 from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import PanelPart
+from workbench.gui.shell.widgets import button, fill, label, named, row
 from workbench.planning.plan import Plan, resolve
 from workbench.session.workspace import State
 
@@ -29,33 +30,20 @@ class PlanText(PanelPart):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._of: Plan | None = None
+        self._shown: Plan | None = None
         self._warm = False
-        self.edit = QPlainTextEdit()
-        self.edit.setAccessibleName("Plan as JSON")
+        self.edit = named(QPlainTextEdit(), "Plan as JSON")
         self.edit.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.edit.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.edit.setTabChangesFocus(True)
-        self.error = QLabel()
-        self.error.setAccessibleName("What is wrong with the text")
-        self.error.setWordWrap(True)
-        self.apply_button, self.revert_button = QPushButton("&Apply"), QPushButton("&Discard")
-        self.apply_button.setToolTip("Make the text the plan")
-        self.revert_button.setToolTip("Show the plan as it is")
-        self.apply_button.clicked.connect(self.apply)
-        self.revert_button.clicked.connect(self.revert)
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(PAUSE_MS)
-        self._pause.timeout.connect(self.check)
         self.edit.textChanged.connect(self._typed)
-        bottom, layout = QHBoxLayout(), QVBoxLayout(self)
-        bottom.addWidget(self.error, 1)
-        bottom.addWidget(self.revert_button)
-        bottom.addWidget(self.apply_button)
-        layout.setContentsMargins(0, 4, 0, 0)
-        layout.addWidget(self.edit, 1)
-        layout.addLayout(bottom)
+        self.error = label(role="error", name="What is wrong with the text", wrap=True)
+        self.apply_button = button("&Apply", self.apply, "Make the text the plan")
+        self.revert_button = button("&Discard", self.revert, "Show the plan as it is")
+        self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
+        self._pause.timeout.connect(self.check)
+        bottom = row(self.error, self.revert_button, self.apply_button, stretch=self.error)
+        fill(self, self.edit, bottom, stretch=self.edit)
         self.setFocusProxy(self.edit)
         self._enable(False)
 
@@ -65,9 +53,9 @@ class PlanText(PanelPart):
         if not self._warm and plan is not None:
             self._warm = True
             threading.Thread(target=import_module, args=("jsonschema",), name="schema", daemon=True).start()
-        if plan is self._of or (self.edit.document().isModified() and plan is not None):
+        if plan is self._shown or (self.edit.document().isModified() and plan is not None):
             return
-        self._of = plan
+        self._shown = plan
         self.edit.setPlainText(plan.to_json() if plan is not None else "")
         self.edit.document().setModified(False)
         self._say("")
@@ -76,7 +64,7 @@ class PlanText(PanelPart):
     def revert(self) -> None:
         """Show the plan as it is."""
         self.edit.document().setModified(False)
-        self._of = None
+        self._shown = None
         self.show_state(self.state)
 
     def check(self) -> Plan | None:
@@ -100,7 +88,7 @@ class PlanText(PanelPart):
         if plan is None:
             return
         self.edit.document().setModified(False)
-        self._of = plan
+        self._shown = plan
         edits.set_plan(self.context.workspace, "Edit the plan as text", plan)
         self._enable(False)
 
@@ -118,21 +106,18 @@ class PlanText(PanelPart):
     def _say(self, error: str) -> None:
         """Show an error beside the text and underline its line; an empty one takes both away."""
         self.error.setText(error)
-        self.error.setProperty("role", "error")
-        self.error.style().polish(self.error)
         line = error_line(self.edit.toPlainText(), error) if error else None
-        marks = []
-        if line is not None:
-            mark = QTextEdit.ExtraSelection()
-            cursor = QTextCursor(self.edit.document().findBlockByNumber(line))
-            cursor.select(QTextCursor.SelectionType.LineUnderCursor)
-            shape = QTextCharFormat()
-            shape.setUnderlineStyle(QTextCharFormat.UnderlineStyle.WaveUnderline)
-            shape.setUnderlineColor(QColor("#d81b1b"))
-            mark.cursor, mark.format = cursor, shape
-            marks.append(mark)
-        self.edit.setExtraSelections(marks)
+        self.edit.setExtraSelections([] if line is None else [self._underlined(line)])
         self._enable(self.edit.document().isModified())
+
+    def _underlined(self, line: int) -> QTextEdit.ExtraSelection:
+        mark, shape = QTextEdit.ExtraSelection(), QTextCharFormat()
+        cursor = QTextCursor(self.edit.document().findBlockByNumber(line))
+        cursor.select(QTextCursor.SelectionType.LineUnderCursor)
+        shape.setUnderlineStyle(QTextCharFormat.UnderlineStyle.WaveUnderline)
+        shape.setUnderlineColor(QColor("#d81b1b"))
+        mark.cursor, mark.format = cursor, shape
+        return mark
 
 
 def error_line(text: str, error: str) -> int | None:
@@ -145,7 +130,5 @@ def error_line(text: str, error: str) -> int | None:
     if place:
         rules = [number for number, line in enumerate(lines) if '"pattern"' in line]
         return rules[int(place[1])] if int(place[1]) < len(rules) else None
-    rule = re.search(r"the rule '([^']*)'", error)
-    member = re.search(r"the member '([^']*)'", error)
-    wanted = f'"{rule[1]}"' if rule else f'"{member[1]}"' if member else None
-    return next((number for number, line in enumerate(lines) if wanted and wanted in line), None)
+    name = re.search(r"the rule '([^']*)'", error) or re.search(r"the member '([^']*)'", error)
+    return next((number for number, line in enumerate(lines) if name and f'"{name[1]}"' in line), None)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QListWidget, QListWidgetItem
 
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import PanelPart
+from workbench.gui.shell.widgets import button, fill, label, named, row
 from workbench.planning.transform_names import CORRECTIONS, KNOWN, rotation_seed
 from workbench.session.workspace import State
 
@@ -37,27 +38,14 @@ class PlanTransforms(PanelPart):
         super().__init__(context)
         self._shown: tuple[str, ...] | None = None
         self._filling = False
-        self.list = QListWidget()
-        self.list.setAccessibleName("Transforms of the plan")
+        self.list = named(QListWidget(), "Transforms of the plan")
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.itemChanged.connect(self._ticked)
         self.list.currentRowChanged.connect(lambda _: self._enable())
-        text = QLabel(TEXT)
-        text.setProperty("role", "muted")
-        text.setWordWrap(True)
-        self.up, self.down = QPushButton("Move &Up"), QPushButton("Move &Down")
-        self.up.setToolTip("Carry the transform out earlier")
-        self.down.setToolTip("Carry the transform out later")
-        self.up.clicked.connect(lambda: self._move(-1))
-        self.down.clicked.connect(lambda: self._move(1))
-        buttons, layout = QHBoxLayout(), QVBoxLayout(self)
-        for button in (self.up, self.down):
-            buttons.addWidget(button)
-        buttons.addStretch(1)
-        layout.setContentsMargins(0, 4, 0, 0)
-        layout.addWidget(text)
-        layout.addWidget(self.list, 1)
-        layout.addLayout(buttons)
+        self.up = button("Move &Up", lambda: self._move(-1), "Carry the transform out earlier")
+        self.down = button("Move &Down", lambda: self._move(1), "Carry the transform out later")
+        text, buttons = label(TEXT, "muted", wrap=True), row(self.up, self.down, None)
+        fill(self, text, self.list, buttons, stretch=self.list)
         self.setFocusProxy(self.list)
 
     def redraw(self, old: State, new: State) -> None:
@@ -82,29 +70,27 @@ class PlanTransforms(PanelPart):
         self._enable()
 
     def _ticked(self, item: QListWidgetItem) -> None:
-        """Add a transform in the usual order among the others, or take it out."""
+        """Add a transform in the usual order among the others, or remove it."""
         session = self.state.session
         if self._filling or session is None:
             return
-        name, held = str(item.data(Qt.ItemDataRole.UserRole)), session.plan.transforms
+        name, present = str(item.data(Qt.ItemDataRole.UserRole)), session.plan.transforms
         if item.checkState() is not Qt.CheckState.Checked:
-            self._set(f"Remove the transform {name}", tuple(one for one in held if one != name))
-        elif name not in held:
-            later = [at for at, one in enumerate(held) if _rank(one) > _rank(name)]
-            at = later[0] if later else len(held)
-            self._set(f"Add the transform {name}", (*held[:at], name, *held[at:]))
+            self._set(f"Remove the transform {name}", tuple(other for other in present if other != name))
+        elif name not in present:
+            at = next((at for at, other in enumerate(present) if _rank(other) > _rank(name)), len(present))
+            self._set(f"Add the transform {name}", (*present[:at], name, *present[at:]))
 
     def _move(self, step: int) -> None:
         session, at = self.state.session, self.list.currentRow()
-        if session is None or not self._can_move(at, step):
-            return
-        held = list(session.plan.transforms)
-        held.insert(at + step, held.pop(at))
-        self._set(f"Move the transform {held[at + step]}", tuple(held))
+        if session is not None and self._can_move(at, step):
+            names = list(session.plan.transforms)
+            names.insert(at + step, names.pop(at))
+            self._set(f"Move the transform {names[at + step]}", tuple(names))
 
     def _can_move(self, at: int, step: int) -> bool:
-        held = self._shown or ()
-        return 0 <= at < len(held) and 0 <= at + step < len(held)
+        count = len(self._shown or ())
+        return 0 <= at < count and 0 <= at + step < count
 
     def _enable(self) -> None:
         self.up.setEnabled(self._can_move(self.list.currentRow(), -1))
