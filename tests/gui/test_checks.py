@@ -202,7 +202,7 @@ def test_a_plan_is_audited(live: Callable[..., None], tmp_path: Path) -> None:
         assert "Audit a plan (Ctrl+Shift+F8)" in panel.empty_text
         await person.press(Qt.Key.Key_F8, person.window, control=True, shift=True)
         await _fill(person, samples=16)
-        await person.until(lambda: panel.audit.told is not None)
+        await person.until(lambda: panel.audit.result is not None)
         await person.settle()
         view, found = panel.audit, person.state.session.audit.audit
         assert panel.empty_text == "" and view.isVisible() and not panel.tabs.isTabEnabled(0) and person.state.dirty
@@ -225,9 +225,9 @@ def test_a_plan_is_audited(live: Callable[..., None], tmp_path: Path) -> None:
         await person.click(view.button)
         await person.answer("form", "Cancel")
         await _saved_and_reopened(person, tmp_path / "audited.qwb")
-        assert view.told is not None and figures == tuple(label.text() for label in view.figures)
+        assert view.result is not None and figures == tuple(label.text() for label in view.figures)
         await person.open(sessions.full(1))
-        assert view.told is None and not view.table.isVisible() and "No audit yet" in view.words.text()
+        assert view.result is None and not view.table.isVisible() and "No audit yet" in view.words.text()
         assert panel.tabs.currentIndex() == 0  # there are evaluations, so they are in front
 
     live(story)

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import numpy as np
 from PySide6.QtCore import QSize
 
 from workbench.errors import WorkbenchError
-from workbench.gui.panels.accuracy import audit_view, changed_view
+from workbench.gui.panels.accuracy import audit_view, most_changed
 from workbench.gui.panels.accuracy import panel as accuracy_panel
 from workbench.gui.panels.agreement import FIELDS as AGREEMENT
+from workbench.gui.panels.agreement import show_agreement
 from workbench.gui.panels.calibration_data import panel as data_panel
 from workbench.gui.panels.calibration_data.token_outliers import FIELDS as TOKENS
 from workbench.gui.panels.channels import FIELDS as CHANNELS
-from workbench.gui.panels.compare import FACTS, METRICS
+from workbench.gui.panels.channels import channels_in_words
+from workbench.gui.panels.compare import FACTS, METRICS, differing_layers
 from workbench.gui.panels.compare import LAYERS as COMPARED
 from workbench.gui.panels.distributions.panel import tensor_in_words
 from workbench.gui.panels.distributions.range_line import range_of, statistics_of
 from workbench.gui.panels.error_budget import FIELDS as NOISE
-from workbench.gui.panels.error_budget import budget_lines
+from workbench.gui.panels.error_budget import budget_in_words, budget_lines, noisiest
+from workbench.gui.panels.pareto import why_selected
 from workbench.gui.panels.sensitivity import by_family, cells_of
 from workbench.gui.panels.timing import panel as timing_panel
 from workbench.gui.panels.timing.roofs import estimates, sweep_lines
@@ -43,7 +45,7 @@ from workbench.gui.report.pictures import png, svg
 from workbench.gui.shell.theme import LIGHT
 from workbench.gui.tables.fields import Field
 from workbench.insight import quantities
-from workbench.insight.agreement import common_cells, comparable_metrics, rank_agreement
+from workbench.insight.agreement import comparable_metrics, rank_agreement
 from workbench.insight.channels import outliers
 from workbench.insight.compare import compare_sessions
 from workbench.insight.fronts import evaluated_plans, front_of, picture_of, uniform_plans
@@ -52,7 +54,6 @@ from workbench.insight.roofline import points
 from workbench.insight.sums import shown_unit
 from workbench.insight.token_outliers import token_rows
 from workbench.insight.transitions import transitions
-from workbench.insight.why import why
 from workbench.measurement.metrics import metric_title as evaluation_title
 from workbench.sensitivity.metrics import metric_title
 from workbench.session.session import TAPS, Session
@@ -144,8 +145,7 @@ def front(session: Session, state: State) -> Section | None:
     uniform, measured = uniform_plans(session, scores, None, state.assignments), evaluated_plans(session, None)
     plot.show_picture(picture_of(state, best, uniform, measured, None))
     words = [f"{quantities.plural(len(best), 'plan')} that no other is better than in both size and predicted loss."]
-    if state.selection and state.totals and state.assignments:
-        words.append(why(best, state.selection[0], state.assignments, state.totals, scores))
+    words += filter(None, (why_selected(best, state),))
     return Section(title="Pareto front", words=words, figures=[drawn(plot)])
 
 
@@ -155,15 +155,15 @@ def accuracy(session: Session, state: State) -> Section | None:
     if not runs and audit is None:
         return None
     figures, tables, words = [], [], []
-    for name in list(dict.fromkeys(name for run in runs for name in run.metrics))[: accuracy_panel.MAX_PLOTS]:
+    for name in accuracy_panel.metric_names(runs):
         plot = Comparison(evaluation_title(name), LIGHT)
         accuracy_panel.show_metric(plot, name, runs)
         figures.append(drawn(plot))
     if runs:
         tables.append(table("Evaluations", accuracy_panel.FIELDS, accuracy_panel.rows_of(runs)))
         if runs[-1].changed:
-            changes = sorted(runs[-1].changed, key=lambda change: -change.kl)
-            tables.append(table("What quantization changed most", changed_view.FIELDS, changes))
+            changes = most_changed.by_divergence(runs[-1].changed)
+            tables.append(table("What quantization changed most", most_changed.FIELDS, changes))
     if audit is not None:
         words.append(f"Audit of {audit.plan_name}: {audit.audit.sentence()}")
         tables.append(table("Layers by their interaction", audit_view.FIELDS, audit_view.rows_of(audit.audit)))
@@ -177,15 +177,10 @@ def agreement(session: Session, state: State) -> Section | None:
         return None
     first = next(iter(pairs))
     second = "measured_kl" if "measured_kl" in pairs[first] else pairs[first][0]
-    cells = common_cells(session.sensitivities[first], session.sensitivities[second])
-    plot, x, y = Agreement(LIGHT), cells.x.ravel(), cells.y.ravel()
-    columns = np.broadcast_to(np.arange(len(cells.schemes)), cells.x.shape)
-    for axis, name in (("bottom", first), ("left", second)):
-        unit = session.sensitivities[name].unit
-        plot.label(axis, f"{metric_title(name, unit)} ({unit})")
-    plot.show_points(x, y, columns.ravel())
-    words = [f"{metric_title(first)} against {metric_title(second)}: rank agreement "
-             f"{quantities.number(rank_agreement(x, y), 2)}."]  # fmt: skip
+    plot = Agreement(LIGHT)
+    cells = show_agreement(plot, session.sensitivities[first], session.sensitivities[second])
+    rank = quantities.number(rank_agreement(cells.x.ravel(), cells.y.ravel()), 2)
+    words = [f"{metric_title(first)} against {metric_title(second)}: rank agreement {rank}."]
     tables = [table("Agreement by scheme", AGREEMENT, cells.by_scheme())]
     return Section(title="Agreement", words=words, figures=[drawn(plot)], tables=tables)
 
@@ -195,27 +190,21 @@ def error_budget(session: Session, state: State) -> Section | None:
     budget = session.error_budget
     if budget is None:
         return None
-    plot = Depth(LIGHT)
+    plot, tables = Depth(LIGHT), []
     plot.show_lines(budget.measured.blocks, budget_lines(budget))
-    last = quantities.number(float(budget.measured.decibels[-1]))
-    tables = []
     if budget.predicted is not None:
-        rows = budget.predicted.worst(budget.predicted.blocks[-1], 12)
-        tables.append(table("Layers that send the most noise to the output", NOISE, rows))
-    words = [f"{budget.plan_name}: {last} dB at the output."]
-    return Section(title="Error budget", words=words, figures=[drawn(plot)], tables=tables)
+        tables.append(table("Layers that send the most noise to the output", NOISE, noisiest(budget.predicted)))
+    return Section(title="Error budget", words=[f"{budget_in_words(budget)}."], figures=[drawn(plot)], tables=tables)
 
 
 def comparison(session: Session, state: State) -> Section | None:
     """Return the comparison with the other session."""
     if state.compared is None:
         return None
-    found = compare_sessions(session, state.compared)
-    count = sum(pair.differs for pair in found.layers)
-    words = [f"Against {state.compared_path.name}: {quantities.plural(count, 'layer')} of {len(found.layers):,} "
-             f"{'differs' if count == 1 else 'differ'}."]  # fmt: skip
-    tables = (table("Layers of both sessions", COMPARED, found.layers), table("Facts", FACTS, found.facts),
-              table("What both sessions measured", METRICS, found.metrics))  # fmt: skip
+    other = compare_sessions(session, state.compared)
+    tables = (table("Layers of both sessions", COMPARED, other.layers), table("Facts", FACTS, other.facts),
+              table("What both sessions measured", METRICS, other.metrics))  # fmt: skip
+    words = [f"Against {state.compared_path.name}: {differing_layers(other)}."]
     return Section(title="Comparison", words=words, tables=tables)
 
 
@@ -243,11 +232,10 @@ def channels(session: Session, state: State) -> Section | None:
     statistics = statistics_of(session, layer, "weight") if layer else None
     if statistics is None or not statistics.count:
         return None
-    plot, found = ChannelBars(LIGHT), outliers(statistics)
-    plot.show_channels(statistics, found)
-    words = [f"{layer}: {quantities.plural(statistics.channels, 'channel')}, "
-             f"{quantities.plural(len(found), 'outlier')}."]  # fmt: skip
-    tables = [table("Outlier channels", CHANNELS, found)]
+    plot, largest = ChannelBars(LIGHT), outliers(statistics)
+    plot.show_channels(statistics, largest)
+    words = [f"{channels_in_words(layer, statistics, len(largest))}."]
+    tables = [table("Outlier channels", CHANNELS, largest)]
     return Section(title="Channels", words=words, figures=[drawn(plot)], tables=tables)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+import numpy as np
+from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import PanelPart
-from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.gui.shell.widgets import button, fill, fitted, label, row
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
@@ -23,8 +24,7 @@ WHAT_TO_DO = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(NamedTuple):
     """The losses of one layer in nats."""
 
     layer: str
@@ -61,102 +61,73 @@ class AuditView(PanelPart):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.told: PlanAudit | None = None
-        self.button = QPushButton("A&udit…")
-        self.button.setAccessibleName("Audit the plan")
-        self.button.setToolTip("Measure whether the losses of the plan's layers add up (Ctrl+Shift+F8)")
-        self.button.clicked.connect(lambda: context.trigger("audit"))
-        self.words = FittedLabel(WHAT_TO_DO)
-        self.words.setProperty("role", "muted")
-        self.sums = QWidget()
+        self.result: PlanAudit | None = None
+        tip = "Measure whether the losses of the plan's layers add up (Ctrl+Shift+F8)"
+        self.button = button("A&udit…", lambda: context.trigger("audit"), tip, name="Audit the plan")
+        self.words = fitted(WHAT_TO_DO)
+        self.sums, self._room = QWidget(), QWidget()
         self.figures = self._figures()
         self.table = RecordsView("Layers by their interaction", FIELDS)
-        self._room = QWidget()
-        top = QHBoxLayout()
-        top.addWidget(self.button)
-        top.addWidget(self.words, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 4, 0, 0)
-        column.addLayout(top)
-        column.addWidget(self.sums)
-        column.addWidget(self.table, 1)
-        column.addWidget(self._room, 1)
+        top = row(self.button, self.words, stretch=self.words)
+        fill(self, top, self.sums, self.table, self._room, stretch=self.table)
         self._show_rows()
 
     def redraw(self, old: State, new: State) -> None:
         """Show the session's audit; say so where the plan is another one by now."""
         session = new.session
-        told = None if session is None else session.audit
-        if told is not self.told:
-            self.told = told
+        result = None if session is None else session.audit
+        if result is not self.result:
+            self.result = result
             self._show_rows()
-        if session is None or told is None:
+        if session is None or result is None:
             self.words.setText(WHAT_TO_DO)
         else:
-            self._say(told, changed=session.plan.hash != told.plan_hash)
+            self._say(result, changed=session.plan.hash != result.plan_hash)
 
-    def _say(self, told: PlanAudit, *, changed: bool) -> None:
-        left = (
-            ("rounded inputs", told.rounded_inputs), ("rounded keys and values", told.cached),
+    def _say(self, result: PlanAudit, *, changed: bool) -> None:
+        sentence, left = result.audit.sentence(), (
+            ("rounded inputs", result.rounded_inputs), ("rounded keys and values", result.cached),
         )  # fmt: skip
-        notes = [f"{told.plan_name}: {told.audit.sentence()}"]
+        notes = ["The plan has changed since"] if changed else []
+        notes += [f"{result.plan_name}: {sentence}"]
         notes += [f"weights alone, not the {what} of {quantities.plural(n, 'layer')}" for what, n in left if n]
-        notes += told.audit.notes
-        if changed:
-            notes.insert(0, "The plan has changed since")
-        verdict = told.audit.sentence().partition(":")[0]
-        short = f"{verdict} ({quantities.plural(told.audit.samples, 'sample')})"
-        whose = "The plan has changed since; " if changed else f"{told.plan_name}: "
+        notes += result.audit.notes
+        short = f"{sentence.partition(':')[0]} ({quantities.plural(result.audit.samples, 'sample')})"
+        whose = "The plan has changed since; " if changed else f"{result.plan_name}: "
         self.words.say("; ".join(notes), f"{whose}{short}", short)
 
     def _show_rows(self) -> None:
-        found = None if self.told is None else self.told.audit
-        for widget in (self.sums, self.table):
-            widget.setVisible(found is not None)
-        self._room.setVisible(found is None)
-        self.table.show_records(() if found is None else rows_of(found))
-        for label, text in zip(self.figures, figures_of(found, self._unit()), strict=True):
-            label.setText(text)
-
-    def _unit(self) -> str:
-        session = self.state.session
-        return "" if session is None else short_unit(loss_unit(session.model.output))
+        audit, session = None if self.result is None else self.result.audit, self.state.session
+        for widget, shown in ((self.sums, True), (self.table, True), (self._room, False)):
+            widget.setVisible(shown == (audit is not None))
+        self.table.show_records(() if audit is None else rows_of(audit))
+        unit = "" if session is None else short_unit(loss_unit(session.model.output))
+        for figure, text in zip(self.figures, figures_of(audit, unit), strict=True):
+            figure.setText(text)
 
     def _figures(self) -> tuple[QLabel, ...]:
-        grid = QGridLayout(self.sums)
+        grid, figures = QGridLayout(self.sums), []
         grid.setContentsMargins(0, 2, 0, 2)
-        found = []
         for place, (title, tip) in enumerate(FIGURES):
-            head, value = QLabel(title), QLabel(quantities.NONE)
-            head.setProperty("role", "muted")
-            value.setProperty("role", "figure")
-            value.setAccessibleName(title)
-            for label in (head, value):
-                label.setToolTip(tip)
-            grid.addWidget(head, 0, place)
-            grid.addWidget(value, 1, place)
+            figures.append(label(quantities.NONE, "figure", name=title, tip=tip))
+            grid.addWidget(label(title, "muted", tip=tip), 0, place)
+            grid.addWidget(figures[-1], 1, place)
             grid.setColumnStretch(place, 1)
-            found.append(value)
-        return tuple(found)
+        return tuple(figures)
 
 
 def rows_of(audit: Audit) -> tuple[Row, ...]:
     """Return every layer's losses, the largest interaction first, whatever its sign."""
-    place = {name: index for index, name in enumerate(audit.layers)}
-    return tuple(
-        Row(
-            layer=name, predicted=float(audit.predicted[place[name]]), alone=float(audit.alone[place[name]]),
-            joined=float(audit.joined[place[name]]), interaction=float(audit.interaction[place[name]]),
-        )
-        for name in audit.most_interacting(len(audit.layers))
-    )  # fmt: skip
+    columns = (audit.predicted, audit.alone, audit.joined, audit.interaction)
+    losses = dict(zip(audit.layers, np.stack(columns, axis=1).tolist(), strict=True))
+    return tuple(Row(name, *losses[name]) for name in audit.most_interacting(len(audit.layers)))
 
 
-def figures_of(found: Audit | None, unit: str) -> tuple[str, ...]:
+def figures_of(audit: Audit | None, unit: str) -> tuple[str, ...]:
     """Return what stands under FIGURES, losses in ``unit``; a dash for what is not known."""
-    if found is None:
+    if audit is None:
         return (quantities.NONE,) * len(FIGURES)
-    sums = [quantities.NONE if math.isnan(one) else f"{quantities.number(one)} {unit}"
-            for one in (found.predicted_sum, found.predicted_whole, found.alone_sum, found.whole)]  # fmt: skip
-    fitted = quantities.NONE if math.isnan(found.correction) else f"× {quantities.number(found.correction)} (fitted)"
-    return *sums, fitted
+    sums = [quantities.NONE if math.isnan(loss) else f"{quantities.number(loss)} {unit}"
+            for loss in (audit.predicted_sum, audit.predicted_whole, audit.alone_sum, audit.whole)]  # fmt: skip
+    factor = audit.correction
+    return *sums, quantities.NONE if math.isnan(factor) else f"× {quantities.number(factor)} (fitted)"

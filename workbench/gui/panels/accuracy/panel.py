@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QSplitter, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from workbench.gui.context.context import Context
 from workbench.gui.panels.accuracy.audit_view import AuditView
-from workbench.gui.panels.accuracy.changed_view import ChangedView
-from workbench.gui.panels.accuracy.paired_line import PairedLine
+from workbench.gui.panels.accuracy.most_changed import MostChanged
+from workbench.gui.panels.accuracy.plan_comparison import PlanComparison
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.comparison import Bar, Comparison
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.widgets import page, row, splitter, tabs
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
@@ -29,9 +30,8 @@ NOTHING = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One metric of one evaluation; ``predicted`` beside the one that it stands for."""
+class Row(NamedTuple):
+    """One metric of one evaluation; ``predicted`` beside the metric that it predicts."""
 
     run: Evaluation
     metric: Metric
@@ -70,31 +70,17 @@ class AccuracyPanel(Panel):
     def __init__(self, context: Context, colours: Colours) -> None:
         super().__init__(context, colours)
         self.plots: list[Comparison] = []
-        self._row = QWidget()
-        self._plots = QHBoxLayout(self._row)
-        self._plots.setContentsMargins(0, 0, 0, 0)
-        self.table = RecordsView("Evaluations", FIELDS)
-        splitter = QSplitter(Qt.Orientation.Vertical)
-        splitter.addWidget(self._row)
-        splitter.addWidget(self.table)
+        self._row, self._plots = QWidget(), row()
+        self._row.setLayout(self._plots)
         self._row.setMinimumHeight(96)
-        splitter.setSizes([300, 200])
-        splitter.setChildrenCollapsible(False)
-        self.pair = PairedLine(context)
-        figures = QWidget()
-        column = QVBoxLayout(figures)
-        column.setContentsMargins(0, 4, 0, 0)
-        column.addWidget(splitter, 1)
-        column.addWidget(self.pair)
-        self.changed = ChangedView()
-        self.tabs = QTabWidget()
-        self.tabs.setDocumentMode(True)
-        self.tabs.setAccessibleName("Views of the accuracy")
-        self.tabs.addTab(figures, "Metrics")
-        self.tabs.addTab(self.changed, "What changed")
-        self.audit = AuditView(context)
-        self.tabs.addTab(self.audit, "Audit")
-        self.column().addWidget(self.tabs)
+        self.table = RecordsView("Evaluations", FIELDS)
+        parts = splitter(self._row, self.table, sizes=(300, 200), vertical=True)
+        parts.setChildrenCollapsible(False)
+        self.pair, self.changed, self.audit = PlanComparison(context), MostChanged(), AuditView(context)
+        self.tabs = tabs("Views of the accuracy", (
+            ("Metrics", page(parts, self.pair, stretch=parts)), ("What changed", self.changed), ("Audit", self.audit),
+        ))  # fmt: skip
+        self.column(self.tabs)
         self.tabs.currentChanged.connect(lambda _: self._choose_focus())
         self._audit_due = False  # whether the keyboard goes to the audit as soon as it is drawn
         self.setFocusProxy(self.table)
@@ -103,7 +89,7 @@ class AccuracyPanel(Panel):
         """Show the evaluations."""
         runs = new.session.evaluations if new.session else ()
         self.audit.show_state(new)
-        if self._audit_due and self.audit.told is not None:
+        if self._audit_due and self.audit.result is not None:
             self.show_audit()
         self._cover(new)
         if old.session is not None and new.session is not None and old.session.evaluations is runs:
@@ -117,32 +103,26 @@ class AccuracyPanel(Panel):
 
     def show_audit(self) -> None:
         """Bring the audit to the front, and give it the keyboard."""
-        self._audit_due = self.audit.told is None
+        self._audit_due = self.audit.result is None
         self.tabs.setCurrentWidget(self.audit)
         self._choose_focus()
         self.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _choose_focus(self) -> None:
         """Let the keyboard go to the table in front; to the button where there is no audit yet."""
-        audit = self.audit.table if self.audit.told is not None else self.audit.button
+        audit = self.audit.table if self.audit.result is not None else self.audit.button
         self.setFocusProxy((self.table, self.changed.table, audit)[self.tabs.currentIndex()])
 
     def _cover(self, state: State) -> None:
         """Say what to do where there is nothing; without an evaluation its two tabs wait for one."""
         runs = state.session.evaluations if state.session else ()
-        self.say_empty("" if runs or self.audit.told else NOTHING)
+        self.say_empty("" if runs or self.audit.result else NOTHING)
         for place in (0, 1):
             self.tabs.setTabEnabled(place, bool(runs))
             self.tabs.setTabToolTip(place, "" if runs else "Evaluate a plan first (F8)")
 
-    def recolour(self, colours: Colours) -> None:
-        """Redraw in other colours."""
-        super().recolour(colours)
-        for plot in self.plots:
-            plot.recolour(colours)
-
     def _show_plots(self, runs: tuple[Evaluation, ...]) -> None:
-        names = list(dict.fromkeys(name for run in runs for name in run.metrics))[:MAX_PLOTS]
+        names = metric_names(runs)
         while len(self.plots) < len(names):
             plot = Comparison(metric_title(names[len(self.plots)]), self.colours)
             self.plots.append(plot)
@@ -153,29 +133,28 @@ class AccuracyPanel(Panel):
                 show_metric(plot, names[place], runs)
 
 
+def metric_names(runs: Sequence[Evaluation]) -> list[str]:
+    """Return the metrics that are drawn."""
+    return list(dict.fromkeys(name for run in runs for name in run.metrics))[:MAX_PLOTS]
+
+
 def rows_of(runs: Sequence[Evaluation]) -> list[Row]:
     """Return a row for each metric of each evaluation, the newest first."""
-    return [
-        Row(run=run, metric=metric, predicted=run.predicted_kl if metric is run.divergence else None)
-        for run in reversed(runs)
-        for metric in run.metrics.values()
-    ]
+    return [_row(run, metric) for run in reversed(runs) for metric in run.metrics.values()]
+
+
+def _row(run: Evaluation, metric: Metric) -> Row:
+    return Row(run, metric, run.predicted_kl if metric is run.divergence else None)
 
 
 def show_metric(plot: Comparison, name: str, runs: Sequence[Evaluation]) -> None:
     """Show a metric of the newest evaluations that have it."""
-    runs = [run for run in runs if name in run.metrics][-MAX_BARS:]
+    rows = [_row(run, run.metrics[name]) for run in runs if name in run.metrics][-MAX_BARS:]
     bars = [
-        Bar(
-            name=f"{run.bits_per_weight:.2f}", value=run.metrics[name].value, low=run.metrics[name].low,
-            high=run.metrics[name].high,
-            predicted=run.predicted_kl if run.metrics[name] is run.divergence else None,
-        )
-        for run in runs
-    ]  # fmt: skip
-    metric = runs[-1].metrics[name]
+        Bar(name=f"{run.bits_per_weight:.2f}", value=metric.value, low=metric.low, high=metric.high, predicted=predicted)
+        for run, metric, predicted in rows
+    ]
+    metric, marks = rows[-1].metric, " (◆ predicted)" if any(bar.predicted is not None for bar in bars) else ""
     plot.setToolTip(metric_meaning(name))
     plot.show_bars(metric_title(name), metric.unit, metric.baseline, bars)
-    plot.label(
-        "bottom", "bits per weight" + (" (◆ predicted)" if any(bar.predicted is not None for bar in bars) else "")
-    )
+    plot.label("bottom", f"bits per weight{marks}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
-from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.gui.shell.widgets import combo, fill, fitted, row, switch
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
@@ -16,9 +16,9 @@ TAIL = 70
 """Letters of the context that are shown, those before the token."""
 
 
-def context_of(one: Changed) -> str:
+def context_of(change: Changed) -> str:
     """Return the end of the context on one line."""
-    text = " ".join(one.context.split())
+    text = " ".join(change.context.split())
     return text if len(text) <= TAIL else f"…{text[-TAIL:]}"
 
 
@@ -38,53 +38,51 @@ FIELDS = (
           tip="The text up to and including the token"),
 )  # fmt: skip
 
-
 MOST_WIDTH = 420
 """Pixels for the name of an evaluation."""
 
 
-class ChangedView(QWidget):
+class MostChanged(QWidget):
     """An evaluation to choose, the newest first, and what it changed most."""
 
     def __init__(self) -> None:
         super().__init__()
         self._runs: tuple[Evaluation, ...] = ()
-        self.run = QComboBox()
-        self.run.setAccessibleName("Evaluation whose changes are listed")
-        self.run.setToolTip("Which evaluated plan; evaluations made by an older version list nothing")
+        self.run = combo(
+            "Evaluation whose changes are listed", chosen=self._show,
+            tip="Which evaluated plan; evaluations made by an older version list nothing",
+        )  # fmt: skip
         self.run.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.run.setMaximumWidth(MOST_WIDTH)
-        self.run.activated.connect(lambda _: self._show())
-        self.flips = QCheckBox("Only fl&ips")
-        self.flips.setToolTip("Only where the most likely answer became another one")
-        self.flips.toggled.connect(lambda _: self._show())
-        self.figure = FittedLabel()
-        self.figure.setProperty("role", "muted")
+        tip = "Only where the most likely answer became another one"
+        self.flips = switch(QCheckBox(), "Only fl&ips", lambda _: self._show(), tip)
+        self.figure = fitted()
         self.table = RecordsView("What quantization changed most", FIELDS)
-        top = QHBoxLayout()
-        top.addWidget(self.run)
-        top.addWidget(self.flips)
-        top.addWidget(self.figure, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 4, 0, 0)
-        column.addLayout(top)
-        column.addWidget(self.table, 1)
+        fill(self, row(self.run, self.flips, self.figure, stretch=self.figure), self.table, stretch=self.table)
 
     def show_runs(self, runs: Sequence[Evaluation]) -> None:
         """Offer the evaluations."""
         self._runs = tuple(reversed(runs))
         self.run.clear()
-        for one in self._runs:
-            self.run.addItem(f"{one.plan_name} ({one.bits_per_weight:.2f} bits, {one.data_name})")
+        self.run.addItems([run_title(run) for run in self._runs])
         self._show()
 
     def _show(self) -> None:
         place = self.run.currentIndex()
         changed = self._runs[place].changed if 0 <= place < len(self._runs) else ()
-        flips = sum(one.flipped for one in changed)
-        shown = [one for one in changed if one.flipped or not self.flips.isChecked()]
-        self.table.show_records(sorted(shown, key=lambda one: -one.kl))
+        self.table.show_records(by_divergence(changed, flips=self.flips.isChecked()))
         if not changed:
             self.figure.setText("This evaluation kept no single tokens or samples; evaluate again (F8) to see them")
         else:
-            self.figure.setText(f"the {len(changed):,} most changed, {quantities.plural(flips, 'flip')} among them")
+            flips = quantities.plural(sum(change.flipped for change in changed), "flip")
+            self.figure.setText(f"the {len(changed):,} most changed, {flips} among them")
+
+
+def by_divergence(changed: Sequence[Changed], *, flips: bool = False) -> list[Changed]:
+    """Return what changed, the most changed first; only the flips with ``flips``."""
+    return sorted((change for change in changed if change.flipped or not flips), key=lambda change: -change.kl)
+
+
+def run_title(run: Evaluation) -> str:
+    """Return what tells an evaluation from others."""
+    return f"{run.plan_name} ({run.bits_per_weight:.2f} bits, {run.data_name})"
