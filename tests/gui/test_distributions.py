@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QLocale, QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
@@ -17,7 +17,7 @@ from tests.gui.test_panels import _drag
 from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
 from workbench.gui.panels.distributions.panel import CACHE, MANY, OVERLAY
-from workbench.gui.panels.distributions.range_line import range_of
+from workbench.gui.panels.distributions.range_editor import range_of
 from workbench.models.layer import LayerKind
 from workbench.planning.plan import KEEP
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
@@ -274,3 +274,29 @@ def test_the_range_method_that_is_chosen_is_in_force(live: Callable[..., None]) 
         assert panel.method.currentData() == "manual"
 
     live(story)
+
+
+def test_a_range_is_typed_with_a_decimal_point_in_every_locale(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.context.workspace.select([Q_PROJ]))
+        panel = person.window.panels["distributions"]
+        before = range_of(person.state.session, Q_PROJ, "input")
+        for wrong, words in (("1,5", "comma"), ("1.000.000", "not a number"), ("1 000", "not a number")):
+            await person.type(panel.high, wrong)
+            await person.press(Qt.Key.Key_Return, panel.high)
+            assert panel.figures.text().startswith("Not taken: ") and words in panel.figures.text()
+            await person.press(Qt.Key.Key_Tab)
+            assert range_of(person.state.session, Q_PROJ, "input") == before and panel.high.lineEdit().text() == wrong
+        await person.type(panel.high, "1.5")
+        assert panel.figures.text().startswith("clips ")
+        await person.press(Qt.Key.Key_Return, panel.high)
+        after = range_of(person.state.session, Q_PROJ, "input")
+        assert after.high == 1.5 and after.low == before.low, "an end that was not edited keeps all its digits"
+
+    locale = QLocale()
+    QLocale.setDefault(QLocale("de_DE"))
+    try:
+        live(story)
+    finally:
+        QLocale.setDefault(locale)

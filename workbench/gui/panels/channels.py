@@ -7,7 +7,7 @@ from PySide6.QtCore import QModelIndex
 
 from workbench.gui.context.context import Context
 from workbench.gui.context.layer_results import LayerResults
-from workbench.gui.panels.distributions.range_line import statistics_of
+from workbench.gui.panels.distributions.range_editor import statistics_of
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.channel_bars import ChannelBars
 from workbench.gui.shell.theme import Colours

@@ -19,7 +19,7 @@ from workbench.gui.panels.channels import channels_in_words
 from workbench.gui.panels.compare import FACTS, METRICS, differing_layers
 from workbench.gui.panels.compare import LAYERS as COMPARED
 from workbench.gui.panels.distributions.panel import tensor_in_words
-from workbench.gui.panels.distributions.range_line import range_of, statistics_of
+from workbench.gui.panels.distributions.range_editor import range_of, statistics_of
 from workbench.gui.panels.error_budget import FIELDS as NOISE
 from workbench.gui.panels.error_budget import budget_in_words, budget_lines, noisiest
 from workbench.gui.panels.pareto import why_selected

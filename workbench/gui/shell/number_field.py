@@ -129,7 +129,7 @@ class NumberField(QDoubleSpinBox):
             value = parse_number(text)
         except ValueError as error:
             return str(error)
-        low, high = self.textFromValue(self._low), self.textFromValue(self.maximum())
+        low, high = f"{self._low:.12g}", f"{self.maximum():.12g}"
         if not self._low <= value <= self.maximum():
             return f"“{text}” is out of range: expected a number from {low} to {high}"
         if not self.decimals() and value != round(value):

@@ -151,9 +151,10 @@ def show_metric(plot: Comparison, name: str, runs: Sequence[Evaluation]) -> None
     """Show a metric of the newest evaluations that have it."""
     rows = [_row(run, run.metrics[name]) for run in runs if name in run.metrics][-MAX_BARS:]
     bars = [
-        Bar(name=f"{run.bits_per_weight:.2f}", value=metric.value, low=metric.low, high=metric.high, predicted=predicted)
+        Bar(name=f"{run.bits_per_weight:.2f}", value=metric.value, low=metric.low, high=metric.high,
+            predicted=predicted)
         for run, metric, predicted in rows
-    ]
+    ]  # fmt: skip
     metric, marks = rows[-1].metric, " (◆ predicted)" if any(bar.predicted is not None for bar in bars) else ""
     plot.setToolTip(metric_meaning(name))
     plot.show_bars(metric_title(name), metric.unit, metric.baseline, bars)

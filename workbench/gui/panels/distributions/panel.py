@@ -21,7 +21,7 @@ from workbench.errors import WorkbenchError
 from workbench.gui.context.context import Context
 from workbench.gui.context.layer_results import LayerResults
 from workbench.gui.context.runner import show_dialog
-from workbench.gui.panels.distributions.range_line import RangeLine, range_of, statistics_of
+from workbench.gui.panels.distributions.range_editor import RangeLine, range_of, statistics_of
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.histogram import Histogram
 from workbench.gui.plots.linked_zoom import LinkedZoom

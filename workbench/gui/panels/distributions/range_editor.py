@@ -1,9 +1,9 @@
-"""One line about the range of a layer's weights, inputs or outputs: method, exact ends, what it clips and costs."""
+"""Edits the range of a layer's weights, inputs or outputs: method, exact ends, what it clips and costs."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit
+from PySide6.QtWidgets import QAbstractSpinBox
 
 from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
@@ -11,7 +11,8 @@ from workbench.gui.context.context import Context
 from workbench.gui.context.layer_results import LayerResults
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.plots.histogram import METHOD_LABELS
-from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.gui.shell.number_field import NumberField
+from workbench.gui.shell.widgets import combo, fill, fitted, label, named, offer, row
 from workbench.insight import quantities
 from workbench.measurement.units import loss_unit, short_unit
 from workbench.numerics.formats import parse_scheme, takes_range
@@ -34,6 +35,9 @@ LOOKS = {
 }
 """What a range means that no plan uses: of weights, outputs, inputs scaled as they come, and (empty) other inputs."""
 
+LIMIT = 1e30
+"""The largest magnitude of an end of a range."""
+
 FIGURES = (
     "Share of the {tap}s outside the range; root mean square of the rounding error, in the tensor's own unit; ratio of "
     "signal to quantization noise in decibels, higher is better"
@@ -41,8 +45,8 @@ FIGURES = (
 """What the figures of a range mean."""
 
 
-class RangeLine(PanelPart):
-    """Edits the active range of ``(layer, tap)``; every edit is one undoable step."""
+class RangeEditor(PanelPart):
+    """A line that edits the active range of ``(layer, tap)``; every edit is one undoable step."""
 
     tap_chosen = Signal(str)
 
@@ -53,27 +57,30 @@ class RangeLine(PanelPart):
             context, lambda session, layer: INPUT_WEIGHTS.request(session, InputWeightsOptions(layer=layer)),
             lambda session: (session.model, session.calibration), self._weights_known,
         )  # fmt: skip
-        self._shown: tuple[float, float] | None = None
-        self.taps = QComboBox()
-        self.taps.setAccessibleName("Tensor whose range is shown")
-        self.taps.setToolTip("Whose range the numbers are: dragging a line in a plot chooses it too")
-        for tap in TAPS:
-            self.taps.addItem(f"{tap.capitalize()} range", tap)
+        self._shown: tuple[float, float] | None = None  # exact, where the fields show five digits
+        self._numbers: tuple[float | None, float | None] = (None, None)  # of the fields, as they were filled
+        self.taps = combo(
+            "Tensor whose range is shown", [(f"{tap.capitalize()} range", tap) for tap in TAPS],
+            lambda: self.show_tap(self.taps.currentData()),
+            "Whose range the numbers are: dragging a line in a plot chooses it too",
+        )  # fmt: skip
         self.taps.setCurrentIndex(self.taps.findData(self.tap))
-        self.taps.activated.connect(lambda _: self.show_tap(self.taps.currentData()))
-        self.method = QComboBox()
-        self.method.setAccessibleName("Range method")
-        self.method.setToolTip("Which calibrated range is in force")
+        self.method = combo("Range method", (), self._method_chosen, "Which calibrated range is in force")
         self.method.setMinimumWidth(104)
-        self.method.activated.connect(self._method_chosen)
         self.low, self.high = self._bound("Lowest value that is represented"), self._bound("Highest value")
-        self.figures = FittedLabel()
-        self.figures.setAccessibleName("Quality of the range")
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        for widget in (self.taps, self.method, self.low, QLabel("to"), self.high):
-            line.addWidget(widget)
-        line.addWidget(self.figures, 1)
+        self.figures = fitted(role="", name="Quality of the range")
+        line = row(self.taps, self.method, self.low, label("to"), self.high, self.figures, stretch=self.figures)
+        fill(self, line, top=0)
+
+    def _bound(self, name: str) -> NumberField:
+        tip = f"{name}; drag the lines in the plot, or type a number and press Enter"
+        field = named(NumberField(-LIMIT, LIMIT, 0.0, step=0.1), name, tip)
+        field.setFixedWidth(84)
+        field.setAlignment(Qt.AlignmentFlag.AlignRight)
+        field.setButtonSymbols(QAbstractSpinBox.ButtonSymbols.NoButtons)
+        field.editingFinished.connect(self._typed)
+        field.problem_changed.connect(lambda _: self._show_quality())
+        return field
 
     # ---------------------------------------------------------------- what is shown
 
@@ -107,70 +114,75 @@ class RangeLine(PanelPart):
             return
         active = range_of(session, self.layer, self.tap)
         methods = sorted(key[2] for key in session.ranges if key[:2] == (self.layer, self.tap))
-        self.method.clear()
-        for method in methods:
-            self.method.addItem(METHOD_LABELS.get(method, method), method)
         if active is not None and active.method not in methods:
-            self.method.addItem(METHOD_LABELS.get(active.method, active.method), active.method)
+            methods.append(active.method)
+        offer(self.method, [(METHOD_LABELS.get(method, method), method) for method in methods])
         for widget in (self.method, self.low, self.high):
             widget.setEnabled(active is not None)
-        if active is None:
-            self.low.clear()
-            self.high.clear()
-            self.figures.setText(self._absent(session))
+        if active is not None:
+            self.method.setCurrentIndex(self.method.findData(active.method))
+            self._show_numbers(active.low, active.high)
             return
-        self.method.setCurrentIndex(self.method.findData(active.method))
-        self._show_numbers(active.low, active.high)
-
-    def _absent(self, session: Session) -> str:
-        if session.calibration is not None or self.tap == "weight":
-            return f"No {self.tap} of this layer was observed"
-        return "Calibrate (F5) to see inputs, outputs and ranges"
+        self._shown = None
+        self.low.clear()
+        self.high.clear()
+        observed = session.calibration is not None or self.tap == "weight"
+        self.figures.setText(
+            f"No {self.tap} of this layer was observed" if observed else
+            "Calibrate (F5) to see inputs, outputs and ranges"
+        )  # fmt: skip
 
     def _show_numbers(self, low: float, high: float) -> None:
-        self.low.setText(f"{low:.5g}")
-        self.high.setText(f"{high:.5g}")
         self._shown = low, high
-        quality = self._quality(low, high)
-        if quality is None:
-            self.figures.setText("")
+        for field, value in ((self.low, low), (self.high, high)):
+            field.restore()
+            field.setValue(float(f"{value:.5g}"))
+        self._numbers = self.low.number, self.high.number
+        self._show_quality()
+
+    def _show_quality(self) -> None:
+        """Say what the range clips and costs, or what is wrong with a number."""
+        problem = self.low.problem or self.high.problem
+        quality = self._quality(*self._shown) if self._shown is not None else None
+        if problem or quality is None or self._shown is None:
+            self.figures.setText(f"Not taken: {problem}" if problem else "")
             return
-        look = f" · {self._look()}" if self._look() else ""
+        note = f" · {self._note()}" if self._note() else ""
         words = (
             f"clips {quantities.share(quality.clipped)} · error {quantities.number(quality.mean_squared_error**0.5)} · "
-            f"SQNR {quantities.number(quality.sqnr_db)} dB{self._loss(low, high)}"
+            f"SQNR {quantities.number(quality.sqnr_db)} dB{self._loss(*self._shown)}"
         )
-        scheme = f"as {self._scheme()}{self._mirrored(low, high)}"
-        self.figures.say(f"{words} {scheme}{look}", f"{words} {scheme}", f"{words} as {self._scheme()}", words)
-        self.figures.setToolTip(f"{FIGURES.format(tap=self.tap)}{self._how_weighed()}{look}")
+        scheme = f"as {self._scheme()}{self._mirrored(*self._shown)}"
+        self.figures.say(f"{words} {scheme}{note}", f"{words} {scheme}", f"{words} as {self._scheme()}", words)
+        self.figures.setToolTip(f"{FIGURES.format(tap=self.tap)}{self._how_weighed()}{note}")
 
-    def _look(self) -> str:
+    def _note(self) -> str:
         """Say that the plan does not use the range; empty where it does."""
         if self.tap != "input":
             return LOOKS[self.tap]
-        held = self.state.assignments.get(self.layer)
-        if held is None or not held.inputs:
+        assignment = self.state.assignments.get(self.layer)
+        if assignment is None or not assignment.inputs:
             return LOOKS[""]
-        return "" if takes_range(parse_scheme(held.inputs)) else LOOKS["input"]
+        return "" if takes_range(parse_scheme(assignment.inputs)) else LOOKS["input"]
 
     def _loss(self, low: float, high: float) -> str:
         """Return the predicted loss of rounding the layer's input so, as words; empty where it is not known."""
         if self.tap != "input":
             return ""
-        found, statistics = self._weights.get(self.layer), self._statistics()
-        if found is None or statistics is None:
+        weights, statistics = self._weights.get(self.layer), self._statistics()
+        if weights is None or statistics is None:
             return " · loss …" if self._weights.is_pending(self.layer) else ""
-        loss = histogram_loss(statistics, found.weights, parse_scheme(self._scheme()), low, high)
+        loss = histogram_loss(statistics, weights.weights, parse_scheme(self._scheme()), low, high)
         return f" · loss {quantities.number(loss)} {self._unit(short=True)}"
 
     def _how_weighed(self) -> str:
-        found = self._weights.get(self.layer) if self.tap == "input" else None
-        if found is None:
+        weights = self._weights.get(self.layer) if self.tap == "input" else None
+        if weights is None:
             return ""
         return (
             f"; predicted loss of rounding this input alone, {self._unit()} per token or sample, lower is better: the "
             "squared error at every value, weighed with the gradients there in "
-            f"{quantities.plural(found.samples, 'sample')}"
+            f"{quantities.plural(weights.samples, 'sample')}"
         )
 
     def _unit(self, short: bool = False) -> str:
@@ -185,17 +197,15 @@ class RangeLine(PanelPart):
         return "" if same else f", symmetric: ±{quantities.number(outer)}"
 
     def _weights_known(self) -> None:
-        if self._shown is not None and self.tap == "input" and self.low.isEnabled():
-            self._show_numbers(*self._shown)
-
-    # ---------------------------------------------------------------- what is known
+        if self._shown is not None and self.tap == "input":
+            self._show_quality()
 
     def _scheme(self) -> str:
-        held = self.state.assignments.get(self.layer)
+        assignment = self.state.assignments.get(self.layer)
         if self.tap == "weight":
-            return held.weights if held and held.weights != KEEP else DEFAULT_SCHEME
-        wanted = held.inputs if held and held.inputs and self.tap == "input" else DEFAULT_SCHEME
-        return wanted.replace("-token", "-tensor")
+            return assignment.weights if assignment and assignment.weights != KEEP else DEFAULT_SCHEME
+        planned = assignment.inputs if assignment and self.tap == "input" else ""
+        return (planned or DEFAULT_SCHEME).replace("-token", "-tensor")
 
     def _statistics(self) -> LayerStatistics | None:
         session = self.state.session
@@ -212,44 +222,30 @@ class RangeLine(PanelPart):
 
     # ---------------------------------------------------------------- what the user does
 
-    def _bound(self, name: str) -> QLineEdit:
-        edit = QLineEdit()
-        edit.setFixedWidth(84)
-        edit.setAccessibleName(name)
-        edit.setToolTip(f"{name}; drag the lines in the plot, or type a number and press Enter")
-        edit.setAlignment(Qt.AlignmentFlag.AlignRight)
-        edit.editingFinished.connect(self._typed)
-        return edit
-
     def _typed(self) -> None:
-        session = self.state.session
-        active = range_of(session, self.layer, self.tap) if session else None
-        if active is None:
+        if self._shown is None or self.low.problem or self.high.problem:
             return
-        try:
-            low, high = float(self.low.text()), float(self.high.text())
-        except ValueError:
-            self._refuse("type a number", active)
+        numbers = self.low.number, self.high.number
+        if numbers == self._numbers:
             return
-        if (f"{low:.5g}", f"{high:.5g}") == (f"{active.low:.5g}", f"{active.high:.5g}"):
-            return
-        if not low <= 0.0 <= high or low == high or not abs(low) + abs(high) < 1e30:
-            self._refuse("the range must hold zero and not be empty", active)
+        low, high = (
+            exact if number is None or number == before else number
+            for number, before, exact in zip(numbers, self._numbers, self._shown, strict=True)
+        )
+        if not low <= 0.0 <= high or low == high:
+            self._show()
+            self.figures.setText("Not taken: the range must hold zero and not be empty")
             return
         self._set(low, high)
 
-    def _refuse(self, why: str, active: Range) -> None:
-        self._show_numbers(active.low, active.high)
-        self.figures.setText(f"Not taken: {why}")
-
     def _method_chosen(self) -> None:
         session = self.state.session
-        found = session.ranges.get((self.layer, self.tap, self.method.currentData())) if session else None
-        if found is not None:
-            edits.set_range(self.context.workspace, self.layer, self.tap, found)
+        chosen = session.ranges.get((self.layer, self.tap, self.method.currentData())) if session else None
+        if chosen is not None:
+            edits.set_range(self.context.workspace, self.layer, self.tap, chosen)
 
     def _weigh(self) -> None:
-        """Find out what an error in the input costs, as soon as the user changes its range."""
+        """Compute what an error in the input costs, as soon as the user changes its range."""
         session = self.state.session
         if self.tap == "input" and session and session.calibration and not session.model.cannot_run:
             self._weights.request(self.layer)
@@ -263,10 +259,10 @@ class RangeLine(PanelPart):
 
 def statistics_of(session: Session, layer: str, tap: str) -> LayerStatistics | None:
     """Return what was seen of a tensor; a tied weight's statistics are its owner's."""
-    found = session.statistics.get((layer, tap))
-    if found is None and tap == "weight" and layer in session.model.by_name:
-        found = session.statistics.get((session.model.by_name[layer].tied_to or layer, tap))
-    return found
+    statistics = session.statistics.get((layer, tap))
+    if statistics is None and tap == "weight" and layer in session.model.by_name:
+        statistics = session.statistics.get((session.model.by_name[layer].tied_to or layer, tap))
+    return statistics
 
 
 def range_of(session: Session, layer: str, tap: str) -> Range | None:
