@@ -13,7 +13,7 @@ from workbench.gui.panels.accuracy import panel as accuracy_panel
 from workbench.gui.panels.agreement import FIELDS as AGREEMENT
 from workbench.gui.panels.agreement import show_agreement
 from workbench.gui.panels.calibration_data import panel as data_panel
-from workbench.gui.panels.calibration_data.token_outliers import FIELDS as TOKENS
+from workbench.gui.panels.calibration_data.panel import TOKENS
 from workbench.gui.panels.channels import FIELDS as CHANNELS
 from workbench.gui.panels.channels import channels_in_words
 from workbench.gui.panels.compare import FACTS, METRICS, differing_layers
@@ -26,7 +26,7 @@ from workbench.gui.panels.pareto import why_selected
 from workbench.gui.panels.sensitivity import by_family, cells_of
 from workbench.gui.panels.timing import panel as timing_panel
 from workbench.gui.panels.timing.roofs import estimates, sweep_lines
-from workbench.gui.panels.timing.transitions import FIELDS as TRANSITIONS
+from workbench.gui.panels.timing.transition_matrix import FIELDS as TRANSITIONS
 from workbench.gui.plots.agreement import Agreement
 from workbench.gui.plots.batch_sweep import BatchSweep
 from workbench.gui.plots.channel_bars import ChannelBars

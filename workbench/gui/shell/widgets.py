@@ -147,17 +147,18 @@ def column(*items: Item, stretch: Item = None) -> QVBoxLayout:
     return _filled(QVBoxLayout(), items, stretch)
 
 
-def fill(widget: W, *items: Item, stretch: Item = None, top: int = PAGE_TOP) -> W:
-    """Give a widget its content, one item below the other, ``top`` pixels below its edge; returns it."""
+def fill(widget: W, *items: Item, stretch: Item = None, top: int = PAGE_TOP, gap: int = -1) -> W:
+    """Give a widget its content, one item ``gap`` pixels (-1: the style's) below the other; returns it."""
     layout = column(*items, stretch=stretch)
     layout.setContentsMargins(0, top, 0, 0)
+    layout.setSpacing(gap)
     widget.setLayout(layout)
     return widget
 
 
-def page(*items: Item, stretch: Item = None, top: int = PAGE_TOP) -> QWidget:
+def page(*items: Item, stretch: Item = None, top: int = PAGE_TOP, gap: int = -1) -> QWidget:
     """Return a widget with items below each other."""
-    return fill(QWidget(), *items, stretch=stretch, top=top)
+    return fill(QWidget(), *items, stretch=stretch, top=top, gap=gap)
 
 
 def tabs(name: str, pages: Iterable[tuple[str, QWidget] | tuple[str, QWidget, str]]) -> QTabWidget:

@@ -27,7 +27,7 @@ class PlanComparison(QWidget):
         self.words = label(role="muted", wrap=True)
         self.words.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.words.hide()
-        fill(self, row(self.first, label("against"), self.second, self.button, None), self.words, top=0)
+        fill(self, row(self.first, label("against"), self.second, self.button, None), self.words, top=0, gap=2)
 
     def _plans(self, name: str) -> QComboBox:
         return combo(name, (), lambda: self._say(""), f"{name}; its value minus the other's is shown", letters=22)

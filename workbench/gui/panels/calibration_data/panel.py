@@ -6,22 +6,22 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy
 
 from workbench.gui.context.context import Context
 from workbench.gui.panels.calibration_data.sample_list import SampleList
-from workbench.gui.panels.calibration_data.token_outliers import FIELDS as TOKENS
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.coverage import CoveragePlot
 from workbench.gui.plots.saturation import SaturationPlot
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.widgets import button, column, label, page, row, tabs
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.insight.latest import same_objects
 from workbench.insight.token_outliers import token_rows
 from workbench.measurement.data_quality import CalibrationQuality
+from workbench.numerics.statistics.outliers import SIGMAS
 from workbench.session.workspace import State
 from workbench.steps.browse_samples import BROWSE_SAMPLES, BrowseSamplesOptions
 from workbench.steps.checks.quality import QUALITY, QualityOptions
@@ -36,6 +36,20 @@ FIELDS = (
            tip="Earth mover's distance of calibration to evaluation values, in standard deviations; lower is better"),
 )  # fmt: skip
 
+TOKENS = (
+    Field("Layer", lambda row: row.layer),
+    Field("Tensor", lambda row: row.tap),
+    Number("Value", lambda row: row.value),
+    Number("Std. dev.", lambda row: row.sigmas, "{:.1f}".format, unit="σ",
+           tip="The value's magnitude in standard deviations of all the tensor's values"),
+    Field("Token", lambda row: row.token, tip="The token's text (its id where there is no tokenizer), or the pixel"),
+    Field("Place", lambda row: row.place_in_words, key=lambda row: row.place,
+          tip="Sample of the calibration data, and the position in it, both from 0"),
+    Number("Channel", lambda row: row.channel),
+    Number(f"≥ {SIGMAS:g} s.d.", lambda row: None if row.share < 0 else row.share, quantities.share, unit="share",
+           tip=f"Share of the tokens that reach {SIGMAS:g} standard deviations; images' pixels are not counted"),
+)  # fmt: skip
+
 COVERED = (
     ("vocabulary", "of the vocabulary was seen"),
     ("tokens", "of the evaluation's tokens have an id that was seen"),
@@ -43,10 +57,8 @@ COVERED = (
     ("lengths", "of its samples have a length within those seen"),
 )
 
-
 JUDGED = (1, 2, 3)
 """Tabs that have nothing to show before the data are judged."""
-
 
 O = TypeVar("O")  # noqa: E741
 R = TypeVar("R")
@@ -59,23 +71,22 @@ class CalibrationDataPanel(Panel):
         super().__init__(context, colours)
         self.samples = SampleList()
         self.samples.wanted.connect(self._read)
-        self.judge = QPushButton("&Judge the Data")
-        self.judge.setToolTip("Run the model on growing parts of the calibration data, then on the evaluation data")
-        self.judge.clicked.connect(self.start_judging)
-        self.verdict, self.coverage = QLabel(), QLabel()
-        for label in (self.verdict, self.coverage):
-            label.setWordWrap(True)
-            label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.verdict.setProperty("role", "figure")
-        self.coverage.setProperty("role", "muted")
+        tip = "Run the model on growing parts of the calibration data, then on the evaluation data"
+        self.judge = button("&Judge the Data", self._judge, tip)
+        self.verdict, self.coverage = _sentence("figure"), _sentence("muted")
         self.saturation_plot, self.coverage_plot = SaturationPlot(colours), CoveragePlot(colours)
         self.table = RecordsView("Tensors by how far they are from settled", FIELDS)
         self.tokens = RecordsView("Tokens with massive values", TOKENS)
-        self._tokens_of: tuple[object, ...] = ()
+        self.tabs = tabs("Views of the calibration data", (
+            ("Samples", self.samples), ("Saturation", self.saturation_plot),
+            ("Coverage", page(self.coverage, self.coverage_plot, stretch=self.coverage_plot)),
+            ("Tensors", self.table), ("Outlier tokens", self.tokens),
+        ))  # fmt: skip
+        top = row(column(self.judge, None), self.verdict, stretch=self.verdict)
+        self.column(top, self.tabs, stretch=self.tabs)
+        self._tokens_basis: tuple[object, ...] = ()
         self.quality: CalibrationQuality | None = None
         self._hash = ""
-        self.tabs = QTabWidget()
-        self._arrange()
         self.show_quality(None)
         self.setFocusProxy(self.samples.read)
 
@@ -92,20 +103,10 @@ class CalibrationDataPanel(Panel):
             self._forget(session.calibration.content_hash)
         if new.data_quality is not self.quality:
             self.show_quality(new.data_quality)
-        of = (session.outliers, new.selection)
-        if not same_objects(of, self._tokens_of):
-            self._tokens_of = of
+        basis = (session.outliers, new.selection)
+        if not same_objects(basis, self._tokens_basis):
+            self._tokens_basis = basis
             self.tokens.show_records(token_rows(session, new.selection))
-
-    def recolour(self, colours: Colours) -> None:
-        """Redraw in other colours."""
-        super().recolour(colours)
-        for plot in (self.saturation_plot, self.coverage_plot):
-            plot.recolour(colours)
-
-    def start_judging(self) -> None:
-        """Judge the data in the engine."""
-        self.context.tasks.start(self._judging())
 
     def show_quality(self, quality: CalibrationQuality | None) -> None:
         """Show a judgement, or that there is none yet."""
@@ -119,31 +120,10 @@ class CalibrationDataPanel(Panel):
             self.verdict.setText("Not judged yet: are the data enough, and do they stand for what the model will see?")
             self.table.show_records(())
             return
-        self.verdict.setText(_capital(quality.sentence()))
+        sentence = quality.sentence()
+        self.verdict.setText(f"{sentence[:1].upper()}{sentence[1:]}")
         self.coverage.setText(in_words(quality))
         self.table.show_records(rows_of(quality))
-
-    # ---------------------------------------------------------------- inside
-
-    def _arrange(self) -> None:
-        top = QHBoxLayout()
-        top.addWidget(self.judge, 0, Qt.AlignmentFlag.AlignTop)
-        top.addWidget(self.verdict, 1)
-        covered = QWidget()
-        column = QVBoxLayout(covered)
-        column.setContentsMargins(0, 4, 0, 0)
-        column.addWidget(self.coverage)
-        column.addWidget(self.coverage_plot, 1)
-        self.tabs.setDocumentMode(True)
-        self.tabs.setAccessibleName("Views of the calibration data")
-        for title, widget in (
-            ("Samples", self.samples), ("Saturation", self.saturation_plot), ("Coverage", covered),
-            ("Tensors", self.table), ("Outlier tokens", self.tokens),
-        ):  # fmt: skip
-            self.tabs.addTab(widget, title)
-        layout = self.column()
-        layout.addLayout(top)
-        layout.addWidget(self.tabs, 1)
 
     def _forget(self, content_hash: str) -> None:
         self._hash = content_hash
@@ -151,32 +131,23 @@ class CalibrationDataPanel(Panel):
         self.show_quality(None)
 
     def _read(self, split: str, start: int) -> None:
-        self.context.tasks.start(self._reading(split, start))
+        options = BrowseSamplesOptions(split=split, start=start)
+        self._ask(BROWSE_SAMPLES.request(self.state.session, options), self.samples.show_page)
 
-    async def _reading(self, split: str, start: int) -> None:
-        session = self.state.session
-        if session is None:
-            return
-        request = BROWSE_SAMPLES.request(session, BrowseSamplesOptions(split=split, start=start))
-        page = await self._ask(request, lambda: self._read(split, start))
-        if page is not None:
-            self.samples.show_page(page)
+    def _judge(self) -> None:
+        self._ask(QUALITY.request(self.state.session, QualityOptions()), self.context.workspace.show_data_quality)
 
-    async def _judging(self) -> None:
-        session = self.state.session
-        if session is None:
-            return
-        quality = await self._ask(QUALITY.request(session, QualityOptions()), self.start_judging)
-        if quality is not None:
-            self.context.workspace.show_data_quality(quality)
+    def _ask(self, request: Request[O, R], show: Callable[[R], None]) -> None:
+        """Run the request; the answer is dropped where the window holds other data by then."""
+        content_hash = self._hash
 
-    async def _ask(self, request: Request[O, R], again: Callable[[], None]) -> R | None:
-        """Run the request; the answer is None where the window holds other data by then."""
-        answer = await self.context.runner.run(request.reduced(), again)
-        now, before = self.state.session, None if request.session is None else request.session.calibration
-        if before is None or now is None or now.calibration is None:
-            return None
-        return answer if now.calibration.content_hash == before.content_hash else None
+        def answered(answer: R) -> None:
+            calibration = self.state.session and self.state.session.calibration
+            if calibration is not None and calibration.content_hash == content_hash:
+                show(answer)
+
+        if self.state.session is not None:
+            self.context.runner.ask(request, answered)
 
 
 def rows_of(quality: CalibrationQuality) -> list[tuple[tuple[str, str], float, float]]:
@@ -202,5 +173,7 @@ def in_words(quality: CalibrationQuality) -> str:
     return "; ".join([counts, *shares])
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _sentence(role: str) -> QLabel:
+    sentence = label(role=role, wrap=True)
+    sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+    return sentence

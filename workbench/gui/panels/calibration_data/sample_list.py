@@ -5,21 +5,9 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QIcon, QImage, QPixmap
-from PySide6.QtWidgets import (
-    QComboBox,
-    QHBoxLayout,
-    QListView,
-    QListWidget,
-    QListWidgetItem,
-    QPlainTextEdit,
-    QPushButton,
-    QSplitter,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QListView, QListWidget, QListWidgetItem, QPlainTextEdit, QToolButton, QWidget
 
-from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.gui.shell.widgets import button, combo, fill, fitted, named, row, splitter
 from workbench.models.data.samples import Sample
 from workbench.steps.browse_samples import PAGE, SPLITS, SamplePage
 
@@ -38,30 +26,25 @@ class SampleList(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.page: SamplePage | None = None
-        self.split = QComboBox()
-        self.split.setAccessibleName("Which data are shown")
-        self.split.setToolTip("The data that ranges and curvature come from, or those that plans are evaluated on")
-        for name in SPLITS:
-            self.split.addItem(name.capitalize(), name)
-        self.split.activated.connect(lambda _: self.ask(0))
-        self.read = QPushButton("Show &Samples")
-        self.read.setToolTip("Read the samples as they are fed to the model")
-        self.read.clicked.connect(lambda: self.ask(0))
+        self.split = combo(
+            "Which data are shown", [(name.capitalize(), name) for name in SPLITS], lambda: self.ask(0),
+            "The data that ranges and curvature come from, or those that plans are evaluated on",
+        )  # fmt: skip
+        self.read = button("Show &Samples", lambda: self.ask(0), "Read the samples as they are fed to the model")
         self.before = self._arrow(Qt.ArrowType.LeftArrow, "Samples before these", -PAGE)
         self.after = self._arrow(Qt.ArrowType.RightArrow, "Samples after these", PAGE)
-        self.place = FittedLabel()
-        self.place.setProperty("role", "muted")
-        self.list = QListWidget()
-        self.list.setAccessibleName("Samples")
+        self.place = fitted()
+        self.list = named(QListWidget(), "Samples")
         self.list.setResizeMode(QListView.ResizeMode.Adjust)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self.list.currentRowChanged.connect(self._show_one)
-        self.text = QPlainTextEdit()
-        self.text.setReadOnly(True)
-        self.text.setAccessibleName("The chosen sample in full")
+        self.list.currentRowChanged.connect(self._show_in_full)
+        self.text = named(QPlainTextEdit(readOnly=True), "The chosen sample in full")
         self.text.setPlaceholderText("Show Samples lists the data; choose one to read it in full")
-        self._arrange()
+        parts = splitter(self.list, self.text, sizes=(420, 320))
+        parts.setChildrenCollapsible(False)
+        top = row(self.split, self.read, self.before, self.after, self.place, stretch=self.place)
+        fill(self, top, parts, stretch=parts, gap=4)
         self.clear()
 
     def ask(self, start: int) -> None:
@@ -73,22 +56,22 @@ class SampleList(QWidget):
         self.page = None
         self.list.clear()
         self.text.clear()
-        self.place.setText("")
+        self.place.clear()
         self._enable()
 
     def show_page(self, page: SamplePage) -> None:
         """Show a page of samples, the first one chosen."""
         self.page = page
         self.split.setCurrentIndex(self.split.findData(page.split))
-        pictures = any(one.picture is not None for one in page.samples)
+        pictures = any(sample.picture is not None for sample in page.samples)
         self.list.clear()
         self.list.setViewMode(QListView.ViewMode.IconMode if pictures else QListView.ViewMode.ListMode)
         self.list.setMovement(QListView.Movement.Static)
         self.list.setIconSize(QSize(PICTURE, PICTURE))
         self.list.setUniformItemSizes(True)
         self.list.setAlternatingRowColors(not pictures)
-        for one in page.samples:
-            self.list.addItem(_item(one))
+        for sample in page.samples:
+            self.list.addItem(_item(sample))
         last = page.start + len(page.samples)
         self.place.setText(f"{page.start + 1:,} to {last:,} of {page.total:,} · {page.name}")
         self._enable()
@@ -99,53 +82,30 @@ class SampleList(QWidget):
         self.before.setEnabled(page is not None and page.start > 0)
         self.after.setEnabled(page is not None and page.start + len(page.samples) < page.total)
 
-    def _show_one(self, row: int) -> None:
-        if self.page is None or not 0 <= row < len(self.page.samples):
-            return
-        self.text.setPlainText(in_full(self.page.samples[row]))
+    def _show_in_full(self, row: int) -> None:
+        if self.page is not None and 0 <= row < len(self.page.samples):
+            self.text.setPlainText(in_full(self.page.samples[row]))
 
     def _arrow(self, arrow: Qt.ArrowType, tip: str, step: int) -> QToolButton:
-        button = QToolButton()
-        button.setArrowType(arrow)
-        button.setToolTip(tip)
-        button.setAccessibleName(tip)
-        button.clicked.connect(lambda: self.ask((self.page.start if self.page else 0) + step))
-        return button
-
-    def _arrange(self) -> None:
-        top = QHBoxLayout()
-        for widget in (self.split, self.read, self.before, self.after):
-            top.addWidget(widget)
-        top.addWidget(self.place, 1)
-        parts = QSplitter(Qt.Orientation.Horizontal)
-        parts.addWidget(self.list)
-        parts.addWidget(self.text)
-        parts.setSizes([420, 320])
-        parts.setChildrenCollapsible(False)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 4, 0, 0)
-        layout.setSpacing(4)
-        layout.addLayout(top)
-        layout.addWidget(parts, 1)
+        arrow_button = named(QToolButton(arrowType=arrow), tip, tip)
+        arrow_button.clicked.connect(lambda: self.ask((self.page.start if self.page else 0) + step))
+        return arrow_button
 
 
-def _item(one: Sample) -> QListWidgetItem:
-    if one.picture is None:
-        text = " ".join(one.text.split())
-        return QListWidgetItem(f"{one.index + 1}: {text[:LINE]}{'…' if len(text) > LINE else ''}")
-    item = QListWidgetItem(QIcon(picture(one.picture)), "" if one.label is None else str(one.label))
-    item.setToolTip(in_full(one))
+def _item(sample: Sample) -> QListWidgetItem:
+    if sample.picture is None:
+        text = " ".join(sample.text.split())
+        return QListWidgetItem(f"{sample.index + 1}: {text[:LINE]}{'…' if len(text) > LINE else ''}")
+    item = QListWidgetItem(QIcon(picture(sample.picture)), "" if sample.label is None else str(sample.label))
+    item.setToolTip(in_full(sample))
     return item
 
 
-def in_full(one: Sample) -> str:
+def in_full(sample: Sample) -> str:
     """Return everything that is known of a sample, its text last."""
-    facts = [f"sample {one.index + 1:,}"]
-    if one.label is not None:
-        facts.append(f"label {one.label}")
-    if one.tokens:
-        facts.append(f"{one.tokens:,} tokens")
-    return f"{', '.join(facts)}\n{one.text}"
+    label = "" if sample.label is None else f", label {sample.label}"
+    tokens = f", {sample.tokens:,} tokens" if sample.tokens else ""
+    return f"sample {sample.index + 1:,}{label}{tokens}\n{sample.text}"
 
 
 def picture(pixels: np.ndarray) -> QPixmap:

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import numpy as np
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QHBoxLayout,
-    QMenu,
-    QStackedWidget,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QMenu, QStackedWidget, QToolButton, QWidget
 
 from workbench.errors import WorkbenchError
 from workbench.gui.context.context import Context
 from workbench.gui.context.layer_results import LayerResults
 from workbench.gui.context.runner import show_dialog
-from workbench.gui.panels.distributions.range_editor import RangeLine, range_of, statistics_of
+from workbench.gui.panels.distributions.range_editor import RangeEditor, range_of, statistics_of
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.histogram import Histogram
 from workbench.gui.plots.linked_zoom import LinkedZoom
 from workbench.gui.plots.multiples import Multiples
-from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.widgets import combo, fitted, page, row, switch
 from workbench.gui.tables.layer_rows import short_name
 from workbench.insight import quantities
 from workbench.models.kv_cache import makes_keys_or_values
@@ -45,7 +37,7 @@ FORMATS = (PLANNED, "int3-tensor", "int4-tensor", "fp4-e2m1-channel", "nf4-b64",
 ONE, OVERLAY, MANY, CACHE = "One layer", "Overlay", "Side by side", "Keys and values"
 MAX_OVERLAID = 5
 APART_MS = 12
-"""What a job has found is drawn tensor by tensor so far apart, that each fits into one frame."""
+"""A job's results are drawn tensor by tensor, so far apart that each fits into one frame."""
 
 
 class DistributionsPanel(Panel):
@@ -53,40 +45,74 @@ class DistributionsPanel(Panel):
 
     def __init__(self, context: Context, colours: Colours) -> None:
         super().__init__(context, colours)
-        self.title = FittedLabel()
-        self.title.setProperty("role", "heading")
+        self.title = fitted(role="heading")
         self.plots = {
             tap: Histogram(f"Histogram of the {tap}s", colours, bottom=tap) for tap in ("weight", "input", "output")
         }
+        self.captions = {tap: fitted() for tap in TAPS}
         self.multiples = Multiples("Histograms of the selected layers", colours)
         self.multiples.chosen.connect(lambda layer: context.workspace.select((layer,)))
-        self._frames: dict[str, QWidget] = {}
-        self.captions = {tap: FittedLabel() for tap in TAPS}
-        self.line = RangeLine(context)
+        self.line = RangeEditor(context)
+        self.line.tap_chosen.connect(lambda _: self._show_many())
+        self.low, self.high, self.figures = self.line.low, self.line.high, self.line.figures
+        self.method = self.line.method
         self.after: LayerResults[BeforeAfter] = LayerResults(
             context, lambda session, layer: BEFORE_AFTER.request(session, BeforeAfterOptions(layer=layer)),
             lambda session: (session.plan, session.model, session.calibration), self._after_known, on_error=show_dialog,
         )  # fmt: skip
-        self.low, self.high, self.figures, self.method = (
-            self.line.low, self.line.high, self.line.figures, self.line.method,
-        )  # fmt: skip
+        self._layer = ""
         self._pages = QStackedWidget()
-        plots = QWidget()
-        middle = QHBoxLayout(plots)
-        middle.setContentsMargins(0, 0, 0, 0)
+        self._pages.addWidget(self._plots_page())
+        self._pages.addWidget(self.multiples)
+        self._build_controls()
+        top = row(self.title, *self._for_one_layer, self.view, self.log, stretch=self.title)
+        self.column(top, self._pages, self.line, stretch=self._pages)
+        self._link = LinkedZoom(tuple(self.plots.values()), self.linked.isChecked)
+        self.setFocusProxy(self.plots["input"])
+
+    def _plots_page(self) -> QWidget:
+        self._frames: dict[str, QWidget] = {}
+        plots, line = QWidget(), row()
         for tap, plot in self.plots.items():
-            middle.addWidget(self._framed(tap, plot), 3 if tap == "input" else 2)
+            frame = self._frames[tap] = page(self.captions[tap], plot, stretch=plot, top=0, gap=1)
+            line.addWidget(frame, 3 if tap == "input" else 2)
             plot.region_moved.connect(partial(self.line.follow, tap))
             plot.region_set.connect(partial(self.line.set_dragged, tap))
-        self._pages.addWidget(plots)
-        self._pages.addWidget(self.multiples)
-        layout = self.column()
-        layout.addLayout(self._top_line())
-        layout.addWidget(self._pages, 1)
-        layout.addWidget(self.line)
-        self._layer = ""
-        self.line.tap_chosen.connect(lambda _: self._show_many())
-        self.setFocusProxy(self.plots["input"])
+        plots.setLayout(line)
+        return plots
+
+    def _build_controls(self) -> None:
+        self.view = combo(
+            "How many layers are shown", (ONE, OVERLAY, MANY, CACHE), self._show_many,
+            "One layer, the selected layers laid over each other, a picture for each of them, or what a key-value "
+            "cache would hold: the outputs of all layers that make keys and values",
+        )  # fmt: skip
+        tip = "Counts on a logarithmic scale, so that the tails can be seen"
+        self.log = switch(QCheckBox(), "&Log", self._show_log, tip, on=True)
+        self.compared = switch(
+            QToolButton(), "&Before/After", lambda _: self._show_many(),
+            "Lay over the weights what the plan makes of them (rounded, transformed), and over the inputs what its "
+            "transforms make of them",
+        )  # fmt: skip
+        tip = "Zoom and pan all three plots together, in parts of each one's own width"
+        self.linked = switch(QToolButton(), "Lin&k", None, tip)
+        self.formats, formats = self._menu_button(
+            "Formats", "Whose representable values stand below the axis, spread over the range"
+        )
+        for name in FORMATS:
+            _add_choice(self.formats, name, name == PLANNED, lambda _: self._show_grids())
+        self.tensors, tensors = self._menu_button(
+            "Tensors", "Which histograms are shown: of the weights, the inputs, the outputs"
+        )
+        for tap in TAPS:
+            _add_choice(self.tensors, f"&{tap.capitalize()}s", True, self._frames[tap].setVisible)
+        self._for_one_layer = (tensors, self.compared, formats, self.linked)
+
+    def _menu_button(self, text: str, tip: str) -> tuple[QMenu, QToolButton]:
+        menu, button = QMenu(self), QToolButton(text=text, toolTip=tip)
+        button.setMenu(menu)
+        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        return menu, button
 
     def redraw(self, old: State, new: State) -> None:
         """Draw what differs: another layer, statistics, ranges, or the input's scheme."""
@@ -103,101 +129,17 @@ class DistributionsPanel(Panel):
         else:
             changed = [tap for tap in TAPS if _taps(old.session, layer, tap) != _taps(session, layer, tap)]
             for place, tap in enumerate(changed):
-                QTimer.singleShot(APART_MS * place, self, partial(self._draw_anew, tap))
+                QTimer.singleShot(APART_MS * place, self, partial(self._update_tap, tap))
         self._layer = layer
         self.line.show_state(new)
         self._show_many()
         self._show_grids()
 
-    def _draw_anew(self, tap: str) -> None:
-        """Draw a tensor that a job has found more about."""
-        state = self.state
-        if state.session is not None and self._layer and self._layer in state.selection[:1]:
-            self._draw_tap(state.session, self._layer, tap)
-
-    def recolour(self, colours: Colours) -> None:
-        """Redraw in other colours."""
-        super().recolour(colours)
-        for plot in self.plots.values():
-            plot.recolour(colours)
-        self.multiples.recolour(colours)
-
-    # ---------------------------------------------------------------- building
-
-    def _top_line(self) -> QHBoxLayout:
-        top = QHBoxLayout()
-        top.addWidget(self.title, 1)
-        self.view = QComboBox()
-        self.view.addItems([ONE, OVERLAY, MANY, CACHE])
-        self.view.setAccessibleName("How many layers are shown")
-        self.view.setToolTip(
-            "One layer, the selected layers laid over each other, a picture for each of them, or what a key-value "
-            "cache would hold: the outputs of all layers that make keys and values"
-        )
-        self.view.activated.connect(lambda _: self._show_many())
-        self.log = QCheckBox("&Log")
-        self.log.setChecked(True)
-        self.log.setToolTip("Counts on a logarithmic scale, so that the tails can be seen")
-        self.log.toggled.connect(self._log_toggled)
-        self.compared = QToolButton()
-        self.compared.setText("&Before/After")
-        self.compared.setCheckable(True)
-        self.compared.setToolTip(
-            "Lay over the weights what the plan makes of them (rounded, transformed), and over the inputs what its "
-            "transforms make of them"
-        )
-        self.compared.toggled.connect(lambda _: self._show_many())
-        self.linked = QToolButton()
-        self.linked.setText("Lin&k")
-        self.linked.setCheckable(True)
-        self.linked.setToolTip("Zoom and pan all three plots together, in parts of each one's own width")
-        tensors, formats = self._tensors_button(), self._formats_button()
-        self._of_one = (tensors, self.compared, formats, self.linked)
-        for widget in (tensors, self.compared, formats, self.linked, self.view, self.log):
-            top.addWidget(widget)
-        self._link = LinkedZoom(tuple(self.plots.values()), self.linked.isChecked)
-        return top
-
-    def _formats_button(self) -> QToolButton:
-        self.formats = QMenu(self)
-        for name in FORMATS:
-            action = self.formats.addAction(name)
-            action.setCheckable(True)
-            action.setChecked(name == PLANNED)
-            action.toggled.connect(lambda _: self._show_grids())
-        button = QToolButton()
-        button.setText("Formats")
-        button.setMenu(self.formats)
-        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        button.setToolTip("Whose representable values stand below the axis, spread over the range")
-        return button
-
-    def _tensors_button(self) -> QToolButton:
-        self.tensors = QMenu(self)
-        for tap in TAPS:
-            action = self.tensors.addAction(f"&{tap.capitalize()}s")
-            action.setCheckable(True)
-            action.setChecked(True)
-            action.toggled.connect(lambda shown, tap=tap: self._frames[tap].setVisible(shown))
-        button = QToolButton()
-        button.setText("Tensors")
-        button.setMenu(self.tensors)
-        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        button.setToolTip("Which histograms are shown: of the weights, the inputs, the outputs")
-        return button
-
-    def _framed(self, tap: str, plot: Histogram) -> QWidget:
-        frame, caption = QWidget(), self.captions[tap]
-        caption.setProperty("role", "muted")
-        column = QVBoxLayout(frame)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(1)
-        column.addWidget(caption)
-        column.addWidget(plot, 1)
-        self._frames[tap] = frame
-        return frame
-
-    # ---------------------------------------------------------------- drawing
+    def _update_tap(self, tap: str) -> None:
+        """Draw a tensor of which a job has computed more."""
+        session = self.state.session
+        if session is not None and self._layer and self._layer in self.state.selection[:1]:
+            self._draw_tap(session, self._layer, tap)
 
     def _draw_tap(self, session: Session, layer: str, tap: str) -> None:
         statistics = statistics_of(session, layer, tap)
@@ -216,20 +158,19 @@ class DistributionsPanel(Panel):
             return
         many = view in (MANY, CACHE)
         self._pages.setCurrentIndex(1 if many else 0)
-        for widget in self._of_one:
+        for widget in self._for_one_layer:
             widget.setVisible(not many)
         self.line.setVisible(view != CACHE)
         names, tap = (cached_layers(session), "output") if view == CACHE else (state.selection, self.line.tap)
-        known = ((name, statistics_of(session, name, tap)) for name in (names if many else ()))
-        found = [(name, one) for name, one in known if one is not None]
+        entries = _observed((name, statistics_of(session, name, tap)) for name in (names if many else ()))
         if many:
-            self.multiples.show_entries(found, [_short(session, name) for name, _ in found])
-        self._say_what(session, state.selection, [name for name, _ in found])
+            self.multiples.show_entries(entries, [_short(session, name) for name, _ in entries])
+        self._say_what(session, state.selection, [name for name, _ in entries])
         for tap, plot in self.plots.items():
             others = state.selection[1 : MAX_OVERLAID + 1] if view == OVERLAY else ()
-            held = [(_short(session, name), statistics_of(session, name, tap)) for name in others]
-            held += self._afterwards(tap)
-            plot.show_others([(name, one) for name, one in held if one is not None and one.count])
+            over = _observed((_short(session, name), statistics_of(session, name, tap)) for name in others)
+            over += _observed(self._afterwards(tap))
+            plot.show_others([(name, statistics) for name, statistics in over if statistics.count])
 
     def _say_what(self, session: Session, selection: tuple[str, ...], many: list[str]) -> None:
         """Write the heading: the layer, or exactly what the small pictures show."""
@@ -255,22 +196,21 @@ class DistributionsPanel(Panel):
         self.title.setToolTip(f"{layer}{more}")
 
     def _afterwards(self, tap: str) -> list[tuple[str, LayerStatistics | None]]:
-        """Return what the plan makes of the first layer's tensor, while that is wanted; asks for what is not known."""
+        """Return what the plan makes of the first layer's tensor, if the user asked; has it computed if need be."""
         if not self.compared.isChecked() or not self._layer:
             return []
-        found = self.after.get(self._layer)
-        if found is None:
+        after = self.after.get(self._layer)
+        if after is None:
             self.after.request(self._layer)
             return []
+        transformed = f"after {', '.join(after.transforms)}"
         if tap == "input":
-            return [(f"after {', '.join(found.transforms)}", found.inputs)]
-        if tap == "weight":
-            return [(f"after {', '.join(found.transforms)}", found.transformed), (found.scheme, found.rounded)]
-        return []
+            return [(transformed, after.inputs)]
+        return [(transformed, after.transformed), (after.scheme, after.rounded)] if tap == "weight" else []
 
-    def show_after(self, found: BeforeAfter) -> None:
+    def show_after(self, after: BeforeAfter) -> None:
         """Lay what the plan makes of a layer over it."""
-        self.after.store(found.layer, found)
+        self.after.store(after.layer, after)
         self.compared.setChecked(True)
         self._show_many()
 
@@ -282,30 +222,37 @@ class DistributionsPanel(Panel):
         session = self.state.session
         if session is None or not self._layer:
             return
-        wanted = [action.text() for action in self.formats.actions() if action.isChecked()]
+        names = [action.text() for action in self.formats.actions() if action.isChecked()]
         for tap in ("weight", "input"):
             active = range_of(session, self._layer, tap)
-            grids: dict[str, np.ndarray] = {}
-            for name in wanted if active is not None else ():
-                scheme = self._planned(tap) if name == PLANNED else name
-                if scheme and active is not None:
-                    values = _grid(scheme, active.low, active.high)
-                    if values is not None:
-                        grids[scheme] = values
-            self.plots[tap].show_grids(grids)
+            schemes = [self._planned(tap) if name == PLANNED else name for name in names if active is not None]
+            grids = {scheme: _grid(scheme, active.low, active.high) for scheme in schemes if scheme and active}
+            self.plots[tap].show_grids({scheme: grid for scheme, grid in grids.items() if grid is not None})
 
     def _planned(self, tap: str) -> str:
-        held = self.state.assignments.get(self._layer)
-        if held is None:
+        assignment = self.state.assignments.get(self._layer)
+        if assignment is None:
             return ""
         if tap == "weight":
-            return "" if held.weights == KEEP else held.weights
-        return (held.inputs or "").replace("-token", "-tensor")
+            return "" if assignment.weights == KEEP else assignment.weights
+        return (assignment.inputs or "").replace("-token", "-tensor")
 
-    def _log_toggled(self, log: bool) -> None:
+    def _show_log(self, log: bool) -> None:
         for plot in self.plots.values():
             plot.show_log(log)
         self.multiples.show_log(log)
+
+
+def _add_choice(menu: QMenu, text: str, on: bool, toggled: Callable[[bool], object]) -> None:
+    action = menu.addAction(text)
+    action.setCheckable(True)
+    action.setChecked(on)
+    action.toggled.connect(lambda checked: toggled(checked))
+
+
+def _observed(entries: Iterable[tuple[str, LayerStatistics | None]]) -> list[tuple[str, LayerStatistics]]:
+    """Return the tensors that have statistics."""
+    return [(name, statistics) for name, statistics in entries if statistics is not None]
 
 
 def _grid(scheme: str, low: float, high: float) -> np.ndarray | None:

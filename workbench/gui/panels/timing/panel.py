@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QApplication,
-    QComboBox,
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
-    QSplitter,
-    QTabWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from collections.abc import Sequence
+
+from PySide6.QtWidgets import QApplication, QWidget
 
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.panels.timing.roofs import RoofView, SweepView
+from workbench.gui.panels.timing.transition_matrix import FIELDS as TRANSITIONS
 from workbench.gui.panels.timing.transition_matrix import TransitionMatrix
-from workbench.gui.panels.timing.transitions import FIELDS as TRANSITIONS
 from workbench.gui.plots.kernel_times import KernelTimes
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.widgets import button, column, combo, label, offer, page, row, splitter, tabs
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
@@ -36,6 +28,7 @@ from workbench.session.workspace import State
 from workbench.steps.requirements import QUANTIZES
 from workbench.steps.timing.sweep import SWEEP_BATCHES, SweepBatchesOptions
 
+TIME_FIRST = "Time the plan's kernels (F9) to compare them with floating point."
 NO_CUDA = "No CUDA device is present: every time here is from the CPU, and says nothing about a GPU."
 
 
@@ -76,49 +69,39 @@ class TimingPanel(Panel):
 
     def __init__(self, context: Context, colours: Colours) -> None:
         super().__init__(context, colours)
-        self.device = QLabel()
         self._devices = ""
-        self.device.setProperty("role", "muted")
-        self.device.setWordWrap(True)
-        self.plot = KernelTimes(colours)
-        self.table = RecordsView("Kernel times", FIELDS)
-        splitter = QSplitter(Qt.Orientation.Horizontal)
-        splitter.addWidget(self.plot)
-        splitter.addWidget(self.table)
-        splitter.setStretchFactor(0, 1)
-        splitter.setStretchFactor(1, 1)
-        splitter.setSizes([400, 400])
-        times = QWidget()
-        column = QVBoxLayout(times)
-        column.setContentsMargins(0, 4, 0, 0)
-        column.addLayout(self._top_line())
-        column.addWidget(splitter, 1)
+        self.plot, self.table = KernelTimes(colours), RecordsView("Kernel times", FIELDS)
         self.matrix, self.moves = TransitionMatrix(), RecordsView("Precision transitions", TRANSITIONS)
-        precision = QWidget()
-        both = QVBoxLayout(precision)
-        both.setContentsMargins(0, 4, 0, 0)
-        both.addWidget(self.matrix)
-        both.addWidget(self.moves, 1)
-        self.tabs = QTabWidget()
-        self.tabs.setDocumentMode(True)
-        self.tabs.setAccessibleName("Views of the plan's cost")
-        self.sweep = SweepView(colours, self.start_sweep)
-        self.roof = RoofView(colours, self.start_sweep)
-        for title, widget, tip in (
-            ("Kernels", times, "Every timed kernel beside floating point"),
+        self.sweep, self.roof = SweepView(colours, self.start_sweep), RoofView(colours, self.start_sweep)
+        self.tabs = tabs("Views of the plan's cost", (
+            ("Kernels", self._kernels_page(), "Every timed kernel beside floating point"),
             ("Batch sizes", self.sweep, "How the times grow with the batch"),
             ("Roofline", self.roof, "How close the kernels come to what memory and arithmetic allow"),
-            ("Precision", precision, "How many layers and bytes go from what to what"),
-        ):
-            self.tabs.setTabToolTip(self.tabs.addTab(widget, title), tip)
-        self.column().addWidget(self.tabs)
-        self._splitter = splitter
+            ("Precision", page(self.matrix, self.moves, stretch=self.moves),
+             "How many layers and bytes go from what to what"),
+        ))  # fmt: skip
+        self.column(self.tabs)
         self.setFocusProxy(self.table)
+
+    def _kernels_page(self) -> QWidget:
+        self.device = label(role="muted", wrap=True)
+        self.batch = combo(
+            "Batch size that is shown", (), lambda: self._show_timings(self.state),
+            "Rows of inputs at which the kernels were timed",
+        )  # fmt: skip
+        tip = "Copies the commands that profile the selected CUDA kernels (all, if none is selected)"
+        self.ncu = button("Copy ncu Command", self.copy_ncu, tip)
+        self.ncu.hide()
+        self._splitter = splitter(self.plot, self.table, sizes=(400, 400))
+        for place in (0, 1):
+            self._splitter.setStretchFactor(place, 1)
+        top = row(self.device, column(self.batch, None), column(self.ncu, None), stretch=self.device)
+        return page(top, self._splitter, stretch=self._splitter)
 
     def redraw(self, old: State, new: State) -> None:
         """Show the timings."""
         if new.session is None:
-            self.say_empty("Time the plan's kernels (F9) to compare them with floating point.\n\n" + _no_cuda(new))
+            self.say_empty(f"{TIME_FIRST}\n\n{_no_cuda(new)}")
             return
         self.say_empty("")
         if old.session is None or old.assignments is not new.assignments:
@@ -138,86 +121,58 @@ class TimingPanel(Panel):
 
     def _show_timings(self, state: State) -> None:
         assert state.session is not None
-        timings = tuple(one for one in state.session.timings if one.batch == self.batch.currentData())
+        timings = tuple(timing for timing in state.session.timings if timing.batch == self.batch.currentData())
         self._splitter.setVisible(bool(timings))
         self.table.show_records(timings)
-        self.ncu.setVisible(any(one.on_cuda for one in timings))
+        self.ncu.setVisible(any(timing.on_cuda for timing in timings))
         self.plot.show_timings(timings)
-        devices = ", ".join(sorted({one.device for one in timings}))
-        self._devices = f"Measured on {devices}. {_no_cuda(state, timings)}".strip() if timings else ""
+        self._devices = f"{_measured_on(timings)} {_no_cuda(state, timings)}".strip() if timings else ""
         self._show_devices()
 
     def _show_devices(self) -> None:
-        state, expected = self.state, expected_time(self.state, self.batch.currentData() or 1)
-        if not self._devices:
-            ask = "Time the plan's kernels (F9) to compare them with floating point."
-            self.device.setText(" ".join(filter(None, (ask, expected, _no_cuda(state)))))
+        state, batch = self.state, self.batch.currentData()
+        expected = expected_time(state, batch or 1)
+        if not self._devices or state.session is None:
+            self.device.setText(" ".join(filter(None, (TIME_FIRST, expected, _no_cuda(state)))))
             return
         keys = ((self.colours.baseline, "floating point"), (self.colours.quantized, "quantized"))
         marks = " &nbsp; ".join(f'<span style="color:{colour}">■</span> {name}' for colour, name in keys)
-        total = ""
-        if state.session is not None:
-            found = plan_time(
-                state.session.model, state.assignments, state.session.timings, self.batch.currentData()
-            )  # fmt: skip
-            total = f"<b>{in_words(found)}</b> " if found else ""
+        time = plan_time(state.session.model, state.assignments, state.session.timings, batch)
+        total = f"<b>{in_words(time)}</b> " if time else ""
         self.device.setText(f"{total}{expected} {marks} (median; line: 10 % to 90 %). {self._devices}")
-
-    def _top_line(self) -> QHBoxLayout:
-        self.batch = QComboBox()
-        self.batch.setAccessibleName("Batch size that is shown")
-        self.batch.setToolTip("Rows of inputs at which the kernels were timed")
-        self.batch.activated.connect(lambda _: self._show_timings(self.state))
-        line = QHBoxLayout()
-        line.addWidget(self.device, 1)
-        line.addWidget(self.batch, 0, Qt.AlignmentFlag.AlignTop)
-        self.ncu = QPushButton("Copy ncu Command")
-        self.ncu.setToolTip("Copies the commands that profile the selected CUDA kernels (all, if none is selected)")
-        self.ncu.clicked.connect(self.copy_ncu)
-        self.ncu.hide()
-        line.addWidget(self.ncu, 0, Qt.AlignmentFlag.AlignTop)
-        return line
 
     def copy_ncu(self) -> None:
         """Copy the command that profiles each selected kernel with Nsight Compute, and show it in the log."""
         timings = self.table.selected() or self.table.records.records
-        found = dict.fromkeys(filter(None, map(ncu_command, timings)))
-        if not found:
+        commands = dict.fromkeys(filter(None, map(ncu_command, timings)))
+        if not commands:
             self.context.messages.say("Copy ncu command: not now", "The selected kernels ran on the CPU", "warning")
             return
-        QApplication.clipboard().setText("\n".join(found))
-        self.context.messages.say("Copied: how to profile with Nsight Compute", "; ".join(found))
+        QApplication.clipboard().setText("\n".join(commands))
+        self.context.messages.say("Copied: how to profile with Nsight Compute", "; ".join(commands))
 
     def _offer_batches(self, timings: tuple[Timing, ...]) -> None:
         """Offer the batch sizes that were timed; the chosen one stays, the smallest is chosen first."""
-        chosen = self.batch.currentData()
-        self.batch.clear()
-        for batch in sorted({one.batch for one in timings}):
-            self.batch.addItem(f"batch {batch}", batch)
-        self.batch.setCurrentIndex(max(self.batch.findData(chosen), 0) if timings else -1)
+        offer(self.batch, [(f"batch {batch}", batch) for batch in sorted({timing.batch for timing in timings})])
         self.batch.setVisible(self.batch.count() > 1)
 
     def start_sweep(self) -> None:
         """Time the plan's kernels at several batch sizes, with the machine's ceilings."""
-        state = self.state
-        if state.session is None:
-            return
-        reason = QUANTIZES.unmet(state.session)
+        session = self.state.session
+        reason = None if session is None else QUANTIZES.unmet(session)
         if reason is not None:
             self.context.messages.say("Sweep batch sizes: not now", reason[:1].upper() + reason[1:], "warning")
-            return
-        self.context.tasks.start(self._sweeping(state.session))
+        elif session is not None:
+            self.context.tasks.start(self._sweep(session))
 
-    async def _sweeping(self, session: Session) -> None:
-        found = await self.context.runner.work(SWEEP_BATCHES.request(session, SweepBatchesOptions()))
-        if found is not None:
-            self.context.workspace.show_ceilings(found.ceilings)
+    async def _sweep(self, session: Session) -> None:
+        sweep = await self.context.runner.work(SWEEP_BATCHES.request(session, SweepBatchesOptions()))
+        if sweep is not None:
+            self.context.workspace.show_ceilings(sweep.ceilings)
 
     def recolour(self, colours: Colours) -> None:
         """Redraw in other colours."""
         super().recolour(colours)
-        for plot in (self.plot, self.sweep.plot, self.roof.plot):
-            plot.recolour(colours)
         if self.state.session is not None:
             self._show_devices()
 
@@ -237,35 +192,39 @@ def times_in_words(state: State) -> list[str]:
     assert session is not None
     batch = min((timing.batch for timing in session.timings), default=1)
     time = plan_time(session.model, state.assignments, session.timings, batch)
-    devices = ", ".join(sorted({timing.device for timing in session.timings}))
     sentences = (in_words(time) if time else "", expected_time(state, batch),
-                 f"Measured on {devices}." if devices else "", _no_cuda(state, session.timings))  # fmt: skip
+                 _measured_on(session.timings), _no_cuda(state, session.timings))  # fmt: skip
     return [sentence for sentence in sentences if sentence]
 
 
-def in_words(found: PlanTime) -> str:
+def in_words(time: PlanTime) -> str:
     """Return what a plan's timed layers take together, beside floating point."""
-    ratio = found.baseline / found.microseconds if found.microseconds else float("nan")
-    missing = f", {quantities.plural(found.missing, 'layer')} not timed" if found.missing else ""
+    ratio = time.baseline / time.microseconds if time.microseconds else float("nan")
+    missing = f", {quantities.plural(time.missing, 'layer')} not timed" if time.missing else ""
     return (
-        f"This plan at batch {found.batch}: {quantities.microseconds(found.microseconds)} against "
-        f"{quantities.microseconds(found.baseline)} in floating point, {quantities.number(ratio)}× "
-        f"({quantities.plural(found.layers, 'layer')} one after another{missing})."
+        f"This plan at batch {time.batch}: {quantities.microseconds(time.microseconds)} against "
+        f"{quantities.microseconds(time.baseline)} in floating point, {quantities.number(ratio)}× "
+        f"({quantities.plural(time.layers, 'layer')} one after another{missing})."
     )
 
 
-def estimate_in_words(found: PlanEstimate, device: Device, batch: int) -> str:
-    """Return a plan's roofline on a device that is not here, told as an estimate."""
-    refused = quantities.plural(len(found.refused), "layer")
-    rest = f" ({refused} that it cannot run counted as stored)" if found.refused else ""
+def estimate_in_words(estimate: PlanEstimate, device: Device, batch: int) -> str:
+    """Return a plan's roofline on a device that is not here, marked as an estimate."""
+    refused = quantities.plural(len(estimate.refused), "layer")
+    others = f" ({refused} that it cannot run counted as stored)" if estimate.refused else ""
     return (
         f"Estimate for {device.name} at batch {batch}, by its data sheet and not measured: "
-        f"{quantities.microseconds(found.microseconds)} against {quantities.microseconds(found.stored)} as stored, "
-        f"{quantities.number(found.speedup)}×{rest}."
+        f"{quantities.microseconds(estimate.microseconds)} against "
+        f"{quantities.microseconds(estimate.stored)} as stored, {quantities.number(estimate.speedup)}×{others}."
     )
 
 
-def _no_cuda(state: State, timings: tuple[Timing, ...] = ()) -> str:
+def _measured_on(timings: Sequence[Timing]) -> str:
+    devices = ", ".join(sorted({timing.device for timing in timings}))
+    return f"Measured on {devices}." if devices else ""
+
+
+def _no_cuda(state: State, timings: Sequence[Timing] = ()) -> str:
     """Return the sentence that says there is no CUDA device, or nothing."""
-    devices = [one.device for one in timings] or ([state.session.environment.device] if state.session else [])
+    devices = [timing.device for timing in timings] or ([state.session.environment.device] if state.session else [])
     return "" if any("cuda" in device.lower() or "nvidia" in device.lower() for device in devices) else NO_CUDA

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from workbench.gui.plots.batch_sweep import BatchSweep, Line
 from workbench.gui.plots.roofline import RooflinePlot
-from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.widgets import button, combo, fill, fitted, offer, row
 from workbench.insight.roofline import points
 from workbench.measurement.evaluation import Ceilings, Timing
 from workbench.planning.hardware import profiles
@@ -28,43 +28,32 @@ class SweepView(QWidget):
     def __init__(self, colours: Colours, sweep: Callable[[], None]) -> None:
         super().__init__()
         self._timings: tuple[Timing, ...] = ()
-        self.kernel = QComboBox()
-        self.kernel.setAccessibleName("Kernel whose times are shown")
-        self.kernel.setToolTip("One shape under one scheme, or the sum of all that were timed at every batch size")
-        self.kernel.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.kernel.setMinimumContentsLength(30)
-        self.kernel.activated.connect(lambda _: self._show())
-        self.button = QPushButton("S&weep Batch Sizes")
-        self.button.setToolTip("Time the plan's kernels at several batch sizes, and the machine's own ceilings")
-        self.button.clicked.connect(sweep)
-        self.words = FittedLabel()
-        self.words.setProperty("role", "muted")
-        self.plot = BatchSweep(colours)
-        top = QHBoxLayout()
-        top.addWidget(self.kernel)
-        top.addWidget(self.button)
-        top.addWidget(self.words, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 4, 0, 0)
-        column.addLayout(top)
-        column.addWidget(self.plot, 1)
+        self.kernel = combo(
+            "Kernel whose times are shown", (), self._show,
+            "One shape under one scheme, or the sum of all that were timed at every batch size", letters=30,
+        )  # fmt: skip
+        tip = "Time the plan's kernels at several batch sizes, and the machine's own ceilings"
+        self.button = button("S&weep Batch Sizes", sweep, tip)
+        self.words, self.plot = fitted(), BatchSweep(colours)
+        fill(self, row(self.kernel, self.button, self.words, stretch=self.words), self.plot, stretch=self.plot)
 
     def show_timings(self, timings: Sequence[Timing]) -> None:
         """Offer the kernels; the chosen one stays."""
         self._timings = tuple(timings)
-        chosen = self.kernel.currentText()
-        self.kernel.clear()
-        self.kernel.addItem(ALL, None)
-        for shape, scheme in sorted({(one.shape, one.scheme) for one in timings}):
-            self.kernel.addItem(f"{shape[0]} × {shape[1]} · {scheme}", (shape, scheme))
-        self.kernel.setCurrentIndex(max(self.kernel.findText(chosen), 0))
+        kernels = dict.fromkeys(map(_kernel, sorted(timings, key=lambda timing: (timing.shape, timing.scheme))))
+        offer(self.kernel, [(name, name) for name in (ALL, *kernels)])
         self._show()
 
     def _show(self) -> None:
-        key = self.kernel.currentData()
-        wanted = [one for one in self._timings if key is None or (one.shape, one.scheme) == tuple(key)]
-        self.words.setText(FEW if len({one.batch for one in wanted}) == 1 else "")
-        self.plot.show_lines(sweep_lines(wanted))
+        chosen = self.kernel.currentText()
+        timings = [timing for timing in self._timings if chosen in (ALL, _kernel(timing))]
+        self.words.setText(FEW if len({timing.batch for timing in timings}) == 1 else "")
+        self.plot.show_lines(sweep_lines(timings))
+
+
+def _kernel(timing: Timing) -> str:
+    """Return the shape and scheme of a kernel, as it is chosen."""
+    return f"{timing.shape[0]} × {timing.shape[1]} · {timing.scheme}"
 
 
 class RoofView(QWidget):
@@ -73,26 +62,16 @@ class RoofView(QWidget):
     def __init__(self, colours: Colours, sweep: Callable[[], None]) -> None:
         super().__init__()
         self._timings: tuple[Timing, ...] = ()
-        self.measured: Ceilings | None = None
-        self.roof = QComboBox()
-        self.roof.setAccessibleName("Whose ceilings are drawn")
-        self.roof.setToolTip("Ceilings of FP32 arithmetic and memory: measured on this machine, or from a data sheet")
-        self.roof.activated.connect(lambda _: self._show())
-        self.button = QPushButton("Measure &Ceilings")
-        self.button.setToolTip("Measure memory and arithmetic in the same run as the kernels at several batch sizes")
-        self.button.clicked.connect(sweep)
-        self.words = FittedLabel()
-        self.words.setProperty("role", "muted")
-        self.plot = RooflinePlot(colours)
-        top = QHBoxLayout()
-        for widget in (self.roof, self.button):
-            top.addWidget(widget)
-        top.addWidget(self.words, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 4, 0, 0)
-        column.addLayout(top)
-        column.addWidget(self.plot, 1)
         self._roofs: list[Ceilings | None] = []
+        self.measured: Ceilings | None = None
+        self.roof = combo(
+            "Whose ceilings are drawn", (), self._show,
+            "Ceilings of FP32 arithmetic and memory: measured on this machine, or from a data sheet",
+        )  # fmt: skip
+        tip = "Measure memory and arithmetic in the same run as the kernels at several batch sizes"
+        self.button = button("Measure &Ceilings", sweep, tip)
+        self.words, self.plot = fitted(), RooflinePlot(colours)
+        fill(self, row(self.roof, self.button, self.words, stretch=self.words), self.plot, stretch=self.plot)
 
     def show_timings(self, timings: Sequence[Timing]) -> None:
         """Draw other kernels."""
@@ -106,18 +85,19 @@ class RoofView(QWidget):
         self.measured = ceilings
         self._roofs = [ceilings, *estimates()]
         self.roof.clear()
-        for one in self._roofs:
-            label = "this machine, not measured yet" if one is None else one.device
-            self.roof.addItem(label if one is None or one.measured else f"{label} (estimate)")
+        self.roof.addItems([_title(roof) for roof in self._roofs])
         self._show()
 
     def _show(self) -> None:
         roof = self._roofs[max(self.roof.currentIndex(), 0)] if self._roofs else None
-        if roof is None:
-            self.words.say(UNMEASURED)
-        else:
-            self.words.say(f"{roof.how}. {CACHED}", roof.how)
+        self.words.say(*((UNMEASURED,) if roof is None else (f"{roof.how}. {CACHED}", roof.how)))
         self.plot.show_points(points(self._timings), roof)
+
+
+def _title(ceilings: Ceilings | None) -> str:
+    if ceilings is None:
+        return "this machine, not measured yet"
+    return ceilings.device if ceilings.measured else f"{ceilings.device} (estimate)"
 
 
 def estimates() -> list[Ceilings]:
@@ -136,23 +116,21 @@ def sweep_lines(timings: Sequence[Timing]) -> list[Line]:
 
     Only batch sizes at which every one of them was timed are kept, so that the sums can be compared.
     """
-    held: dict[int, dict[object, Timing]] = {}
-    for one in timings:
-        held.setdefault(one.batch, {})[one.shape, one.scheme] = one
-    keys = {key for found in held.values() for key in found}
-    batches = tuple(sorted(batch for batch, found in held.items() if found.keys() == keys))
+    by_batch: dict[int, dict[object, Timing]] = {}
+    for timing in timings:
+        by_batch.setdefault(timing.batch, {})[timing.shape, timing.scheme] = timing
+    kernels = set().union(*by_batch.values())
+    batches = tuple(sorted(batch for batch, timed in by_batch.items() if timed.keys() == kernels))
     if not batches:
         return []
     lines = []
     for name, quantized in (("floating point", False), ("quantized", True)):
-        rows = [
-            np.sum([_quantiles(held[batch][key], quantized) for key in keys], axis=0) for batch in batches
-        ]
-        low, median, high = np.array(rows).T
+        timed = [[_quantiles(timing, quantized) for timing in by_batch[batch].values()] for batch in batches]
+        low, median, high = np.sum(timed, axis=1).T
         lines.append(Line(name=name, batches=batches, median=median, low=low, high=high))
     return lines
 
 
-def _quantiles(one: Timing, quantized: bool) -> np.ndarray:
-    found: np.ndarray = np.percentile(one.samples if quantized else one.baseline_samples, [10, 50, 90])
-    return found
+def _quantiles(timing: Timing, quantized: bool) -> np.ndarray:
+    samples = timing.samples if quantized else timing.baseline_samples
+    return np.asarray(np.percentile(samples, [10, 50, 90]))
