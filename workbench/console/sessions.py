@@ -67,9 +67,9 @@ def _report_flags(entry: argparse.ArgumentParser) -> None:
 
 
 def _report(arguments: argparse.Namespace, progress: Progress) -> Report:
-    from workbench.gui.report_file import write_from_file
+    from workbench.gui.screenshot import write_report
 
-    return written((write_from_file(Path(arguments.session), Path(arguments.out)),))
+    return written((write_report(Path(arguments.session), Path(arguments.out)),))
 
 
 INFO = Command(

@@ -23,7 +23,6 @@ LEFT = Qt.DockWidgetArea.LeftDockWidgetArea
 RIGHT = Qt.DockWidgetArea.RightDockWidgetArea
 CORNERS = ("left top", "left bottom", "right top", "right bottom")
 
-
 P = TypeVar("P", bound=Panel)
 
 
@@ -58,18 +57,15 @@ class Docks(QMainWindow):
         self.panels = Panels(self._make)
         self.docks: dict[str, QDockWidget] = {}
         for spec in PANELS:
-            dock = QDockWidget(spec.title)
-            dock.setObjectName(spec.id)
+            dock = QDockWidget(spec.title, objectName=spec.id, accessibleName=spec.title)
             dock.setWidget(QWidget())
-            dock.setAccessibleName(spec.title)
             dock.setFeatures(dock.DockWidgetFeature.DockWidgetMovable | dock.DockWidgetFeature.DockWidgetFloatable)
             dock.topLevelChanged.connect(self.show_titles)
             dock.visibilityChanged.connect(partial(self._visibility_changed, spec.id))
             self.docks[spec.id] = dock
         self._place()
         self._first = self.saveState(settings.LAYOUT_VERSION)
-        self._idle = QTimer(self)
-        self._idle.setInterval(0)
+        self._idle = QTimer(self, interval=0)
         self._idle.timeout.connect(self._make_next)
 
     def panel(self, kind: type[P]) -> P:

@@ -24,21 +24,14 @@ class Menus:
     """
 
     def __init__(
-        self,
-        window: QMainWindow,
-        colours: Colours,
-        do: Callable[[Action], None],
-        reveal: Callable[[str], None],
+        self, window: QMainWindow, colours: Colours, do: Callable[[Action], None], reveal: Callable[[str], None],
         open_path: Callable[[str], None],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._window, self._do, self._open_path = window, do, open_path
         self.actions: dict[str, QAction] = {}
         self.menus = {title: window.menuBar().addMenu(title) for title in MENUS}
-        self._bar = QToolBar("Actions")
-        self._bar.setObjectName("toolbar")
-        self._bar.setIconSize(QSize(18, 18))
+        self._bar = QToolBar("Actions", objectName="toolbar", iconSize=QSize(18, 18), movable=False)
         self._bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self._bar.setMovable(False)
         for spec in ACTIONS:
             self._add(spec)
         self.recolour(colours)
@@ -68,9 +61,9 @@ class Menus:
 
     def titled(self) -> list[tuple[str, QAction]]:
         """Return everything that can be done with a title to search in: the menus' actions, then the panels."""
-        found = [(f"{plain(spec.menu)}: {plain(spec.text)}", self.actions[spec.id]) for spec in ACTIONS
-                 if spec.id != "palette"]  # fmt: skip
-        return [*found, *((f"Go to {action.text()}", action) for action in self.panel_actions)]
+        actions = [(f"{plain(spec.menu)}: {plain(spec.text)}", self.actions[spec.id]) for spec in ACTIONS
+                   if spec.id != "palette"]  # fmt: skip
+        return [*actions, *((f"Go to {action.text()}", action) for action in self.panel_actions)]
 
     def _add(self, spec: Action) -> None:
         action = QAction(spec.text, self._window)
@@ -90,7 +83,7 @@ class Menus:
                 self._bar.addSeparator()
 
     def _panels(self, reveal: Callable[[str], None]) -> list[QAction]:
-        menu, found = self.menus["&View"], []
+        menu, actions = self.menus["&View"], []
         menu.addSeparator()
         for spec in PANELS:
             action = QAction(spec.title, self._window)
@@ -99,8 +92,8 @@ class Menus:
             action.triggered.connect(lambda _=False, panel=spec.id: reveal(panel))
             menu.addAction(action)
             self._window.addAction(action)
-            found.append(action)
-        return found
+            actions.append(action)
+        return actions
 
     def _fill_recent(self) -> None:
         self.recent_menu.clear()

@@ -49,8 +49,7 @@ class Recovery:
         self._file: Path | None = None  # the copy of the document
         self._restored: Path | None = None  # another window's copy that is open here, until this window has its own
         self._warned = False
-        self._timer = QTimer(parent)
-        self._timer.setInterval(round(seconds * 1000))
+        self._timer = QTimer(parent, interval=round(seconds * 1000))
         self._timer.timeout.connect(self._tick)
         self._timer.start()
         self._unsubscribe = self._context.workspace.subscribe(self._changed)
@@ -74,11 +73,7 @@ class Recovery:
     async def restore(self, entry: Recoverable) -> bool:
         """Open a copy as the unsaved state of the file that it belongs to; returns whether it could be opened."""
         request = OPEN_SESSION.request(None, OpenSessionOptions(path=str(entry.file)))
-
-        def again() -> None:
-            self._context.tasks.start(self.restore(entry))
-
-        session = await self._context.runner.run(request, again)
+        session = await self._context.runner.run(request, lambda: self._context.tasks.start(self.restore(entry)))
         if session is None:
             return False
         self._context.workspace.open(session, entry.original)

@@ -1,8 +1,9 @@
-"""A picture of the real window with a session in it: ``python -m workbench.gui.screenshot S.qwb out.png``."""
+"""A session as a picture of the real window (``python -m workbench.gui.screenshot S.qwb out.png``), and its report."""
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from pathlib import Path
 
@@ -22,8 +23,7 @@ def screenshot(
     ``front`` names panels to bring forward, separated by commas.  Raises SessionError where the session cannot be read,
     OSError where the picture cannot be written.  Where there is no display, Qt's offscreen platform is used.
     """
-    if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
-        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    _draw_offscreen()
     from workbench.gui.app import application
     from workbench.gui.context.context import Context
     from workbench.gui.context.runner import NoJobs
@@ -58,17 +58,36 @@ def screenshot(
     return Path(out)
 
 
+def write_report(session: Path, out: Path) -> Path:
+    """Write the report of the session file ``session`` to ``out``; raises SessionError, ExportError."""
+    _draw_offscreen()
+    from workbench.gui.app import application
+    from workbench.gui.report import report
+    from workbench.gui.shell import theme
+    from workbench.session.workspace import Workspace
+
+    theme.apply(application(), theme.LIGHT)
+    workspace = Workspace()
+    workspace.open(Session.load(session), session)
+    workspace.select((worst_layer(workspace.state),))
+    report.write(workspace.state, out)
+    return out
+
+
+def _draw_offscreen() -> None:
+    """Use Qt's offscreen platform where there is no display."""
+    if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
+        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+
 def worst_layer(state: State) -> str:
     """Return the layer that costs most under the plan; the first one where nothing is known."""
     assert state.session is not None
-    layers, table = state.session.model.layers, state.session.table(state.metric)
-    if not layers:
-        return ""
+    names, table = [layer.name for layer in state.session.model.layers], state.session.table(state.metric)
     if table is None:
-        return layers[0].name
-    losses = {layer.name: table.of(layer.name, state.assignments[layer.name].weights) for layer in layers}
-    known = {name: loss for name, loss in losses.items() if loss == loss}
-    return max(known, key=lambda name: known[name]) if known else layers[0].name
+        return names[0] if names else ""
+    losses = {name: table.of(name, state.assignments[name].weights) for name in names}
+    return max(names, key=lambda name: -math.inf if math.isnan(losses[name]) else losses[name], default="")
 
 
 def main() -> None:

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
-from PySide6.QtWidgets import (
-    QApplication,
-    QMainWindow,
-    QMessageBox,
-    QStackedWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QApplication, QMainWindow, QMessageBox, QStackedWidget, QWidget
 
 from workbench.engine.jobs import JobStatus, JobView
 from workbench.gui.commands.action import Action, Situation, plain
@@ -42,14 +35,6 @@ SIZE = QSize(1440, 900)
 """The window's first size, in pixels."""
 
 
-@dataclass(slots=True)
-class _Pending:
-    """What is not drawn yet: whether there is a newer state, and the panels that have not been given it."""
-
-    waiting: bool = False
-    due: list[Panel] = field(default_factory=list)
-
-
 class Window(QMainWindow):
     """Gives panels the newest state: one visible panel for each turn of the event loop, so that no turn is long."""
 
@@ -62,7 +47,8 @@ class Window(QMainWindow):
         self.command = Command(context, self, self.document)
         self.closed = False
         self.on_closed: Callable[[], None] = lambda: None
-        self._pending = _Pending()
+        self._is_outdated = False  # whether there is a newer state than the one that is being drawn
+        self._due: list[Panel] = []  # the panels that have not been given it
         self._statuses: list[JobStatus] = []
         self._errors: list[QMessageBox] = []
         self.setAcceptDrops(True)
@@ -87,8 +73,6 @@ class Window(QMainWindow):
             self.setWindowState(Qt.WindowState.WindowMaximized)  # its title bar would push the last line off the screen
         self._redraw(force=True)
 
-    # ---------------------------------------------------------------- building
-
     def _connect(self) -> None:
         context = self.context
         context.runner.ask_trust = lambda file: dialogs.ask_trust(self, file)
@@ -96,20 +80,15 @@ class Window(QMainWindow):
         context.messages.on_message = self._say
         context.trigger = self.trigger
         self._unsubscribe = [context.workspace.subscribe(self._changed), context.jobs.subscribe(self._jobs_changed)]
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(0)
+        self._soon = QTimer(self, singleShot=True, interval=0)
         self._soon.timeout.connect(self._redraw)
-        self._timer = QTimer(self)
-        self._timer.setInterval(POLL_MS)
+        self._timer = QTimer(self, interval=POLL_MS)
         self._timer.timeout.connect(self._poll)
         self._timer.start()
         QApplication.styleHints().colorSchemeChanged.connect(self._system_colours)
 
-    # ---------------------------------------------------------------- redrawing
-
     def _changed(self, old: State, new: State) -> None:
-        self._pending.waiting = True
+        self._is_outdated = True
         self._soon.start()
 
     def _poll(self) -> None:
@@ -119,21 +98,19 @@ class Window(QMainWindow):
     @property
     def is_drawn(self) -> bool:
         """Whether every panel that is seen shows the newest state."""
-        return not (self._pending.waiting or self._pending.due)
+        return not (self._is_outdated or self._due)
 
     def _redraw(self, force: bool = False) -> None:
-        if self._pending.waiting or force:
-            self._pending.waiting = False
+        if self._is_outdated or force:
+            self._is_outdated = False
             self.area.state = self.context.workspace.state
             self._show_frame(self.context.workspace.state, force)
-            self._pending.due = self._by_interest()
-        if force:
-            while self._pending.due:
-                self._next_panel()
-        elif self._pending.due:
+            self._due = self._by_interest()
+        self._next_panel()
+        while force and self._due:
             self._next_panel()
-            if self._pending.due:
-                self._soon.start()
+        if self._due:
+            self._soon.start()
 
     def _show_frame(self, state: State, force: bool) -> None:
         """Show the page, the figures of the status bar, the actions and the title."""
@@ -145,22 +122,20 @@ class Window(QMainWindow):
                 self._sized = True
                 QTimer.singleShot(0, self, self.area.size_docks)
         self.status.show_state(state)
-        self._enable_actions()
+        self.bars.enable(self._situation())
         self._show_title(state)
 
     def _by_interest(self) -> list[Panel]:
         """Return the panels in the reverse order of drawing: hidden, visible, the one with the keyboard."""
         focus = QApplication.focusWidget()
-        panels: list[Panel] = list(self.panels.values())
-        return sorted(
-            reversed(panels), key=lambda panel: (panel.is_seen, focus is not None and panel.isAncestorOf(focus))
-        )
+        panels = reversed(list(self.panels.values()))
+        return sorted(panels, key=lambda panel: (panel.is_seen, focus is not None and panel.isAncestorOf(focus)))
 
     def _next_panel(self) -> None:
         """Give panels the newest state until one of them has had to draw."""
         state = self.context.workspace.state
-        while self._pending.due:
-            panel = self._pending.due.pop()
+        while self._due:
+            panel = self._due.pop()
             panel.show_state(state)
             if panel.is_seen:
                 return
@@ -183,17 +158,11 @@ class Window(QMainWindow):
         else:
             self.context.messages.say(f"{plain(spec.text)}: not now", reason)
 
-    def _enable_actions(self) -> None:
-        self.bars.enable(self._situation())
-
     def _show_title(self, state: State) -> None:
-        if state.session is None:
-            self.setWindowTitle("Quantization Workbench")
-            self.setWindowModified(False)
-            return
-        name = state.path.name if state.path else state.session.model.name
-        self.setWindowTitle(f"{name}[*] – Quantization Workbench")
-        self.setWindowModified(state.dirty)
+        session, name = state.session, state.path.name if state.path else ""
+        title = f"{name or session.model.name}[*] – " if session else ""
+        self.setWindowTitle(f"{title}Quantization Workbench")
+        self.setWindowModified(session is not None and state.dirty)
 
     def _jobs_changed(self, views: tuple[JobView, ...]) -> None:
         views = tuple(view for view in views if view.listed)
@@ -203,23 +172,22 @@ class Window(QMainWindow):
         statuses = [view.status for view in views]
         if statuses != self._statuses:
             self._statuses = statuses
-            self._enable_actions()
+            self.bars.enable(self._situation())
         for view in views:
             if view.status == "running":
-                partial = self.context.jobs.partial(view.id)
-                if isinstance(partial, Sensitivity):
-                    self._show_partial(partial)
-                elif isinstance(partial, Session):
-                    self.document.show_first_look(partial)
+                self._show_partial(self.context.jobs.partial(view.id))
 
     def _say(self, message: Message) -> None:
         self.status.say(message)
         self.panel(JobsPanel).show_messages()
 
-    def _show_partial(self, table: Sensitivity) -> None:
-        from workbench.gui.panels.sensitivity import SensitivityPanel  # loads pyqtgraph
+    def _show_partial(self, partial: object) -> None:
+        if isinstance(partial, Sensitivity):
+            from workbench.gui.panels.sensitivity import SensitivityPanel  # loads pyqtgraph
 
-        self.panel(SensitivityPanel).show_partial(table)
+            self.panel(SensitivityPanel).show_partial(partial)
+        elif isinstance(partial, Session):
+            self.document.show_first_look(partial)
 
     def _show_error(self, title: str, text: str, details: str = "") -> None:
         box = dialogs.show_error(self, title, text, details)
@@ -234,8 +202,6 @@ class Window(QMainWindow):
             )
         elif event == "restarted":
             self.context.messages.say("The engine process is running again", text)
-
-    # ---------------------------------------------------------------- what commands need
 
     @property
     def widget(self) -> QWidget:
@@ -272,11 +238,9 @@ class Window(QMainWindow):
         app = QApplication.instance()
         assert isinstance(app, QApplication)
         theme.apply(app, colours)
-        self.bars.recolour(colours)
-        self.start_page.recolour(colours)
         self.area.colours = colours
-        for panel in self.panels.values():
-            panel.recolour(colours)
+        for part in (self.bars, self.start_page, *self.panels.values()):
+            part.recolour(colours)
         self._redraw(force=True)
 
     def reset_layout(self) -> None:
@@ -325,15 +289,12 @@ class Window(QMainWindow):
         self._soon.stop()
         for end in self._unsubscribe:
             end()
-        self._unsubscribe = []
         QApplication.styleHints().colorSchemeChanged.disconnect(self._system_colours)
         for box in tuple(self._errors):
             box.close()
         self.closed = True
         self.close()
         self.deleteLater()
-
-    # ---------------------------------------------------------------- inside
 
     def _system_colours(self) -> None:
         if settings.theme() == "system":

@@ -115,7 +115,7 @@ class JobRunner:
     async def run(
         self,
         request: Request[O, R],
-        again: Callable[[], None],
+        again: Callable[[], object],
         keep: Callable[[object], str] = lambda partial: "",
         *,
         on_error: ErrorHandler = show_dialog,
@@ -142,7 +142,7 @@ class JobRunner:
     async def work(
         self,
         request: Request[O, R],
-        again: Callable[[], None] | None = None,
+        again: Callable[[], object] | None = None,
         on_error: ErrorHandler = show_dialog,
     ) -> R | None:
         """Run a request about the open session and join its result to the session; returns the result, or None.
@@ -228,7 +228,7 @@ class JobRunner:
         return True
 
     async def _trusting(
-        self, request: Request[O, R], again: Callable[[], None], prepare: Callable[[Request[O, R]], Request[O, R]]
+        self, request: Request[O, R], again: Callable[[], object], prepare: Callable[[Request[O, R]], Request[O, R]]
     ) -> R:
         """Run a request; ask the user before the model's own Python file runs, once for each file."""
         if request.session is not None and request.session.model.source.path in self._trusted:

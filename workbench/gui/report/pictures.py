@@ -1,9 +1,17 @@
-"""Pictures of widgets as PNG and SVG, whether they are on the screen or not."""
+"""Pictures of widgets as PNG and SVG, whether they are on the screen or not.
+
+The lines of an SVG are as wide as on the screen in every viewer.  Qt writes a curve in the data's own units under a
+matrix and asks that its stroke be left out of the scaling (``vector-effect``, SVG Tiny 1.2 and SVG 2).  Browsers do so;
+librsvg, CairoSVG and others draw lines as thick as the scale.  So the points are put through the matrix here.
+"""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 
+import numpy as np
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QPoint, QRect, QRectF, QSize
 from PySide6.QtGui import QImage, QImageWriter, QPainter
 from PySide6.QtSvg import QSvgGenerator
@@ -11,21 +19,29 @@ from PySide6.QtWidgets import QGraphicsView, QWidget
 
 from workbench.atomic import replacing
 from workbench.errors import ExportError
-from workbench.gui.report.svg_strokes import with_plain_strokes
 
 SCALE = 2
 """Pixels of a PNG for each pixel on the screen, so that it prints well."""
 
 KINDS = (".png", ".svg")
 
+SVG = "http://www.w3.org/2000/svg"
+NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+POINT = re.compile(f"({NUMBER}),({NUMBER})")
+POINTS = {f"{{{SVG}}}path": "d", f"{{{SVG}}}polyline": "points", f"{{{SVG}}}polygon": "points"}
+"""The elements that can be put through a matrix, and which attribute holds their points."""
+
+for _prefix, _space in (("", SVG), ("xlink", "http://www.w3.org/1999/xlink")):
+    ElementTree.register_namespace(_prefix, _space)
+
 
 def save_picture(widget: QWidget, path: Path) -> None:
     """Write a picture of ``widget``; the suffix says which kind.  Raises ExportError."""
     if path.suffix.lower() not in KINDS:
         raise ExportError(f"a picture called {path.name} was asked for; expected a name that ends in .png or .svg")
-    made = png(widget) if path.suffix.lower() == ".png" else svg(widget)
+    picture = png(widget) if path.suffix.lower() == ".png" else svg(widget)
     with replacing(path, ExportError, "the picture") as temporary:
-        temporary.write_bytes(made)
+        temporary.write_bytes(picture)
 
 
 def png(widget: QWidget, size: QSize | None = None) -> bytes:
@@ -54,7 +70,7 @@ def svg(widget: QWidget, size: QSize | None = None) -> bytes:
     generator.setResolution(96)
     with QPainter(generator) as painter:
         _draw(widget, painter)
-    return with_plain_strokes(bytes(buffer.data().data()))
+    return _with_plain_strokes(bytes(buffer.data().data()))
 
 
 def _draw(widget: QWidget, painter: QPainter) -> None:
@@ -70,3 +86,30 @@ def _prepare(widget: QWidget, size: QSize | None) -> None:
         widget.resize(size)
     widget.ensurePolished()
     widget.grab(QRect(0, 0, 1, 1))  # delivers the resize that a hidden widget has not had yet
+
+
+def _with_plain_strokes(svg: bytes) -> bytes:
+    """Return what ``QSvgGenerator`` wrote with every stroked curve in the picture's own units."""
+    root = ElementTree.fromstring(svg)
+    for group in root.iter(f"{{{SVG}}}g"):
+        numbers, movable = re.findall(NUMBER, group.get("transform", "")), all(shape.tag in POINTS for shape in group)
+        if len(numbers) != 6 or group.get("stroke", "none") == "none" or not movable:
+            continue
+        a, b, c, d, e, f = map(float, numbers)
+        matrix = np.array([[a, c, e], [b, d, f]])
+        for shape in group:
+            _move(shape, matrix)
+        del group.attrib["transform"]
+    return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True))
+
+
+def _move(shape: ElementTree.Element, matrix: np.ndarray) -> None:
+    """Put the points of a shape through ``matrix``, float64 ``[2, 3]``."""
+
+    def moved(point: re.Match[str]) -> str:
+        x, y = matrix @ (float(point[1]), float(point[2]), 1.0)
+        return f"{x:.6g},{y:.6g}"
+
+    attribute = POINTS[shape.tag]
+    shape.set(attribute, POINT.sub(moved, shape.get(attribute, "")))
+    shape.attrib.pop("vector-effect", None)
