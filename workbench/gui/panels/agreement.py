@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtWidgets import QComboBox
 
-from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.agreement import Agreement
-from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import combo, fitted, label, offer, row
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
@@ -30,8 +28,7 @@ FIELDS = (
 class AgreementPanel(Panel):
     """Two metrics to choose, the scatter, the agreement of each scheme."""
 
-    def __init__(self, context: Context, colours: Colours) -> None:
-        super().__init__(context, colours)
+    def _build(self) -> None:
         self._pairs: dict[str, tuple[str, ...]] = {}
         self._cells = Cells(x=np.zeros((0, 0)), y=np.zeros((0, 0)))
         across, up = "Metric of the x axis", "Metric of the y axis"
@@ -40,9 +37,9 @@ class AgreementPanel(Panel):
         for box in (self.across, self.up):
             box.setMinimumContentsLength(14)
         self.figure = fitted()
-        self.plot = Agreement(colours)
+        self.plot = Agreement(self.colours)
         self.plot.setToolTip("Each point is a layer under a scheme: its tip names them, a click selects the layer")
-        self.plot.chosen.connect(lambda index: context.workspace.select((self._cells.layer(index),)))
+        self.plot.chosen.connect(lambda index: self.context.workspace.select((self._cells.layer(index),)))
         self.table = RecordsView("Agreement by scheme", FIELDS, lambda row: row.scheme)
         self.table.setMinimumWidth(110)
         self.table.setMaximumWidth(240)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import QModelIndex
 
-from workbench.gui.context.context import Context
 from workbench.gui.context.layer_results import LayerResults
 from workbench.gui.panels.distributions.range_editor import statistics_of
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.channel_bars import ChannelBars
-from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import button, combo, fitted, row, splitter
 from workbench.gui.tables.fields import Number
 from workbench.gui.tables.records import RecordsView
@@ -46,10 +44,9 @@ MOST = 1000
 class ChannelsPanel(Panel):
     """The plot, the brush's figures, the list of outliers."""
 
-    def __init__(self, context: Context, colours: Colours) -> None:
-        super().__init__(context, colours)
+    def _build(self) -> None:
         self.figure, self.brush = fitted(), fitted()
-        self.plot = ChannelBars(colours)
+        self.plot = ChannelBars(self.colours)
         self.plot.brushed.connect(self._brushed)
         self.plot.settled.connect(self._settled)
         self.table = RecordsView("Outlier or brushed channels", FIELDS)
@@ -64,7 +61,7 @@ class ChannelsPanel(Panel):
         self._statistics: LayerStatistics | None = None
         self._errors: np.ndarray | None = None
         self._results: LayerResults[ChannelErrors] = LayerResults(
-            context, lambda session, layer: CHANNEL_ERRORS.request(session, ChannelErrorsOptions(layer=layer)),
+            self.context, lambda session, layer: CHANNEL_ERRORS.request(session, ChannelErrorsOptions(layer=layer)),
             lambda session: (session.model, session.curvature, session.plan.transforms, self._assignment),
             self._update_errors,
         )  # fmt: skip

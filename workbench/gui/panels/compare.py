@@ -8,10 +8,8 @@ from typing import Any
 
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QWidget
 
-from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import dialogs
-from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import button, fitted, row, switch, tabs
 from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
 from workbench.gui.tables.records import RecordsView
@@ -90,8 +88,7 @@ METRICS = (
 class ComparePanel(Panel):
     """The other session stays until another one is chosen; it is never changed."""
 
-    def __init__(self, context: Context, colours: Colours) -> None:
-        super().__init__(context, colours)
+    def _build(self) -> None:
         self._rows: dict[str, Sequence[Any]] = {}
         tip = "Read a .qwb file to compare the open session with; neither is changed"
         self.open = button("&Open Another Session…", self.choose, tip)

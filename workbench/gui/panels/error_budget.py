@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.depth import Depth
-from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import button, fitted, row
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
@@ -26,12 +24,11 @@ FIELDS = (
 class ErrorBudgetPanel(Panel):
     """``Measure`` runs both models on a few samples; the answer belongs to the plan that it names."""
 
-    def __init__(self, context: Context, colours: Colours) -> None:
-        super().__init__(context, colours)
+    def _build(self) -> None:
         tip = "Run the floating-point and the quantized model on a few calibration samples"
         self.button = button("&Measure", self.measure, tip)
         self.figure = fitted()
-        self.plot = Depth(colours)
+        self.plot = Depth(self.colours)
         self.table = RecordsView("Layers that send the most noise to the output", FIELDS)
         self.table.setMaximumWidth(300)
         middle = row(self.plot, self.table, stretch=self.plot)

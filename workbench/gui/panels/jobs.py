@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from PySide6.QtGui import QPainter, QShowEvent
+from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QApplication,
     QStyle,
@@ -18,11 +18,9 @@ from PySide6.QtWidgets import (
 )
 
 from workbench.engine.jobs import JobView
-from workbench.gui.context.context import Context
 from workbench.gui.context.memory import resident
 from workbench.gui.context.messages import Message, without_title
 from workbench.gui.panels.panel import Panel
-from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import button, label, row, splitter, tabs
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import Index, RecordsView
@@ -124,8 +122,7 @@ class ProgressDelegate(QStyledItemDelegate):
 class JobsPanel(Panel):
     """Newest first."""
 
-    def __init__(self, context: Context, colours: Colours) -> None:
-        super().__init__(context, colours)
+    def _build(self) -> None:
         self._tracks: dict[int, Track] = {}
         self._views: tuple[JobView, ...] = ()
         memory = Number(
@@ -160,9 +157,7 @@ class JobsPanel(Panel):
         self.retry = button(
             "Re&try", lambda: self._act(ENDED, runner.retry), "Start the selected failed or cancelled job again"
         )
-        self.python = button(
-            "Copy as &Python", self.copy_python, "Copy a script that does what the selected job does"
-        )
+        self.python = button("Copy as &Python", self.copy_python, "Copy a script that does what the selected job does")
         corner = QWidget()
         line = row(self.memory, self.cancel, self.retry, self.python)
         line.setContentsMargins(0, 0, 0, 2)
@@ -183,14 +178,8 @@ class JobsPanel(Panel):
         if self.is_seen:
             self._show()
 
-    def catch_up(self) -> None:
-        """Draw what happened while the panel was not seen."""
-        super().catch_up()
-        self._show()
-
-    def showEvent(self, event: QShowEvent) -> None:
-        """Catch up with what happened while the panel was hidden."""
-        super().showEvent(event)
+    def _draw(self) -> None:
+        super()._draw()
         self._show()
 
     def _show(self) -> None:

@@ -7,11 +7,9 @@ from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QLineEdit, QMenu
 
 from workbench.gui.context import edits
-from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import settings
 from workbench.gui.shell.scheme_menu import fill_menu
-from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import label, named, row, set_role
 from workbench.gui.tables.delegates import Index, RowDelegate, SchemeDelegate
 from workbench.gui.tables.layer_columns import CACHE, COLUMNS, FIELDS, HISTOGRAM, INPUTS, NAME, SCHEME
@@ -37,13 +35,12 @@ NAME_NEIGHBOURS = 5
 class LayersPanel(Panel):
     """Select layers, see their facts, change their schemes in place."""
 
-    def __init__(self, context: Context, colours: Colours) -> None:
-        super().__init__(context, colours)
+    def _build(self) -> None:
         hint = "Filter: words, kind:linear, scheme:int4, re:…, worst 10"
         self.filter = named(QLineEdit(placeholderText=hint, clearButtonEnabled=True), "Filter layers", HINT)
         self._count = label(role="muted")
-        self.model = LayersModel(colours, self)
-        self.view = LayersView(self.model, colours)
+        self.model = LayersModel(self.colours, self)
+        self.view = LayersView(self.model, self.colours)
         self._prepare_view()
         self.column(row(self.filter, self._count, stretch=self.filter), self.view, stretch=self.view)
         self._updating = False

@@ -26,7 +26,8 @@ class Coloured(Protocol):
 
 
 class Panel(QWidget):
-    """A dock's content.  ``redraw(old, new)`` compares two snapshots; ``body`` is covered by ``say_empty(text)``.
+    """A dock's content.  ``_build`` makes its parts; ``redraw(old, new)`` compares two snapshots; ``say_empty(text)``
+    covers the parts.
 
     A panel may ask for at least ``smallest``, and squeezes what it holds where it gets no more.
     """
@@ -46,6 +47,10 @@ class Panel(QWidget):
         self._stack.addWidget(self._hint)
         self.state = State()  # the newest one; handlers read it
         self._drawn = State()
+        self._build()
+
+    def _build(self) -> None:
+        """Make the parts."""
 
     def minimumSizeHint(self) -> QSize:
         """Return the least size, small enough that four panels fit a screen of 1920 x 1080 at 200 %."""
@@ -116,6 +121,10 @@ class PanelPart(QWidget):
         super().__init__()
         self.context = context
         self.state = State()
+        self._build()
+
+    def _build(self) -> None:
+        """Make the parts."""
 
     def show_state(self, state: State) -> None:
         """Show a snapshot."""

@@ -9,10 +9,8 @@ from PySide6.QtWidgets import QHBoxLayout, QSlider
 
 from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
-from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.front import FrontPlot
-from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import button, combo, fitted, label, named, offer, row
 from workbench.insight import quantities
 from workbench.insight.fronts import (
@@ -38,9 +36,8 @@ from workbench.steps.timing.candidates import TIME_CANDIDATES, TimeCandidatesOpt
 class ParetoPanel(Panel):
     """Computes the front in this process: it is numpy only and takes milliseconds."""
 
-    def __init__(self, context: Context, colours: Colours) -> None:
-        super().__init__(context, colours)
-        self.plot = FrontPlot(colours)
+    def _build(self) -> None:
+        self.plot = FrontPlot(self.colours)
         self.plot.taken.connect(self._use)
         self.plot.pointed.connect(lambda index: self.figure.setText(f"{self.plot.describe(index)}; Enter takes it"))
         self.figure = fitted()

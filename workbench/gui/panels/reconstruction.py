@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
-from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import button, fitted, row
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
@@ -25,8 +23,7 @@ FIELDS = (
 class ReconstructionPanel(Panel):
     """``Compare`` quantizes the model by the plan; the figures belong to that plan alone."""
 
-    def __init__(self, context: Context, colours: Colours) -> None:
-        super().__init__(context, colours)
+    def _build(self) -> None:
         self.button = button("&Compare Weights", self.compare, RECONSTRUCTION.summary)
         self.summary = fitted()
         self.table = RecordsView("Quantized weights against the original", FIELDS, lambda row: row.layer)

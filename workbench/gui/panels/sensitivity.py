@@ -10,13 +10,11 @@ from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from workbench.gui.context import edits
-from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.cells import Cells, colour_scale
 from workbench.gui.plots.colour_bar import ColourBar
 from workbench.gui.plots.heatmap import Heatmap
 from workbench.gui.shell import step_keys
-from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import button, combo, fitted, label, row
 from workbench.insight import quantities, schemes
 from workbench.insight.changes import Assignments, changed_layers
@@ -66,10 +64,9 @@ class SensitivityPanel(Panel):
     changes nothing else.
     """
 
-    def __init__(self, context: Context, colours: Colours) -> None:
-        super().__init__(context, colours)
+    def _build(self) -> None:
         self.figure = fitted()
-        self.heatmap, self.bar = Heatmap(colours), ColourBar(colours)
+        self.heatmap, self.bar = Heatmap(self.colours), ColourBar(self.colours)
         self.not_yet = label(role="empty")
         self.not_yet.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._pages = QStackedWidget()

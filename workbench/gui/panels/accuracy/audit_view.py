@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
-from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.widgets import button, fill, fitted, label, row
 from workbench.gui.tables.fields import Field, Number
@@ -59,11 +58,10 @@ FIGURES = (
 class AuditView(PanelPart):
     """Three sums side by side with the correction, the finding in words, the layers by their interaction."""
 
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
+    def _build(self) -> None:
         self.result: PlanAudit | None = None
         tip = "Measure whether the losses of the plan's layers add up (Ctrl+Shift+F8)"
-        self.button = button("A&udit…", lambda: context.trigger("audit"), tip, name="Audit the plan")
+        self.button = button("A&udit…", lambda: self.context.trigger("audit"), tip, name="Audit the plan")
         self.words = fitted(WHAT_TO_DO)
         self.sums, self._room = QWidget(), QWidget()
         self.figures = self._figures()

@@ -8,13 +8,11 @@ from typing import NamedTuple
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from workbench.gui.context.context import Context
 from workbench.gui.panels.accuracy.audit_view import AuditView
 from workbench.gui.panels.accuracy.most_changed import MostChanged
 from workbench.gui.panels.accuracy.plan_comparison import PlanComparison
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.comparison import Bar, Comparison
-from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import page, row, splitter, tabs
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
@@ -67,8 +65,7 @@ FIELDS = (
 class AccuracyPanel(Panel):
     """Metrics (small multiples, the table, two plans side by side), and the tokens or samples that changed most."""
 
-    def __init__(self, context: Context, colours: Colours) -> None:
-        super().__init__(context, colours)
+    def _build(self) -> None:
         self.plots: list[Comparison] = []
         self._row, self._plots = QWidget(), row()
         self._row.setLayout(self._plots)
@@ -76,7 +73,7 @@ class AccuracyPanel(Panel):
         self.table = RecordsView("Evaluations", FIELDS)
         parts = splitter(self._row, self.table, sizes=(300, 200), vertical=True)
         parts.setChildrenCollapsible(False)
-        self.pair, self.changed, self.audit = PlanComparison(context), MostChanged(), AuditView(context)
+        self.pair, self.changed, self.audit = PlanComparison(self.context), MostChanged(), AuditView(self.context)
         self.tabs = tabs("Views of the accuracy", (
             ("Metrics", page(parts, self.pair, stretch=parts)), ("What changed", self.changed), ("Audit", self.audit),
         ))  # fmt: skip

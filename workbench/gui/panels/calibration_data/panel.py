@@ -8,12 +8,10 @@ from typing import TypeVar
 import numpy as np
 from PySide6.QtWidgets import QLabel, QSizePolicy
 
-from workbench.gui.context.context import Context
 from workbench.gui.panels.calibration_data.sample_list import SampleList
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.coverage import CoveragePlot
 from workbench.gui.plots.saturation import SaturationPlot
-from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import button, column, label, page, row, tabs
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
@@ -67,14 +65,13 @@ R = TypeVar("R")
 class CalibrationDataPanel(Panel):
     """The verdict above; below, a tab each for the samples and the plots.  Both are asked for by a button."""
 
-    def __init__(self, context: Context, colours: Colours) -> None:
-        super().__init__(context, colours)
+    def _build(self) -> None:
         self.samples = SampleList()
         self.samples.wanted.connect(self._read)
         tip = "Run the model on growing parts of the calibration data, then on the evaluation data"
         self.judge = button("&Judge the Data", self._judge, tip)
         self.verdict, self.coverage = _sentence("figure"), _sentence("muted")
-        self.saturation_plot, self.coverage_plot = SaturationPlot(colours), CoveragePlot(colours)
+        self.saturation_plot, self.coverage_plot = SaturationPlot(self.colours), CoveragePlot(self.colours)
         self.table = RecordsView("Tensors by how far they are from settled", FIELDS)
         self.tokens = RecordsView("Tokens with massive values", TOKENS)
         self.tabs = tabs("Views of the calibration data", (

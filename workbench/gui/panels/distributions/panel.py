@@ -10,7 +10,6 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QCheckBox, QMenu, QStackedWidget, QToolButton, QWidget
 
 from workbench.errors import WorkbenchError
-from workbench.gui.context.context import Context
 from workbench.gui.context.layer_results import LayerResults
 from workbench.gui.context.runner import show_dialog
 from workbench.gui.panels.distributions.range_editor import RangeEditor, range_of, statistics_of
@@ -18,7 +17,6 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.histogram import Histogram
 from workbench.gui.plots.linked_zoom import LinkedZoom
 from workbench.gui.plots.multiples import Multiples
-from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import combo, fitted, page, row, switch
 from workbench.gui.tables.layer_rows import short_name
 from workbench.insight import quantities
@@ -35,6 +33,7 @@ FORMATS = (PLANNED, "int3-tensor", "int4-tensor", "fp4-e2m1-channel", "nf4-b64",
 """What can be drawn on the axis: the plan's own scheme, and formats to compare it with."""
 
 ONE, OVERLAY, MANY, CACHE = "One layer", "Overlay", "Side by side", "Keys and values"
+SHOWN = ("weight", "input", "output")
 MAX_OVERLAID = 5
 APART_MS = 12
 """A job's results are drawn tensor by tensor, so far apart that each fits into one frame."""
@@ -43,21 +42,18 @@ APART_MS = 12
 class DistributionsPanel(Panel):
     """Three histograms side by side, or one picture for each selected layer, and the line about the range."""
 
-    def __init__(self, context: Context, colours: Colours) -> None:
-        super().__init__(context, colours)
+    def _build(self) -> None:
         self.title = fitted(role="heading")
-        self.plots = {
-            tap: Histogram(f"Histogram of the {tap}s", colours, bottom=tap) for tap in ("weight", "input", "output")
-        }
+        self.plots = {tap: Histogram(f"Histogram of the {tap}s", self.colours, bottom=tap) for tap in SHOWN}
         self.captions = {tap: fitted() for tap in TAPS}
-        self.multiples = Multiples("Histograms of the selected layers", colours)
-        self.multiples.chosen.connect(lambda layer: context.workspace.select((layer,)))
-        self.line = RangeEditor(context)
+        self.multiples = Multiples("Histograms of the selected layers", self.colours)
+        self.multiples.chosen.connect(lambda layer: self.context.workspace.select((layer,)))
+        self.line = RangeEditor(self.context)
         self.line.tap_chosen.connect(lambda _: self._show_many())
         self.low, self.high, self.figures = self.line.low, self.line.high, self.line.figures
         self.method = self.line.method
         self.after: LayerResults[BeforeAfter] = LayerResults(
-            context, lambda session, layer: BEFORE_AFTER.request(session, BeforeAfterOptions(layer=layer)),
+            self.context, lambda session, layer: BEFORE_AFTER.request(session, BeforeAfterOptions(layer=layer)),
             lambda session: (session.plan, session.model, session.calibration), self._after_known, on_error=show_dialog,
         )  # fmt: skip
         self._layer = ""

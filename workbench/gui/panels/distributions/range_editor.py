@@ -7,7 +7,6 @@ from PySide6.QtWidgets import QAbstractSpinBox
 
 from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
-from workbench.gui.context.context import Context
 from workbench.gui.context.layer_results import LayerResults
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.plots.histogram import METHOD_LABELS
@@ -50,11 +49,10 @@ class RangeEditor(PanelPart):
 
     tap_chosen = Signal(str)
 
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
+    def _build(self) -> None:
         self.layer, self.tap = "", "input"
         self._weights: LayerResults[InputWeights] = LayerResults(
-            context, lambda session, layer: INPUT_WEIGHTS.request(session, InputWeightsOptions(layer=layer)),
+            self.context, lambda session, layer: INPUT_WEIGHTS.request(session, InputWeightsOptions(layer=layer)),
             lambda session: (session.model, session.calibration), self._weights_known,
         )  # fmt: skip
         self._shown: tuple[float, float] | None = None  # exact, where the fields show five digits

@@ -7,7 +7,6 @@ from dataclasses import replace
 from PySide6.QtWidgets import QLineEdit
 
 from workbench.gui.context import edits
-from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.widgets import button, fill, label, named, row, splitter
 from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
@@ -56,8 +55,7 @@ def _basis(state: State) -> tuple[object, ...]:
 class PlanHistory(PanelPart):
     """The present plan and the named ones; two selected rows are compared below."""
 
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
+    def _build(self) -> None:
         self.plans = RecordsView("Named plans", PLANS, lambda plan: plan.name)
         self.changes = RecordsView("Layers that two plans store differently", DIFFERENCES)
         self.figure = label(role="muted")

@@ -6,7 +6,6 @@ from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QSizePolicy, QWidget
 
 from workbench.gui.context import edits
-from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel, PanelPart
 from workbench.gui.panels.plan.history import PlanHistory
 from workbench.gui.panels.plan.rules import PlanRules
@@ -16,7 +15,6 @@ from workbench.gui.panels.plan.text import PlanText
 from workbench.gui.panels.plan.transforms import PlanTransforms
 from workbench.gui.plots.histogram import METHOD_LABELS
 from workbench.gui.shell.fitted_label import FittedLabel
-from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import combo, fitted, label, named, offer, page, row, tabs
 from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
 from workbench.gui.tables.records import RecordsView
@@ -59,10 +57,9 @@ class PlanPanel(Panel):
 
     smallest = QSize(430, 260)
 
-    def __init__(self, context: Context, colours: Colours) -> None:
-        super().__init__(context, colours)
-        self.rules, self.text, self.history = PlanRules(context), PlanText(context), PlanHistory(context)
-        self.transforms = PlanTransforms(context)
+    def _build(self) -> None:
+        self.rules, self.text, self.history = PlanRules(self.context), PlanText(self.context), PlanHistory(self.context)
+        self.transforms = PlanTransforms(self.context)
         self.tabs = tabs("Views of the plan", (
             ("Layers", self._layers_page()), ("Rules", self.rules), ("Transforms", self.transforms),
             ("Text", self.text), ("Plans", self.history),

@@ -10,7 +10,6 @@ from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit
 
 from workbench.gui.context import edits
-from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.widgets import button, combo, fill, fitted, label, named, offer, row, set_role
 from workbench.gui.tables.fields import Field, Number
@@ -96,8 +95,7 @@ class RulesView(RecordsView):
 class PlanRules(PanelPart):
     """Every button and every drag is one undoable step."""
 
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
+    def _build(self) -> None:
         self.table = RulesView("Rules of the plan")
         self.table.setToolTip("Drag a rule to try it earlier or later")
         self.table.setSortingEnabled(False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.number_field import NumberField
 from workbench.gui.shell.widgets import button, combo, fill, label, named, row
@@ -14,11 +13,10 @@ LOWEST, HIGHEST = 0.01, 1e6
 class SearchLine(PanelPart):
     """Writes the budget into the document's view state, where the action Search reads it."""
 
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
+    def _build(self) -> None:
         self.budget = named(NumberField(LOWEST, HIGHEST, Budget().amount, decimals=3, step=0.25), "Budget")
         self.unit = combo("Unit of the budget", list(BudgetUnit), self._unit_chosen)
-        self.button = button("&Search", lambda: context.trigger("search"), role="primary")
+        self.button = button("&Search", lambda: self.context.trigger("search"), role="primary")
         self.refused = label(role="error", name="Why there is no plan within the budget", wrap=True)
         self.refused.hide()
         self.budget.changed.connect(self._typed)

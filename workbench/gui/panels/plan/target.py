@@ -22,20 +22,19 @@ LISTED = 12
 class PlanTarget(PanelPart):
     """A line: the target, the number of violations, ``Select`` and ``Repair``; a repair is one undoable step."""
 
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
+    def _build(self) -> None:
         self._basis: tuple[object, ...] = ()
         self._refusals: tuple[Refusal, ...] = ()
         self.box = combo(
             "Target of the plan", [(ANY, ""), *((target(name).title, name) for name in target_names())],
-            lambda: context.workspace.show_target(self.box.currentData() or ""),
+            lambda: self.context.workspace.show_target(self.box.currentData() or ""),
             "What the plan must run on: only the schemes that it runs are offered", letters=12,
         )  # fmt: skip
         self.box.insertSeparator(1 + len(RUNTIMES))
         self.verdict = fitted(name="What the target cannot run")
         self.select_button = button("Se&lect", self.select, "Select the layers that the target cannot run")
         tip = "Give each of them the nearest scheme that the target runs"
-        self.repair_button = button("Re&pair", lambda: repair(context), tip)
+        self.repair_button = button("Re&pair", lambda: repair(self.context), tip)
         title, buttons = label("&Target", buddy=self.box), (self.select_button, self.repair_button)
         fill(self, row(title, self.box, self.verdict, *buttons, stretch=self.verdict), top=0)
 

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QPlainTextEdit, QTextEdit
 
 from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
-from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.widgets import button, fill, label, named, row
 from workbench.planning.plan import Plan, resolve
@@ -28,8 +27,7 @@ LIVE_LIMIT = 200_000
 class PlanText(PanelPart):
     """``Apply`` makes the text the plan, as one undoable step; ``Discard`` shows the plan again."""
 
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
+    def _build(self) -> None:
         self._shown: Plan | None = None
         self._warm = False
         self.edit = named(QPlainTextEdit(), "Plan as JSON")

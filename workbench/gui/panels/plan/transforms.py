@@ -7,7 +7,6 @@ from dataclasses import replace
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QListWidget, QListWidgetItem
 
-from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.widgets import button, fill, label, named, row
 from workbench.planning.transform_names import CORRECTIONS, KNOWN, rotation_seed
@@ -34,8 +33,7 @@ TEXT = (
 class PlanTransforms(PanelPart):
     """A list to tick, with the plan's own first; each change is one undoable step."""
 
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
+    def _build(self) -> None:
         self._shown: tuple[str, ...] | None = None
         self._filling = False
         self.list = named(QListWidget(), "Transforms of the plan")

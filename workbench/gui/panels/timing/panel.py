@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from PySide6.QtWidgets import QApplication, QWidget
 
-from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.panels.timing.roofs import RoofView, SweepView
 from workbench.gui.panels.timing.transition_matrix import FIELDS as TRANSITIONS
@@ -67,12 +66,11 @@ FIELDS = (
 class TimingPanel(Panel):
     """A tab each for the kernels (with the device line), the batch sizes, the roofline and the precisions."""
 
-    def __init__(self, context: Context, colours: Colours) -> None:
-        super().__init__(context, colours)
+    def _build(self) -> None:
         self._devices = ""
-        self.plot, self.table = KernelTimes(colours), RecordsView("Kernel times", FIELDS)
+        self.plot, self.table = KernelTimes(self.colours), RecordsView("Kernel times", FIELDS)
         self.matrix, self.moves = TransitionMatrix(), RecordsView("Precision transitions", TRANSITIONS)
-        self.sweep, self.roof = SweepView(colours, self.start_sweep), RoofView(colours, self.start_sweep)
+        self.sweep, self.roof = SweepView(self.colours, self.start_sweep), RoofView(self.colours, self.start_sweep)
         self.tabs = tabs("Views of the plan's cost", (
             ("Kernels", self._kernels_page(), "Every timed kernel beside floating point"),
             ("Batch sizes", self.sweep, "How the times grow with the batch"),
