@@ -37,10 +37,10 @@ class ParetoPanel(Panel):
     """Computes the front in this process: it is numpy only and takes milliseconds."""
 
     def _build(self) -> None:
+        self.figure = fitted()
         self.plot = FrontPlot(self.colours)
         self.plot.taken.connect(self._use)
         self.plot.pointed.connect(lambda index: self.figure.setText(f"{self.plot.describe(index)}; Enter takes it"))
-        self.figure = fitted()
         self.axis = combo(
             "What the plans cost", [("Size", None)], self._redraw_all,
             "Bytes of the whole model, or microseconds of its timed layers one after another",

@@ -139,7 +139,7 @@ class CalibrationDataPanel(Panel):
         content_hash = self._hash
 
         def answered(answer: R) -> None:
-            calibration = self.state.session and self.state.session.calibration
+            calibration = self.state.session.calibration if self.state.session else None
             if calibration is not None and calibration.content_hash == content_hash:
                 show(answer)
 

@@ -33,7 +33,6 @@ FORMATS = (PLANNED, "int3-tensor", "int4-tensor", "fp4-e2m1-channel", "nf4-b64",
 """What can be drawn on the axis: the plan's own scheme, and formats to compare it with."""
 
 ONE, OVERLAY, MANY, CACHE = "One layer", "Overlay", "Side by side", "Keys and values"
-SHOWN = ("weight", "input", "output")
 MAX_OVERLAID = 5
 APART_MS = 12
 """A job's results are drawn tensor by tensor, so far apart that each fits into one frame."""
@@ -44,7 +43,7 @@ class DistributionsPanel(Panel):
 
     def _build(self) -> None:
         self.title = fitted(role="heading")
-        self.plots = {tap: Histogram(f"Histogram of the {tap}s", self.colours, bottom=tap) for tap in SHOWN}
+        self.plots = {tap: Histogram(f"Histogram of the {tap}s", self.colours, bottom=tap) for tap in TAPS}
         self.captions = {tap: fitted() for tap in TAPS}
         self.multiples = Multiples("Histograms of the selected layers", self.colours)
         self.multiples.chosen.connect(lambda layer: self.context.workspace.select((layer,)))
@@ -105,7 +104,9 @@ class DistributionsPanel(Panel):
         self._for_one_layer = (tensors, self.compared, formats, self.linked)
 
     def _menu_button(self, text: str, tip: str) -> tuple[QMenu, QToolButton]:
-        menu, button = QMenu(self), QToolButton(text=text, toolTip=tip)
+        menu, button = QMenu(self), QToolButton()
+        button.setText(text)
+        button.setToolTip(tip)
         button.setMenu(menu)
         button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         return menu, button

@@ -120,7 +120,8 @@ class PlanHistory(PanelPart):
             self.changes.show_records(())
             self.figure.setText("Select two plans to compare them")
             return
-        rows = differences(state.session, *pair, state.metric)
+        first, second = pair
+        rows = differences(state.session, first, second, state.metric)
         self.changes.show_records(rows, short_unit(shown_unit(state.session, state.metric)))
         verb = "differs" if len(rows) == 1 else "differ"
-        self.figure.setText(f"{pair[0].name} → {pair[1].name}: {quantities.plural(len(rows), 'layer')} {verb}")
+        self.figure.setText(f"{first.name} → {second.name}: {quantities.plural(len(rows), 'layer')} {verb}")
