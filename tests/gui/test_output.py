@@ -21,8 +21,8 @@ from PySide6.QtWidgets import QAbstractItemView, QComboBox, QLineEdit, QTableVie
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.errors import ExportError
-from workbench.gui.report.page import Section, Table, page
 from workbench.gui.report.pictures import save_picture
+from workbench.gui.report.report import Section, Table, page
 from workbench.gui.tables.files import raw_rows
 from workbench.sensitivity.audit import Audit, PlanAudit
 

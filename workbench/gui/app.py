@@ -6,6 +6,7 @@ The engine's process is spawned before the window's modules are imported: both t
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import linecache
 import logging
@@ -41,6 +42,10 @@ STOPPED = "Event loop stopped before Future completed."
 
 ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 """Signals that tell the process to end, as at the end of the desktop session."""
+
+_HANDLER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+_handlers: list[object] = []
+"""Xlib keeps the handler's address only."""
 
 INTERRUPT_MS = 100
 """How often Python runs, so that it notices Ctrl-C while Qt waits."""
@@ -136,11 +141,26 @@ def _after_show(context: Context, recovery: Recovery) -> None:
 
 def _save_at_sudden_end(app: QApplication, recovery: Recovery) -> None:
     """Copy unsaved work when the display is lost or the process is terminated."""
-    from workbench.gui.lost_display import when_display_is_lost
-
-    when_display_is_lost(partial(_save_copy, recovery))
+    _when_display_is_lost(partial(_save_copy, recovery))
     for number in ENDINGS:
         signal.signal(number, lambda *_: app.exit(1))
+
+
+def _when_display_is_lost(act: Callable[[], None]) -> None:
+    """Call ``act()`` before Xlib ends the process; it may not use the display.  Nothing happens on other platforms."""
+    if QApplication.platformName() != "xcb":
+        return
+    try:
+        xlib = ctypes.CDLL("libX11.so.6")
+    except OSError:
+        return
+
+    def lost(display: int | None) -> int:
+        act()
+        return 0
+
+    _handlers[:] = [_HANDLER(lost)]
+    xlib.XSetIOErrorHandler(*_handlers)
 
 
 def forget_sources() -> None:

@@ -40,8 +40,8 @@ from workbench.gui.plots.kernel_times import KernelTimes
 from workbench.gui.plots.plot import Plot
 from workbench.gui.plots.roofline import RooflinePlot
 from workbench.gui.plots.saturation import SaturationPlot
-from workbench.gui.report.page import Figure, Section, Table
 from workbench.gui.report.pictures import png, svg
+from workbench.gui.report.report import Figure, Section, Table
 from workbench.gui.shell.theme import LIGHT
 from workbench.gui.tables.fields import Field
 from workbench.insight import quantities
@@ -73,7 +73,7 @@ def drawn(plot: Plot) -> Figure:
 
 def table(caption: str, fields: Sequence[Field], records: Iterable[Any]) -> Table:
     """Return records as a table of texts."""
-    texts = [[field.shown(record) for field in fields] for record in records]
+    texts = ([field.shown(record) for field in fields] for record in records)
     return cut(caption, [[field.title for field in fields], *texts])
 
 
@@ -102,10 +102,10 @@ def summary(session: Session, state: State) -> Section:
 
 def plan(session: Session, state: State) -> Section:
     """Return the plan's rules, and what each layer gets."""
-    rules = [["Layers", "Weights", "Inputs", "Algorithm"]]
-    for rule in session.plan.rules:
-        given = rule.assignment
-        rules.append([rule.pattern, given.weights, given.inputs or "floating point", given.algorithm])
+    assignments = ((rule.pattern, rule.assignment) for rule in session.plan.rules)
+    rules = [["Layers", "Weights", "Inputs", "Algorithm"], *(
+        [pattern, rule.weights, rule.inputs or "floating point", rule.algorithm] for pattern, rule in assignments
+    )]  # fmt: skip
     words = [f"Transforms, in order: {', '.join(session.plan.transforms)}."] if session.plan.transforms else []
     words += [state.plan_error] if state.plan_error else []
     layers = layer_rows(session, state.assignments, state.metric)
@@ -124,12 +124,8 @@ def sensitivity(session: Session, state: State) -> Section | None:
     heatmap.deleteLater()
     title = metric_title(scores.metric, scores.unit)
     words = [f"{title} of {len(scores.layers):,} layers under {columns:,} schemes, in {scores.unit}; lower is better."]
-    return Section(title="Sensitivity", words=words, figures=[Figure(caption=heatmap_caption(title), png=picture)])
-
-
-def heatmap_caption(title: str) -> str:
-    """Return what stands below the heatmap."""
-    return f"{title} of every layer under every scheme; the plan's choices are framed"
+    caption = f"{title} of every layer under every scheme; the plan's choices are framed"
+    return Section(title="Sensitivity", words=words, figures=[Figure(caption=caption, png=picture)])
 
 
 def front(session: Session, state: State) -> Section | None:
