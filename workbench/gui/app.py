@@ -16,10 +16,8 @@ import threading
 import traceback
 from collections.abc import Callable
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 from qasync import QEventLoop
 
@@ -46,9 +44,6 @@ ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(si
 _HANDLER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _handlers: list[object] = []
 """Xlib keeps the handler's address only."""
-
-INTERRUPT_MS = 100
-"""How often Python runs, so that it notices Ctrl-C while Qt waits."""
 
 
 def application(arguments: list[str] | None = None) -> QApplication:
@@ -100,7 +95,7 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
     from workbench.gui.window import Window, until_closed
     from workbench.session.workspace import Workspace
 
-    forget_sources()
+    linecache.clearcache()  # shiboken has every module's source read: 12 MB
     colours = theme.choose(settings.theme())
     theme.apply(app, colours)
     jobs = Jobs(engine)
@@ -109,7 +104,7 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
     window = Window(context, colours)
     restore = install_hooks(context)
     unsubscribe = engine.subscribe(window.engine_event)
-    heartbeat = _close_on_interrupt(window)
+    signal.signal(signal.SIGINT, lambda *_: window.close())  # seen when the window's timer runs Python
     recovery = Recovery(context, window)
     recoveries.append(recovery)
     _save_at_sudden_end(app, recovery)
@@ -122,7 +117,6 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
             window.document.open_path(path, **how)
         await closed
     finally:
-        heartbeat.stop()
         first_run.end()
         recovery.end(discard=window.closed)
         await context.tasks.stop()
@@ -163,14 +157,6 @@ def _when_display_is_lost(act: Callable[[], None]) -> None:
     xlib.XSetIOErrorHandler(*_handlers)
 
 
-def forget_sources() -> None:
-    """Free the source text of every module imported so far: shiboken reads each one, and linecache keeps it.
-
-    It is 12 MB by the time the window is shown.
-    """
-    linecache.clearcache()
-
-
 def install_hooks(context: Context) -> Callable[[], None]:
     """Report every uncaught exception of slots and of the loop; returns the function that removes the hooks."""
     loop = asyncio.get_running_loop()
@@ -181,14 +167,8 @@ def install_hooks(context: Context) -> Callable[[], None]:
         log.error("uncaught exception", exc_info=error)
         context.messages.report("Something went wrong inside the workbench", error)
 
-    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        report(error)
-
-    def handler(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        report(context.get("exception") or RuntimeError(str(context.get("message"))))
-
-    sys.excepthook = hook
-    loop.set_exception_handler(handler)
+    sys.excepthook = lambda kind, error, trace: report(error)
+    loop.set_exception_handler(lambda loop, what: report(what.get("exception") or RuntimeError(str(what["message"]))))
 
     def restore() -> None:
         sys.excepthook = before
@@ -209,13 +189,4 @@ def warm_up() -> None:
     for registry in (EXPORTERS, ALGORITHMS, RANGES):
         registry.names()
     schemes.families()
-    forget_sources()
-
-
-def _close_on_interrupt(window: Window) -> QTimer:
-    """Close the window at Ctrl-C, which Python notices when the timer runs it."""
-    timer = QTimer(window)
-    timer.timeout.connect(lambda: None)
-    timer.start(INTERRUPT_MS)
-    signal.signal(signal.SIGINT, lambda *_: window.close())
-    return timer
+    linecache.clearcache()
