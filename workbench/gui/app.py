@@ -28,7 +28,6 @@ from workbench.pacing import pace_this_process
 if TYPE_CHECKING:
     from workbench.gui.context.context import Context
     from workbench.gui.recovery import Recovery
-    from workbench.gui.window import Window
 
 log = logging.getLogger(__name__)
 
