@@ -127,7 +127,7 @@ class JobsPanel(Panel):
         self._views: tuple[JobView, ...] = ()
         memory = Number(
             "Memory", lambda view: self._peak(view) or None, quantities.data_size, unit="bytes",
-            tip="The most that the engine process held while the job ran",
+            tip="The most that the engine process used while the job ran",
         )  # fmt: skip
         self.jobs = RecordsView("Jobs", (*JOBS, memory, WHAT), lambda view: view.id)
         self._progress = ProgressDelegate(self.jobs)

@@ -1,4 +1,4 @@
-"""The report's sections: each is made from the state alone; its figures are plots that are given arrays."""
+"""The report's sections: each is made from the state alone; its figures are plots filled with arrays."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ PLOT = QSize(520, 300)
 MAX_ROWS, MAX_HEATMAP_ROWS = 300, 120
 
 
-def drawn(plot: Plot) -> Figure:
-    """Return a plot that was given its data as a drawing."""
+def picture(plot: Plot) -> Figure:
+    """Return a filled plot as a picture."""
     try:
         return Figure(caption=plot.accessibleName(), svg=svg(plot, PLOT))
     finally:
@@ -120,12 +120,12 @@ def sensitivity(session: Session, state: State) -> Section | None:
     heatmap = Heatmap(LIGHT)
     heatmap.show_cells(cells_of(by_family(scores), state.assignments, state.shown_metric))
     rows, columns = min(len(scores.layers), MAX_HEATMAP_ROWS), len(scores.schemes)
-    picture = png(heatmap, QSize(260 + 46 * columns, 190 + heatmap.row_height * rows))
+    image = png(heatmap, QSize(260 + 46 * columns, 190 + heatmap.row_height * rows))
     heatmap.deleteLater()
     title = metric_title(scores.metric, scores.unit)
     words = [f"{title} of {len(scores.layers):,} layers under {columns:,} schemes, in {scores.unit}; lower is better."]
     caption = f"{title} of every layer under every scheme; the plan's choices are framed"
-    return Section(title="Sensitivity", words=words, figures=[Figure(caption=caption, png=picture)])
+    return Section(title="Sensitivity", words=words, figures=[Figure(caption=caption, png=image)])
 
 
 def front(session: Session, state: State) -> Section | None:
@@ -142,7 +142,7 @@ def front(session: Session, state: State) -> Section | None:
     plot.show_picture(picture_of(state, best, uniform, measured, None))
     words = [f"{quantities.plural(len(best), 'plan')} that no other is better than in both size and predicted loss."]
     words += filter(None, (why_selected(best, state),))
-    return Section(title="Pareto front", words=words, figures=[drawn(plot)])
+    return Section(title="Pareto front", words=words, figures=[picture(plot)])
 
 
 def accuracy(session: Session, state: State) -> Section | None:
@@ -154,7 +154,7 @@ def accuracy(session: Session, state: State) -> Section | None:
     for name in accuracy_panel.metric_names(runs):
         plot = Comparison(evaluation_title(name), LIGHT)
         accuracy_panel.show_metric(plot, name, runs)
-        figures.append(drawn(plot))
+        figures.append(picture(plot))
     if runs:
         tables.append(table("Evaluations", accuracy_panel.FIELDS, accuracy_panel.rows_of(runs)))
         if runs[-1].changed:
@@ -178,7 +178,7 @@ def agreement(session: Session, state: State) -> Section | None:
     rank = quantities.number(rank_agreement(cells.x.ravel(), cells.y.ravel()), 2)
     words = [f"{metric_title(first)} against {metric_title(second)}: rank agreement {rank}."]
     tables = [table("Agreement by scheme", AGREEMENT, cells.by_scheme())]
-    return Section(title="Agreement", words=words, figures=[drawn(plot)], tables=tables)
+    return Section(title="Agreement", words=words, figures=[picture(plot)], tables=tables)
 
 
 def error_budget(session: Session, state: State) -> Section | None:
@@ -190,7 +190,7 @@ def error_budget(session: Session, state: State) -> Section | None:
     plot.show_lines(budget.measured.blocks, budget_lines(budget))
     if budget.predicted is not None:
         tables.append(table("Layers that send the most noise to the output", NOISE, noisiest(budget.predicted)))
-    return Section(title="Error budget", words=[f"{budget_in_words(budget)}."], figures=[drawn(plot)], tables=tables)
+    return Section(title="Error budget", words=[f"{budget_in_words(budget)}."], figures=[picture(plot)], tables=tables)
 
 
 def comparison(session: Session, state: State) -> Section | None:
@@ -217,7 +217,7 @@ def distributions(session: Session, state: State) -> Section | None:
         plot, active = Histogram(f"Histogram of the {tap}s", LIGHT, bottom=tap), range_of(session, layer, tap)
         plot.resize(PLOT)
         plot.show_statistics(statistics, ranges if tap == "input" else {}, active, movable=active is not None)
-        figures.append(drawn(plot))
+        figures.append(picture(plot))
         words.append(tensor_in_words(tap, statistics))
     return Section(title="Distributions", words=[layer, *words], figures=figures) if figures else None
 
@@ -232,7 +232,7 @@ def channels(session: Session, state: State) -> Section | None:
     plot.show_channels(statistics, largest)
     words = [f"{channels_in_words(layer, statistics, len(largest))}."]
     tables = [table("Outlier channels", CHANNELS, largest)]
-    return Section(title="Channels", words=words, figures=[drawn(plot)], tables=tables)
+    return Section(title="Channels", words=words, figures=[picture(plot)], tables=tables)
 
 
 def calibration_data(session: Session, state: State) -> Section | None:
@@ -246,7 +246,8 @@ def calibration_data(session: Session, state: State) -> Section | None:
     words = [quality.sentence(), data_panel.in_words(quality)]
     tables = [table("Tensors by how far they are from settled", data_panel.FIELDS, data_panel.rows_of(quality)),
               table("Outlier tokens", TOKENS, tokens)]  # fmt: skip
-    return Section(title="Calibration data", words=words, figures=[drawn(saturation), drawn(coverage)], tables=tables)
+    figures = [picture(saturation), picture(coverage)]
+    return Section(title="Calibration data", words=words, figures=figures, tables=tables)
 
 
 def timing(session: Session, state: State) -> Section | None:
@@ -261,7 +262,7 @@ def timing(session: Session, state: State) -> Section | None:
         times.show_timings(shown)
         sweep.show_lines(sweep_lines(session.timings))
         roof.show_points(points(session.timings), state.ceilings or next(iter(estimates()), None))
-        figures = [drawn(times), drawn(sweep), drawn(roof)]
+        figures = [picture(times), picture(sweep), picture(roof)]
         tables = [table("Kernel times", timing_panel.FIELDS, shown), moves]
     return Section(title="Timing", words=words, figures=figures, tables=tables)
 

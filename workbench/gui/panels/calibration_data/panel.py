@@ -67,7 +67,7 @@ class CalibrationDataPanel(Panel):
 
     def _build(self) -> None:
         self.samples = SampleList()
-        self.samples.wanted.connect(self._read)
+        self.samples.page_requested.connect(self._read)
         tip = "Run the model on growing parts of the calibration data, then on the evaluation data"
         self.judge = button("&Judge the Data", self._judge, tip)
         self.verdict, self.coverage = _sentence("figure"), _sentence("muted")

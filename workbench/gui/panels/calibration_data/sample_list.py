@@ -19,9 +19,9 @@ LINE = 160
 
 
 class SampleList(QWidget):
-    """``wanted(split, start)`` asks for a page; ``show_page`` shows it."""
+    """``page_requested(split, start)`` asks for a page; ``show_page`` shows it."""
 
-    wanted = Signal(str, int)
+    page_requested = Signal(str, int)
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class SampleList(QWidget):
 
     def ask(self, start: int) -> None:
         """Ask for the page from ``start`` of the chosen data."""
-        self.wanted.emit(self.split.currentData(), max(start, 0))
+        self.page_requested.emit(self.split.currentData(), max(start, 0))
 
     def clear(self) -> None:
         """Show no samples."""
