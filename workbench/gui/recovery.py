@@ -124,9 +124,7 @@ class Recovery:
         if discard:
             self._discard()
         if self._lock is not None:
-            self._lock.unlock()
-            with contextlib.suppress(OSError):  # copies are left in it
-                self._folder.rmdir()
+            _release(self._lock, self._folder)
 
     def _make_folder(self) -> Path:
         """Return this window's folder, made and locked; raises OSError."""
@@ -170,9 +168,7 @@ def _left_behind() -> Iterator[list[Path]]:
         yield list(locks)
     finally:
         for folder, lock in locks.items():
-            lock.unlock()
-            with contextlib.suppress(OSError):  # copies are left in it
-                folder.rmdir()
+            _release(lock, folder)
 
 
 def _lock(folder: Path) -> QLockFile:
@@ -180,6 +176,13 @@ def _lock(folder: Path) -> QLockFile:
     lock = QLockFile(str(folder / "window.lock"))
     lock.setStaleLockTime(0)
     return lock
+
+
+def _release(lock: QLockFile, folder: Path) -> None:
+    """Unlock a window's folder, and remove it if it is empty."""
+    lock.unlock()
+    with contextlib.suppress(OSError):  # copies are left in it
+        folder.rmdir()
 
 
 def _question(entry: Recoverable) -> str:

@@ -10,18 +10,15 @@ from pathlib import Path
 from workbench.session.session import Session
 from workbench.session.workspace import State
 
-SIZE = (1600, 1000)
+SIZE = 1600, 1000
 SETTLING = 5
 """Turns of the event loop after which layouts and plots have settled."""
 
 
-def screenshot(
-    session: Session | str | Path, out: str | Path, size: tuple[int, int] = SIZE, *, dark: bool = False, front: str = ""
-) -> Path:
-    """Draw the window with all its panels filled into ``out`` (PNG) and return its path.
+def screenshot(session: Path, out: Path) -> None:
+    """Draw the window with all its panels filled into ``out`` (PNG).
 
-    ``front`` names panels to bring forward, separated by commas.  Raises SessionError where the session cannot be read,
-    OSError where the picture cannot be written.  Where there is no display, Qt's offscreen platform is used.
+    Raises SessionError where the session cannot be read, OSError where the picture cannot be written.
     """
     _draw_offscreen()
     from workbench.gui.app import application
@@ -31,20 +28,15 @@ def screenshot(
     from workbench.gui.window import Window
     from workbench.session.workspace import Workspace
 
-    path = None if isinstance(session, Session) else Path(session)
-    document = session if isinstance(session, Session) else Session.load(session)
     app = application()
-    colours = theme.DARK if dark else theme.LIGHT
-    theme.apply(app, colours)
+    theme.apply(app, theme.LIGHT)
     context = Context(Workspace(), NoJobs())
-    window = Window(context, colours, keep_layout=False)
+    window = Window(context, theme.LIGHT, keep_layout=False)
     try:
-        window.resize(*size)
+        window.resize(*SIZE)
         window.show()
-        context.workspace.open(document, path)
+        context.workspace.open(Session.load(session), session)
         context.workspace.select((worst_layer(context.workspace.state),))
-        for name in filter(None, front.split(",")):
-            window.reveal(name)
         app.processEvents()
         while not window.is_drawn:
             app.processEvents()
@@ -55,7 +47,6 @@ def screenshot(
     finally:
         window.dispose()
         app.processEvents()
-    return Path(out)
 
 
 def write_report(session: Path, out: Path) -> Path:
@@ -95,12 +86,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Draw the window with a session in it.")
     parser.add_argument("session", help="a .qwb file")
     parser.add_argument("out", help="the PNG to write")
-    parser.add_argument("--size", default=f"{SIZE[0]}x{SIZE[1]}", help="width x height, for example 1280x720")
-    parser.add_argument("--dark", action="store_true", help="the dark palette")
-    parser.add_argument("--front", default="", help="panels to bring forward, separated by commas")
     options = parser.parse_args()
-    width, height = (int(part) for part in options.size.split("x"))
-    screenshot(options.session, options.out, (width, height), dark=options.dark, front=options.front)
+    screenshot(Path(options.session), Path(options.out))
 
 
 if __name__ == "__main__":

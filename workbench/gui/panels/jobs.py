@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
@@ -68,8 +69,7 @@ MAX_STEPS = 500
 ACTIVE, ENDED = ("running", "queued"), ("failed", "cancelled")
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """What a job did ``after`` so many seconds."""
 
     after: float

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QObject, QPoint, Qt
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QLineEdit, QMenu
@@ -138,10 +140,9 @@ class LayersPanel(Panel):
         view.setIndentation(14)
         view.sortByColumn(NAME, Qt.SortOrder.AscendingOrder)
         view.setItemDelegate(RowDelegate(height, view))
-        for column, choices in ((SCHEME, self._weight_choices), (INPUTS, self._input_choices),
-                                (CACHE, self._cache_choices)):  # fmt: skip
-            editor = SchemeDelegate(height, f"Scheme of the {EDITED[column]}", choices, view)
-            view.setItemDelegateForColumn(column, editor)
+        for column, part in EDITED.items():
+            choices = partial(self._choices_at, column)
+            view.setItemDelegateForColumn(column, SchemeDelegate(height, f"Scheme of the {part}", choices, view))
         self._prepare_header()
         view.installEventFilter(self)
 
@@ -228,26 +229,22 @@ class LayersPanel(Panel):
         selection = self.state.selection
         return selection if layer in selection else (layer,)
 
-    def _edited_at(self, index: Index) -> tuple[str, ...]:
-        layer = self.model.row_at(index).layer
-        return self._edited(layer.name) if layer else ()
-
     def _choices(self, names: tuple[str, ...]) -> tuple[str, ...]:
         state = self.state
         return legality.weight_choices(
             state.session, state.assignments, target=state.target, metric=state.metric, layers=names
         )
 
-    def _weight_choices(self, index: Index) -> tuple[str, ...]:
-        return self._choices(self._edited_at(index))
-
-    def _input_choices(self, index: Index) -> tuple[str, ...]:
-        state, names = self.state, self._edited_at(index)
+    def _choices_at(self, column: int, index: Index) -> tuple[str, ...]:
+        """Return the schemes that a cell offers."""
+        state, layer = self.state, self.model.row_at(index).layer
+        names = self._edited(layer.name) if layer else ()
+        if column == CACHE:
+            return FLOATING, *legality.cache_choices()
+        if column == SCHEME:
+            return self._choices(names)
         schemes = legality.input_choices(state.session, state.assignments, target=state.target, layers=names)
         return tuple(name or FLOATING for name in schemes)
-
-    def _cache_choices(self, index: Index) -> tuple[str, ...]:
-        return (FLOATING, *legality.cache_choices())
 
     def _assigned(self, layer: str, field: str, scheme: str) -> None:
         names, session = self._edited(layer), self.state.session

@@ -8,25 +8,14 @@ from typing import Any
 from PySide6.QtCore import QSize
 
 from workbench.errors import WorkbenchError
+from workbench.gui.panels import agreement, channels, compare, error_budget, pareto, sensitivity
 from workbench.gui.panels.accuracy import audit_view, most_changed
-from workbench.gui.panels.accuracy import panel as accuracy_panel
-from workbench.gui.panels.agreement import FIELDS as AGREEMENT
-from workbench.gui.panels.agreement import show_agreement
-from workbench.gui.panels.calibration_data import panel as data_panel
-from workbench.gui.panels.calibration_data.panel import TOKENS
-from workbench.gui.panels.channels import FIELDS as CHANNELS
-from workbench.gui.panels.channels import channels_in_words
-from workbench.gui.panels.compare import FACTS, METRICS, differing_layers
-from workbench.gui.panels.compare import LAYERS as COMPARED
-from workbench.gui.panels.distributions.panel import tensor_in_words
+from workbench.gui.panels.accuracy import panel as accuracy
+from workbench.gui.panels.calibration_data import panel as calibration_data
+from workbench.gui.panels.distributions import panel as distributions
 from workbench.gui.panels.distributions.range_editor import range_of, statistics_of
-from workbench.gui.panels.error_budget import FIELDS as NOISE
-from workbench.gui.panels.error_budget import budget_in_words, budget_lines, noisiest
-from workbench.gui.panels.pareto import why_selected
-from workbench.gui.panels.sensitivity import by_family, cells_of
-from workbench.gui.panels.timing import panel as timing_panel
-from workbench.gui.panels.timing.roofs import estimates, sweep_lines
-from workbench.gui.panels.timing.transition_matrix import FIELDS as TRANSITIONS
+from workbench.gui.panels.timing import panel as timing
+from workbench.gui.panels.timing import roofs, transition_matrix
 from workbench.gui.plots.agreement import Agreement
 from workbench.gui.plots.batch_sweep import BatchSweep
 from workbench.gui.plots.channel_bars import ChannelBars
@@ -82,7 +71,7 @@ def cut(caption: str, rows: list[list[str]]) -> Table:
     return Table(caption=caption, rows=rows[: MAX_ROWS + 1], cut=max(len(rows) - MAX_ROWS - 1, 0))
 
 
-def summary(session: Session, state: State) -> Section:
+def _summary(session: Session, state: State) -> Section:
     """Return what was quantized, on which data, and what the plan comes to."""
     totals = state.totals
     rows = [["", ""], ["Model", session.model.name], ["Fingerprint", session.model.fingerprint],
@@ -100,7 +89,7 @@ def summary(session: Session, state: State) -> Section:
     return Section(title="Summary", words=session.notes, tables=(Table(caption="The session", rows=rows),))
 
 
-def plan(session: Session, state: State) -> Section:
+def _plan(session: Session, state: State) -> Section:
     """Return the plan's rules, and what each layer gets."""
     assignments = ((rule.pattern, rule.assignment) for rule in session.plan.rules)
     rules = [["Layers", "Weights", "Inputs", "Algorithm"], *(
@@ -112,13 +101,13 @@ def plan(session: Session, state: State) -> Section:
     return Section(title="Plan", words=words, tables=(cut("The plan's rules", rules), cut("Layers", layers)))
 
 
-def sensitivity(session: Session, state: State) -> Section | None:
+def _sensitivity(session: Session, state: State) -> Section | None:
     """Return the heatmap of the metric that is shown."""
     scores = session.table(state.shown_metric)
     if scores is None:
         return None
     heatmap = Heatmap(LIGHT)
-    heatmap.show_cells(cells_of(by_family(scores), state.assignments, state.shown_metric))
+    heatmap.show_cells(sensitivity.cells_of(sensitivity.by_family(scores), state.assignments, state.shown_metric))
     rows, columns = min(len(scores.layers), MAX_HEATMAP_ROWS), len(scores.schemes)
     image = png(heatmap, QSize(260 + 46 * columns, 190 + heatmap.row_height * rows))
     heatmap.deleteLater()
@@ -128,7 +117,7 @@ def sensitivity(session: Session, state: State) -> Section | None:
     return Section(title="Sensitivity", words=words, figures=[Figure(caption=caption, png=image)])
 
 
-def front(session: Session, state: State) -> Section | None:
+def _front(session: Session, state: State) -> Section | None:
     """Return the front by size with the plans beside it."""
     scores = session.table(state.metric)
     if scores is None:
@@ -141,22 +130,22 @@ def front(session: Session, state: State) -> Section | None:
     uniform, measured = uniform_plans(session, scores, None, state.assignments), evaluated_plans(session, None)
     plot.show_picture(picture_of(state, best, uniform, measured, None))
     words = [f"{quantities.plural(len(best), 'plan')} that no other is better than in both size and predicted loss."]
-    words += filter(None, (why_selected(best, state),))
+    words += filter(None, (pareto.why_selected(best, state),))
     return Section(title="Pareto front", words=words, figures=[picture(plot)])
 
 
-def accuracy(session: Session, state: State) -> Section | None:
+def _accuracy(session: Session, state: State) -> Section | None:
     """Return every evaluation, and the audit of a plan."""
     runs, audit = session.evaluations, session.audit
     if not runs and audit is None:
         return None
     figures, tables, words = [], [], []
-    for name in accuracy_panel.metric_names(runs):
+    for name in accuracy.metric_names(runs):
         plot = Comparison(evaluation_title(name), LIGHT)
-        accuracy_panel.show_metric(plot, name, runs)
+        accuracy.show_metric(plot, name, runs)
         figures.append(picture(plot))
     if runs:
-        tables.append(table("Evaluations", accuracy_panel.FIELDS, accuracy_panel.rows_of(runs)))
+        tables.append(table("Evaluations", accuracy.FIELDS, accuracy.rows_of(runs)))
         if runs[-1].changed:
             changes = most_changed.by_divergence(runs[-1].changed)
             tables.append(table("What quantization changed most", most_changed.FIELDS, changes))
@@ -166,7 +155,7 @@ def accuracy(session: Session, state: State) -> Section | None:
     return Section(title="Accuracy", words=words, figures=figures, tables=tables)
 
 
-def agreement(session: Session, state: State) -> Section | None:
+def _agreement(session: Session, state: State) -> Section | None:
     """Return how the first two comparable metrics agree."""
     pairs = comparable_metrics(session)
     if not pairs:
@@ -174,37 +163,40 @@ def agreement(session: Session, state: State) -> Section | None:
     first = next(iter(pairs))
     second = "measured_kl" if "measured_kl" in pairs[first] else pairs[first][0]
     plot = Agreement(LIGHT)
-    cells = show_agreement(plot, session.sensitivities[first], session.sensitivities[second])
+    cells = agreement.show_agreement(plot, session.sensitivities[first], session.sensitivities[second])
     rank = quantities.number(rank_agreement(cells.x.ravel(), cells.y.ravel()), 2)
     words = [f"{metric_title(first)} against {metric_title(second)}: rank agreement {rank}."]
-    tables = [table("Agreement by scheme", AGREEMENT, cells.by_scheme())]
+    tables = [table("Agreement by scheme", agreement.FIELDS, cells.by_scheme())]
     return Section(title="Agreement", words=words, figures=[picture(plot)], tables=tables)
 
 
-def error_budget(session: Session, state: State) -> Section | None:
+def _error_budget(session: Session, state: State) -> Section | None:
     """Return where error enters and grows."""
     budget = session.error_budget
     if budget is None:
         return None
     plot, tables = Depth(LIGHT), []
-    plot.show_lines(budget.measured.blocks, budget_lines(budget))
+    plot.show_lines(budget.measured.blocks, error_budget.budget_lines(budget))
     if budget.predicted is not None:
-        tables.append(table("Layers that send the most noise to the output", NOISE, noisiest(budget.predicted)))
-    return Section(title="Error budget", words=[f"{budget_in_words(budget)}."], figures=[picture(plot)], tables=tables)
+        rows = error_budget.noisiest(budget.predicted)
+        tables.append(table("Layers that send the most noise to the output", error_budget.FIELDS, rows))
+    words = [f"{error_budget.budget_in_words(budget)}."]
+    return Section(title="Error budget", words=words, figures=[picture(plot)], tables=tables)
 
 
-def comparison(session: Session, state: State) -> Section | None:
+def _comparison(session: Session, state: State) -> Section | None:
     """Return the comparison with the other session."""
     if state.compared is None:
         return None
     other = compare_sessions(session, state.compared)
-    tables = (table("Layers of both sessions", COMPARED, other.layers), table("Facts", FACTS, other.facts),
-              table("What both sessions measured", METRICS, other.metrics))  # fmt: skip
-    words = [f"Against {state.compared_path.name}: {differing_layers(other)}."]
+    tables = (table("Layers of both sessions", compare.LAYERS, other.layers),
+              table("Facts", compare.FACTS, other.facts),
+              table("What both sessions measured", compare.METRICS, other.metrics))  # fmt: skip
+    words = [f"Against {state.compared_path.name}: {compare.differing_layers(other)}."]
     return Section(title="Comparison", words=words, tables=tables)
 
 
-def distributions(session: Session, state: State) -> Section | None:
+def _distributions(session: Session, state: State) -> Section | None:
     """Return the selected layer's histograms with the calibrated ranges."""
     if not state.selection:
         return None
@@ -218,11 +210,11 @@ def distributions(session: Session, state: State) -> Section | None:
         plot.resize(PLOT)
         plot.show_statistics(statistics, ranges if tap == "input" else {}, active, movable=active is not None)
         figures.append(picture(plot))
-        words.append(tensor_in_words(tap, statistics))
+        words.append(distributions.tensor_in_words(tap, statistics))
     return Section(title="Distributions", words=[layer, *words], figures=figures) if figures else None
 
 
-def channels(session: Session, state: State) -> Section | None:
+def _channels(session: Session, state: State) -> Section | None:
     """Return the selected layer's weights by channel."""
     layer = state.selection[0] if state.selection else ""
     statistics = statistics_of(session, layer, "weight") if layer else None
@@ -230,44 +222,45 @@ def channels(session: Session, state: State) -> Section | None:
         return None
     plot, largest = ChannelBars(LIGHT), outliers(statistics)
     plot.show_channels(statistics, largest)
-    words = [f"{channels_in_words(layer, statistics, len(largest))}."]
-    tables = [table("Outlier channels", CHANNELS, largest)]
+    words = [f"{channels.channels_in_words(layer, statistics, len(largest))}."]
+    tables = [table("Outlier channels", channels.FIELDS, largest)]
     return Section(title="Channels", words=words, figures=[picture(plot)], tables=tables)
 
 
-def calibration_data(session: Session, state: State) -> Section | None:
+def _calibration_data(session: Session, state: State) -> Section | None:
     """Return whether the calibration data are enough, and the tokens with massive values."""
-    tokens, quality = token_rows(session, state.selection), state.data_quality
+    rows, quality = token_rows(session, state.selection), state.data_quality
+    tokens = table("Outlier tokens", calibration_data.TOKENS, rows)
     if quality is None:
-        return Section(title="Calibration data", tables=[table("Outlier tokens", TOKENS, tokens)]) if tokens else None
+        return Section(title="Calibration data", tables=[tokens]) if rows else None
     saturation, coverage = SaturationPlot(LIGHT), CoveragePlot(LIGHT)
     saturation.show_saturation(quality.saturation)
     coverage.show_quality(quality)
-    words = [quality.sentence(), data_panel.in_words(quality)]
-    tables = [table("Tensors by how far they are from settled", data_panel.FIELDS, data_panel.rows_of(quality)),
-              table("Outlier tokens", TOKENS, tokens)]  # fmt: skip
+    words = [quality.sentence(), calibration_data.in_words(quality)]
+    settled = calibration_data.rows_of(quality)
+    tables = [table("Tensors by how far they are from settled", calibration_data.FIELDS, settled), tokens]
     figures = [picture(saturation), picture(coverage)]
     return Section(title="Calibration data", words=words, figures=figures, tables=tables)
 
 
-def timing(session: Session, state: State) -> Section | None:
+def _timing(session: Session, state: State) -> Section | None:
     """Return the kernel times, and what the plan turns into what."""
-    moves = table("Precision transitions", TRANSITIONS, transitions(session.model, state.assignments))
-    words, figures, tables = timing_panel.times_in_words(state), [], [moves]
+    moves = table("Precision transitions", transition_matrix.FIELDS, transitions(session.model, state.assignments))
+    words, figures, tables = timing.times_in_words(state), [], [moves]
     if session.timings:
-        smallest = min(timing.batch for timing in session.timings)
-        shown = tuple(timing for timing in session.timings if timing.batch == smallest)
+        smallest = min(run.batch for run in session.timings)
+        shown = tuple(run for run in session.timings if run.batch == smallest)
         times, sweep, roof = KernelTimes(LIGHT), BatchSweep(LIGHT), RooflinePlot(LIGHT)
         times.resize(PLOT)
         times.show_timings(shown)
-        sweep.show_lines(sweep_lines(session.timings))
-        roof.show_points(points(session.timings), state.ceilings or next(iter(estimates()), None))
+        sweep.show_lines(roofs.sweep_lines(session.timings))
+        roof.show_points(points(session.timings), state.ceilings or next(iter(roofs.estimates()), None))
         figures = [picture(times), picture(sweep), picture(roof)]
-        tables = [table("Kernel times", timing_panel.FIELDS, shown), moves]
+        tables = [table("Kernel times", timing.FIELDS, shown), moves]
     return Section(title="Timing", words=words, figures=figures, tables=tables)
 
 
 SECTIONS: tuple[Callable[[Session, State], Section | None], ...] = (
-    summary, plan, sensitivity, front, accuracy, agreement, error_budget, comparison, distributions, channels,
-    calibration_data, timing,
+    _summary, _plan, _sensitivity, _front, _accuracy, _agreement, _error_budget, _comparison, _distributions,
+    _channels, _calibration_data, _timing,
 )  # fmt: skip
