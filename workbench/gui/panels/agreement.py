@@ -45,8 +45,7 @@ class AgreementPanel(Panel):
         self.table.setMaximumWidth(240)
         middle = row(self.plot, self.table, stretch=self.plot)
         top = row(self.across, label("against"), self.up, self.figure, stretch=self.figure)
-        self.column(top, middle, stretch=middle)
-        self.setFocusProxy(self.plot)
+        self.column(top, middle, stretch=middle, focus=self.plot)
 
     def redraw(self, old: State, new: State) -> None:
         """Show the tables where they changed."""

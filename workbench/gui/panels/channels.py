@@ -57,7 +57,7 @@ class ChannelsPanel(Panel):
         parts.setStretchFactor(0, 3)
         self._build_controls()
         top = row(self.tap, self.figure, self.errors, self.listed, stretch=self.figure)
-        self.column(top, parts, self.brush, stretch=parts)
+        self.column(top, parts, self.brush, stretch=parts, focus=self.plot)
         self._statistics: LayerStatistics | None = None
         self._errors: np.ndarray | None = None
         self._results: LayerResults[ChannelErrors] = LayerResults(
@@ -65,7 +65,6 @@ class ChannelsPanel(Panel):
             lambda session: (session.model, session.curvature, session.plan.transforms, self._assignment),
             self._update_errors,
         )  # fmt: skip
-        self.setFocusProxy(self.plot)
 
     def _build_controls(self) -> None:
         self.tap = combo(

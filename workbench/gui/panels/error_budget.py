@@ -32,10 +32,9 @@ class ErrorBudgetPanel(Panel):
         self.table = RecordsView("Layers that send the most noise to the output", FIELDS)
         self.table.setMaximumWidth(300)
         middle = row(self.plot, self.table, stretch=self.plot)
-        self.column(row(self.button, self.figure, stretch=self.figure), middle, stretch=middle)
+        self.column(row(self.button, self.figure, stretch=self.figure), middle, stretch=middle, focus=self.button)
         self.pair: BudgetPair | None = None
         self._fingerprint = ""
-        self.setFocusProxy(self.button)
 
     def redraw(self, old: State, new: State) -> None:
         """Say what is missing; forget the budget of another model."""

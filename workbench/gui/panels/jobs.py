@@ -33,16 +33,13 @@ PROGRESS = 2
 
 
 def _took(view: JobView) -> float:
-    if view.started is None:
-        return 0.0
-    end: float = view.finished if view.finished is not None else time.monotonic()
-    return end - float(view.started)
+    now = time.monotonic() if view.finished is None else view.finished
+    return 0.0 if view.started is None else now - view.started
 
 
 def _remaining(view: JobView) -> float | None:
-    if view.status != "running" or view.fraction < 0.02:
-        return None
-    return _took(view) * (1 - view.fraction) / view.fraction
+    known = view.status == "running" and view.fraction >= 0.02
+    return _took(view) * (1 - view.fraction) / view.fraction if known else None
 
 
 JOBS = (
@@ -55,8 +52,10 @@ JOBS = (
     Number("Left", _remaining, quantities.duration, unit="s", tip="Time left, estimated from the share done"),
 )  # fmt: skip
 
-WHAT = Field("What", lambda view: without_title(view.error, view.title) or view.text,
-             tip="What the job does now, did last, or why it failed")  # fmt: skip
+
+def _what(view: JobView) -> str:
+    return without_title(view.error, view.title) or view.text
+
 
 STEPS = (
     Number("After", lambda step: step.after, quantities.duration, unit="s", tip="Since the job began"),
@@ -86,7 +85,7 @@ class Track:
     def follow(self, view: JobView, memory: int | None) -> None:
         """Record how the job is now."""
         self.peak = max(self.peak, memory or 0)
-        text = without_title(view.error, view.title) or view.text
+        text = _what(view)
         if text and (not self.steps or self.steps[-1].text != text):
             self.steps = [*self.steps[-MAX_STEPS + 1 :], Step(_took(view), text)]
 
@@ -129,21 +128,21 @@ class JobsPanel(Panel):
             "Memory", lambda view: self._peak(view) or None, quantities.data_size, unit="bytes",
             tip="The most that the engine process used while the job ran",
         )  # fmt: skip
-        self.jobs = RecordsView("Jobs", (*JOBS, memory, WHAT), lambda view: view.id)
+        what = Field("What", _what, tip="What the job does now, did last, or why it failed")
+        self.jobs = RecordsView("Jobs", (*JOBS, memory, what), lambda view: view.id)
         self._progress = ProgressDelegate(self.jobs)
         self.jobs.setItemDelegateForColumn(PROGRESS, self._progress)
         self.log, self.steps = RecordsView("Messages", MESSAGES), RecordsView("Log of the job", STEPS)
         self.pages = tabs("Messages and log", (("Messages", self.log), ("Log of the job", self.steps)))
         self.pages.setCornerWidget(self._buttons())
         parts = splitter(self.jobs, self.pages, vertical=True)
-        self.column(parts, stretch=parts)
+        self.column(parts, stretch=parts, focus=self.jobs)
         for table in (self.jobs, self.log, self.steps):
             table.horizontalHeader().setStretchLastSection(True)
         for place, width in enumerate((210, 66, 90, 56, 56, 72)):
             self.jobs.setColumnWidth(place, width)
         self.jobs.selectionModel().selectionChanged.connect(lambda: self._selected())
         self._enable()
-        self.setFocusProxy(self.jobs)
 
     def _buttons(self) -> QWidget:
         """Return what stands beside the tabs, where it takes no room from the tables."""

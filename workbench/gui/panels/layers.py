@@ -12,7 +12,7 @@ from workbench.gui.context import edits
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import settings
 from workbench.gui.shell.scheme_menu import fill_menu
-from workbench.gui.shell.widgets import label, named, row, set_role
+from workbench.gui.shell.widgets import choice, label, named, row, set_role
 from workbench.gui.tables.delegates import Index, RowDelegate, SchemeDelegate
 from workbench.gui.tables.layer_columns import CACHE, COLUMNS, FIELDS, HISTOGRAM, INPUTS, NAME, SCHEME
 from workbench.gui.tables.layer_filter import HINT
@@ -44,7 +44,7 @@ class LayersPanel(Panel):
         self.model = LayersModel(self.colours, self)
         self.view = LayersView(self.model, self.colours)
         self._prepare_view()
-        self.column(row(self.filter, self._count, stretch=self.filter), self.view, stretch=self.view)
+        self.column(row(self.filter, self._count, stretch=self.filter), self.view, stretch=self.view, focus=self.view)
         self._updating = False
         self._current = ("", NAME)  # the layer and column with the keyboard before rows were replaced
         self.filter.textChanged.connect(self._filter_changed)
@@ -52,7 +52,6 @@ class LayersPanel(Panel):
         self.model.assigned.connect(self._assigned)
         self.model.modelAboutToBeReset.connect(self._note_current)
         self.model.modelReset.connect(self._reset)
-        self.setFocusProxy(self.view)
 
     def redraw(self, old: State, new: State) -> None:
         """Show the rows; expand them for another model; show the selection."""
@@ -95,11 +94,8 @@ class LayersPanel(Panel):
         menu.setObjectName("columns")
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for position, column in enumerate(COLUMNS[1:], 1):
-            action = menu.addAction(column.title)
-            action.setToolTip(column.tip)
-            action.setCheckable(True)
-            action.setChecked(not header.isSectionHidden(position))
-            action.toggled.connect(lambda shown, position=position: self._show_column(position, shown))
+            toggled = partial(self._show_column, position)
+            choice(menu, column.title, toggled, on=not header.isSectionHidden(position), tip=column.tip)
         menu.popup(where or header.mapToGlobal(header.rect().bottomLeft()))
 
     def copy(self) -> None:

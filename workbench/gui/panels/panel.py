@@ -56,12 +56,14 @@ class Panel(QWidget):
         """Return the least size, small enough that four panels fit a screen of 1920 x 1080 at 200 %."""
         return super().minimumSizeHint().boundedTo(self.smallest)
 
-    def column(self, *items: Item, stretch: Item = None) -> QVBoxLayout:
-        """Return the body's layout, with the usual margins and ``items`` below each other."""
+    def column(self, *items: Item, stretch: Item = None, focus: QWidget | None = None) -> QVBoxLayout:
+        """Return the body's layout with ``items`` below each other; ``focus`` gets the panel's keyboard."""
         layout = column(*items, stretch=stretch)
         layout.setContentsMargins(6, 4, 6, 6)
         layout.setSpacing(4)
         self.body.setLayout(layout)
+        if focus is not None:
+            self.setFocusProxy(focus)
         return layout
 
     def show_state(self, state: State) -> None:

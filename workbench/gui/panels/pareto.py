@@ -50,14 +50,13 @@ class ParetoPanel(Panel):
         self.time.hide()
         self.why = label(role="muted", name="Why the selected layer has its scheme", wrap=True)
         top = row(self.axis, self.figure, self.time, stretch=self.figure)
-        self.column(top, self.plot, self._slider_line(), self.why, stretch=self.plot)
+        self.column(top, self.plot, self._slider_line(), self.why, stretch=self.plot, focus=self.plot)
         self.front: Front | None = None
         self._slider_front: Front | None = None  # while the slider moves
         self._drag: int | None = None  # the edit that the drag goes on with
         self._uniform: tuple[UniformPlan, ...] = ()
         self._basis: tuple[object, ...] = ()
         self._measured = Latest(self._evaluated)
-        self.setFocusProxy(self.plot)
 
     def redraw(self, old: State, new: State) -> None:
         """Compute the front where the table or what is fixed changed; mark the present plan."""
@@ -113,8 +112,6 @@ class ParetoPanel(Panel):
         self.figure.setText(reason)
         self.why.clear()
 
-    # ---------------------------------------------------------------- the slider
-
     def _slider_line(self) -> QHBoxLayout:
         tip = "Slide along the front: the plan follows; letting go is one step to undo"
         self.slider = named(QSlider(Qt.Orientation.Horizontal), "Size of the plan", tip)
@@ -157,8 +154,6 @@ class ParetoPanel(Panel):
             self._soon.stop()
             self._slide()
         self._slider_front = None
-
-    # ---------------------------------------------------------------- the front
 
     def _new_front(self, session: Session) -> Front:
         """Return the front as of now: locks may be newer than what is drawn."""

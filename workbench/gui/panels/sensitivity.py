@@ -76,7 +76,7 @@ class SensitivityPanel(Panel):
         self._pages.addWidget(self.not_yet)
         self._build_controls()
         top = row(self.metric_box, self.order_box, self.refine, self.figure, stretch=self.figure)
-        self.column(top, self._pages, stretch=self._pages)
+        self.column(top, self._pages, stretch=self._pages, focus=self.heatmap)
         self._source: Sensitivity | None = None  # as stored or computed so far
         self._table: Sensitivity | None = None  # as it is arranged and shown
         self._partial: Sensitivity | None = None
@@ -90,7 +90,6 @@ class SensitivityPanel(Panel):
         self.heatmap.row_selected.connect(self._select)
         self.heatmap.painted.connect(self._paint)
         self.heatmap.lock_wanted.connect(self._lock)
-        self.setFocusProxy(self.heatmap)
 
     def _build_controls(self) -> None:
         self.metric_box = combo(
@@ -159,8 +158,6 @@ class SensitivityPanel(Panel):
         """The field of an Assignment that a click sets: ``weights``, ``inputs`` or ``cache``."""
         return BY_NAME[self.state.shown_metric].part
 
-    # ---------------------------------------------------------------- the table
-
     def _show(self, table: Sensitivity | None, state: State) -> None:
         self._source = table
         if table is None:
@@ -213,8 +210,6 @@ class SensitivityPanel(Panel):
         self._choices = table, state.assignments, columns
         return columns
 
-    # ---------------------------------------------------------------- the cell below the mouse
-
     def _hover(self, row: int, column: int) -> None:
         table = self._table
         if table is None:
@@ -252,8 +247,6 @@ class SensitivityPanel(Panel):
         """Return the measured losses that the refined table, if that is shown, has in it."""
         session = self.state.session
         return session.sensitivities.get("measured_kl") if session and self.state.shown_metric == REFINED.name else None
-
-    # ---------------------------------------------------------------- edits
 
     def _click(self, row: int, column: int) -> None:
         if self._table is None:

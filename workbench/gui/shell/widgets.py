@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLayout,
+    QMenu,
     QPushButton,
     QSplitter,
     QTabWidget,
@@ -137,6 +138,15 @@ def offer(box: QComboBox, items: Sequence[tuple[str, object]], usual: object = N
     box.setCurrentIndex(data.index(choice) if choice in data else 0)
 
 
+def choice(menu: QMenu, text: str, toggled: Callable[[bool], object], *, on: bool, tip: str = "") -> None:
+    """Add an entry that is on or off to a menu; ``toggled`` hears of changes."""
+    action = menu.addAction(text)
+    action.setToolTip(tip)
+    action.setCheckable(True)
+    action.setChecked(on)
+    action.toggled.connect(lambda checked: toggled(checked))
+
+
 def row(*items: Item, stretch: Item = None) -> QHBoxLayout:
     """Return a horizontal layout without margins; ``stretch`` is the item that gets the free width."""
     return _filled(QHBoxLayout(), items, stretch)
@@ -147,12 +157,19 @@ def column(*items: Item, stretch: Item = None) -> QVBoxLayout:
     return _filled(QVBoxLayout(), items, stretch)
 
 
-def fill(widget: W, *items: Item, stretch: Item = None, top: int = PAGE_TOP, gap: int = -1) -> W:
-    """Give a widget its content, one item ``gap`` pixels (-1: the style's) below the other; returns it."""
+def fill(
+    widget: W, *items: Item, stretch: Item = None, focus: QWidget | None = None, top: int = PAGE_TOP, gap: int = -1
+) -> W:
+    """Give a widget its content, one item ``gap`` pixels (-1: the style's) below the other; returns it.
+
+    ``focus`` gets the widget's keyboard.
+    """
     layout = column(*items, stretch=stretch)
     layout.setContentsMargins(0, top, 0, 0)
     layout.setSpacing(gap)
     widget.setLayout(layout)
+    if focus is not None:
+        widget.setFocusProxy(focus)
     return widget
 
 

@@ -77,10 +77,9 @@ class AccuracyPanel(Panel):
         self.tabs = tabs("Views of the accuracy", (
             ("Metrics", page(parts, self.pair, stretch=parts)), ("What changed", self.changed), ("Audit", self.audit),
         ))  # fmt: skip
-        self.column(self.tabs)
+        self.column(self.tabs, focus=self.table)
         self.tabs.currentChanged.connect(lambda _: self._choose_focus())
         self._audit_due = False  # whether the keyboard goes to the audit as soon as it is drawn
-        self.setFocusProxy(self.table)
 
     def redraw(self, old: State, new: State) -> None:
         """Show the evaluations."""

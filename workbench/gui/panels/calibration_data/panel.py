@@ -80,12 +80,11 @@ class CalibrationDataPanel(Panel):
             ("Tensors", self.table), ("Outlier tokens", self.tokens),
         ))  # fmt: skip
         top = row(column(self.judge, None), self.verdict, stretch=self.verdict)
-        self.column(top, self.tabs, stretch=self.tabs)
+        self.column(top, self.tabs, stretch=self.tabs, focus=self.samples.read)
         self._tokens_basis: tuple[object, ...] = ()
         self.quality: CalibrationQuality | None = None
         self._hash = ""
         self.show_quality(None)
-        self.setFocusProxy(self.samples.read)
 
     def redraw(self, old: State, new: State) -> None:
         """Say what is missing; forget what belongs to other data."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
@@ -17,7 +17,7 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.histogram import Histogram
 from workbench.gui.plots.linked_zoom import LinkedZoom
 from workbench.gui.plots.multiples import Multiples
-from workbench.gui.shell.widgets import combo, fitted, page, row, switch
+from workbench.gui.shell.widgets import choice, combo, fitted, page, row, switch
 from workbench.gui.tables.layer_rows import short_name
 from workbench.insight import quantities
 from workbench.models.kv_cache import makes_keys_or_values
@@ -61,9 +61,8 @@ class DistributionsPanel(Panel):
         self._pages.addWidget(self.multiples)
         self._build_controls()
         top = row(self.title, *self._for_one_layer, self.view, self.log, stretch=self.title)
-        self.column(top, self._pages, self.line, stretch=self._pages)
+        self.column(top, self._pages, self.line, stretch=self._pages, focus=self.plots["input"])
         self._link = LinkedZoom(tuple(self.plots.values()), self.linked.isChecked)
-        self.setFocusProxy(self.plots["input"])
 
     def _plots_page(self) -> QWidget:
         self._frames: dict[str, QWidget] = {}
@@ -95,12 +94,12 @@ class DistributionsPanel(Panel):
             "Formats", "Whose representable values stand below the axis, spread over the range"
         )
         for name in FORMATS:
-            _add_choice(self.formats, name, name == PLANNED, lambda _: self._show_grids())
+            choice(self.formats, name, lambda _: self._show_grids(), on=name == PLANNED)
         self.tensors, tensors = self._menu_button(
             "Tensors", "Which histograms are shown: of the weights, the inputs, the outputs"
         )
         for tap in TAPS:
-            _add_choice(self.tensors, f"&{tap.capitalize()}s", True, self._frames[tap].setVisible)
+            choice(self.tensors, f"&{tap.capitalize()}s", self._frames[tap].setVisible, on=True)
         self._for_one_layer = (tensors, self.compared, formats, self.linked)
 
     def _menu_button(self, text: str, tip: str) -> tuple[QMenu, QToolButton]:
@@ -238,13 +237,6 @@ class DistributionsPanel(Panel):
         for plot in self.plots.values():
             plot.show_log(log)
         self.multiples.show_log(log)
-
-
-def _add_choice(menu: QMenu, text: str, on: bool, toggled: Callable[[bool], object]) -> None:
-    action = menu.addAction(text)
-    action.setCheckable(True)
-    action.setChecked(on)
-    action.toggled.connect(lambda checked: toggled(checked))
 
 
 def _observed(entries: Iterable[tuple[str, LayerStatistics | None]]) -> list[tuple[str, LayerStatistics]]:

@@ -80,8 +80,6 @@ class RangeEditor(PanelPart):
         field.problem_changed.connect(lambda _: self._show_quality())
         return field
 
-    # ---------------------------------------------------------------- what is shown
-
     def redraw(self, old: State, new: State) -> None:
         """Show the range of the first selected layer."""
         self.layer = new.selection[0] if new.selection else ""
@@ -217,8 +215,6 @@ class RangeEditor(PanelPart):
             return histogram_error(statistics, parse_scheme(self._scheme()), low, high)
         except WorkbenchError:
             return None
-
-    # ---------------------------------------------------------------- what the user does
 
     def _typed(self) -> None:
         if self._shown is None or self.low.problem or self.high.problem:

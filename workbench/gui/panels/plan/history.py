@@ -67,9 +67,8 @@ class PlanHistory(PanelPart):
         self.delete_button = button("&Delete", self.delete, "Forget the selected plan")
         line = row(self.name, self.keep_button, self.take_button, self.delete_button)
         parts = splitter(self.plans, self.changes, sizes=(200, 300))
-        fill(self, line, parts, self.figure, stretch=parts)
+        fill(self, line, parts, self.figure, stretch=parts, focus=self.plans)
         self.plans.selectionModel().selectionChanged.connect(lambda: self._compare())
-        self.setFocusProxy(self.plans)
 
     def redraw(self, old: State, new: State) -> None:
         """Show the plans of the session."""

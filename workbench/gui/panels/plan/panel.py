@@ -65,8 +65,7 @@ class PlanPanel(Panel):
             ("Text", self.text), ("Plans", self.history),
         ))  # fmt: skip
         self.tabs.currentChanged.connect(lambda _: self._show_page())
-        self.column(self.tabs)
-        self.setFocusProxy(self.weights)
+        self.column(self.tabs, focus=self.weights)
 
     def _layers_page(self) -> QWidget:
         """Return the page of what the selected layers get, what that makes, and the search."""

@@ -78,8 +78,7 @@ class TimingPanel(Panel):
             ("Precision", page(self.matrix, self.moves, stretch=self.moves),
              "How many layers and bytes go from what to what"),
         ))  # fmt: skip
-        self.column(self.tabs)
-        self.setFocusProxy(self.table)
+        self.column(self.tabs, focus=self.table)
 
     def _kernels_page(self) -> QWidget:
         self.device = label(role="muted", wrap=True)
