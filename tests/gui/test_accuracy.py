@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QMessageBox
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -76,7 +77,7 @@ def test_other_samples_are_refused(live: Callable[..., None]) -> None:
         await person.click(line.button)
         await person.until(lambda: person.context.messages.entries)
         assert "evaluate both on the same data" in person.context.messages.entries[-1].text
-        for box in tuple(person.window._errors):
+        for box in person.window.findChildren(QMessageBox):
             await person.act(box.close)
 
     live(story)

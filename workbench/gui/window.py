@@ -50,7 +50,6 @@ class Window(QMainWindow):
         self._is_outdated = False  # whether there is a newer state than the one that is being drawn
         self._due: list[Panel] = []  # the panels that have not been given it
         self._statuses: list[JobStatus] = []
-        self._errors: list[QMessageBox] = []
         self.setAcceptDrops(True)
         self.setWindowIcon(icons.icon("workbench", colours))
         self.area = Docks(context, colours)
@@ -190,9 +189,7 @@ class Window(QMainWindow):
             self.document.show_first_look(partial)
 
     def _show_error(self, title: str, text: str, details: str = "") -> None:
-        box = dialogs.show_error(self, title, text, details)
-        self._errors.append(box)
-        box.destroyed.connect(lambda: self._errors.remove(box) if box in self._errors else None)
+        dialogs.show_error(self, title, text, details)
 
     def engine_event(self, event: str, text: str) -> None:
         """Log an event of the engine process: ``started``, ``died`` or ``restarted``."""
@@ -290,7 +287,7 @@ class Window(QMainWindow):
         for end in self._unsubscribe:
             end()
         QApplication.styleHints().colorSchemeChanged.disconnect(self._system_colours)
-        for box in tuple(self._errors):
+        for box in self.findChildren(QMessageBox):
             box.close()
         self.closed = True
         self.close()

@@ -48,7 +48,6 @@ class AgreementPanel(Panel):
         self.column(top, middle, stretch=middle, focus=self.plot)
 
     def redraw(self, old: State, new: State) -> None:
-        """Show the tables where they changed."""
         self._pairs = {} if new.session is None else comparable_metrics(new.session)
         if new.session is None or not self._pairs:
             self.say_empty("Score by two metrics (F6), such as predicted and measured KL, to see whether they agree.")

@@ -81,7 +81,6 @@ class ChannelsPanel(Panel):
         )  # fmt: skip
 
     def redraw(self, old: State, new: State) -> None:
-        """Show the first selected layer's channels."""
         if new.session is None or not new.selection:
             self.say_empty("Select a layer to see its channels." if new.session else "Open a model first.")
         else:

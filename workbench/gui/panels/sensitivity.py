@@ -108,7 +108,6 @@ class SensitivityPanel(Panel):
         self.refine = button("Ref&ine…", lambda: self.context.trigger("refine"), name="Refine close decisions")
 
     def redraw(self, old: State, new: State) -> None:
-        """Show the table of the state's metric with the plan's choices."""
         if new.session is None:
             self._table = self._partial = None
             self.say_empty("Open a model to score its layers.")

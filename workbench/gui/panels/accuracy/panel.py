@@ -82,7 +82,6 @@ class AccuracyPanel(Panel):
         self._audit_due = False  # whether the keyboard goes to the audit as soon as it is drawn
 
     def redraw(self, old: State, new: State) -> None:
-        """Show the evaluations."""
         runs = new.session.evaluations if new.session else ()
         self.audit.show_state(new)
         if self._audit_due and self.audit.result is not None:

@@ -81,7 +81,6 @@ class RangeEditor(PanelPart):
         return field
 
     def redraw(self, old: State, new: State) -> None:
-        """Show the range of the first selected layer."""
         self.layer = new.selection[0] if new.selection else ""
         self._show()
 

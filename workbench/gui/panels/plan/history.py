@@ -71,7 +71,6 @@ class PlanHistory(PanelPart):
         self.plans.selectionModel().selectionChanged.connect(lambda: self._compare())
 
     def redraw(self, old: State, new: State) -> None:
-        """Show the plans of the session."""
         session = new.session
         if session is None or same_objects(_basis(old), _basis(new)):
             return

@@ -105,7 +105,6 @@ class PlanPanel(Panel):
         return box
 
     def redraw(self, old: State, new: State) -> None:
-        """Show the selection's assignment and the plan's parts."""
         session, selection = new.session, new.selection
         self.say_empty("" if session else "Open a model to plan its layers.")
         if session is None:

@@ -113,7 +113,6 @@ class PlanRules(PanelPart):
         self.setFocusProxy(self.table)
 
     def redraw(self, old: State, new: State) -> None:
-        """Show the rules of the snapshot's plan."""
         session = new.session
         self.error.setText(new.plan_error)
         self.error.setVisible(bool(new.plan_error))

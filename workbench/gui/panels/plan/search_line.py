@@ -25,7 +25,6 @@ class SearchLine(PanelPart):
         fill(self, row(title, self.budget, self.unit, self.button, None), self.refused, top=0)
 
     def redraw(self, old: State, new: State) -> None:
-        """Show the budget and what is wrong with it."""
         budget = new.budget
         if self.budget.problem and not budget.problem:
             self.budget.restore()
@@ -35,11 +34,10 @@ class SearchLine(PanelPart):
         problem = new.search_error or budget.problem
         self.refused.setText(f"{problem[:1].upper()}{problem[1:]}")
         self.refused.setVisible(bool(problem))
-        reason = None
-        if new.session is not None and new.session.table(new.metric) is None:
-            reason = "Compute the sensitivity first (F6)"
-        self.button.setEnabled(reason is None)
-        self.button.setToolTip(reason or "Find the plan of the least predicted loss within the budget (F7)")
+        scored = new.session is None or new.session.table(new.metric) is not None
+        tip = "Find the plan of the least predicted loss within the budget (F7)"
+        self.button.setEnabled(scored)
+        self.button.setToolTip(tip if scored else "Compute the sensitivity first (F6)")
 
     def _typed(self) -> None:
         unit, amount = self.state.budget.unit, self.budget.number or self.budget.value()

@@ -96,7 +96,6 @@ class TimingPanel(Panel):
         return page(top, self._splitter, stretch=self._splitter)
 
     def redraw(self, old: State, new: State) -> None:
-        """Show the timings."""
         if new.session is None:
             self.say_empty(f"{TIME_FIRST}\n\n{_no_cuda(new)}")
             return
@@ -168,7 +167,6 @@ class TimingPanel(Panel):
             self.context.workspace.show_ceilings(sweep.ceilings)
 
     def recolour(self, colours: Colours) -> None:
-        """Redraw in other colours."""
         super().recolour(colours)
         if self.state.session is not None:
             self._show_devices()
