@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog
 
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import dialogs
@@ -99,11 +99,9 @@ class ComparePanel(Panel):
             "Facts": RecordsView("What the sessions were made from", FACTS),
             "Evaluations": RecordsView("What both sessions measured", METRICS),
         }
-        self.tabs, self._room = tabs("Views of the comparison", self.tables.items()), QWidget()
-        layout = self.column(row(self.open, self.figure, self.differing, stretch=self.figure))
-        layout.addWidget(self.tabs, 1)
-        layout.addWidget(self._room, 1)
-        self.setFocusProxy(self.open)
+        self.tabs = tabs("Views of the comparison", self.tables.items())
+        top = row(self.open, self.figure, self.differing, stretch=self.figure)
+        self.column(top, self.tabs, None, stretch=self.tabs, focus=self.open)
 
     def redraw(self, old: State, new: State) -> None:
         """Compare again where plan, tables or evaluations changed."""
@@ -131,8 +129,8 @@ class ComparePanel(Panel):
 
     def _compare(self, state: State) -> None:
         session, other = state.session, state.compared
-        for widget, shown in ((self.differing, True), (self.tabs, True), (self._room, False)):
-            widget.setVisible(shown == (other is not None))
+        self.differing.setVisible(other is not None)
+        self.tabs.setVisible(other is not None)
         if session is None or other is None:
             self.figure.setText("Nothing to compare with yet; neither session is changed by it")
             self._rows = {}

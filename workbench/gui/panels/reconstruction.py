@@ -27,8 +27,8 @@ class ReconstructionPanel(Panel):
         self.button = button("&Compare Weights", self.compare, RECONSTRUCTION.summary)
         self.summary = fitted()
         self.table = RecordsView("Quantized weights against the original", FIELDS, lambda row: row.layer)
-        self.column(row(self.button, self.summary, stretch=self.summary), self.table, stretch=self.table)
-        self.setFocusProxy(self.button)
+        top = row(self.button, self.summary, stretch=self.summary)
+        self.column(top, self.table, stretch=self.table, focus=self.button)
 
     def redraw(self, old: State, new: State) -> None:
         """Show the figures of the current plan, or say what is missing."""

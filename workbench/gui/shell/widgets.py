@@ -29,7 +29,7 @@ B = TypeVar("B", bound=QPushButton | QToolButton | QCheckBox)
 L = TypeVar("L", bound=QBoxLayout)
 
 Item = QWidget | QLayout | None
-"""What stands in a row or column; None is free room."""
+"""What stands in a row or column; None is the room that no other item gets."""
 
 PAGE_TOP = 4
 """Pixels between the tabs and the page below them."""
@@ -202,7 +202,7 @@ def _filled(layout: L, items: Iterable[Item], stretch: Item) -> L:
     layout.setContentsMargins(0, 0, 0, 0)
     for item in items:
         if item is None:
-            layout.addStretch(1)
+            layout.addStretch()
         elif isinstance(item, QLayout):
             layout.addLayout(item, int(item is stretch))
         else:

@@ -63,11 +63,11 @@ class AuditView(PanelPart):
         tip = "Measure whether the losses of the plan's layers add up (Ctrl+Shift+F8)"
         self.button = button("A&udit…", lambda: self.context.trigger("audit"), tip, name="Audit the plan")
         self.words = fitted(WHAT_TO_DO)
-        self.sums, self._room = QWidget(), QWidget()
+        self.sums = QWidget()
         self.figures = self._figures()
         self.table = RecordsView("Layers by their interaction", FIELDS)
         top = row(self.button, self.words, stretch=self.words)
-        fill(self, top, self.sums, self.table, self._room, stretch=self.table)
+        fill(self, top, self.sums, self.table, None, stretch=self.table)
         self._show_rows()
 
     def redraw(self, old: State, new: State) -> None:
@@ -96,8 +96,8 @@ class AuditView(PanelPart):
 
     def _show_rows(self) -> None:
         audit, session = None if self.result is None else self.result.audit, self.state.session
-        for widget, shown in ((self.sums, True), (self.table, True), (self._room, False)):
-            widget.setVisible(shown == (audit is not None))
+        self.sums.setVisible(audit is not None)
+        self.table.setVisible(audit is not None)
         self.table.show_records(() if audit is None else rows_of(audit))
         unit = "" if session is None else short_unit(loss_unit(session.model.output))
         for figure, text in zip(self.figures, figures_of(audit, unit), strict=True):

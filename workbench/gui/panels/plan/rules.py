@@ -108,9 +108,8 @@ class PlanRules(PanelPart):
         self.down = button("Move &Down", lambda: self._move(1), "Try the rule later")
         self.remove = button("Rem&ove", self._remove, "Remove the rule")
         self.pick = button("Select &Layers", self._select, "Select the layers that the rule matches")
-        buttons = row(self.up, self.down, self.remove, self.pick, None)
-        fill(self, self.error, self._new_rule_line(), self.matching, self.table, buttons, stretch=self.table)
-        self.setFocusProxy(self.table)
+        line, buttons = self._new_rule_line(), row(self.up, self.down, self.remove, self.pick, None)
+        fill(self, self.error, line, self.matching, self.table, buttons, stretch=self.table, focus=self.table)
 
     def redraw(self, old: State, new: State) -> None:
         session = new.session
