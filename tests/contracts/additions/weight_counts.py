@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QLabel
 
-from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
-from workbench.gui.shell.theme import Colours
 from workbench.session.workspace import State
 
 
 class WeightCountsPanel(Panel):
     """A line of text."""
 
-    def __init__(self, context: Context, colours: Colours) -> None:
-        super().__init__(context, colours)
+    def _build(self) -> None:
         self.label = QLabel()
-        self.column().addWidget(self.label)
+        self.column(self.label)
 
     def redraw(self, old: State, new: State) -> None:
         """Show what the session stores."""

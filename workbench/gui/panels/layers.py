@@ -63,16 +63,12 @@ class LayersPanel(Panel):
 
     def selected(self) -> tuple[str, ...]:
         """Return the selected layers; a selected block stands for its layers."""
-        names: dict[str, None] = {}
-        for index in self.view.selectionModel().selectedRows():
-            row = self.model.row_at(index)
-            if row.layer is not None:
-                names[row.layer.name] = None
-            for position in range(self.model.rowCount(index)):
-                layer = self.model.row_at(self.model.index(position, 0, index)).layer
-                if layer is not None:
-                    names[layer.name] = None
-        return tuple(names)
+        model, names = self.model, []
+        for row in self.view.selectionModel().selectedRows():
+            inside = (model.index(place, 0, row) for place in range(model.rowCount(row)))
+            layers = (model.row_at(index).layer for index in (row, *inside))
+            names += [layer.name for layer in layers if layer is not None]
+        return tuple(dict.fromkeys(names))
 
     def choose_scheme(self, where: QPoint | None = None) -> None:
         """Open the menu of schemes for the selected layers."""
