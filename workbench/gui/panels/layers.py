@@ -63,10 +63,11 @@ class LayersPanel(Panel):
 
     def selected(self) -> tuple[str, ...]:
         """Return the selected layers; a selected block stands for its layers."""
-        model, names = self.model, []
-        for row in self.view.selectionModel().selectedRows():
-            inside = (model.index(place, 0, row) for place in range(model.rowCount(row)))
-            layers = (model.row_at(index).layer for index in (row, *inside))
+        model = self.model
+        names: list[str] = []
+        for index in self.view.selectionModel().selectedRows():
+            inside = (model.index(place, 0, index) for place in range(model.rowCount(index)))
+            layers = (model.row_at(part).layer for part in (index, *inside))
             names += [layer.name for layer in layers if layer is not None]
         return tuple(dict.fromkeys(names))
 

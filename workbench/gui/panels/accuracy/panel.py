@@ -86,7 +86,7 @@ class AccuracyPanel(Panel):
         self.audit.show_state(new)
         if self._audit_due and self.audit.result is not None:
             self.show_audit()
-        self._cover(new)
+        self._cover(runs)
         if old.session is not None and new.session is not None and old.session.evaluations is runs:
             return
         self.table.show_records(rows_of(runs))
@@ -108,9 +108,8 @@ class AccuracyPanel(Panel):
         audit = self.audit.table if self.audit.result is not None else self.audit.button
         self.setFocusProxy((self.table, self.changed.table, audit)[self.tabs.currentIndex()])
 
-    def _cover(self, state: State) -> None:
+    def _cover(self, runs: Sequence[Evaluation]) -> None:
         """Say what to do where there is nothing; without an evaluation its two tabs wait for one."""
-        runs = state.session.evaluations if state.session else ()
         self.say_empty("" if runs or self.audit.result else NOTHING)
         for place in (0, 1):
             self.tabs.setTabEnabled(place, bool(runs))
