@@ -17,6 +17,7 @@ from workbench.gui.panels import PANELS
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import settings
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.widgets import named
 from workbench.session.workspace import State
 
 LEFT = Qt.DockWidgetArea.LeftDockWidgetArea
@@ -57,7 +58,8 @@ class Docks(QMainWindow):
         self.panels = Panels(self._make)
         self.docks: dict[str, QDockWidget] = {}
         for spec in PANELS:
-            dock = QDockWidget(spec.title, objectName=spec.id, accessibleName=spec.title)
+            dock = named(QDockWidget(spec.title), spec.title)
+            dock.setObjectName(spec.id)
             dock.setWidget(QWidget())
             dock.setFeatures(dock.DockWidgetFeature.DockWidgetMovable | dock.DockWidgetFeature.DockWidgetFloatable)
             dock.topLevelChanged.connect(self.show_titles)

@@ -30,8 +30,9 @@ class Menus:
         self._window, self._do, self._open_path = window, do, open_path
         self.actions: dict[str, QAction] = {}
         self.menus = {title: window.menuBar().addMenu(title) for title in MENUS}
-        self._bar = QToolBar("Actions", objectName="toolbar", iconSize=QSize(18, 18), movable=False)
-        self._bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        style = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+        self._bar = QToolBar("Actions", iconSize=QSize(18, 18), movable=False, toolButtonStyle=style)
+        self._bar.setObjectName("toolbar")
         for spec in ACTIONS:
             self._add(spec)
         self.recolour(colours)

@@ -19,7 +19,7 @@ from workbench.gui.context.messages import Message
 from workbench.gui.docks import Docks
 from workbench.gui.menus import Menus
 from workbench.gui.panels.jobs import JobsPanel
-from workbench.gui.panels.panel import Panel
+from workbench.gui.panels.panel import Coloured, Panel
 from workbench.gui.shell import dialogs, icons, settings, theme
 from workbench.gui.shell.notices import Notices
 from workbench.gui.shell.start_page import StartPage
@@ -236,7 +236,8 @@ class Window(QMainWindow):
         assert isinstance(app, QApplication)
         theme.apply(app, colours)
         self.area.colours = colours
-        for part in (self.bars, self.start_page, *self.panels.values()):
+        parts: list[Coloured] = [self.bars, self.start_page, *self.panels.values()]
+        for part in parts:
             part.recolour(colours)
         self._redraw(force=True)
 
