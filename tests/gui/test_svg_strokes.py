@@ -10,11 +10,11 @@ import numpy as np
 from PySide6.QtCore import QByteArray, QPointF, Qt
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
-from workbench.gui.report.svg_strokes import SVG, with_plain_strokes
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.report import pictures
+from workbench.gui.report.pictures import SVG, with_plain_strokes
 
 DRAWN = f"""<?xml version="1.0"?>
 <svg width="100mm" height="50mm" viewBox="0 0 100 50" xmlns="{SVG}" version="1.1"><title>a &amp; b</title>

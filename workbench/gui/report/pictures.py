@@ -70,7 +70,7 @@ def svg(widget: QWidget, size: QSize | None = None) -> bytes:
     generator.setResolution(96)
     with QPainter(generator) as painter:
         _draw(widget, painter)
-    return _with_plain_strokes(bytes(buffer.data().data()))
+    return with_plain_strokes(bytes(buffer.data().data()))
 
 
 def _draw(widget: QWidget, painter: QPainter) -> None:
@@ -88,7 +88,7 @@ def _prepare(widget: QWidget, size: QSize | None) -> None:
     widget.grab(QRect(0, 0, 1, 1))  # delivers the resize that a hidden widget has not had yet
 
 
-def _with_plain_strokes(svg: bytes) -> bytes:
+def with_plain_strokes(svg: bytes) -> bytes:
     """Return what ``QSvgGenerator`` wrote with every stroked curve in the picture's own units."""
     root = ElementTree.fromstring(svg)
     for group in root.iter(f"{{{SVG}}}g"):
