@@ -11,7 +11,7 @@ import torch
 from tests.models.networks import Rows, convolutions, decoder, images, tokens
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.token_outliers import with_texts
-from workbench.numerics.statistics.outliers import KEPT, merged
+from workbench.numerics.statistics.outliers import LARGEST, merged
 
 
 def searched(model, data, layer, tap, real=None):
@@ -27,7 +27,7 @@ def searched(model, data, layer, tap, real=None):
                 if real is None or real[sample, position]:
                     channel = int(np.abs(row).argmax())
                     found.append((float(row[channel]), channel, sample, position))
-    return sorted(found, key=lambda one: (-abs(one[0]), one[2], one[3]))[:KEPT]
+    return sorted(found, key=lambda one: (-abs(one[0]), one[2], one[3]))[:LARGEST]
 
 
 def kept(outliers):

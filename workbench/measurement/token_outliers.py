@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.models.data.batches import samples_of, token_mask
-from workbench.numerics.statistics.outliers import KEPT, Peaks, TokenOutliers, merged
+from workbench.numerics.statistics.outliers import LARGEST, Peaks, TokenOutliers, merged
 
 if TYPE_CHECKING:
     import torch
@@ -82,7 +82,8 @@ def outliers_of(batches: Sequence[PlacedPeaks]) -> TokenOutliers:
     values = np.concatenate([peaks.value for peaks in everything])
     owner = np.repeat(np.arange(len(everything)), [peaks.value.size for peaks in everything])
     where = np.concatenate([peaks.where for peaks in everything])
-    order = np.argsort(-np.abs(values), kind="stable")[:KEPT]  # within a magnitude by sample and position, as they come
+    # within a magnitude by sample and position, as they come
+    order = np.argsort(-np.abs(values), kind="stable")[:LARGEST]
     places = [batches[n].place(flat) for n, flat in zip(owner[order].tolist(), where[order].tolist(), strict=True)]
     sample, position, width, token = np.array(places, np.int64).reshape(-1, 4).T
     counts = everything[0].counts if len(everything) == 1 else np.sum([peaks.counts for peaks in everything], axis=0)

@@ -55,12 +55,10 @@ class Curvature:
         count = self.count + other.count
         share = other.count / count if count else 0.0
         return Curvature(
-            rows=self.rows + (other.rows - self.rows) * share,
+            rows=self.rows + (other.rows - self.rows) * share, count=count, full=_mean(self.full, other.full, share),
             columns=self.columns + (other.columns - self.columns) * share,
-            full=_mean(self.full, other.full, share),
-            count=count,
             outputs=_mean(self.outputs, other.outputs, share),
-        )
+        )  # fmt: skip
 
     def importance(self) -> tuple[np.ndarray, np.ndarray]:
         """Return ``rows`` float32 ``[rows, 1]`` and ``columns`` float32 ``[1, columns]``; their product weighs D**2."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,14 +45,14 @@ class Element(ABC):
         """Bits of one code."""
 
     @property
-    @abstractmethod
     def lowest(self) -> float:
         """The least finite value."""
+        return _ends(self)[0]
 
     @property
-    @abstractmethod
     def highest(self) -> float:
         """The greatest finite value."""
+        return _ends(self)[1]
 
     @property
     def shiftable(self) -> bool:
@@ -80,10 +81,24 @@ class Element(ABC):
         even; a zero is always +0.
         """
 
-    @abstractmethod
     def codes(self, snapped: torch.Tensor, zero_point: torch.Tensor | None) -> torch.Tensor:
-        """Return the stored codes, uint8, of what ``snap_`` returned."""
+        """Return the stored codes, uint8, of the finite numbers that ``snap_`` returned; the first of several."""
+        import torch
 
-    @abstractmethod
+        values, table = self.values(), self.table()
+        ranked = np.array([int(np.argmax(table == value)) for value in values], np.uint8)
+        levels = torch.from_numpy(values).to(snapped.device)
+        rank = torch.bucketize(snapped.contiguous(), levels, out_int32=True)
+        return torch.from_numpy(ranked).to(snapped.device).take(rank.to(torch.int64))
+
     def decode(self, codes: torch.Tensor, zero_point: torch.Tensor | None) -> torch.Tensor:
         """Return the float32 values of uint8 ``codes``: exactly what ``snap_`` returned."""
+        import torch
+
+        return torch.from_numpy(self.table()).to(codes.device).take(codes.to(torch.int64))
+
+
+@cache
+def _ends(element: Element) -> tuple[float, float]:
+    values = element.values()
+    return float(values[0]), float(values[-1])

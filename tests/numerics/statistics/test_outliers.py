@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from workbench.numerics.statistics.observe import observe_channels, observe_tokens, peaks_by_torch
-from workbench.numerics.statistics.outliers import KEPT, TokenOutliers, edges, merged
+from workbench.numerics.statistics.outliers import LARGEST, TokenOutliers, edges, merged
 
 
 def draw(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -22,7 +22,7 @@ def by_hand(tensor: torch.Tensor, axis: int) -> tuple[list[int], list[int], list
     rows = np.moveaxis(tensor.float().numpy(), axis, -1)
     rows = rows.reshape(-1, rows.shape[-1])
     magnitudes = np.abs(rows).max(axis=1)
-    order = sorted(range(len(rows)), key=lambda n: (-magnitudes[n], n))[:KEPT]
+    order = sorted(range(len(rows)), key=lambda n: (-magnitudes[n], n))[:LARGEST]
     order = [n for n in order if magnitudes[n] > 0]
     channels = [int(np.abs(rows[n]).argmax()) for n in order]
     return order, channels, [float(rows[n, c]) for n, c in zip(order, channels, strict=True)], magnitudes
@@ -78,13 +78,13 @@ def test_nothing_is_said_of_a_tensor_with_nan() -> None:
 
 def part(seed: int, tokens: int = 40) -> TokenOutliers:
     rng = np.random.default_rng(seed)
-    value = rng.choice([-3.0, 3.0, 2.0, 1.0, -1.0], KEPT).astype(np.float32)
+    value = rng.choice([-3.0, 3.0, 2.0, 1.0, -1.0], LARGEST).astype(np.float32)
     order = np.argsort(-np.abs(value), kind="stable")
-    numbers = rng.permutation(1000)[: 2 * KEPT]
+    numbers = rng.permutation(1000)[: 2 * LARGEST]
     return TokenOutliers(
-        counts=rng.integers(0, tokens, 512), value=value[order], channel=rng.integers(0, 9, KEPT),
-        sample=numbers[:KEPT] + 1000 * seed, position=numbers[KEPT:], width=np.zeros(KEPT, np.int64),
-        token=rng.integers(0, 99, KEPT), text=tuple(map(str, range(KEPT))),
+        counts=rng.integers(0, tokens, 512), value=value[order], channel=rng.integers(0, 9, LARGEST),
+        sample=numbers[:LARGEST] + 1000 * seed, position=numbers[LARGEST:], width=np.zeros(LARGEST, np.int64),
+        token=rng.integers(0, 99, LARGEST), text=tuple(map(str, range(LARGEST))),
     )  # fmt: skip
 
 
@@ -96,7 +96,8 @@ def test_parts_merge_to_the_same_in_every_order() -> None:
         assert one.merge(two).merge(three).merge(four).equals(whole)
         assert one.merge(two).merge(three.merge(four)).equals(whole)
     assert whole.count == sum(each.count for each in parts)
-    assert np.abs(whole.value).tolist() == sorted((abs(v) for each in parts for v in each.value), reverse=True)[:KEPT]
+    magnitudes = sorted((abs(value) for each in parts for value in each.value), reverse=True)
+    assert np.abs(whole.value).tolist() == magnitudes[:LARGEST]
 
 
 def test_quantiles_and_counts_above_a_magnitude() -> None:

@@ -41,10 +41,13 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Choice:
-    """``scale`` float32 ``[channels]`` (> 0, 1 where not free) for ``alpha``; ``before`` is the loss at scale 1."""
+    """``scale`` float32 ``[channels]`` (> 0, 1 where not free) for ``alpha``; ``before`` is the loss at scale 1.
+
+    ``alpha`` is None for a scale of 1 that follows from no alpha.
+    """
 
     scale: torch.Tensor
-    alpha: float
+    alpha: float | None
     before: float
     after: float
 
@@ -69,19 +72,30 @@ def choose_scale(
     consumers: Sequence[Consumer], magnitude: torch.Tensor, free: torch.Tensor, steps: int = STEPS
 ) -> Choice:
     """Return the scale with the least total loss over all ``consumers``: layers that share an input share it."""
+    alphas = [step / steps for step in range(steps + 1)]
+    scales = [activation_scale(magnitude, free, alpha) for alpha in alphas]
+    return least_loss(alphas, scales, lambda scale: sum(_loss(consumer, scale) for consumer in consumers))
+
+
+def least_loss(
+    alphas: Sequence[float | None], scales: Sequence[torch.Tensor], loss: Callable[[torch.Tensor], float]
+) -> Choice:
+    """Return the scale with the least loss, the first of equals; the first of all is 1."""
     import torch
 
-    candidates = [step / steps for step in range(steps + 1)]
-    scales = [activation_scale(magnitude, free, alpha) for alpha in candidates]
-    losses = [sum(_loss(consumer, scale) for consumer in consumers) for scale in scales]
+    losses = [loss(scale) for scale in scales]
     best = int(torch.tensor(losses).argmin())
-    return Choice(scale=scales[best], alpha=candidates[best], before=losses[0], after=losses[best])
+    return Choice(scale=scales[best], alpha=alphas[best], before=losses[0], after=losses[best])
+
+
+def of_columns(scale: torch.Tensor, channels: torch.Tensor) -> torch.Tensor:
+    """Return the scale of each column, ``[columns]``; 1 for a column of no channel (-1)."""
+    import torch
+
+    return torch.where(channels >= 0, scale[channels.clamp_min(0)], 1.0)
 
 
 def _loss(consumer: Consumer, scale: torch.Tensor) -> float:
-    import torch
-
-    channels = consumer.channels
-    columns = torch.where(channels >= 0, scale[channels.clamp_min(0)], 1.0)
+    columns = of_columns(scale, consumer.channels)
     rounded = consumer.quantize(consumer.weight * columns) / columns
     return consumer.loss(rounded - consumer.weight)

@@ -16,6 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from workbench.numerics.equivalences.awq import Choice, least_loss, of_columns
+
 if TYPE_CHECKING:
     import torch
 
@@ -40,16 +42,6 @@ class Consumer:
     quantize: Callable[[torch.Tensor], torch.Tensor]
     quantize_inputs: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
     importance: torch.Tensor
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Choice:
-    """``scale`` float32 ``[channels]``; ``alpha`` None where leaving everything as it is was best."""
-
-    scale: torch.Tensor
-    alpha: float | None
-    before: float
-    after: float
 
 
 def smoothing_scale(activation: torch.Tensor, weight: torch.Tensor, free: torch.Tensor, alpha: float) -> torch.Tensor:
@@ -80,16 +72,11 @@ def choose_smoothing(
         torch.ones_like(activation) if alpha is None else smoothing_scale(activation, weight, free, alpha)
         for alpha in candidates
     ]
-    losses = [sum(_loss(consumer, scale) for consumer in consumers) for scale in scales]
-    best = int(torch.tensor(losses).argmin())
-    return Choice(scale=scales[best], alpha=candidates[best], before=losses[0], after=losses[best])
+    return least_loss(candidates, scales, lambda scale: sum(_loss(consumer, scale) for consumer in consumers))
 
 
 def _loss(consumer: Consumer, scale: torch.Tensor) -> float:
-    import torch
-
-    channels = consumer.channels
-    columns = torch.where(channels >= 0, scale[channels.clamp_min(0)], 1.0)
+    columns = of_columns(scale, consumer.channels)
     rounded = consumer.quantize(consumer.weight * columns)
     inputs = consumer.quantize_inputs(consumer.inputs / columns, columns)
     error = inputs @ rounded.T - consumer.inputs @ consumer.weight.T

@@ -11,7 +11,7 @@ import numpy as np
 from workbench.errors import NonFiniteError
 from workbench.numerics.bands import row_tiles
 from workbench.numerics.formats.compiled.output_memory import uninitialised
-from workbench.numerics.formats.listed_family import ListedFamily
+from workbench.numerics.formats.families import ListedFamily
 from workbench.numerics.granularity import Granularity, PerTensor
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scale_format import BF16, FP16, FP32, ScaleFormat, torch_dtype
@@ -30,7 +30,6 @@ class CastScheme(Scheme):
 
     @property
     def name(self) -> str:
-        """``fp32``, ``fp16`` or ``bf16``."""
         return self.element.name
 
     @property
@@ -39,7 +38,6 @@ class CastScheme(Scheme):
         return PerTensor()
 
     def bits(self, shape: tuple[int, int]) -> int:
-        """Return 16 or 32 bits an element."""
         return self.element.bits * shape[0] * shape[1]
 
     def values(self) -> np.ndarray:
@@ -65,12 +63,10 @@ class CastScheme(Scheme):
         return _unit()
 
     def fit_range(self, low: float, high: float) -> Parameters:
-        """Return the scale 1: the format has a range of its own."""
         check_static_range(low, high)
         return _unit()
 
     def round(self, weight: torch.Tensor, parameters: Parameters) -> torch.Tensor:
-        """Cast and return float32."""
         import torch
 
         rows, columns = self.matrix_shape(weight)
@@ -91,7 +87,6 @@ class CastScheme(Scheme):
         return QuantizedTensor(scheme=self.name, shape=(rows, columns), arrays={"codes": plain.numpy()})
 
     def decode(self, stored: QuantizedTensor) -> torch.Tensor:
-        """Return the stored numbers as float32."""
         import torch
 
         rows, columns = stored.shape

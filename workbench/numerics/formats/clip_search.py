@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.numerics.bands import row_tiles
 from workbench.numerics.formats.affine import Affine, broadcast
-from workbench.numerics.grouping import Grid, grouped, pooled
+from workbench.numerics.granularity import Grid, grouped, pooled
 
 if TYPE_CHECKING:
     import torch

@@ -20,8 +20,7 @@ from workbench.errors import SchemeError, nearest
 from workbench.numerics.formats.kmeans import parse as parse_kmeans
 from workbench.numerics.formats.scaled import ScaledScheme
 from workbench.numerics.formats.table_element import TableElement
-from workbench.numerics.granularity import PerGroup
-from workbench.numerics.grouping import Grid, grid
+from workbench.numerics.granularity import Grid, PerGroup, grid
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scale_format import FP32, scale_format
 from workbench.numerics.scheme import Parameters, Scheme
@@ -83,7 +82,6 @@ class DoubleScheme(CodebookScheme):
 
     @property
     def name(self) -> str:
-        """``nf4-b64-dq``."""
         return f"{self.element.name}-b{self.granularity.size}-dq"
 
     def _scale_bits(self, entries: int) -> int:
@@ -92,7 +90,6 @@ class DoubleScheme(CodebookScheme):
     def fit(
         self, weight: torch.Tensor, importance: torch.Tensor | None = None, *, clip_search: bool = False
     ) -> Parameters:
-        """Choose scales, then quantize them; see the contract."""
         first = super(DoubleScheme, self).fit(weight, importance, clip_search=clip_search)
         cut = grid(self.granularity, (weight.shape[0], weight.shape[1]))
         code, largest, mean = _compressed(cut.stored(first.scale).reshape(-1))
@@ -154,11 +151,11 @@ def _compressed(scales: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch
     import torch
 
     mean = scales.double().mean().float().reshape(1) if scales.numel() else scales.new_zeros(1)
-    rest = torch.nn.functional.pad(scales - mean, (0, -scales.numel() % _BLOCK)).reshape(-1, _BLOCK)
-    largest = rest.abs().amax(dim=1)
+    centred = torch.nn.functional.pad(scales - mean, (0, -scales.numel() % _BLOCK)).reshape(-1, _BLOCK)
+    largest = centred.abs().amax(dim=1)
     levels = torch.from_numpy(dynamic_map()).to(scales.device)
     middles = (levels[1:] + levels[:-1]) / 2
-    code = torch.bucketize(rest / (largest + (largest == 0)).unsqueeze(1), middles)
+    code = torch.bucketize(centred / (largest + (largest == 0)).unsqueeze(1), middles)
     return code.to(torch.uint8).reshape(-1)[: scales.numel()], largest, mean
 
 
@@ -172,7 +169,7 @@ def _expanded(code: torch.Tensor, largest: torch.Tensor, mean: torch.Tensor) -> 
     return scales.clamp_(-torch.finfo(torch.float32).max, torch.finfo(torch.float32).max)
 
 
-_REST = re.compile(r"(?:-b(?P<size>\d{1,9}))?(?:-(?P<dq>dq)|-s(?P<scale>fp16|bf16|fp32))?")
+_OPTIONS = re.compile(r"(?:-b(?P<size>\d{1,9}))?(?:-(?P<dq>dq)|-s(?P<scale>fp16|bf16|fp32))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,11 +185,11 @@ class CodebookFamily:
         """Return the scheme called ``name`` (lower case), or None if it is of another family."""
         for element in self.elements:
             if name == element.name or name.startswith(element.name + "-"):
-                return self._parse_rest(name, element)
+                return self._parse_options(name, element)
         return parse_kmeans(name, self.examples)
 
-    def _parse_rest(self, name: str, element: TableElement) -> Scheme:
-        match = _REST.fullmatch(name[len(element.name) :])
+    def _parse_options(self, name: str, element: TableElement) -> Scheme:
+        match = _OPTIONS.fullmatch(name[len(element.name) :])
         if match is None:
             raise SchemeError(
                 f"{name!r} is not understood; expected {element.name}[-b<N>][-dq|-sfp16|-sbf16|-sfp32]"

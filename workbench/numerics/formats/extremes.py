@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import NonFiniteError
 from workbench.numerics.bands import row_tiles
-from workbench.numerics.grouping import Grid, grouped, pooled
+from workbench.numerics.granularity import Grid, grouped, pooled
 
 if TYPE_CHECKING:
     import torch

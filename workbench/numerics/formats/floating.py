@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.numerics.element import Binary, Element
-from workbench.numerics.formats.scaled_family import ScaledFamily
+from workbench.numerics.formats.families import ScaledFamily
 
 if TYPE_CHECKING:
     import torch
@@ -38,22 +38,10 @@ class FloatElement(Element):
 
     @property
     def bits(self) -> int:
-        """Bits of one code, sign included."""
         return 1 + self.exponent_bits + self.mantissa_bits
 
     @property
-    def lowest(self) -> float:
-        """Minus the greatest finite value."""
-        return -self.highest
-
-    @property
-    def highest(self) -> float:
-        """The greatest finite value."""
-        return float(self._magnitudes()[-1])
-
-    @property
     def binary(self) -> Binary:
-        """Mantissa and bias."""
         return Binary(self.mantissa_bits, self.bias)
 
     @property
@@ -89,23 +77,6 @@ class FloatElement(Element):
         shift = (scaled.view(torch.int32) & 0x7F800000).view(torch.float32)
         shift.clamp_(min=self.smallest_normal).mul_(1.5 * 2.0 ** (23 - self.mantissa_bits))
         return scaled.add_(shift).sub_(shift)
-
-    def codes(self, snapped: torch.Tensor, zero_point: torch.Tensor | None) -> torch.Tensor:
-        """Return sign, exponent and mantissa in the low bits of uint8."""
-        import torch
-
-        magnitude = snapped.abs()
-        normal = (magnitude.view(torch.int32) >> (23 - self.mantissa_bits)) - ((127 - self.bias) << self.mantissa_bits)
-        subnormal = (magnitude * 2.0 ** (self.bias - 1 + self.mantissa_bits)).to(torch.int32)
-        code = torch.where(magnitude < self.smallest_normal, subnormal, normal)
-        return (code + ((snapped < 0).to(torch.int32) << (self.bits - 1))).to(torch.uint8)
-
-    def decode(self, codes: torch.Tensor, zero_point: torch.Tensor | None) -> torch.Tensor:
-        """Return the values of ``codes``, float32."""
-        import torch
-
-        table = torch.from_numpy(self.table()).to(codes.device)
-        return table.take(codes.to(torch.int64))
 
 
 FP8_E4M3 = FloatElement("fp8-e4m3", exponent_bits=4, mantissa_bits=3, bias=7, specials=1)

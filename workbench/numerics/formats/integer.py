@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.numerics.element import Element
-from workbench.numerics.formats.scaled_family import ScaledFamily
+from workbench.numerics.formats.families import ScaledFamily
 
 if TYPE_CHECKING:
     import torch
@@ -27,48 +27,32 @@ class IntegerElement(Element):
 
     @property
     def name(self) -> str:
-        """``int4`` and so on."""
         return f"int{self.width}"
 
     @property
     def bits(self) -> int:
-        """Bits of one code."""
         return self.width
 
     @property
-    def lowest(self) -> float:
-        """``-2**(b-1)``."""
-        return -(2.0 ** (self.width - 1))
-
-    @property
-    def highest(self) -> float:
-        """``2**(b-1) - 1``."""
-        return 2.0 ** (self.width - 1) - 1
-
-    @property
     def shiftable(self) -> bool:
-        """Evenly spaced, so a zero point can shift the codes."""
         return True
 
     def table(self) -> np.ndarray:
         """Return float32 ``[2**b]``: stored code minus ``2**(b-1)``."""
-        return np.arange(2**self.width, dtype=np.float32) + np.float32(self.lowest)
+        return np.arange(2**self.width, dtype=np.float32) - np.float32(2 ** (self.width - 1))
 
     def snap_(self, scaled: torch.Tensor, zero_point: torch.Tensor | None) -> torch.Tensor:
-        """Round half to even and saturate, in place."""
         scaled.round_()
         if zero_point is None:
             return scaled.clamp_(self.lowest, self.highest).add_(0.0)  # -0 becomes +0
         return scaled.add_(zero_point).clamp_(0.0, 2.0**self.width - 1).sub_(zero_point)
 
     def codes(self, snapped: torch.Tensor, zero_point: torch.Tensor | None) -> torch.Tensor:
-        """Return ``value + 2**(b-1)``, or ``value + zero_point``, uint8."""
         import torch
 
         return (snapped - self.lowest if zero_point is None else snapped + zero_point).to(torch.uint8)
 
     def decode(self, codes: torch.Tensor, zero_point: torch.Tensor | None) -> torch.Tensor:
-        """Return ``code - 2**(b-1)``, or ``code - zero_point``, float32."""
         import torch
 
         value = codes.to(torch.float32)

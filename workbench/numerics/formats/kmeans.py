@@ -20,8 +20,16 @@ import numpy as np
 from workbench.errors import NonFiniteError, SchemeError, nearest
 from workbench.numerics.bands import row_tiles
 from workbench.numerics.formats import scaled
-from workbench.numerics.granularity import Granularity, PerChannel, PerGroup, PerTensor
-from workbench.numerics.grouping import Grid, check_granularity, granularity_name, grid
+from workbench.numerics.granularity import (
+    Granularity,
+    Grid,
+    PerChannel,
+    PerGroup,
+    PerTensor,
+    check_granularity,
+    granularity_name,
+    grid,
+)
 from workbench.numerics.packing import pack, packed_width, unpack
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scale_format import FP16, ScaleFormat, scale_format
@@ -41,7 +49,6 @@ class CodebookParameters(Parameters):
     codebook: torch.Tensor
 
     def columns(self, start: int, stop: int) -> Parameters:
-        """Return the codebooks of columns ``start`` to ``stop``; see the base class."""
         if self.codebook.shape[1] == 1:
             return self
         return replace(self, codebook=self.codebook[:, start // self.width : -(-stop // self.width)])
@@ -67,7 +74,6 @@ class KmeansScheme(Scheme):
 
     @property
     def granularity(self) -> Granularity:
-        """Which elements share a codebook."""
         return self.sharing
 
     @property
@@ -76,7 +82,6 @@ class KmeansScheme(Scheme):
         return 1 << self.width
 
     def bits(self, shape: tuple[int, int]) -> int:
-        """Return the exact bits of codes and codebooks."""
         cut = grid(self.sharing, shape)
         books = self.value_format.bits * self.levels * cut.bands * cut.groups
         return 8 * cut.rows * packed_width(cut.columns, self.width) + books
@@ -135,9 +140,9 @@ class KmeansScheme(Scheme):
         cut = self._grid(weight)
         assert isinstance(parameters, CodebookParameters)
         if _compiled(weight):
-            from workbench.numerics.formats.compiled.lookup_compiled import book_lookup, rounded
+            from workbench.numerics.formats.compiled.codecs import book_codec, rounded
 
-            return rounded(weight, book_lookup(parameters.codebook, parameters.width, self.width))
+            return rounded(weight, book_codec(parameters.codebook, parameters.width, self.width))
         out = torch.empty(cut.rows, cut.columns, dtype=torch.float32, device=weight.device)
         for part in row_tiles(cut.rows, cut.columns):
             exact = weight[part].to(torch.float32)
@@ -151,9 +156,9 @@ class KmeansScheme(Scheme):
         cut = self._grid(weight)
         assert isinstance(parameters, CodebookParameters)
         if _compiled(weight):
-            from workbench.numerics.formats.compiled.lookup_compiled import book_lookup, encode
+            from workbench.numerics.formats.compiled.codecs import book_codec, encode
 
-            codes, bad = encode(weight, book_lookup(parameters.codebook, parameters.width, self.width))
+            codes, bad = encode(weight, book_codec(parameters.codebook, parameters.width, self.width))
         else:
             codes, bad = self._packed(weight, parameters)
         if bad:
@@ -175,15 +180,14 @@ class KmeansScheme(Scheme):
         return codes.numpy(), bad
 
     def decode(self, stored: QuantizedTensor) -> torch.Tensor:
-        """Return the float32 matrix; bit for bit what ``round`` returned."""
         import torch
 
         cut = grid(self.sharing, stored.shape)
         books = torch.from_numpy(self.value_format.load(stored.arrays["codebooks"]))
         if cut.rows * cut.columns >= scaled.COMPILED_FROM:
-            from workbench.numerics.formats.compiled.lookup_compiled import book_lookup, decode
+            from workbench.numerics.formats.compiled.codecs import book_codec, decode
 
-            return decode(stored.arrays["codes"], stored.shape, book_lookup(books, cut.width, self.width))
+            return decode(stored.arrays["codes"], stored.shape, book_codec(books, cut.width, self.width))
         codes = unpack(stored.arrays["codes"], cut.columns, self.width)
         out = torch.empty(stored.shape, dtype=torch.float32)
         for part in row_tiles(cut.rows, cut.columns):

@@ -22,7 +22,7 @@ Rows whose width is no multiple of the block end in a shorter block with a scale
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -30,11 +30,10 @@ import numpy as np
 from workbench.numerics.bands import row_tiles
 from workbench.numerics.element import Binary, Element
 from workbench.numerics.formats.affine import Affine, Rule
+from workbench.numerics.formats.families import ListedFamily
 from workbench.numerics.formats.floating import FP4_E2M1, FP6_E2M3, FP6_E3M2, FP8_E4M3, FP8_E5M2
-from workbench.numerics.formats.listed_family import ListedFamily
 from workbench.numerics.formats.scaled import ScaledScheme
-from workbench.numerics.granularity import Granularity, PerGroup
-from workbench.numerics.grouping import Grid
+from workbench.numerics.granularity import Granularity, Grid, PerGroup
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scale_format import E8M0, FP32, Array, ScaleFormat
 from workbench.numerics.scheme import Parameters
@@ -49,29 +48,13 @@ class MxInt8Element(Element):
 
     name: str = "int8-q6"
     bits: int = 8
-    lowest: float = -2.0
-    highest: float = 127 / 64
     binary: Binary = Binary(mantissa_bits=6, bias=1, complement=True)
 
     def table(self) -> np.ndarray:
-        """Return float32 ``[256]``: the signed byte over 64."""
         return np.arange(256, dtype=np.uint8).view(np.int8).astype(np.float32) / np.float32(64)
 
     def snap_(self, scaled: torch.Tensor, zero_point: torch.Tensor | None) -> torch.Tensor:
-        """Round half to even and saturate, in place."""
         return scaled.mul_(64.0).round_().clamp_(-128.0, 127.0).mul_(1 / 64).add_(0.0)
-
-    def codes(self, snapped: torch.Tensor, zero_point: torch.Tensor | None) -> torch.Tensor:
-        """Return the bytes of the signed integers."""
-        import torch
-
-        return (snapped * 64.0).to(torch.int8).view(torch.uint8)
-
-    def decode(self, codes: torch.Tensor, zero_point: torch.Tensor | None) -> torch.Tensor:
-        """Return the signed byte over 64, float32."""
-        import torch
-
-        return codes.contiguous().view(torch.int8).to(torch.float32).mul_(1 / 64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,14 +62,9 @@ class MxScheme(ScaledScheme):
     """An element with a power of two for each block of 32."""
 
     family: ClassVar[str] = "microscaling"
-    title: str
+    name: str = field()
     granularity: Granularity = PerGroup(32)
     scale_format: ScaleFormat = E8M0
-
-    @property
-    def name(self) -> str:
-        """``mxfp4``, ``mxfp8-e4m3`` and so on."""
-        return self.title
 
     @property
     def _factors(self) -> tuple[float, ...]:
@@ -113,7 +91,6 @@ class E4M3Scale(ScaleFormat):
         return codes
 
     def load(self, stored: np.ndarray) -> np.ndarray:
-        """Return stored codes as float32."""
         scales: np.ndarray = FP8_E4M3.table()[stored]
         return scales
 
@@ -129,14 +106,9 @@ class NvScheme(ScaledScheme):
     """An element, E4M3 scales of blocks and one float32 for the tensor."""
 
     family: ClassVar[str] = "microscaling"
-    title: str
+    name: str = field()
     granularity: Granularity = PerGroup(16)
     scale_format: ScaleFormat = E4M3
-
-    @property
-    def name(self) -> str:
-        """``nvfp4``."""
-        return self.title
 
     def _scale_bits(self, entries: int) -> int:
         return self.scale_format.bits * entries + FP32.bits
@@ -175,13 +147,13 @@ class NvScheme(ScaledScheme):
 
 
 SCHEMES: tuple[MxScheme | NvScheme, ...] = (
-    MxScheme(title="mxfp4", element=FP4_E2M1),
-    NvScheme(title="nvfp4", element=FP4_E2M1),
-    MxScheme(title="mxfp6-e2m3", element=FP6_E2M3),
-    MxScheme(title="mxfp6-e3m2", element=FP6_E3M2),
-    MxScheme(title="mxfp8-e4m3", element=FP8_E4M3),
-    MxScheme(title="mxfp8-e5m2", element=FP8_E5M2),
-    MxScheme(title="mxint8", element=MxInt8Element()),
+    MxScheme(name="mxfp4", element=FP4_E2M1),
+    NvScheme(name="nvfp4", element=FP4_E2M1),
+    MxScheme(name="mxfp6-e2m3", element=FP6_E2M3),
+    MxScheme(name="mxfp6-e3m2", element=FP6_E3M2),
+    MxScheme(name="mxfp8-e4m3", element=FP8_E4M3),
+    MxScheme(name="mxfp8-e5m2", element=FP8_E5M2),
+    MxScheme(name="mxint8", element=MxInt8Element()),
 )
 
 

@@ -33,8 +33,15 @@ from workbench.numerics.formats.affine import OFFSET_REACH, Rule, band
 from workbench.numerics.formats.affine import Affine as Affine
 from workbench.numerics.formats.clip_search import least_error
 from workbench.numerics.formats.extremes import extremes
-from workbench.numerics.granularity import Granularity, PerGroup
-from workbench.numerics.grouping import Grid, check_granularity, granularity_name, grid, grouped
+from workbench.numerics.granularity import (
+    Granularity,
+    Grid,
+    PerGroup,
+    check_granularity,
+    granularity_name,
+    grid,
+    grouped,
+)
 from workbench.numerics.packing import pack, packed_width, unpack
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scale_format import FP16, FP32, SCALE_FORMATS, Array, ScaleFormat
@@ -88,11 +95,9 @@ class ScaledScheme(Scheme):
 
     @property
     def family(self) -> str:
-        """``integer`` or ``floating``: whether codes are evenly spaced."""
         return "integer" if self.element.shiftable else "floating"
 
     def bits(self, shape: tuple[int, int]) -> int:
-        """Return the exact bits of codes, scales and zero points: always ``8 * encode(...).nbytes``."""
         cut = grid(self.granularity, shape)
         entries = cut.bands * cut.groups
         octets = cut.rows * packed_width(cut.columns, self.element.bits)
@@ -111,7 +116,6 @@ class ScaledScheme(Scheme):
         return values if self.symmetric else values - values[0]
 
     def grids(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """Return the representable values of many static ranges, ``[n, levels]``; see the contract."""
         affine = self._static_rule(low[:, None], high[:, None])
         values = self.values().astype(np.float64)[None]
         shifted = values if affine.zero_point is None else values - affine.zero_point
@@ -163,18 +167,14 @@ class ScaledScheme(Scheme):
         return Parameters(scale=scale, zero_point=zero_point, width=sys.maxsize, offset=offset, shared=shared)
 
     def round(self, weight: torch.Tensor, parameters: Parameters) -> torch.Tensor:
-        """Return the nearest representable values, float32; see the contract."""
         import torch
 
         weight = weight.detach()
         rows, columns = self._grid(weight).rows, weight.shape[1]
         if self._compiled(weight):
-            from workbench.numerics.formats.compiled import lookup_compiled, scaled_compiled
+            from workbench.numerics.formats.compiled import codecs
 
-            if not self.element.shiftable:
-                lookup = lookup_compiled.element_lookup(parameters.scale, parameters.width, self.element)
-                return lookup_compiled.rounded(weight, lookup)
-            return scaled_compiled.rounded(weight, parameters, -self.element.lowest, self.element.bits)
+            return codecs.rounded(weight, codecs.element_codec(parameters, self.element))
         out = torch.empty(rows, columns, dtype=torch.float32, device=weight.device)
         for part in row_tiles(rows, columns):
             affine = band(parameters, part)
@@ -207,13 +207,9 @@ class ScaledScheme(Scheme):
         bits = self.element.bits
         message = f"a matrix of shape {rows} x {columns} holds NaN; it has no code"
         if self._compiled(weight):
-            from workbench.numerics.formats.compiled import lookup_compiled, scaled_compiled
+            from workbench.numerics.formats.compiled import codecs
 
-            if self.element.shiftable:
-                packed, bad = scaled_compiled.encode(weight, parameters, -self.element.lowest, bits)
-            else:
-                lookup = lookup_compiled.element_lookup(parameters.scale, parameters.width, self.element)
-                packed, bad = lookup_compiled.encode(weight, lookup)
+            packed, bad = codecs.encode(weight, codecs.element_codec(parameters, self.element))
             if bad:
                 raise NonFiniteError(message)
             return np.asarray(packed)
@@ -240,19 +236,15 @@ class ScaledScheme(Scheme):
         return self.scale_format.load(stored.arrays["scales"])
 
     def decode(self, stored: QuantizedTensor) -> torch.Tensor:
-        """Return the float32 matrix; bit for bit what ``round`` returned."""
         import torch
 
         cut = grid(self.granularity, stored.shape)
         parameters = self._settled(self._stored_affine(stored, cut), cut)
         if cut.rows * cut.columns >= COMPILED_FROM:
-            from workbench.numerics.formats.compiled import lookup_compiled, scaled_compiled
+            from workbench.numerics.formats.compiled import codecs
 
-            packed, zero = stored.arrays["codes"], -self.element.lowest
-            if not self.element.shiftable:
-                lookup = lookup_compiled.element_lookup(parameters.scale, parameters.width, self.element)
-                return lookup_compiled.decode(packed, stored.shape, lookup)
-            return scaled_compiled.decode(packed, stored.shape, parameters, zero, self.element.bits)
+            codec = codecs.element_codec(parameters, self.element)
+            return codecs.decode(stored.arrays["codes"], stored.shape, codec)
         codes = unpack(stored.arrays["codes"], cut.columns, self.element.bits)
         out = torch.empty(stored.shape, dtype=torch.float32)
         for part in row_tiles(cut.rows, cut.columns):

@@ -20,14 +20,8 @@ __all__ = [
 ]  # fmt: skip
 
 ALGORITHMS: tuple[Algorithm, ...] = (
-    Rtn(),
-    Rtn(clip_search=True),
-    RtnWeighted(),
-    Gptq(),
-    Gptq(sequential=True),
-    Hqq(),
-    LearnedRounding(),
-)
+    Rtn(), Rtn(clip_search=True), RtnWeighted(), Gptq(), Gptq(sequential=True), Hqq(), LearnedRounding(),
+)  # fmt: skip
 
 REGISTRY: Registry[Algorithm] = Registry(
     ALGORITHMS, "workbench.algorithms", kind="algorithm", error=PlanError, member_type=Algorithm

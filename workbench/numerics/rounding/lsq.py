@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.numerics.element import Element
 from workbench.numerics.formats.affine import Affine
 from workbench.numerics.formats.scaled import ScaledScheme
-from workbench.numerics.grouping import Grid, grid, grouped
+from workbench.numerics.granularity import Grid, grid, grouped
 from workbench.numerics.rounding.algorithm import Rounded
 from workbench.numerics.scale_format import SCALE_FORMATS
 from workbench.numerics.scheme import Parameters, Scheme

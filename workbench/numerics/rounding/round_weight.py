@@ -16,13 +16,9 @@ if TYPE_CHECKING:
 
 
 def round_weight(
-    layer: str,
-    weight: torch.Tensor,
-    scheme: str,
-    algorithm_name: str,
-    curvature: Curvature | None = None,
+    layer: str, weight: torch.Tensor, scheme: str, algorithm_name: str, curvature: Curvature | None = None,
     prefix: PrefixMoments | None = None,
-) -> Rounded:
+) -> Rounded:  # fmt: skip
     """Return ``weight`` (``[rows, columns]``) rounded by the named algorithm.
 
     ``prefix`` holds the moments of the inputs after all earlier layers were quantized, for algorithms of that need.

@@ -14,8 +14,8 @@ from functools import cache
 
 import numpy as np
 
-KEPT = 16
-"""So many tokens of the largest magnitudes are kept of every tensor."""
+LARGEST = 16
+"""How many tokens with the largest magnitudes are stored for each tensor."""
 
 BINS = 512
 OCTAVE = 8
@@ -35,7 +35,7 @@ class Peaks:
 
     The counts are zeros where channels do not lie last, as in images: there only the largest are sought.
 
-    ``where`` (int64, at most KEPT) are flat indices over all axes but the channels', by falling magnitude and, where
+    ``where`` (int64, at most LARGEST) are flat indices over all axes but the channels', by falling magnitude and, where
     that is equal, rising index; ``channel`` (int64) and ``value`` (float32) say what is largest there.
     """
 
@@ -51,7 +51,7 @@ class TokenOutliers:
 
     ``counts`` (int64 ``[512]``) is the histogram of every token's largest magnitude over ``edges``; of images' pixels
     only the largest are sought, and it is all zeros.  The other arrays
-    have one entry for each kept token (at most KEPT), by falling magnitude: ``value`` (float32, signed) and its
+    have one entry for each kept token (at most LARGEST), by falling magnitude: ``value`` (float32, signed) and its
     ``channel``, the ``sample`` (numbered as in the data set) and the ``position`` in it: the token's, or the pixel's,
     counted row by row; ``width`` is the number of pixels in a row, 0 where positions have one axis.  ``token`` is the
     id, -1 where there is none; ``text`` (as long as the others, or empty) its text for the reader.  Where a layer
@@ -129,7 +129,7 @@ def merged(parts: Sequence[TokenOutliers]) -> TokenOutliers:
         return parts[0]
     columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
     keys = ("value", "channel", "position", "sample")
-    order = np.lexsort([*(columns[name] for name in keys), -np.abs(columns["value"])])[:KEPT]
+    order = np.lexsort([*(columns[name] for name in keys), -np.abs(columns["value"])])[:LARGEST]
     texts = [text for part in parts for text in part.text]
     whole = len(texts) == columns["value"].size
     return TokenOutliers(
@@ -156,9 +156,9 @@ def ranked(peaks: np.ndarray, rows: Callable[[np.ndarray], np.ndarray], *, count
     """
     bits = peaks.view(np.int32)
     bins = np.clip((bits >> 20) - (127 + LOWEST) * OCTAVE, 0, BINS - 1) if counted else bits[:0]
-    least = np.partition(bits, bits.size - KEPT)[bits.size - KEPT] if bits.size > KEPT else 0
+    least = np.partition(bits, bits.size - LARGEST)[bits.size - LARGEST] if bits.size > LARGEST else 0
     where = np.flatnonzero(bits >= max(least, 1))
-    where = where[np.argsort(-peaks[where], kind="stable")[:KEPT]]
+    where = where[np.argsort(-peaks[where], kind="stable")[:LARGEST]]
     values = rows(where)
     channel = np.abs(values).argmax(axis=1) if where.size else where
     value = values[np.arange(where.size), channel]

@@ -11,7 +11,7 @@ import torch
 
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.compiled import output_memory
-from workbench.numerics.formats.compiled.output_memory import KEPT, SMALLEST, release_waiting, uninitialised
+from workbench.numerics.formats.compiled.output_memory import CAPACITY, SMALLEST, release_waiting, uninitialised
 
 ROWS = 1024
 
@@ -70,12 +70,12 @@ def test_small_results_and_other_sizes_take_memory_of_their_own() -> None:
 
 
 def test_what_waits_is_bounded_and_the_oldest_goes_first() -> None:
-    piece = KEPT // 4
+    piece = CAPACITY // 4
     results = [uninitialised(ROWS, columns(piece)) for _ in range(6)]
     addresses = [result.ctypes.data for result in results]
     while results:
         del results[0]
     waiting = [memory.ctypes.data for memory in output_memory._waiting.values()]
-    assert sum(memory.nbytes for memory in output_memory._waiting.values()) <= KEPT
+    assert sum(memory.nbytes for memory in output_memory._waiting.values()) <= CAPACITY
     assert 0 < len(waiting) < 6
     assert all(any(0 <= late - start < 64 for start in waiting) for late in addresses[-len(waiting) :])

@@ -1,4 +1,4 @@
-"""Memory for decoded matrices, taken over from results that were released.
+"""Memory for decoded matrices, reused from results that were released.
 
 A system clears every page before it hands it out, which costs twice the time that decoding takes.  Going through a
 model layer by layer, each result can have the memory of one that nobody holds any more.
@@ -16,7 +16,7 @@ Array = Any
 SMALLEST = 1 << 22
 """Bytes of a result below which the allocator keeps memory itself."""
 
-KEPT = 1 << 28
+CAPACITY = 1 << 28
 """The most bytes that wait for a next result."""
 
 _LINE = 64
@@ -61,6 +61,6 @@ def _taken(size: int) -> Array:
 def _give_back(memory: Array) -> None:
     _waiting[id(memory)] = memory
     for key, _ in list(_waiting.items()):
-        if sum(entry.nbytes for entry in list(_waiting.values())) <= KEPT:
+        if sum(entry.nbytes for entry in list(_waiting.values())) <= CAPACITY:
             return
         _waiting.pop(key, None)

@@ -1,4 +1,4 @@
-"""Between torch matrices and the compiled kernels of scaled integers.
+"""Between torch matrices and the compiled kernels of ranges: extremes, and the rules that follow from them.
 
 Imported when a large matrix is worked on, because it brings numba.  Bands of about a megabyte are converted to float32
 and handed to a kernel, several at a time on plain threads; no copy of the whole tensor is made.
@@ -12,24 +12,23 @@ import numpy as np
 
 from workbench.numerics.bands import TILE_ELEMENTS, in_parallel, row_tiles
 from workbench.numerics.formats.affine import OFFSET_REACH, Affine
-from workbench.numerics.formats.compiled import output_memory, scaled_kernels, scaled_rules
-from workbench.numerics.packing import packed_width
+from workbench.numerics.formats.compiled import scaled_kernels, scaled_rules
 from workbench.numerics.scale_format import BF16, FP16, FP32, ScaleFormat
-from workbench.numerics.scheme import Parameters
 
 if TYPE_CHECKING:
     import torch
 
 Array = Any
 
-_LARGE_BAND = 1 << 20
+LARGE_BAND = 1 << 20
 """Where no band is copied, fewer and larger ones cost less of the interpreter's time."""
 
 
-def _band_elements(weight: torch.Tensor) -> int:
+def band_elements(weight: torch.Tensor) -> int:
+    """Return how many elements a band should have, so that few are copied."""
     import torch
 
-    return _LARGE_BAND if weight.dtype == torch.float32 and weight.is_contiguous() else TILE_ELEMENTS
+    return LARGE_BAND if weight.dtype == torch.float32 and weight.is_contiguous() else TILE_ELEMENTS
 
 
 def extremes(weight: torch.Tensor, width: int) -> tuple[torch.Tensor, torch.Tensor, bool]:
@@ -48,7 +47,7 @@ def extremes(weight: torch.Tensor, width: int) -> tuple[torch.Tensor, torch.Tens
         tile = plain(weight[part]).view(np.int32)
         finite.append(scaled_kernels.extremes(tile, width, low[part].view(np.int32), high[part].view(np.int32)))
 
-    in_parallel(task, row_tiles(rows, columns, elements=_band_elements(weight)))
+    in_parallel(task, row_tiles(rows, columns, elements=band_elements(weight)))
     return torch.from_numpy(low), torch.from_numpy(high), all(finite)
 
 
@@ -85,77 +84,8 @@ def affine(
     return Affine(scale, None, second)
 
 
-def encode(weight: torch.Tensor, parameters: Parameters, zero: float, bits: int) -> tuple[Array, int]:
-    """Return packed codes, uint8 ``[rows, packed width]``, and how many weights are NaN.
-
-    ``zero`` is the code of 0 where there is no zero point.
-    """
-    rows, columns = weight.shape
-    members, width = _members(parameters, zero), min(parameters.width, columns)
-    packed = np.empty((rows, packed_width(columns, bits)), np.uint8)
-    top: Any = np.float32(2**bits - 1)
-    bad = []
-
-    def task(part: slice) -> None:
-        tile = plain(weight[part])
-        scale, shift, offset = (of_band(member, part) for member in members)
-        bad.append(scaled_kernels.encode(tile, width, scale, shift, offset, top, bits, packed[part]))
-
-    in_parallel(task, row_tiles(rows, columns, elements=_band_elements(weight)))
-    return packed, sum(bad)
-
-
-def decode(packed: Array, shape: tuple[int, int], parameters: Parameters, zero: float, bits: int) -> torch.Tensor:
-    """Return the float32 matrix of ``shape`` that packed codes stand for."""
-    import torch
-
-    members, width = _members(parameters, zero), min(parameters.width, shape[1])
-    out = output_memory.uninitialised(*shape)
-    shifted = parameters.offset is not None
-
-    def task(part: slice) -> None:
-        scale, shift, offset = (of_band(member, part) for member in members)
-        scaled_kernels.decode(packed[part], width, scale, shift, offset, shifted, bits, out[part])
-
-    in_parallel(task, row_tiles(*shape, elements=_LARGE_BAND))
-    return torch.from_numpy(out)
-
-
-def rounded(weight: torch.Tensor, parameters: Parameters, zero: float, bits: int) -> torch.Tensor:
-    """Return what decoding the encoded matrix would give, float32; NaN stays."""
-    import torch
-
-    rows, columns = weight.shape
-    members, width = _members(parameters, zero), min(parameters.width, columns)
-    out = output_memory.uninitialised(rows, columns)
-    shifted = parameters.offset is not None
-    top: Any = np.float32(2**bits - 1)
-
-    def task(part: slice) -> None:
-        tile = plain(weight[part])
-        scale, shift, offset = (of_band(member, part) for member in members)
-        scaled_kernels.round_to(tile, width, scale, shift, offset, shifted, top, out[part])
-
-    in_parallel(task, row_tiles(rows, columns, elements=_band_elements(weight)))
-    return torch.from_numpy(out)
-
-
 def plain(tile: torch.Tensor) -> Array:
     """Return a band as contiguous float32, without a copy where it is that already."""
     import torch
 
     return tile.to(torch.float32).contiguous().numpy()
-
-
-def _members(parameters: Parameters, zero: float) -> tuple[Array, Array, Array]:
-    """Return scale, zero and offset, float32 of one shape."""
-    scale = parameters.scale.contiguous().numpy()
-    base = 0.0 if parameters.offset is not None else zero
-    shift = np.full(scale.shape, base, np.float32) if parameters.zero_point is None else parameters.zero_point.numpy()
-    offset = np.zeros(scale.shape, np.float32) if parameters.offset is None else parameters.offset.numpy()
-    return scale, np.ascontiguousarray(shift), np.ascontiguousarray(offset)
-
-
-def of_band(member: Array, part: slice) -> Array:
-    """Return the rows ``part`` of what has an entry for each row, or the one entry that serves them all."""
-    return member[part] if member.shape[0] > 1 else member

@@ -36,27 +36,36 @@ class Block:
     """One block format.
 
     ``width`` elements in ``octets`` bytes; ``fields`` are the ``(offset, size)`` of the header's parts, in the order
-    scale, minimum, sub-block scales; ``levels`` is the value of each code at scale 1 and ``codes`` the first and last
-    code that encoding uses.  No ``planes`` means base-3 packing (TQ1_0).  ``rounding`` and ``fitting`` name how
+    scale, minimum, sub-block scales; ``levels`` is the value of each code at scale 1, ``unused`` how many codes at
+    either end encoding leaves out.  No ``planes`` means base-3 packing (TQ1_0).  ``rounding`` and ``fitting`` name how
     llama.cpp goes from a weight to a code and from weights to a header; ``fallback`` is what llama.cpp stores instead
     when a row's width is no multiple of ``width``.  Bytes of codes are stored exclusive-or ``flip`` (Q8_0's two's
     complement).
     """
 
     name: str
-    ggml: str
     width: int
     octets: int
     group: int
     levels: tuple[float, ...]
-    codes: tuple[int, int]
     planes: tuple[Plane, ...]
     header: HeaderKind
     fields: tuple[tuple[int, int], ...]
     rounding: Rounding
     fitting: Fitting
-    fallback: str
+    fallback: str = "fp16"
     flip: int = 0
+    unused: tuple[int, int] = (0, 0)
+
+    @property
+    def ggml(self) -> str:
+        """The member of ``GGMLQuantizationType``: ``Q4_0``, ``MXFP4``, ..."""
+        return self.name.removesuffix("-gguf").upper()
+
+    @property
+    def codes(self) -> tuple[int, int]:
+        """The first and the last code that encoding uses."""
+        return self.unused[0], len(self.levels) - 1 - self.unused[1]
 
     @property
     def header_octets(self) -> int:
@@ -101,74 +110,37 @@ def _integers(first: int, count: int) -> tuple[float, ...]:
 
 
 BLOCKS: tuple[Block, ...] = (
-    Block(
-        name="q4_0", ggml="Q4_0", width=32, octets=18, group=32, levels=_integers(-8, 16), codes=(0, 15),
-        planes=(Plane(2, 0, 4, 16),), header="half", fields=((0, 2),),
-        rounding="up", fitting="absmax", fallback="fp16",
-    ),
-    Block(
-        name="q4_1", ggml="Q4_1", width=32, octets=20, group=32, levels=_integers(0, 16), codes=(0, 15),
-        planes=(Plane(4, 0, 4, 16),), header="half_minimum", fields=((0, 2), (2, 2)),
-        rounding="up", fitting="bounds", fallback="fp16",
-    ),
-    Block(
-        name="q5_0", ggml="Q5_0", width=32, octets=22, group=32, levels=_integers(-16, 32), codes=(0, 31),
-        planes=(Plane(6, 0, 4, 16), Plane(2, 4, 1, 1)), header="half", fields=((0, 2),),
-        rounding="up", fitting="absmax", fallback="fp16",
-    ),
-    Block(
-        name="q5_1", ggml="Q5_1", width=32, octets=24, group=32, levels=_integers(0, 32), codes=(0, 31),
-        planes=(Plane(8, 0, 4, 16), Plane(4, 4, 1, 1)), header="half_minimum", fields=((0, 2), (2, 2)),
-        rounding="up", fitting="bounds", fallback="fp16",
-    ),
-    Block(
-        name="q8_0", ggml="Q8_0", width=32, octets=34, group=32, levels=_integers(-128, 256), codes=(1, 255),
-        planes=(Plane(2, 0, 8, 32),), header="half", fields=((0, 2),),
-        rounding="away", fitting="absmax", fallback="fp16", flip=0x80,
-    ),
-    Block(
-        name="q2_k", ggml="Q2_K", width=256, octets=84, group=16, levels=_integers(0, 4), codes=(0, 3),
-        planes=(Plane(16, 0, 2, 32),), header="k2", fields=((80, 2), (82, 2), (0, 16)),
-        rounding="even", fitting="k2", fallback="iq4_nl",
-    ),
-    Block(
-        name="q3_k", ggml="Q3_K", width=256, octets=110, group=16, levels=_integers(-4, 8), codes=(0, 7),
-        planes=(Plane(32, 0, 2, 32), Plane(0, 2, 1, 32)), header="k3", fields=((108, 2), (96, 12)),
-        rounding="even", fitting="k3", fallback="iq4_nl",
-    ),
-    Block(
-        name="q4_k", ggml="Q4_K", width=256, octets=144, group=32, levels=_integers(0, 16), codes=(0, 15),
-        planes=(Plane(16, 0, 4, 32),), header="k4", fields=((0, 2), (2, 2), (4, 12)),
-        rounding="even", fitting="k4", fallback="q5_0",
-    ),
-    Block(
-        name="q5_k", ggml="Q5_K", width=256, octets=176, group=32, levels=_integers(0, 32), codes=(0, 31),
-        planes=(Plane(48, 0, 4, 32), Plane(16, 4, 1, 32)), header="k4", fields=((0, 2), (2, 2), (4, 12)),
-        rounding="even", fitting="k4", fallback="q5_1",
-    ),
-    Block(
-        name="q6_k", ggml="Q6_K", width=256, octets=210, group=16, levels=_integers(-32, 64), codes=(0, 63),
-        planes=(Plane(0, 0, 4, 64), Plane(128, 4, 2, 32)), header="k6", fields=((208, 2), (192, 16)),
-        rounding="even", fitting="k6", fallback="q8_0",
-    ),
-    Block(
-        name="iq4_nl", ggml="IQ4_NL", width=32, octets=18, group=32, levels=tuple(map(float, _IQ4_LEVELS)),
-        codes=(0, 15), planes=(Plane(2, 0, 4, 16),), header="half", fields=((0, 2),),
-        rounding="table", fitting="iq4", fallback="fp16",
-    ),
-    Block(
-        name="mxfp4-gguf", ggml="MXFP4", width=32, octets=17, group=32, levels=_E2M1_DOUBLED, codes=(0, 15),
-        planes=(Plane(1, 0, 4, 16),), header="e8m0", fields=((0, 1),),
-        rounding="table", fitting="e8m0", fallback="fp16",
-    ),
-    Block(
-        name="tq1_0", ggml="TQ1_0", width=256, octets=54, group=256, levels=_integers(-1, 3), codes=(0, 2),
-        planes=(), header="half", fields=((52, 2),),
-        rounding="away", fitting="absmax", fallback="q4_0",
-    ),
-    Block(
-        name="tq2_0", ggml="TQ2_0", width=256, octets=66, group=256, levels=_integers(-1, 4), codes=(0, 2),
-        planes=(Plane(0, 0, 2, 32),), header="half", fields=((64, 2),),
-        rounding="away", fitting="absmax", fallback="q4_0",
-    ),
+    Block(name="q4_0", width=32, octets=18, group=32, levels=_integers(-8, 16), planes=(Plane(2, 0, 4, 16),),
+          header="half", fields=((0, 2),), rounding="up", fitting="absmax"),
+    Block(name="q4_1", width=32, octets=20, group=32, levels=_integers(0, 16), planes=(Plane(4, 0, 4, 16),),
+          header="half_minimum", fields=((0, 2), (2, 2)), rounding="up", fitting="bounds"),
+    Block(name="q5_0", width=32, octets=22, group=32, levels=_integers(-16, 32),
+          planes=(Plane(6, 0, 4, 16), Plane(2, 4, 1, 1)), header="half", fields=((0, 2),), rounding="up",
+          fitting="absmax"),
+    Block(name="q5_1", width=32, octets=24, group=32, levels=_integers(0, 32),
+          planes=(Plane(8, 0, 4, 16), Plane(4, 4, 1, 1)), header="half_minimum", fields=((0, 2), (2, 2)),
+          rounding="up", fitting="bounds"),
+    Block(name="q8_0", width=32, octets=34, group=32, levels=_integers(-128, 256), planes=(Plane(2, 0, 8, 32),),
+          header="half", fields=((0, 2),), rounding="away", fitting="absmax", flip=0x80, unused=(1, 0)),
+    Block(name="q2_k", width=256, octets=84, group=16, levels=_integers(0, 4), planes=(Plane(16, 0, 2, 32),),
+          header="k2", fields=((80, 2), (82, 2), (0, 16)), rounding="even", fitting="k2", fallback="iq4_nl"),
+    Block(name="q3_k", width=256, octets=110, group=16, levels=_integers(-4, 8),
+          planes=(Plane(32, 0, 2, 32), Plane(0, 2, 1, 32)), header="k3", fields=((108, 2), (96, 12)), rounding="even",
+          fitting="k3", fallback="iq4_nl"),
+    Block(name="q4_k", width=256, octets=144, group=32, levels=_integers(0, 16), planes=(Plane(16, 0, 4, 32),),
+          header="k4", fields=((0, 2), (2, 2), (4, 12)), rounding="even", fitting="k4", fallback="q5_0"),
+    Block(name="q5_k", width=256, octets=176, group=32, levels=_integers(0, 32),
+          planes=(Plane(48, 0, 4, 32), Plane(16, 4, 1, 32)), header="k4", fields=((0, 2), (2, 2), (4, 12)),
+          rounding="even", fitting="k4", fallback="q5_1"),
+    Block(name="q6_k", width=256, octets=210, group=16, levels=_integers(-32, 64),
+          planes=(Plane(0, 0, 4, 64), Plane(128, 4, 2, 32)), header="k6", fields=((208, 2), (192, 16)),
+          rounding="even", fitting="k6", fallback="q8_0"),
+    Block(name="iq4_nl", width=32, octets=18, group=32, levels=tuple(map(float, _IQ4_LEVELS)),
+          planes=(Plane(2, 0, 4, 16),), header="half", fields=((0, 2),), rounding="table", fitting="iq4"),
+    Block(name="mxfp4-gguf", width=32, octets=17, group=32, levels=_E2M1_DOUBLED, planes=(Plane(1, 0, 4, 16),),
+          header="e8m0", fields=((0, 1),), rounding="table", fitting="e8m0"),
+    Block(name="tq1_0", width=256, octets=54, group=256, levels=_integers(-1, 3), planes=(), header="half",
+          fields=((52, 2),), rounding="away", fitting="absmax", fallback="q4_0"),
+    Block(name="tq2_0", width=256, octets=66, group=256, levels=_integers(-1, 4), planes=(Plane(0, 0, 2, 32),),
+          header="half", fields=((64, 2),), rounding="away", fitting="absmax", fallback="q4_0", unused=(0, 1)),
 )  # fmt: skip

@@ -53,17 +53,12 @@ def tables(name: str) -> Tables:
     places, factors = gguf_pack.unpack_runs(block)
     sizes = [size for _, size in block.fields]
     return Tables(
-        levels=np.array(block.levels, np.float32),
-        edges=edges,
-        ranked=ranked,
-        places=places,
-        factors=factors,
-        segments=gguf_pack.pack_segments(block),
-        fields=np.array(block.fields, np.int64),
+        levels=np.array(block.levels, np.float32), edges=edges, ranked=ranked, places=places, factors=factors,
+        segments=gguf_pack.pack_segments(block), fields=np.array(block.fields, np.int64),
         stored_at=np.array([offset for offset, _ in block.fields], np.int64),
         header_at=np.cumsum([0, *sizes[:-1]], dtype=np.int64),
         fifth=next((plane.offset for plane in block.planes if plane.stride == 1), -1),
-    )
+    )  # fmt: skip
 
 
 @cache
@@ -156,13 +151,10 @@ def _least_error(block: Block, x: Array, peak: Array, weights: Array) -> gguf_fi
 
 
 def _mixed(chosen: Array, first: gguf_fit.Fit, second: gguf_fit.Fit) -> gguf_fit.Fit:
-    def pick(a: Array | None, b: Array | None) -> Array | None:
-        return None if a is None or b is None else np.where(chosen, a, b)
-
+    pairs = (first.origin, second.origin), (first.factor, second.factor)
+    origin, factor = (None if a is None or b is None else np.where(chosen, a, b) for a, b in pairs)
     header = np.where(chosen[:, None], first.header, second.header)
-    return gguf_fit.Fit(
-        header=header, origin=pick(first.origin, second.origin), factor=pick(first.factor, second.factor)
-    )
+    return gguf_fit.Fit(header=header, origin=origin, factor=factor)
 
 
 def effective(block: Block, header: Array, at: Array | None = None) -> tuple[Array, Array]:

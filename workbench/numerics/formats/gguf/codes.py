@@ -228,12 +228,12 @@ def pack_blocks(codes: Array, words: Array, header: Array, fields: Array, segmen
 @compiled
 def pack_octets(codes: Array, header: Array, offset: int, flip: int, out: Array) -> None:
     """Write blocks of one code a byte, exclusive-or ``flip``, behind their header (Q8_0)."""
-    at, turned = np.uint64(offset), np.uint8(flip)
+    at, inverted = np.uint64(offset), np.uint8(flip)
     for row in range(codes.shape[0]):
         for index in range(header.shape[1]):
             out[row, index] = header[row, index]
         for index in range(codes.shape[1]):
-            out[row, at + np.uint64(index)] = codes[row, index] ^ turned
+            out[row, at + np.uint64(index)] = codes[row, index] ^ inverted
 
 
 @compiled

@@ -26,10 +26,9 @@ import numpy as np
 from workbench.errors import SchemeError, nearest
 from workbench.numerics.bands import row_tiles
 from workbench.numerics.formats.cast import FAMILY as CASTS
+from workbench.numerics.formats.families import ListedFamily
 from workbench.numerics.formats.gguf.blocks import BLOCKS, Block
-from workbench.numerics.formats.listed_family import ListedFamily
-from workbench.numerics.granularity import Granularity, PerGroup
-from workbench.numerics.grouping import grouped
+from workbench.numerics.granularity import Granularity, PerGroup, grouped
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scheme import BlockParameters, Parameters, Scheme
 
@@ -58,16 +57,14 @@ class GgufParameters(BlockParameters):
     owner: str
 
     def columns(self, start: int, stop: int) -> GgufParameters:
-        """Return the parameters of columns ``start`` to ``stop``, inside one group or on group edges."""
         first, last = start // self.width, -(-stop // self.width)
-        parts = {name: entries[:, first:last] for name, entries in self.arrays().items()}
+        parts: dict[str, Any] = {name: entries[:, first:last] for name, entries in self.arrays().items()}
         aligned = start % self.block == 0 and last * self.width % self.block == 0
         blocks = slice(start // self.block, -(-stop // self.block))
         header = self.header[:, blocks] if aligned and self.header is not None else None
         return replace(self, **{**parts, "header": header})
 
     def joined(self, others: Sequence[Parameters]) -> GgufParameters:
-        """Return the parameters of neighbouring columns as one: what was fitted block by block can be encoded whole."""
         import torch
 
         def join(name: str) -> Any:
@@ -91,7 +88,6 @@ class GgufScheme(Scheme):
 
     @property
     def name(self) -> str:
-        """``q4_0``, ``q4_k``, ..."""
         return self.block.name
 
     @property
@@ -157,8 +153,8 @@ class GgufScheme(Scheme):
         import torch
 
         tensors: dict[str, Any] = {name: torch.from_numpy(entry).to(weight.device) for name, entry in fitted.items()}
-        block = {"width": self.block.group, "block": self.block.width, "owner": self.name}
-        return GgufParameters(zero_point=None, **block, **tensors)
+        width, block = self.block.group, self.block.width
+        return GgufParameters(zero_point=None, width=width, block=block, owner=self.name, **tensors)
 
     def fit_range(self, low: float, high: float) -> Parameters:
         """Raise SchemeError: every block has a scale of its own, so no static range can be given."""
@@ -200,10 +196,10 @@ class GgufScheme(Scheme):
         rows, columns = self.matrix_shape(weight)
         count = -(-columns // self.block.width)
         if known.header is None or not self._whole(known, rows, columns):
-            held = "none" if known.header is None else f"{known.header.shape[0]} x {known.header.shape[1]}"
+            present = "none" if known.header is None else f"{known.header.shape[0]} x {known.header.shape[1]}"
             raise SchemeError(
                 f"a {rows} x {columns} matrix in {self.name} needs the headers of {rows} x {count} blocks; the "
-                f"parameters hold {held}. Fit whole blocks of {self.block.width} columns"
+                f"parameters hold {present}. Fit whole blocks of {self.block.width} columns"
             )
         from workbench.numerics.formats.gguf import codec as gguf_codec
 

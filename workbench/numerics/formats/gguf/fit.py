@@ -15,9 +15,17 @@ from typing import Any
 import numpy as np
 
 from workbench.numerics.formats.gguf import codes as kernels
-from workbench.numerics.formats.gguf import scales, search
+from workbench.numerics.formats.gguf import search
 from workbench.numerics.formats.gguf.blocks import Block
-from workbench.numerics.formats.gguf.headers import half_octets, write_k2, write_k3, write_k4, write_k6
+from workbench.numerics.formats.gguf.headers import (
+    from_bounds,
+    from_peaks,
+    half_octets,
+    write_k2,
+    write_k3,
+    write_k4,
+    write_k6,
+)
 
 Array = Any
 _HALF_MAX = np.float32(65504)
@@ -104,7 +112,7 @@ def _absmax(block: Block, x: Array, peak: Array, shrink: np.float32) -> Fit:
     lowest = np.float32(block.levels[block.codes[0]])
     signed = block.rounding == "up"
     header, factor = np.empty((len(x), 2), np.uint8), np.empty(len(x), np.float32)
-    scales.from_peaks(peak, lowest if signed else -lowest, signed, shrink, header, factor)
+    from_peaks(peak, lowest if signed else -lowest, signed, shrink, header, factor)
     return Fit(header=header, factor=factor)
 
 
@@ -112,7 +120,7 @@ def _bounds(block: Block, x: Array, peak: Array, shrink: np.float32) -> Fit:
     low, high = np.empty(len(x), np.float32), np.empty(len(x), np.float32)
     kernels.bounds(x.view(np.int32), low.view(np.int32), high.view(np.int32))
     header, factor = np.empty((len(x), 4), np.uint8), np.empty(len(x), np.float32)
-    scales.from_bounds(low, high, np.float32(block.levels[-1]), shrink, header, factor)
+    from_bounds(low, high, np.float32(block.levels[-1]), shrink, header, factor)
     return Fit(header=header, origin=low, factor=factor)
 
 
@@ -252,21 +260,10 @@ def _k6_search(block: Block, x: Array, weights: Array, kind: int = search.GIVEN)
 
 
 _PLAIN: dict[str, Callable[[Block, Array, Array, np.float32], Fit]] = {
-    "absmax": _absmax,
-    "bounds": _bounds,
-    "e8m0": _e8m0,
-    "iq4": _iq4,
-    "k2": _k_affine,
-    "k3": _k3,
-    "k4": _k_affine,
+    "absmax": _absmax, "bounds": _bounds, "e8m0": _e8m0, "iq4": _iq4, "k2": _k_affine, "k3": _k3, "k4": _k_affine,
     "k6": _k6,
-}
+}  # fmt: skip
 _SEARCHED: dict[str, Callable[[Block, Array, Array], Fit]] = {
-    "absmax": _absmax_search,
-    "bounds": _bounds_search,
-    "iq4": _iq4_search,
-    "k2": _k_affine_search,
-    "k3": _k3_search,
-    "k4": _k_affine_search,
-    "k6": _k6_search,
-}
+    "absmax": _absmax_search, "bounds": _bounds_search, "iq4": _iq4_search, "k2": _k_affine_search, "k3": _k3_search,
+    "k4": _k_affine_search, "k6": _k6_search,
+}  # fmt: skip

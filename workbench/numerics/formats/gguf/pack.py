@@ -33,8 +33,8 @@ def unpack_runs(block: Block) -> tuple[np.ndarray, np.ndarray]:
     factors = np.zeros((block.width // RUN, 2), np.float32)
     for index, plane in enumerate(plane for plane in block.planes if plane.stride > 1):
         for run in range(len(places)):
-            chunk, rest = divmod(run * RUN, plane.stride * (8 // plane.bits))
-            part, lane = divmod(rest, plane.stride)
+            chunk, inside = divmod(run * RUN, plane.stride * (8 // plane.bits))
+            part, lane = divmod(inside, plane.stride)
             first, down = plane.offset + chunk * plane.stride + lane, part * plane.bits
             places[run, index] = first, ((1 << plane.bits) - 1) << down, run * RUN // block.group
             factors[run, index] = 2.0 ** (plane.shift - down)
@@ -120,7 +120,7 @@ def unpack_single(
     blocks: Array, places: Array, factors: Array, flip: int, first: Single, scale: Array, minimum: Array, out: Array
 ) -> None:
     """Like ``unpack_double``, for formats of one plane; its bytes were stored exclusive-or ``flip``."""
-    turned = np.uint8(flip)
+    inverted = np.uint8(flip)
     length = out.shape[1] // places.shape[0]
     for row in range(out.shape[0]):
         for run in range(places.shape[0]):
@@ -129,7 +129,7 @@ def unpack_single(
             start = np.uint64(run * length)
             for index in range(length):
                 lane = np.uint64(index)
-                code = np.float32(np.int32((blocks[row, a + lane] ^ turned) & mask)) * factor
+                code = np.float32(np.int32((blocks[row, a + lane] ^ inverted) & mask)) * factor
                 out[row, start + lane] = s * (code + first) - m
 
 

@@ -1,9 +1,10 @@
-"""The names of scaled formats: ``<element>[-<granularity>][-asym[-z<format>]][-s<format>]``."""
+"""Families of number formats: how the names of their schemes are read."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from workbench.errors import SchemeError, nearest
 from workbench.numerics.element import Element
@@ -12,13 +13,14 @@ from workbench.numerics.granularity import Granularity, PerBlock, PerChannel, Pe
 from workbench.numerics.scale_format import ScaleFormat, scale_format
 from workbench.numerics.scheme import Scheme
 
+S = TypeVar("S", bound=Scheme)
 _GRANULARITY = re.compile(r"(?P<word>tensor|channel|token)|g(?P<size>\d{1,9})|b(?P<rows>\d{1,9})x(?P<columns>\d{1,9})")
 _WORDS: dict[str, Granularity] = {"tensor": PerTensor(), "channel": PerChannel(), "token": PerToken()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaledFamily:
-    """The schemes of some elements, parsed as this file's first line says."""
+    """The schemes of some elements, called ``<element>[-<granularity>][-asym[-z<format>]][-s<format>]``."""
 
     name: str
     title: str
@@ -29,10 +31,10 @@ class ScaledFamily:
         """Return the scheme called ``name`` (lower case), or None if its element is of another family."""
         for element in self.elements:
             if name == element.name or name.startswith(element.name + "-"):
-                return self._parse_rest(name, element)
+                return self._parse_options(name, element)
         return None
 
-    def _parse_rest(self, name: str, element: Element) -> Scheme:
+    def _parse_options(self, name: str, element: Element) -> Scheme:
         parts = name[len(element.name) :].split("-")[1:]
         granularity: Granularity = PerChannel()
         match = _GRANULARITY.fullmatch(parts[0]) if parts else None
@@ -51,12 +53,9 @@ class ScaledFamily:
                 f"{nearest(name, self.examples)}"
             )
         return ScaledScheme(
-            element=element,
-            granularity=granularity,
-            symmetric=symmetric,
+            element=element, granularity=granularity, symmetric=symmetric, offset_format=offset,
             scale_format=stored or default_scale_format(granularity),
-            offset_format=offset,
-        )
+        )  # fmt: skip
 
 
 def _granularity(match: re.Match[str]) -> Granularity:
@@ -71,3 +70,21 @@ def _suffix(letter: str, parts: list[str]) -> tuple[ScaleFormat | None, list[str
     """Return the format that the first part names after ``letter``, and the parts behind it."""
     match = scale_format(parts[0][1:]) if parts and parts[0].startswith(letter) else None
     return match, parts if match is None else parts[1:]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedFamily(Generic[S]):
+    """``schemes`` by name."""
+
+    name: str
+    title: str
+    schemes: tuple[S, ...]
+
+    @property
+    def examples(self) -> tuple[str, ...]:
+        """Every name of the family."""
+        return tuple(scheme.name for scheme in self.schemes)
+
+    def parse(self, name: str) -> S | None:
+        """Return the scheme called ``name`` (lower case), or None."""
+        return next((scheme for scheme in self.schemes if scheme.name == name), None)
