@@ -29,32 +29,30 @@ def observe_channels(tensor: torch.Tensor, channel_axis: int) -> tuple[LayerStat
     One walk over the memory, in compiled code; on other devices, and where something is NaN or infinite, torch's own
     operations in two.
     """
-    walked = _walked(tensor, channel_axis, tokens=False)
-    return _observe_by_torch(tensor.detach(), channel_axis) if walked is None else walked[:2]
+    return _observed(tensor.detach(), channel_axis, tokens=False)[:2]
 
 
 def observe_tokens(tensor: torch.Tensor, channel_axis: int) -> tuple[LayerStatistics, np.ndarray, Peaks | None]:
     """Return :func:`observe_channels`'s results, and the tokens with the largest values; None where not all is finite.
 
-    A token is a place along all axes but the channels'.  Its magnitudes are counted where channels lie last: of images'
-    pixels only the largest are sought, because counting them all costs as much as the statistics.
+    A token is a place along all axes but the channels'.  Its magnitudes are counted where channels lie last; of images'
+    pixels only the largest are sought.
     """
-    walked = _walked(tensor, channel_axis, tokens=True)
-    if walked is not None:
-        return walked
-    statistics, squares = _observe_by_torch(tensor.detach(), channel_axis)
-    return statistics, squares, None if statistics.non_finite else peaks_by_torch(tensor.detach(), channel_axis)
+    return _observed(tensor.detach(), channel_axis, tokens=True)
 
 
-def _walked(
-    tensor: torch.Tensor, channel_axis: int, tokens: bool
-) -> tuple[LayerStatistics, np.ndarray, Peaks | None] | None:
-    """Return the compiled walk's results; None for anything but finite numbers on the CPU."""
-    if tensor.device.type != "cpu" or not tensor.numel() or not tensor.dim():
-        return None
-    from workbench.numerics.statistics.walk import walk
+def _observed(
+    tensor: torch.Tensor, channel_axis: int, *, tokens: bool
+) -> tuple[LayerStatistics, np.ndarray, Peaks | None]:
+    if tensor.device.type == "cpu" and tensor.numel() and tensor.dim():
+        from workbench.numerics.statistics.walk import walk
 
-    return walk(tensor.detach(), channel_axis, tokens)
+        walked = walk(tensor, channel_axis, tokens)
+        if walked is not None:
+            return walked
+    statistics, squares = _observe_by_torch(tensor, channel_axis)
+    peaks = None if not tokens or statistics.non_finite else peaks_by_torch(tensor, channel_axis)
+    return statistics, squares, peaks
 
 
 def peaks_by_torch(tensor: torch.Tensor, channel_axis: int) -> Peaks:
