@@ -54,7 +54,8 @@ def evaluate(
                 sums = column.metric.measure(outputs)
                 if sums is not None:
                     column.batches.append(sums)
-            if most_changed is not None and outputs.kind.is_logits and outputs.kl.ndim == base.ndim - 1:
+            named = outputs.kind is not OutputKind.TOKEN_CLASSES  # the answers have a text or a label
+            if most_changed is not None and named and outputs.kind.is_logits and outputs.kl.ndim == base.ndim - 1:
                 most_changed.add(outputs.kl, base, outputs.quantized, batch, number * batch_size)
     figures = {column.metric.name: column.figure(seed) for column in columns if column.batches}
     if reference.summary.output is OutputKind.CLASS_LOGITS and "accuracy" not in figures:

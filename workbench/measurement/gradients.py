@@ -51,7 +51,7 @@ def drawn_gradient(output: torch.Tensor, batch: Batch, kind: OutputKind, generat
         gradient.scatter_add_(1, labels, torch.ones_like(labels, dtype=gradient.dtype))
         gradient = gradient.reshape(output.shape)
         mask = token_mask(batch)
-        if mask is not None and kind is OutputKind.TOKEN_LOGITS:
+        if mask is not None and kind.per_token:
             gradient.mul_(mask.unsqueeze(-1))
         return gradient.to(output.dtype)
 

@@ -13,9 +13,13 @@ from workbench.models.layer import KeptTensor, Layer, LayerKind
 
 
 class OutputKind(StrEnum):
-    """What the model's output means, which decides the metrics."""
+    """What the model's output means, which decides the metrics.
+
+    Token logits are those of the next token, token classes those of each token itself (masked models, tagging).
+    """
 
     TOKEN_LOGITS = "token_logits"
+    TOKEN_CLASSES = "token_classes"
     CLASS_LOGITS = "class_logits"
     EMBEDDING = "embedding"
     NONE = "none"
@@ -23,7 +27,12 @@ class OutputKind(StrEnum):
     @property
     def is_logits(self) -> bool:
         """Whether the outputs are logits, so that answers differ by a divergence and not by a distance."""
-        return self in (OutputKind.TOKEN_LOGITS, OutputKind.CLASS_LOGITS)
+        return self.per_token or self is OutputKind.CLASS_LOGITS
+
+    @property
+    def per_token(self) -> bool:
+        """Whether every token has logits of its own, so that losses are counted in tokens."""
+        return self in (OutputKind.TOKEN_LOGITS, OutputKind.TOKEN_CLASSES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from workbench.errors import MissingResultError
 from workbench.models.data.batches import Data, tappable
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
-from workbench.models.summary import ModelSummary, OutputKind
+from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature, predicted_loss, predicted_loss_full
 from workbench.numerics.rounding import Need
 from workbench.numerics.rounding import algorithm as find_algorithm
@@ -35,7 +35,7 @@ class Form(StrEnum):
 
 def form_of(summary: ModelSummary, layer: Layer) -> Form:
     """Return the form for a layer: Kronecker where every position has a label of its own and a tap sees the inputs."""
-    per_token = summary.output is OutputKind.TOKEN_LOGITS
+    per_token = summary.output.per_token
     return Form.KRONECKER if per_token and layer.kind in (LayerKind.LINEAR, LayerKind.EMBEDDING) else Form.DIRECTIONAL
 
 

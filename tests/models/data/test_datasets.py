@@ -272,3 +272,24 @@ def test_images_of_different_sizes_are_told(tmp_path: Path) -> None:
         Image.new("RGB", size).save(tmp_path / f"{index}.png")
     with pytest.raises(DataError, match="different sizes"):
         open_dataset(tmp_path, IMAGES)
+
+
+def test_an_attention_mask_beside_token_windows_is_part_of_every_batch(tmp_path: Path) -> None:
+    file = tmp_path / "padded.npz"
+    ids_, mask = np.arange(8).reshape(2, 4), np.array([[1, 1, 1, 0], [True, True, False, False]])
+    np.savez(file, input_ids=ids_, attention_mask=mask)
+    dataset = open_dataset(str(file), model(tokens=True, vocabulary=9))
+    (batch,) = dataset.batches(2)
+    assert batch["input_ids"].tolist() == ids_.tolist()
+    assert batch["attention_mask"].tolist() == [[1, 1, 1, 0], [1, 1, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("mask", "reason"),
+    [(np.ones((2, 3)), r"shape \(2, 4\) and an attention mask of shape \(2, 3\)"),
+     (np.array([[1, 1, 1, 1], [0, 0, 0, 0]]), "leaves 1 windows no token, the first is 1")],
+)  # fmt: skip
+def test_bad_attention_masks_are_told(tmp_path: Path, mask: np.ndarray, reason: str) -> None:
+    np.savez(tmp_path / "padded.npz", input_ids=np.arange(8).reshape(2, 4), attention_mask=mask)
+    with pytest.raises(DataError, match=reason):
+        open_dataset(str(tmp_path / "padded.npz"), model(tokens=True, vocabulary=9))

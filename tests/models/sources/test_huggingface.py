@@ -192,3 +192,73 @@ def test_a_missing_shard_is_named(folder: Path) -> None:
 def test_a_model_too_large_is_told_before_loading(folder: Path) -> None:
     with pytest.raises(ModelTooLargeError, match=r"needs about 0\.\d+ GB of memory.*0\.0000 GB available"):
         open_model(folder, memory_limit=1000)
+
+
+def bert(**settings: Any) -> Any:
+    from transformers import BertConfig
+
+    return BertConfig(**SMALL, **settings)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "output", "shape"),
+    [
+        ("BertForMaskedLM", {}, OutputKind.TOKEN_CLASSES, (2, 6, 48)),
+        ("BertForTokenClassification", {"num_labels": 5}, OutputKind.TOKEN_CLASSES, (2, 6, 5)),
+        ("BertForSequenceClassification", {"num_labels": 3}, OutputKind.CLASS_LOGITS, (2, 3)),
+        ("BertForSequenceClassification", {"num_labels": 1}, OutputKind.EMBEDDING, (2, 1)),
+        ("BertModel", {}, OutputKind.EMBEDDING, (2, 16)),
+    ],
+)
+def test_the_class_that_the_configuration_names_is_loaded_with_its_head(
+    tmp_path: Path, kind: str, settings: dict[str, Any], output: OutputKind, shape: tuple[int, ...]
+) -> None:
+    plain = save(tmp_path, kind, bert(**settings))
+    model = open_model(tmp_path)
+    given = model.run({"input_ids": IDS})
+    assert model.summary.output is output and tuple(given.shape) == shape
+    with torch.no_grad():
+        answer = plain(input_ids=IDS)
+    torch.testing.assert_close(given, answer[0].mean(dim=1) if kind == "BertModel" else answer.logits)
+    if kind == "BertForMaskedLM":
+        assert model.summary.by_name["cls.predictions.decoder"].tied_to == "bert.embeddings.word_embeddings"
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [("BertForQuestionAnswering", "its output is not supported yet"),
+     ("BertForNothing", "BertForNothing, which transformers .* does not have"),
+     ("pipeline", "pipeline, which transformers .* does not have")],
+)  # fmt: skip
+def test_a_head_that_is_not_supported_is_refused_and_never_left_out(tmp_path: Path, kind: str, reason: str) -> None:
+    save(tmp_path, "BertForQuestionAnswering", bert())
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"architectures": [kind]}))
+    with pytest.raises(NotAModelError, match=reason):
+        open_model(tmp_path)
+
+
+def test_an_encoder_with_a_decoder_is_refused_and_an_encoder_alone_is_not(tmp_path: Path) -> None:
+    from transformers import T5Config
+
+    config = T5Config(vocab_size=48, d_model=16, d_kv=8, d_ff=24, num_layers=2, num_heads=2)
+    save(tmp_path / "both", "T5ForConditionalGeneration", config)
+    with pytest.raises(NotAModelError, match="an encoder's and a decoder's inputs"):
+        open_model(tmp_path / "both")
+    plain = save(tmp_path / "encoder", "T5EncoderModel", config)
+    with torch.no_grad():
+        states = plain(input_ids=IDS)[0].mean(dim=1)
+    torch.testing.assert_close(open_model(tmp_path / "encoder").run({"input_ids": IDS}), states)
+
+
+def test_a_multimodal_model_answers_text_with_token_logits(tmp_path: Path) -> None:
+    from transformers import LlavaConfig
+
+    vision = {"model_type": "clip_vision_model", "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+              "intermediate_size": 24, "image_size": 16, "patch_size": 4, "projection_dim": 16}  # fmt: skip
+    config = LlavaConfig(text_config={"model_type": "llama", **SMALL}, vision_config=vision, image_token_index=40)
+    plain = save(tmp_path, "LlavaForConditionalGeneration", config)
+    model = open_model(tmp_path)
+    with torch.no_grad():
+        torch.testing.assert_close(model.run({"input_ids": IDS}), plain(input_ids=IDS).logits)
+    assert model.summary.output is OutputKind.TOKEN_LOGITS

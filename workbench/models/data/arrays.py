@@ -16,6 +16,7 @@ from workbench.models.data.inputs import InputSpec
 from workbench.models.data.text import windows
 
 INPUTS = ("input_ids", "tokens", "images", "inputs", "x", "data")
+MASKS = ("attention_mask", "mask")
 LABELS = ("labels", "y", "targets", "label")
 UNSIGNED = {np.dtype(np.uint16): np.int32, np.dtype(np.uint32): np.int64, np.dtype(np.uint64): np.int64}
 
@@ -24,13 +25,14 @@ def read_arrays(file: Path, spec: InputSpec, asked: int | None, length: int, hal
     """Read a file of arrays.
 
     Integer matrices are token windows for a model that takes tokens: as they are, or cut to ``asked`` tokens.  Integer
-    vectors are token streams, cut into windows of ``length``.  Everything else is inputs, with labels if there are
-    any.  Raises DataError.
+    vectors are token streams, cut into windows of ``length``.  An attention mask beside windows says which tokens are
+    real.  Everything else is inputs, with labels if there are any.  Raises DataError.
     """
-    inputs, labels = _pick(_load(file), file)
+    arrays = _load(file)
+    inputs, labels = _pick(arrays, file)
     if spec.tokens is True or (spec.tokens is None and not inputs.is_floating_point() and inputs.ndim < 3):
         windows_ = _token_windows(inputs, file, spec, asked, length, half)
-        tensors, prepare = {"input_ids": windows_}, None
+        tensors, prepare = {"input_ids": windows_, **_mask(arrays, inputs, windows_, file)}, None
         if inputs.ndim == 1:
             half, labels = None, None  # the stream was halved before it was cut
     else:
@@ -114,6 +116,25 @@ def _pick(arrays: dict[str, torch.Tensor], file: Path) -> tuple[torch.Tensor, to
         raise DataError(f"{file} is empty: {key} has the shape {tuple(inputs.shape)}; give at least one sample")
     labels = next((by_name[name] for name in LABELS if name in by_name), None)
     return inputs, None if labels is None else labels.reshape(len(labels), -1)[:, 0] if labels.ndim else None
+
+
+def _mask(
+    arrays: Mapping[str, torch.Tensor], inputs: torch.Tensor, tokens: torch.Tensor, file: Path
+) -> dict[str, torch.Tensor]:
+    """Return the attention mask of token windows (int64, 1 for real tokens) under its name, nothing without one."""
+    mask = next((array for name, array in arrays.items() if name.lower() in MASKS), None)
+    if mask is None:
+        return {}
+    if mask.shape != inputs.shape or inputs.ndim != 2:
+        raise DataError(
+            f"{file} holds token ids of shape {tuple(inputs.shape)} and an attention mask of shape "
+            f"{tuple(mask.shape)}; give both as windows x tokens"
+        )
+    real = (mask != 0).to(torch.int64)[:, : tokens.shape[1]]
+    empty = torch.nonzero(real.sum(dim=1) == 0).flatten().tolist()
+    if empty:
+        raise DataError(f"{file}: the attention mask leaves {len(empty)} windows no token, the first is {empty[0]}")
+    return {"attention_mask": real}
 
 
 def _token_windows(

@@ -11,7 +11,7 @@ from workbench.errors import CannotRunError, DataError
 from workbench.models.data.record import DataRecord
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
-from workbench.models.summary import ModelSummary, OutputKind
+from workbench.models.summary import ModelSummary
 from workbench.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ def samples_of(batch: Batch) -> int:
 
 
 def units_of(batch: Batch, summary: ModelSummary) -> int:
-    """Return how many units the model's loss is counted in: real tokens for token logits, else samples."""
-    if summary.output is not OutputKind.TOKEN_LOGITS:
+    """Return how many units the model's loss is counted in: real tokens where each has logits, else samples."""
+    if not summary.output.per_token:
         return samples_of(batch)
     mask = token_mask(batch)
     ids = batch["input_ids"] if "input_ids" in batch else next(iter(batch.values()))

@@ -16,7 +16,6 @@ from workbench.errors import BackendUnavailableError, NotAModelError, UnsafeMode
 from workbench.models.data.inputs import InputSpec
 from workbench.models.dtypes import FLOATING
 from workbench.models.execution.network import Call, Forward
-from workbench.models.layer import LayerKind
 from workbench.models.model import Model
 from workbench.models.sources.layers import find_layers, stored_dtypes
 from workbench.models.sources.memory import memory_to_run, require_memory
@@ -25,12 +24,14 @@ from workbench.models.sources.source import Opening, network_model
 from workbench.models.sources.stored import SafetensorsStore, fingerprint
 from workbench.models.summary import ModelSource, OutputKind
 
-HEADS = (
-    (("ForCausalLM", "LMHeadModel"), "AutoModelForCausalLM", OutputKind.TOKEN_LOGITS),
-    (("ForSequenceClassification",), "AutoModelForSequenceClassification", OutputKind.CLASS_LOGITS),
-    (("ForImageClassification",), "AutoModelForImageClassification", OutputKind.CLASS_LOGITS),
-)
-"""Endings of an architecture's name, the class of transformers that loads it and what comes out; else an encoder."""
+HEADS: Mapping[str, OutputKind] = {
+    "ForCausalLM": OutputKind.TOKEN_LOGITS, "LMHeadModel": OutputKind.TOKEN_LOGITS,
+    "ForConditionalGeneration": OutputKind.TOKEN_LOGITS, "ForMaskedLM": OutputKind.TOKEN_CLASSES,
+    "ForTokenClassification": OutputKind.TOKEN_CLASSES, "ForSequenceClassification": OutputKind.CLASS_LOGITS,
+    "ForImageClassification": OutputKind.CLASS_LOGITS, "ForImageClassificationWithTeacher": OutputKind.CLASS_LOGITS,
+    "Model": OutputKind.EMBEDDING,
+}  # fmt: skip
+"""What comes out of a network, by the ending of its class's name in transformers; the first that fits holds."""
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
 
@@ -52,14 +53,14 @@ class HuggingFaceFolder:
         config = read_config(folder)
         store = SafetensorsStore(_weights(folder))
         require_memory(memory_to_run(store.tensors.values()), str(folder), request.memory_limit)
-        kind, output = _head(config)
-        network = _load(folder, kind)
+        architecture = str((config.get("architectures") or [""])[0])
+        network = _load(folder, architecture)
         parts = find_layers(network, stored_dtypes(store.tensors, _usual_dtype(store)))
-        tokens = any(layer.kind is LayerKind.EMBEDDING for layer in parts.layers) and "image_size" not in config
+        output, tokens = _output(network), network.main_input_name == "input_ids"
         place = str(folder) if request.path != folder else request.given
         return network_model(
             ModelSource(kind=self.name, path=place), network, parts, fingerprint(store), output,
-            _call(output, tokens), _inputs(folder, network, config, tokens),
+            _call(network, tokens), _inputs(folder, network, config, tokens),
         )  # fmt: skip
 
 
@@ -98,25 +99,57 @@ def _weights(folder: Path) -> list[Path]:
     raise NotAModelError(f"{folder} has a config.json but no .safetensors file; fetch the weights too")
 
 
-def _head(config: Mapping[str, Any]) -> tuple[str, OutputKind]:
-    architecture = str((config.get("architectures") or [""])[0])
-    for endings, kind, output in HEADS:
-        if architecture.endswith(endings):
-            return kind, output
-    return "AutoModel", OutputKind.EMBEDDING
+def _head(architecture: str) -> OutputKind | None:
+    return next((output for ending, output in HEADS.items() if architecture.endswith(ending)), None)
 
 
-def _load(folder: Path, kind: str) -> torch.nn.Module:
+def _output(network: Any) -> OutputKind:
+    """Return what ``network`` gives: logits of several labels that exclude each other, or plain numbers."""
+    head = _head(type(network).__name__)
+    assert head is not None
+    config = network.config
+    plain = config.num_labels == 1 or config.problem_type in (
+        "regression",
+        "multi_label_classification",
+    )
+    return OutputKind.EMBEDDING if head is OutputKind.CLASS_LOGITS and plain else head
+
+
+def _network_class(transformers: Any, folder: Path, architecture: str) -> Any:
+    """Return the class that config.json names; NotAModelError where its output or its inputs are not supported."""
+    if not architecture:
+        return transformers.AutoModel
+    network = getattr(transformers, architecture, None)
+    if not isinstance(network, type) or not issubclass(network, transformers.PreTrainedModel):
+        raise NotAModelError(
+            f"{folder}: config.json names the class {architecture}, which transformers {transformers.__version__} does "
+            "not have; install a version that has it, or open the .safetensors file for the weights alone"
+        )
+    settings = transformers.AutoConfig.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+    pair = settings.is_encoder_decoder and not architecture.endswith(("EncoderModel", "ForCausalLM"))
+    takes = "an encoder's and a decoder's inputs" if pair else network.main_input_name
+    if _head(architecture) is None or takes not in ("input_ids", "pixel_values"):
+        reason = "its output is" if _head(architecture) is None else f"it takes {takes}, which are"
+        raise NotAModelError(
+            f"{folder} is a {architecture}: {reason} not supported yet; supported are models of token ids or pixel "
+            f"values whose class ends in {', '.join(HEADS)}; open the .safetensors file for the weights alone"
+        )
+    return network
+
+
+def _load(folder: Path, architecture: str) -> Any:
     try:
         from workbench.models.sources.lean_transformers import transformers
     except ImportError as error:
         raise BackendUnavailableError(f"Hugging Face models need the package transformers: {error}") from None
     try:
         with _quiet(transformers):
-            network, report = getattr(transformers, kind).from_pretrained(
+            network, report = _network_class(transformers, folder, architecture).from_pretrained(
                 str(folder), local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype=torch.float32,
                 output_loading_info=True,
             )  # fmt: skip
+    except NotAModelError:
+        raise
     except Exception as error:  # transformers raises nearly everything for a folder that it does not understand
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise NotAModelError(f"transformers cannot load {folder}: {reason}") from error
@@ -126,8 +159,7 @@ def _load(folder: Path, kind: str) -> torch.nn.Module:
             f"{folder}: {len(missing)} tensors are missing or of another shape than config.json says, the first is "
             f"{missing[0]}; the configuration and the weights do not belong together"
         )
-    module: torch.nn.Module = network
-    return module
+    return network
 
 
 @contextmanager
@@ -153,16 +185,17 @@ def _usual_dtype(store: SafetensorsStore) -> str | None:
     return max(sizes, key=lambda dtype: sizes[dtype], default=None)
 
 
-def _call(output: OutputKind, tokens: bool) -> Call:
+def _call(network: torch.nn.Module, tokens: bool) -> Call:
+    head = _head(type(network).__name__)
+    options = {"use_cache": False} if head is OutputKind.TOKEN_LOGITS else {}
+
     def call(forward: Forward, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
         mask = batch.get("attention_mask")
         if not tokens:
             answer = forward(pixel_values=batch["inputs"])
-        elif output is OutputKind.TOKEN_LOGITS:
-            answer = forward(input_ids=batch["input_ids"], attention_mask=mask, use_cache=False)
         else:
-            answer = forward(input_ids=batch["input_ids"], attention_mask=mask)
-        result: torch.Tensor = mean_pooled(answer[0], mask) if output is OutputKind.EMBEDDING else answer.logits
+            answer = forward(input_ids=batch["input_ids"], attention_mask=mask, **options)
+        result: torch.Tensor = mean_pooled(answer[0], mask) if head is OutputKind.EMBEDDING else answer.logits
         return result
 
     return call

@@ -56,7 +56,7 @@ class LearnOptions:
 
     def samples(self, kind: OutputKind) -> int:
         """Return the samples of a batch for a model with this output."""
-        return self.batch_size or (4 if kind is OutputKind.TOKEN_LOGITS else 64)
+        return self.batch_size or (4 if kind.per_token else 64)
 
 
 @dataclass(slots=True, kw_only=True)
