@@ -44,7 +44,7 @@ from workbench.numerics.rounding.algorithm import Context, Need, Rounded
 from workbench.numerics.rounding.coupled import descend_coupled
 from workbench.numerics.rounding.hessian import Hessian, hessian
 from workbench.numerics.rounding.parameter_parts import is_plain, join_columns, stack_rows, take_rows, unit_width
-from workbench.numerics.rounding.range_search import Errors, best_ranges
+from workbench.numerics.rounding.range_search import best_ranges
 from workbench.numerics.scheme import Parameters, Scheme
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _candidates(
     rows, width = weight.shape
     left_over = feedback.diagonal(dim1=1, dim2=2)[:, natural].square().reciprocal()
     if is_plain(scheme, scheme.fit(weight), rows) and width <= TRIAL_COLUMNS:
-        return best_ranges(weight, scheme, Errors(left_over), keep=trials)[0]
+        return best_ranges(weight, scheme, left_over, keep=trials)
     spread = left_over.repeat_interleave(rows // left_over.shape[0], dim=0)
     fits = [scheme.fit(weight, spread, clip_search=True)]
     if width <= TRIAL_COLUMNS:

@@ -6,7 +6,6 @@ extremes of a group can be searched without knowing how it is stored.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.numerics.rounding.parameter_parts import stack_rows
@@ -26,43 +25,22 @@ JOINT = (*((share, share) for share in _FINE), *((share, 1.0) for share in _STEP
 """Shares for symmetric schemes; unequal ones let the other end be the farther one."""
 
 CELLS = 1 << 24
-"""So many rounded weights are held at once."""
+"""How many rounded weights are in memory at once."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Errors:
-    """Measures errors ``D`` of ``groups * r`` rows: ``sum_kl D_k moment_kl D_l`` for each row.
+def best_ranges(weight: torch.Tensor, scheme: Scheme, moment: torch.Tensor, keep: int = 1) -> Parameters:
+    """Return the ``keep`` best candidates of every row, best first, as the parameters of ``keep`` matrices, stacked.
 
-    ``moment`` is ``[groups, width, width]``, or ``[groups, width]`` for a diagonal one.
-    """
-
-    moment: torch.Tensor
-
-    def of(self, differences: torch.Tensor) -> torch.Tensor:
-        """Return the measure of ``differences`` ``[candidates, rows, width]``: ``[candidates, rows]``."""
-        groups = self.moment.shape[0]
-        split = differences.reshape(len(differences), groups, -1, differences.shape[-1])
-        if self.moment.dim() == 2:
-            return (split.square() * self.moment[:, None]).sum(dim=-1).flatten(1)
-        return ((split @ self.moment) * split).sum(dim=-1).flatten(1)
-
-
-def shares_of(parameters: Parameters) -> tuple[tuple[float, float], ...]:
-    """Return the candidates for a scheme that fits such parameters."""
-    return JOINT if parameters.zero_point is None and parameters.offset is None else SQUARE
-
-
-def best_ranges(weight: torch.Tensor, scheme: Scheme, errors: Errors, keep: int = 1) -> tuple[Parameters, torch.Tensor]:
-    """Return the ``keep`` best candidates of every row, best first.
-
-    ``weight`` ``[rows, width]`` is one group of columns of a plain scheme (one scale a row).  The parameters are those
-    of ``keep`` such matrices one below the other; the measures are ``[keep, rows]``, ascending.
+    ``weight`` ``[rows, width]`` is one group of columns of a plain scheme (one scale a row).  Errors ``D`` of a row
+    cost ``sum_kl D_k moment_kl D_l``; ``moment`` is ``[groups, width, width]``, or ``[groups, width]`` for a diagonal,
+    one for each of as many equal runs of rows.
     """
     import torch
 
-    shares = weight.new_tensor(shares_of(scheme.fit(weight[:1])))
+    first = scheme.fit(weight[:1])
+    shares = weight.new_tensor(JOINT if first.zero_point is None and first.offset is None else SQUARE)
     low, high = weight.amin(dim=1).clamp(max=0), weight.amax(dim=1).clamp(min=0)
-    groups, width = errors.moment.shape[0], weight.shape[1]
+    groups, width = moment.shape[0], weight.shape[1]
     places = torch.arange(len(weight), device=weight.device).reshape(groups, -1)
     step = max(CELLS // (len(shares) * width * groups), 1)
     measures = torch.empty(len(shares), len(weight), device=weight.device)
@@ -71,11 +49,19 @@ def best_ranges(weight: torch.Tensor, scheme: Scheme, errors: Errors, keep: int 
         tile = weight[rows]
         clamped = _clamped(tile, low[rows] * shares[:, :1], high[rows] * shares[:, 1:]).flatten(0, 1)
         rounded = scheme.round(tile.repeat(len(shares), 1), scheme.fit(clamped))
-        measures[:, rows] = errors.of(rounded.reshape(len(shares), *tile.shape) - tile)
+        measures[:, rows] = _costs(rounded.reshape(len(shares), *tile.shape) - tile, moment)
     ranked = measures.topk(min(keep, len(shares)), dim=0, largest=False)
     fits = [scheme.fit(_clamped(weight, low * pair[:, 0], high * pair[:, 1])) for pair in shares[ranked.indices]]
-    return stack_rows(fits), ranked.values
+    return stack_rows(fits)
 
 
 def _clamped(weight: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
     return weight.clamp(low.unsqueeze(-1), high.unsqueeze(-1))
+
+
+def _costs(differences: torch.Tensor, moment: torch.Tensor) -> torch.Tensor:
+    """Return what ``differences`` ``[candidates, rows, width]`` cost, ``[candidates, rows]``."""
+    split = differences.reshape(len(differences), moment.shape[0], -1, differences.shape[-1])
+    if moment.dim() == 2:
+        return (split.square() * moment[:, None]).sum(dim=-1).flatten(1)
+    return ((split @ moment) * split).sum(dim=-1).flatten(1)

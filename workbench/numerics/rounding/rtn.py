@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from workbench.errors import AlgorithmError
 from workbench.numerics.rounding.algorithm import Context, Need, Rounded
 from workbench.numerics.rounding.parameter_parts import is_plain, join_columns
-from workbench.numerics.rounding.range_search import Errors, best_ranges
+from workbench.numerics.rounding.range_search import best_ranges
 from workbench.numerics.scheme import Parameters, Scheme
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _by_blocks(weight: torch.Tensor, scheme: Scheme, moment: torch.Tensor, plain
     parts = []
     for start in range(0, weight.shape[1], width):
         part = slice(start, min(start + width, weight.shape[1]))
-        parts.append(best_ranges(weight[:, part], scheme, Errors(moment[:, part, part]))[0])
+        parts.append(best_ranges(weight[:, part], scheme, moment[:, part, part]))
     return join_columns(parts)
 
 
