@@ -44,8 +44,7 @@ def walk(
     exact = tensor.to(torch.float32).contiguous().numpy().reshape(outer, channels, inner)
     fold = _fold(outer, channels * inner)
     values = exact.reshape(outer // fold, -1)
-    rows, parts = _bands(len(values), channels, values.size)
-    parts = parts if fold == 1 else [slice(0, channels)]
+    rows, parts = _bands(len(values), channels, values.size, split=fold == 1)
     bands = [(row, part) for row in range(len(rows)) for part in parts]
     extremes, sums = np.empty((2, len(rows), channels), np.float32), np.empty((2, len(rows), channels))
     exponents, counts = np.zeros(len(bands), np.int64), np.zeros((len(bands), BINS), np.int64)
@@ -79,12 +78,12 @@ def _fold(rows: int, columns: int) -> int:
     return fold
 
 
-def _bands(rows: int, channels: int, elements: int) -> tuple[list[slice], list[slice]]:
-    """Cut the rows into bands of whole fours; where they are few the channels too."""
+def _bands(rows: int, channels: int, elements: int, *, split: bool) -> tuple[list[slice], list[slice]]:
+    """Cut the rows into bands of whole fours; where they are few the channels too, if these may be ``split``."""
     count = min(max(elements // BAND, 1), BANDS)
     down = max(-(-rows // count // 4) * 4, TALL)
     bands = [slice(top, min(top + down, rows)) for top in range(0, rows, down)]
-    across = -(-channels // -(-count // len(bands))) if len(bands) < count else channels
+    across = -(-channels // -(-count // len(bands))) if split and len(bands) < count else channels
     return bands, [slice(left, min(left + across, channels)) for left in range(0, channels, across)]
 
 
