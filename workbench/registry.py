@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
-from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from workbench.errors import WorkbenchError, nearest
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+def entry_points(*, group: str) -> Iterable[EntryPoint]:
+    """Return what third parties publish; the window starts without importing ``importlib.metadata`` and ``email``."""
+    from importlib import metadata
+
+    return metadata.entry_points(group=group)
+
 
 
 class Named(Protocol):

@@ -71,7 +71,6 @@ def filled(path: str) -> Scene:
     """Compute what the demo leaves out: other plans, a measured table, an error budget, a sweep, a judgement."""
     import workbench as wb
     from workbench.gui.context.context import Context
-    from workbench.gui.context.runner import NoJobs
     from workbench.gui.screenshot import worst_layer
     from workbench.models.sources import reopen
     from workbench.session.session import Session
@@ -98,7 +97,7 @@ def filled(path: str) -> Scene:
     session = replace(session, error_budget=ERROR_BUDGET(session, ErrorBudgetOptions(samples=4), model=model))
     swept = sweep_batches(session)
     session = replace(session, timings=with_timings(session.timings, swept))
-    context = Context(Workspace(), NoJobs())
+    context = Context(Workspace())
     context.workspace.open(session, None)
     layer = worst_layer(context)
     session = replace(session, audit=AUDIT(session, AuditOptions(samples=8), model=model))
@@ -156,7 +155,6 @@ def shown(scene: Scene, size: tuple[int, int], dark: bool) -> Iterator[tuple[Win
     """Show the scene in a window; yields it and what lets it draw."""
     from workbench.gui.app import application
     from workbench.gui.context.context import Context
-    from workbench.gui.context.runner import NoJobs
     from workbench.gui.shell import theme
     from workbench.gui.window import Window
     from workbench.session.workspace import Workspace
@@ -164,7 +162,7 @@ def shown(scene: Scene, size: tuple[int, int], dark: bool) -> Iterator[tuple[Win
     app = application()
     colours = theme.DARK if dark else theme.LIGHT
     theme.apply(app, colours)
-    context = Context(Workspace(), NoJobs())
+    context = Context(Workspace())
     window = Window(context, colours, keep_layout=False)
 
     def settle() -> None:

@@ -140,12 +140,11 @@ assert result.columns["scheme"] == ("keep",) and result.columns["weights"].tolis
         check=MODEL + """
 from workbench.gui.app import application
 from workbench.gui.context.context import Context
-from workbench.gui.context.runner import NoJobs
 from workbench.gui.shell import theme
 from workbench.gui.window import Window
 from workbench.session.workspace import Workspace
 app = application()
-context = Context(Workspace(), NoJobs())
+context = Context(Workspace())
 window = Window(context, theme.LIGHT, keep_layout=False)
 window.show()
 context.workspace.open(session, None)

@@ -50,13 +50,12 @@ def _opened() -> Window:
     from tests.gui import sessions
     from workbench.gui.app import application
     from workbench.gui.context.context import Context
-    from workbench.gui.context.runner import NoJobs
     from workbench.gui.shell import theme
     from workbench.gui.window import Window
     from workbench.session.workspace import Workspace
 
     theme.apply(application(), theme.LIGHT)
-    context = Context(Workspace(), NoJobs())
+    context = Context(Workspace())
     window = Window(context, theme.LIGHT, keep_layout=False)
     window.resize(*SIZE)
     window.show()

@@ -39,9 +39,9 @@ def test_losses_of_inputs_are_scored_and_counted_everywhere(live: Callable[..., 
         names = [layer.name for layer in quantizable(person.state.session.model.layers)]
         bar = person.window.statusBar()
         await person.act(lambda: edits.assign(person.context.workspace, names, weights="int8-channel"))
-        assert "It counts weights." in bar.loss_label.toolTip()
+        assert "It includes weights." in bar.loss_label.toolTip()
         await person.act(lambda: edits.assign(person.context.workspace, names, inputs="int8-token"))
-        assert "were not scored" in bar.loss_label.toolTip()
+        assert "have no scores yet" in bar.loss_label.toolTip()
         weights = person.state.totals.predicted
         await person.press(Qt.Key.Key_F6)
         await person.until(lambda: person.dialog("form"), 10)

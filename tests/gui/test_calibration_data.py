@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QListView
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.engine.engine import Engine
-from workbench.gui.plots.coverage import covered
+from workbench.gui.plots.calibration_data import covered
 from workbench.models.data.samples import Sample
 from workbench.steps.browse_samples import SamplePage
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions

@@ -90,7 +90,7 @@ def test_a_cancelled_refinement_keeps_what_it_measured_and_goes_on(live: Callabl
         await person.click(person.window.status.cancel_button)
         await person.until(lambda: "measured_kl" in person.state.session.sensitivities, 10)
         assert jobs.views[-1].status == "cancelled" and person.state.dirty
-        assert person.context.messages.entries[-1].text == "what was done is kept"
+        assert person.context.messages.entries[-1].text == "the results so far are kept"
         kept = person.state.session.sensitivities["measured_kl"].score
         some = np.isfinite(kept)
         assert some.any() and not some.all()
@@ -152,7 +152,7 @@ def test_a_cancelled_score_keeps_its_cells_and_goes_on_to_the_same_bits(live: Ca
         kept = person.state.session.sensitivities["measured_kl"].score
         some = np.isfinite(kept)
         assert some.any() and not some.all() and np.array_equal(kept[some], expected[some])
-        assert person.context.messages.entries[-1].text == "what was done is kept" and panel.heatmap.isVisible()
+        assert person.context.messages.entries[-1].text == "the results so far are kept" and panel.heatmap.isVisible()
         await person.press(Qt.Key.Key_R, person.window, control=True, shift=True)
         await person.until(lambda: jobs.views[-1].status == "done", 60)
         await person.settle()

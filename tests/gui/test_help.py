@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QApplication
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.errors import MissingResultError
+from workbench.gui.commands.tour import STOPS, FirstRun
 from workbench.gui.shell import settings
-from workbench.gui.shell.tour import STOPS, FirstRun
 from workbench.steps.devices import DEVICES, DevicesOptions
 from workbench.steps.step import Context, Request, Step
 from workbench.version import versions

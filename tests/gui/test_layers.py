@@ -44,16 +44,16 @@ def test_the_filter_narrows_the_tree(live: Callable[..., None]) -> None:
         await person.open(sessions.full(3))
         panel = person.window.panels["layers"]
         await person.type(panel.filter, "re:layers\\.[12]\\..*k_proj")
-        assert panel.model.shown() == ("model.layers.1.self_attn.k_proj", "model.layers.2.self_attn.k_proj")
+        assert tuple(panel.model.rows.layers) == ("model.layers.1.self_attn.k_proj", "model.layers.2.self_attn.k_proj")
         await person.type(panel.filter, "kind:embedding")
-        assert panel.model.shown() == ("model.embed_tokens",)
+        assert tuple(panel.model.rows.layers) == ("model.embed_tokens",)
         await person.type(panel.filter, "worst 4")
-        losses = [panel.model.facts(person.state.session.model.by_name[name]).loss for name in panel.model.shown()]
+        losses = [panel.model.facts(person.state.session.model.by_name[name]).loss for name in panel.model.rows.layers]
         every = [panel.model.facts(layer).loss for layer in person.state.session.model.layers]
         assert losses == sorted(every, reverse=True)[:4]
         person.picture("worst")
         await person.type(panel.filter, "re:[")
-        assert "regular expression" in panel._count.text() and panel.model.layer_count == 23  # "re:" was good
+        assert "regular expression" in panel._count.text() and len(panel.model.rows.layers) == 23  # "re:" was good
 
     live(story)
 

@@ -44,7 +44,7 @@ def test_nothing_of_a_closed_window_is_left(ended: str, live: Callable[..., None
         context.runner.submit(CALIBRATE.request(person.state.session, CalibrateOptions(data=MODEL)))
         await person.until(lambda: context.jobs.views[-1].fraction > 0.1)
         if ended == "cancelled":
-            context.runner.cancel(context.jobs.views[-1].id)
+            context.jobs.cancel(context.jobs.views[-1].id)
             await person.settle(0.1)
 
     live(story, engine=Engine() if "process" in ended else None)

@@ -17,7 +17,6 @@ from tests.gui.conftest import Person
 from tests.gui.cut_widgets import cut
 from workbench.gui import window as window_module
 from workbench.gui.context.context import Context
-from workbench.gui.context.runner import NoJobs
 from workbench.gui.shell import theme
 from workbench.session.workspace import Workspace
 
@@ -57,7 +56,7 @@ def test_a_window_larger_than_its_screen_fills_it(
 ) -> None:
     screen = qapp.primaryScreen().availableSize()
     monkeypatch.setattr(window_module, "SIZE", screen + QSize(1, 0) if larger else screen)
-    window = window_module.Window(Context(Workspace(), NoJobs()), theme.LIGHT)
+    window = window_module.Window(Context(Workspace()), theme.LIGHT)
     assert window.isMaximized() is fills
     window.dispose()
     qapp.sendPostedEvents(None, 52)  # QEvent.DeferredDelete

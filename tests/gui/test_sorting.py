@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QTableView, QTreeView
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.engine.jobs import JobView
-from workbench.gui.tables.order import order_of
+from workbench.gui.tables.fields import order_of
 
 UP = "model.layers.1.mlp.up_proj"
 
@@ -88,7 +88,7 @@ def test_cancel_takes_the_job_that_was_selected_before_sorting(live: Callable[..
         await person.open(sessions.full(1))
         panel = person.window.panels["jobs"]
         await person.act(lambda: person.window.reveal("jobs"))
-        person.context.runner.cancel = cancelled.append
+        person.context.jobs.cancel = cancelled.append
         await person.act(lambda: panel.show_jobs(jobs))
         assert _shown(panel.jobs) == ["Job 3", "Job 2", "Job 1"]
         await person.row(panel.jobs, 0)

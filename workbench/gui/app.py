@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import gc
-import linecache
 import logging
 import signal
 import sys
@@ -88,13 +87,12 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
     engine = Engine()
     await engine.start()
     from workbench.engine.jobs import Jobs
+    from workbench.gui.commands.tour import FirstRun
     from workbench.gui.context.context import Context
     from workbench.gui.recovery import Recovery
-    from workbench.gui.shell.tour import FirstRun
     from workbench.gui.window import Window, until_closed
     from workbench.session.workspace import Workspace
 
-    linecache.clearcache()  # shiboken has every module's source read: 12 MB
     colours = theme.choose(settings.theme())
     theme.apply(app, colours)
     jobs = Jobs(engine)
@@ -164,7 +162,7 @@ def install_hooks(context: Context) -> Callable[[], None]:
     def report(error: BaseException) -> None:
         traceback.print_exception(error)
         log.error("uncaught exception", exc_info=error)
-        context.messages.report("Something went wrong inside the workbench", error)
+        context.messages.report("Internal error of the workbench", error)
 
     sys.excepthook = lambda kind, error, trace: report(error)
     loop.set_exception_handler(lambda loop, what: report(what.get("exception") or RuntimeError(str(what["message"]))))
@@ -188,4 +186,3 @@ def warm_up() -> None:
     for registry in (EXPORTERS, ALGORITHMS, RANGES):
         registry.names()
     schemes.families()
-    linecache.clearcache()

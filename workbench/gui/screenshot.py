@@ -23,14 +23,13 @@ def screenshot(session: Path, out: Path) -> None:
     _draw_offscreen()
     from workbench.gui.app import application
     from workbench.gui.context.context import Context
-    from workbench.gui.context.runner import NoJobs
     from workbench.gui.shell import theme
     from workbench.gui.window import Window
     from workbench.session.workspace import Workspace
 
     app = application()
     theme.apply(app, theme.LIGHT)
-    context = Context(Workspace(), NoJobs())
+    context = Context(Workspace())
     window = Window(context, theme.LIGHT, keep_layout=False)
     try:
         window.resize(*SIZE)

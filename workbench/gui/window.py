@@ -61,7 +61,7 @@ class Window(QMainWindow):
         self.setCentralWidget(self.pages)
         self.bars = Menus(self, colours, self._do, self.reveal, self.document.open_path)
         self.actions_by_id, self.menus, self.recent_menu = self.bars.actions, self.bars.menus, self.bars.recent_menu
-        self.status = StatusBar(context.runner.cancel, context.runner.retry, self)
+        self.status = StatusBar(context.jobs.cancel, context.jobs.retry, self)
         self.setStatusBar(self.status)
         self.notices = Notices(context, self)
         self._connect()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from importlib.metadata import entry_points
 
 from workbench.errors import PlanError, nearest
 from workbench.models.summary import ModelSummary
+from workbench.registry import entry_points
 
 REWRITES = ("fold-norms", "equalize", "awq", "smoothquant", "rotation", "rotation-heads")
 """Rewrites of the floating-point model, in the order in which a plan names them."""

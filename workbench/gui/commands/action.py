@@ -22,64 +22,43 @@ class Situation:
     failed: bool = False
 
 
-Reason = str | None
-"""Why an action is not possible now; None if it is."""
+Condition = Callable[[Situation], str | None]
+"""Returns why an action is not possible now; None if it is."""
 
 
-def always(now: Situation) -> Reason:
-    """Nothing is needed."""
-    return None
-
-
-def has_session(now: Situation) -> Reason:
+def has_session(now: Situation) -> str | None:
     """A model or session must be open."""
     if is_first_look(now.state.session):
         return STILL_LOADING
     return None if now.state.session else "Open a model first"
 
 
-def has_selection(now: Situation) -> Reason:
-    """Layers must be selected."""
-    return has_session(now) or (None if now.state.selection else "Select layers first")
+def requires(is_met: Callable[[Situation], object], reason: str, *, session: bool = True) -> Condition:
+    """Return the condition ``is_met``, where ``session`` says that a session must be open as well."""
+
+    def condition(now: Situation) -> str | None:
+        return (has_session(now) if session else None) or (None if is_met(now) else reason)
+
+    return condition
 
 
-def has_target(now: Situation) -> Reason:
-    """A target must be chosen."""
-    return has_session(now) or (None if now.state.target else "Choose a target in the Plan panel first")
+always = requires(lambda now: True, "", session=False)
+has_selection = requires(lambda now: now.state.selection, "Select layers first")
+has_target = requires(lambda now: now.state.target, "Choose a target in the Plan panel first")
+has_table = requires(
+    lambda now: now.state.session is not None and now.state.session.table(now.state.metric) is not None,
+    "Compute the sensitivity first",
+)
+can_undo = requires(lambda now: now.state.undo_name, "Nothing to undo", session=False)
+can_redo = requires(lambda now: now.state.redo_name, "Nothing to redo", session=False)
+is_running = requires(lambda now: now.running, "No job is running", session=False)
+has_failed = requires(lambda now: now.failed, "No job has failed", session=False)
 
 
-def has_table(now: Situation) -> Reason:
-    """The table of the chosen metric must be there."""
-    session = now.state.session
-    if session is None or session.table(now.state.metric) is None:
-        return has_session(now) or "Compute the sensitivity first"
-    return None
-
-
-def can_undo(now: Situation) -> Reason:
-    """There must be an edit to undo."""
-    return None if now.state.undo_name else "Nothing to undo"
-
-
-def can_redo(now: Situation) -> Reason:
-    """There must be an edit to redo."""
-    return None if now.state.redo_name else "Nothing to redo"
-
-
-def is_running(now: Situation) -> Reason:
-    """A job must run."""
-    return None if now.running else "No job is running"
-
-
-def has_failed(now: Situation) -> Reason:
-    """A job must have failed or been cancelled."""
-    return None if now.failed else "No job has failed"
-
-
-def step_possible(step: Step[Any, Any], *also: Requirement) -> Callable[[Situation], Reason]:
+def step_possible(step: Step[Any, Any], *also: Requirement) -> Condition:
     """Return the condition that a session is open and meets a step's requirements, and others."""
 
-    def why_not(now: Situation) -> Reason:
+    def why_not(now: Situation) -> str | None:
         session = now.state.session
         if session is None or is_first_look(session):
             return has_session(now)
@@ -90,17 +69,14 @@ def step_possible(step: Step[Any, Any], *also: Requirement) -> Callable[[Situati
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """``menu`` is where it stands; ``icon`` puts it on the toolbar; ``separated`` draws a line before it.
-
-    ``also`` is a second shortcut.
-    """
+    """A command; ``icon`` puts it on the toolbar, ``separated`` draws a line before it, ``also`` is a second key."""
 
     id: str
     text: str
     shortcut: str
     menu: str
     run: Callable[[Command], Coroutine[Any, Any, None] | None]
-    why_not: Callable[[Situation], Reason] = always
+    why_not: Condition = always
     tip: str = ""
     icon: str = ""
     separated: bool = False
@@ -109,7 +85,7 @@ class Action:
 
 def step_action(
     step: Step[Any, Any], identity: str, run: Callable[[Command], Coroutine[Any, Any, None] | None], *, mnemonic: str,
-    menu: str = "&Run", icon: str = "", why_not: Callable[[Situation], Reason] | None = None, asks: bool = True,
+    menu: str = "&Run", icon: str = "", why_not: Condition | None = None, asks: bool = True,
 ) -> Action:  # fmt: skip
     """Return a step's action: title, tip and condition are the step's; ``asks``: a form opens first."""
     title = " ".join(word if word in SMALL_WORDS else word[:1].upper() + word[1:] for word in step.title.split())

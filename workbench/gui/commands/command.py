@@ -23,7 +23,7 @@ P = TypeVar("P", bound=Panel)
 R = TypeVar("R")
 
 REMEMBERED = ("samples", "batch_size", "seed", "batch", "repeats", "metric")
-"""Options that a form offers as the user left them; the others begin with what fits the document."""
+"""Options that a form shows as last used; the others start with values that suit the document."""
 
 
 class MainWindow(Protocol):
@@ -32,46 +32,36 @@ class MainWindow(Protocol):
     @property
     def widget(self) -> QWidget:
         """The parent of dialogs."""
-        ...
 
     @property
     def colours(self) -> Colours:
-        """The colours of now."""
-        ...
+        """The current colours."""
 
     @property
     def is_drawn(self) -> bool:
-        """Whether every panel that is seen shows the newest state."""
-        ...
-
-    def reveal(self, panel: str) -> None:
-        """Bring a panel to the front and give it the keyboard."""
-        ...
-
-    def panel(self, kind: type[P]) -> P:
-        """Return a panel, made if need be."""
-        ...
+        """Whether every visible panel shows the newest state."""
 
     @property
     def panels(self) -> Mapping[str, Panel]:
-        """The panels that have been made, by their id."""
-        ...
+        """The existing panels by their id."""
+
+    def reveal(self, panel: str) -> None:
+        """Bring a panel to the front and give it the keyboard."""
+
+    def panel(self, kind: type[P]) -> P:
+        """Return a panel, made if necessary."""
 
     def titled_actions(self) -> list[tuple[str, QAction]]:
-        """Return everything that the user can do, with a title to search in."""
-        ...
+        """Return all actions with titles to search in."""
 
     def recolour(self, colours: Colours) -> None:
         """Draw everything in other colours."""
-        ...
 
     def reset_layout(self) -> None:
-        """Put the docks back to where they were at first."""
-        ...
+        """Restore the first layout of the docks."""
 
     def quit(self) -> None:
         """Close the window, after asking about unsaved work."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,9 +75,9 @@ class Command:
 
     @property
     def session(self) -> Session:
-        """The open session: actions that need one are greyed without."""
+        """The open session; without one, actions that need it are disabled."""
         session = self.context.workspace.state.session
-        assert session is not None, "the action is greyed without a session"
+        assert session is not None, "the action is disabled without a session"
         return session
 
     async def ask(self, step: Step[O, R], start: str, options: O | None = None) -> Request[O, R] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtWidgets import QFileDialog, QWidget
@@ -26,10 +27,10 @@ MODEL_FILES = "Models and sessions (*.safetensors *.pt2 *.py *.json *.gguf *.onn
 SESSIONS = "Sessions (*.qwb)"
 
 Stamp = tuple[int, int]
-"""When a file was written, in nanoseconds, and its bytes."""
+"""When a file was written, in nanoseconds, and its size in bytes."""
 
 HEAD = 1000
-"""Characters in which a plan says that it is one."""
+"""Characters within which a plan file names its type."""
 
 
 class Document:
@@ -37,7 +38,7 @@ class Document:
 
     def __init__(self, context: Context, parent: QWidget) -> None:
         self._context, self._parent = context, parent
-        self._stamps: dict[Path, Stamp] = {}
+        self._read: tuple[Path, Stamp | None] | None = None  # the document's file as it was read or saved here
 
     # ---------------------------------------------------------------- open
 
@@ -51,22 +52,23 @@ class Document:
 
         self._context.tasks.start(choosing())
 
-    def open_path(
-        self, path: str, *, factory: str | None = None, weights: str | None = None, trust: bool = False
-    ) -> None:
-        """Open a model or a session by its path, after asking about unsaved work; a plan becomes the current plan."""
+    def open_path(self, path: str, *, trust: bool = False, **options: str | None) -> None:
+        """Open a model or session after asking about unsaved work, or make a plan the current one.
+
+        ``options`` are those of :class:`OpenModelOptions`.
+        """
         if is_plan(path):
             self.open_plan(path)
         else:
-            self._context.tasks.start(self.open(path, factory=factory, weights=weights, trust=trust))
+            self._context.tasks.start(self.open(path, trust=trust, **options))
 
     def open_plan(self, path: str) -> None:
-        """Make the plan in a JSON file the current one, as one undoable step."""
+        """Make the plan in a JSON file the current one, as an undoable edit."""
         session = self._context.workspace.state.session
         try:
             plan = Plan.load(path)
             if session is None:
-                raise PlanError(f"{Path(path).name} is a plan; open the model that it is for first")
+                raise PlanError(f"{Path(path).name} is a plan; open its model first")
             if plan.fingerprint is not None:
                 session.model.require_fingerprint(plan.fingerprint, f"the plan {plan.name!r}")
             resolve(plan, session.model.layers)
@@ -76,31 +78,24 @@ class Document:
         edits.set_plan(self._context.workspace, f"Open the plan {plan.name}", plan)
         self._context.messages.say(f"Opened the plan {plan.name}")
 
-    async def open(
-        self, path: str, *, factory: str | None = None, weights: str | None = None, trust: bool = False
-    ) -> bool:
+    async def open(self, path: str, *, trust: bool = False, **options: str | None) -> bool:
         """Open a model or session; returns whether the document is now the one at ``path``."""
         if not await self.may_discard():
             return False
         workspace, is_session = self._context.workspace, Path(path).suffix == ".qwb"
         stamp = stamp_of(Path(path))
-        run = self._context.runner.run
-
-        def again() -> None:
-            self.open_path(path, factory=factory, weights=weights, trust=trust)
-
+        run, again = self._context.runner.run, partial(self.open_path, path, trust=trust, **options)
         if is_session:
             session = await run(OPEN_SESSION.request(None, OpenSessionOptions(path=path)), again)
         else:
-            options = OpenModelOptions(path=path, factory=factory, weights=weights)
-            session = await run(OPEN.request(None, options, trust=trust), again)
+            session = await run(OPEN.request(None, OpenModelOptions(path=path, **options), trust=trust), again)
         before = workspace.state
         if session is None:
             if is_first_look(before.session):
                 workspace.close()
             return False
         workspace.open(session, Path(path) if is_session else None)
-        self._stamps = {Path(path): stamp} if stamp is not None else {}
+        self._read = Path(path), stamp
         workspace.select(_first(session))
         if is_first_look(before.session):
             self._carry_over(before, session)
@@ -113,13 +108,13 @@ class Document:
         return True
 
     def show_first_look(self, look: Session) -> None:
-        """Show the weights of the model that is being opened, where nothing else is shown."""
+        """Show the weights of a model while it loads, unless a document is open."""
         if self._context.workspace.state.session is None:
             self._context.workspace.open(look, None)
             self._context.workspace.select(_first(look))
 
     def _carry_over(self, before: State, session: Session) -> None:
-        """Carry over what the user selected and edited while only the weights were shown."""
+        """Keep the selection and the edits that the user made on the first look."""
         workspace, look = self._context.workspace, before.session
         assert look is not None
         names = [name for name in before.selection if name in session.model.by_name]
@@ -131,12 +126,9 @@ class Document:
         try:
             resolve(plan, session.model.layers)
         except WorkbenchError as error:
-            self._context.messages.say("Edits made while the model was loading are lost", str(error), "warning")
+            self._context.messages.say("Edits during loading are lost", str(error), "warning")
             return
-        workspace.edit(
-            "Edits made while the model was loading",
-            lambda session: replace(session, plan=plan, locked=look.locked & known),
-        )
+        workspace.edit("Edits during loading", lambda session: replace(session, plan=plan, locked=look.locked & known))
 
     # ---------------------------------------------------------------- save and close
 
@@ -144,7 +136,7 @@ class Document:
         """Save to the session's file, or to one that the user chooses; returns whether the session is on disk."""
         state = self._context.workspace.state
         session, path = state.session, state.path
-        assert session is not None, "the action is greyed without a session"
+        assert session is not None, "the action is disabled without a session"
         if path is not None and not ask and self._is_changed(path):
             answer = await dialogs.ask_replace(self._parent, path.name)
             if answer == "cancel":
@@ -162,8 +154,7 @@ class Document:
         if await self._context.runner.run(request, self.start_saving) is None:
             return False
         self._context.workspace.saved(path, session)
-        stamp = stamp_of(path)
-        self._stamps = {path: stamp} if stamp is not None else {}
+        self._read = path, stamp_of(path)
         settings.remember(path)
         self._context.messages.say(f"Saved {path.name}")
         return True
@@ -173,9 +164,9 @@ class Document:
         self._context.tasks.start(self.save(ask))
 
     def _is_changed(self, path: Path) -> bool:
-        """Whether somebody else has written the session's file since it was read or saved here."""
-        known, now = self._stamps.get(path), stamp_of(path)
-        return known is not None and now is not None and known != now
+        """Whether another program has written the session's file since it was read or saved here."""
+        now, (file, before) = stamp_of(path), self._read or (path, None)
+        return file == path and None not in (before, now) and before != now
 
     async def may_discard(self) -> bool:
         """Ask about unsaved work; returns whether the document may go."""
@@ -193,7 +184,7 @@ class Document:
 
 
 def stamp_of(path: Path) -> Stamp | None:
-    """Return what tells a file from an earlier one of its name; None where there is no file."""
+    """Return what distinguishes versions of a file; None where there is no file."""
     try:
         status = path.stat()
     except OSError:
@@ -202,7 +193,7 @@ def stamp_of(path: Path) -> Stamp | None:
 
 
 def is_plan(path: str) -> bool:
-    """Whether a file says that it is a plan; only JSON files are read."""
+    """Whether a JSON file is a plan."""
     if Path(path).suffix != ".json":
         return False
     try:
@@ -213,7 +204,7 @@ def is_plan(path: str) -> bool:
 
 
 def _first(session: Session) -> tuple[str, ...]:
-    """Return the layer to look at first: one that has inputs."""
+    """Return the layer to select first: one that has inputs."""
     names = [layer.name for layer in session.model.layers if layer.kind is not LayerKind.EMBEDDING]
     return tuple((names or [layer.name for layer in session.model.layers])[:1])
 

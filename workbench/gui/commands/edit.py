@@ -1,8 +1,9 @@
-"""The menu Edit: undo, the plan of the selected layers, and what is selected."""
+"""The menu Edit: undo, the plan of the selected layers, and the selection."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from workbench.gui.commands.command import Command
 from workbench.gui.context import edits
@@ -10,29 +11,23 @@ from workbench.insight import legality, quantities, schemes
 from workbench.planning.plan import KEEP
 from workbench.session.session import Session
 
+if TYPE_CHECKING:
+    from workbench.gui.panels.layers import LayersPanel
+
+
+def layers_panel(command: Command, *, reveal: bool = True) -> LayersPanel:
+    """Return the panel of the layers, brought to the front."""
+    from workbench.gui.panels.layers import LayersPanel
+
+    if reveal:
+        command.window.reveal("layers")
+    return command.window.panel(LayersPanel)
+
 
 def keep(command: Command) -> None:
     """Keep the selected layers in floating point."""
     workspace = command.context.workspace
     edits.assign(workspace, workspace.state.selection, weights=KEEP)
-
-
-def set_scheme(command: Command) -> None:
-    """Open the menu of schemes."""
-    from workbench.gui.panels.layers import LayersPanel
-
-    command.window.reveal("layers")
-    command.window.panel(LayersPanel).choose_scheme()
-
-
-def more_bits(command: Command) -> None:
-    """Give the selected layers the next larger scheme."""
-    _step(command, 1)
-
-
-def fewer_bits(command: Command) -> None:
-    """Give the selected layers the next smaller scheme."""
-    _step(command, -1)
 
 
 def lock(command: Command) -> None:
@@ -54,30 +49,8 @@ def select_all(command: Command) -> None:
     command.context.workspace.select(layer.name for layer in command.session.model.layers)
 
 
-def select_similar(command: Command) -> None:
-    """Select the layers that are like the selected ones."""
-    from workbench.gui.panels.layers import LayersPanel
-
-    command.window.panel(LayersPanel).select_similar(command.context.workspace.state.selection)
-
-
-def columns(command: Command) -> None:
-    """Open the menu of the layers' columns."""
-    from workbench.gui.panels.layers import LayersPanel
-
-    command.window.reveal("layers")
-    command.window.panel(LayersPanel).choose_columns()
-
-
-def find(command: Command) -> None:
-    """Go to the filter of the layers."""
-    from workbench.gui.panels.layers import LayersPanel
-
-    command.window.reveal("layers")
-    command.window.panel(LayersPanel).go_to_filter()
-
-
-def _step(command: Command, direction: int) -> None:
+def change_bits(command: Command, direction: int) -> None:
+    """Give the selected layers the next larger (1) or smaller (-1) scheme."""
     state = command.context.workspace.state
     choices = legality.weight_choices(state.session, state.assignments, metric=state.metric)
     changes: dict[str, list[str]] = {}

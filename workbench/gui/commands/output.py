@@ -19,48 +19,40 @@ TABLES = (QTableView, QTreeView)
 PICTURES = "Portable pictures (*.png);;Drawings (*.svg)"
 
 
-def save_picture(command: Command) -> None:
+async def save_picture(command: Command) -> None:
     """Save the plot that has the keyboard, or the first one of its panel, as PNG or SVG."""
     from workbench.gui.plots.heatmap import Heatmap
     from workbench.gui.plots.multiples import Multiples
     from workbench.gui.plots.plot import Plot
-    from workbench.gui.report.pictures import save_picture  # pyqtgraph is loaded when there is a plot, not before
+    from workbench.gui.report.pictures import save_picture  # loads pyqtgraph, which the first window does not need
 
     widget = _focused(command, (Plot, Heatmap, Multiples))
     if widget is None:
-        reason = "No plot is shown; go to a panel that has one"
-        command.context.messages.say("Save the picture: not now", reason, "warning")
-        return
-    command.context.tasks.start(_save(command, "Save the picture", widget, PICTURES, "png", save_picture))
+        _say_missing(command, "picture", "plot")
+    else:
+        await _save(command, "Save the picture", widget, PICTURES, "png", lambda path: save_picture(widget, path))
 
 
-def save_table(command: Command) -> None:
+async def save_table(command: Command) -> None:
     """Save the table that has the keyboard, or the first one of its panel, as comma-separated values."""
     widget = _focused(command, TABLES)
-    if not isinstance(widget, QAbstractItemView):
-        reason = "No table is shown; go to a panel that has one"
-        command.context.messages.say("Save the table: not now", reason, "warning")
-        return
-    model = widget.model()
-    command.context.tasks.start(
-        _save(command, "Save the table", widget, "Tables (*.csv)", "csv", lambda _, path: save_csv(model, path))
-    )
+    if isinstance(widget, QAbstractItemView):
+        model = widget.model()
+        await _save(command, "Save the table", widget, "Tables (*.csv)", "csv", lambda path: save_csv(model, path))
+    else:
+        _say_missing(command, "table", "table")
 
 
 async def report(command: Command) -> None:
     """Save everything as one HTML file, and open it in the browser."""
     from workbench.gui.report import report
 
-    path = await _place(command, "Save the report", "Pages (*.html)", "report", "html")
-    if path is None:
-        return
-    try:
-        report.write(command.context.workspace.state, path)
-    except WorkbenchError as error:
-        command.context.messages.report("Report", error)
-        return
-    command.context.messages.say("Report saved", str(path))
-    QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
+    state = command.context.workspace.state
+    path = await _save(
+        command, "Save the report", "report", "Pages (*.html)", "html", lambda path: report.write(state, path)
+    )
+    if path is not None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
 
 
 def compare(command: Command) -> None:
@@ -71,27 +63,32 @@ def compare(command: Command) -> None:
     command.window.panel(ComparePanel).choose()
 
 
+def _say_missing(command: Command, what: str, kind: str) -> None:
+    command.context.messages.say(
+        f"Save the {what}: not now", f"No {kind} is visible; go to a panel that has one", "warning"
+    )
+
+
 async def _save(
-    command: Command, title: str, widget: QWidget, filters: str, suffix: str, save: Callable[[QWidget, Path], None]
-) -> None:
-    path = await _place(command, title, filters, widget.accessibleName() or "window", suffix)
+    command: Command, title: str, source: QWidget | str, filters: str, suffix: str, save: Callable[[Path], object]
+) -> Path | None:
+    """Ask for a file that is named like ``source``, and write it; returns its path, None if there is none."""
+    name = source if isinstance(source, str) else source.accessibleName() or "window"
+    start = f"{'-'.join(name.lower().split())[:48]}.{suffix}"
+    path = await dialogs.ask_save_path(command.window.widget, title, filters, start, suffix)
     if path is None:
-        return
+        return None
     try:
-        save(widget, path)
+        save(path)
     except WorkbenchError as error:
         command.context.messages.report(title, error)
-        return
+        return None
     command.context.messages.say(f"Saved {path.name}", str(path))
-
-
-async def _place(command: Command, title: str, filters: str, name: str, suffix: str) -> Path | None:
-    start = f"{'-'.join(name.lower().split())[:48]}.{suffix}"
-    return await dialogs.ask_save_path(command.window.widget, title, filters, start, suffix)
+    return path
 
 
 def _focused(command: Command, kinds: tuple[type[QWidget], ...]) -> QWidget | None:
-    """Return the widget of a kind that has the keyboard, else the first that is seen in its panel, else any."""
+    """Return the widget of a kind that has the keyboard, else the first visible one in its panel, else any."""
     focus = QApplication.focusWidget()
     while focus is not None and not isinstance(focus, (*kinds, Panel)):
         focus = focus.parentWidget()

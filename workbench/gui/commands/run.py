@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from workbench.errors import BudgetError, WorkbenchError
@@ -28,9 +29,9 @@ MEASURED = "measured_kl"
 def step_command(
     step: Step[O, R], start: str, *, panel: str = "", done: str = ""
 ) -> Callable[[Command], Coroutine[Any, Any, None]]:
-    """Return the function that asks for a step's options (``start`` is the button) and runs the step.
+    """Return the function that asks for a step's options (``start`` is the button's text) and runs the step.
 
-    Then it reveals ``panel``, where the result is shown, and says ``done`` with the paths that the step has written.
+    Then it reveals ``panel``, which shows the result, and logs ``done`` with the paths that the step has written.
     """
 
     async def run(command: Command) -> None:
@@ -97,23 +98,17 @@ async def refine(command: Command) -> None:
     first = RefineOptions(bits_per_weight=bits, samples=None if earlier is None else earlier.samples)
     request = await command.ask(REFINE, "Measure", first)
     if request is not None:
-        await _measure(command, request, state.metric)
+        await _measure(command, state.metric, request)
 
 
-async def _measure(command: Command, request: Request[RefineOptions, Sensitivity], before: str) -> None:
+async def _measure(command: Command, before: str, request: Request[RefineOptions, Sensitivity]) -> None:
     """Show the table while it grows; then the metric that was shown before, and how well the two agree.
 
-    A table of few cells is not what a plan is summed and searched with: the refined one, which has them in it, is.
+    A table of few cells cannot rate or search plans; the refined one, which includes them, can.
     """
     workspace = command.context.workspace
     workspace.show_metric(MEASURED)
-
-    def again() -> None:
-        if workspace.state.session is not None:
-            fresh = replace(request, session=workspace.state.session)
-            command.context.tasks.start(_measure(command, fresh, before))
-
-    table = await command.context.runner.work(request, again=again)
+    table = await command.context.runner.work(request, partial(_measure, command, before))
     if workspace.state.session is not None:
         workspace.show_metric(before)
     if table is not None:
@@ -131,11 +126,7 @@ async def audit(command: Command) -> None:
 async def _audit(command: Command, request: Request[AuditOptions, PlanAudit]) -> None:
     from workbench.gui.panels.accuracy.panel import AccuracyPanel
 
-    def again() -> None:
-        if command.context.workspace.state.session is not None:
-            command.context.tasks.start(_audit(command, replace(request, session=command.session)))
-
-    result = await command.context.runner.work(request, again=again)
+    result = await command.context.runner.work(request, partial(_audit, command))
     if result is not None:
         command.context.messages.say(f"Audit of “{result.plan_name}”", result.audit.sentence())
         command.window.reveal("accuracy")
@@ -146,14 +137,14 @@ def cancel(command: Command) -> None:
     """Cancel the running job."""
     for view in command.context.jobs.views:
         if view.status == "running":
-            command.context.runner.cancel(view.id)
+            command.context.jobs.cancel(view.id)
 
 
 def retry(command: Command) -> None:
     """Repeat the last failed or cancelled job."""
     for view in reversed(command.context.jobs.views):
         if view.status in ("failed", "cancelled"):
-            command.context.runner.retry(view.id)
+            command.context.jobs.retry(view.id)
             return
 
 

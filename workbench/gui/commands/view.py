@@ -9,15 +9,8 @@ from shiboken6 import isValid
 from workbench import log
 from workbench.gui.commands.command import Command
 from workbench.gui.shell import settings, theme
-from workbench.gui.shell.help import About, Guide
-from workbench.gui.shell.palette import Palette
-from workbench.gui.shell.tour import Tour
+from workbench.gui.shell.help import About
 from workbench.steps.devices import DEVICES, DevicesOptions
-
-
-def palette(command: Command) -> None:
-    """Open the list of all commands and panels."""
-    Palette(command.window.widget, command.window.titled_actions()).open()
 
 
 def switch_colours(command: Command) -> None:
@@ -33,16 +26,6 @@ def system_colours(command: Command) -> None:
     command.window.recolour(theme.choose("system"))
 
 
-def guide(command: Command) -> None:
-    """Open the user guide."""
-    Guide(command.window.widget).show()
-
-
-def tour(command: Command) -> None:
-    """Show the tour of the panels."""
-    Tour(command.window).show()
-
-
 def show_log(command: Command) -> None:
     """Open the folder of the log files."""
     folder = log.folder()
@@ -56,8 +39,8 @@ def about(command: Command) -> None:
     session = command.context.workspace.state.session
     line = ""
     if session is not None:
-        made = session.environment
-        line = f"This session: workbench {made.workbench}, Python {made.python}, torch {made.torch}, {made.device}"
+        used = session.environment
+        line = f"This session: workbench {used.workbench}, Python {used.python}, torch {used.torch}, {used.device}"
     dialog = About(command.window.widget, line)
     dialog.open()
     command.context.tasks.start(_show_devices(command, dialog))

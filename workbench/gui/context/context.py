@@ -4,10 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from workbench.gui.context.background import BackgroundTasks
+from workbench.engine.jobs import Jobs
+from workbench.engine.request import OnProgress, Request
+from workbench.errors import WorkbenchError
 from workbench.gui.context.messages import MessageLog
-from workbench.gui.context.runner import JobRunner, RunsJobs
+from workbench.gui.context.runner import BackgroundTasks, JobRunner, R
 from workbench.session.workspace import Workspace
+
+
+class NoEngine:
+    """Refuses every request: for a picture of the window."""
+
+    async def run(self, job: int, request: Request[R], on_progress: OnProgress | None = None) -> R:
+        """Raise WorkbenchError."""
+        raise WorkbenchError("this window cannot run jobs; it was opened only for a picture")
+
+    def cancel(self, job: int) -> None:
+        """Do nothing."""
+
+    async def close(self) -> None:
+        """Do nothing."""
 
 
 class Context:
@@ -17,13 +33,11 @@ class Context:
     The window sets ``trigger(action id)``, the application ``engine_pid()``.
     """
 
-    def __init__(self, workspace: Workspace, jobs: RunsJobs) -> None:
+    def __init__(self, workspace: Workspace, jobs: Jobs | None = None) -> None:
         self.workspace = workspace
-        self.jobs = jobs
+        self.jobs = jobs or Jobs(NoEngine())
         self.messages = MessageLog()
-        self.tasks = BackgroundTasks(
-            lambda error: self.messages.report("Something went wrong inside the workbench", error)
-        )
-        self.runner = JobRunner(workspace, jobs, self.messages, self.tasks)
+        self.tasks = BackgroundTasks(lambda error: self.messages.report("Internal error of the workbench", error))
+        self.runner = JobRunner(workspace, self.jobs, self.messages, self.tasks)
         self.trigger: Callable[[str], None] = lambda action: None
         self.engine_pid: Callable[[], int | None] = lambda: None

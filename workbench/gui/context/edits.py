@@ -1,4 +1,4 @@
-"""Edits of the plan that panels and commands make: each one is a step that can be undone."""
+"""Edits of the plan that panels and commands make: each is an undoable step."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def lock(workspace: Workspace, layers: Iterable[str], locked: bool) -> None:
 def set_range(workspace: Workspace, layer: str, tap: str, new: Range) -> None:
     """Make a range the active one of a layer's weights, input or output.
 
-    A method's range of an input is what the plan says: its range method changes with it.
+    A method's range of an input comes from the plan, so the plan's range method changes with it.
     """
 
     def change(session: Session) -> Session:

@@ -1,4 +1,4 @@
-"""Results about single layers that the engine computes on demand, kept until what they depend on changes."""
+"""A cache of results about single layers, which the engine computes on demand."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from workbench.session.session import Session
 from workbench.steps.step import Request
 
 CAPACITY = 64
-"""Layers whose results are kept."""
+"""Layers in the cache."""
 
 Result = TypeVar("Result")
 
 
 class LayerResults(Generic[Result]):
-    """A cache of one result for each layer; ``changed()`` is called when a result arrives.
+    """Holds one result for each layer until the parts of the session that it depends on change.
 
     ``request(session, layer)`` is what the engine is asked; ``depends_on(session)`` returns the parts of the session
     that the results depend on, compared by identity.  A request that failed or was cancelled is not repeated by itself;

@@ -146,15 +146,15 @@ class JobsPanel(Panel):
 
     def _buttons(self) -> QWidget:
         """Return what stands beside the tabs, where it takes no room from the tables."""
-        runner = self.context.runner
+        jobs = self.context.jobs
         self.memory = label(
             role="muted", tip="Resident memory of the engine process, which holds the model, and of this window"
         )
         self.cancel = button(
-            "&Cancel", lambda: self._act(ACTIVE, runner.cancel), "Cancel the selected job, or the running one"
+            "&Cancel", lambda: self._act(ACTIVE, jobs.cancel), "Cancel the selected job, or the running one"
         )
         self.retry = button(
-            "Re&try", lambda: self._act(ENDED, runner.retry), "Start the selected failed or cancelled job again"
+            "Re&try", lambda: self._act(ENDED, jobs.retry), "Start the selected failed or cancelled job again"
         )
         self.python = button("Copy as &Python", self.copy_python, "Copy a script that does what the selected job does")
         corner = QWidget()

@@ -99,7 +99,7 @@ class LayersPanel(Panel):
         """Copy the selected layers (all that are shown, if none is) with the shown columns as a table."""
         header = self.view.header()
         columns = [at for at in range(len(COLUMNS)) if at != HISTOGRAM and not header.isSectionHidden(at)]
-        names = self.selected() or self.model.shown()
+        names = self.selected() or tuple(self.model.rows.layers)
         QApplication.clipboard().setText(self.model.table_text(names, columns))
         self.context.messages.say(f"Copied {quantities.plural(len(names), 'layer')} as a table")
 
@@ -169,7 +169,7 @@ class LayersPanel(Panel):
     def _show_count(self) -> None:
         session = self.state.session
         if session is not None:
-            total, shown = len(session.model.layers), self.model.layer_count
+            total, shown = len(session.model.layers), len(self.model.rows.layers)
             text = quantities.plural(total, "layer")
             self._count.setText(text if shown == total else f"{shown:,} of {text}")
 
@@ -188,7 +188,7 @@ class LayersPanel(Panel):
         self._current = (layer.name, index.column()) if layer is not None else ("", NAME)
 
     def _reset(self) -> None:
-        if self.model.rowCount() and (self.model.row_total <= EXPAND_LIMIT or self.filter.text()):
+        if self.model.rowCount() and (len(self.model.rows.rows) <= EXPAND_LIMIT or self.filter.text()):
             self.view.expandAll()
             self.view.collapse(self.model.kept_index())
         self._show_count()

@@ -89,7 +89,7 @@ class SensitivityPanel(Panel):
         self.heatmap.clicked.connect(self._click)
         self.heatmap.row_selected.connect(self._select)
         self.heatmap.painted.connect(self._paint)
-        self.heatmap.lock_wanted.connect(self._lock)
+        self.heatmap.lock_requested.connect(self._lock)
 
     def _build_controls(self) -> None:
         self.metric_box = combo(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate, groupby
 
 import numpy as np
 import pyqtgraph as pg
@@ -24,27 +28,19 @@ class Cells:
     high: float
     groups: tuple[str, ...] = ()
 
-    @property
-    def spans(self) -> list[tuple[str, int, int]]:
-        """``(title, first column, number of columns)`` of every family."""
-        found: list[tuple[str, int, int]] = []
-        for column, title in enumerate(self.groups):
-            if found and found[-1][0] == title:
-                found[-1] = title, found[-1][1], found[-1][2] + 1
-            else:
-                found.append((title, column, 1))
-        return found
+    def spans(self) -> Iterator[tuple[str, int, int]]:
+        """Yield ``(title, first column, number of columns)`` of every family."""
+        first = 0
+        for title, columns in groupby(self.groups):
+            count = len(list(columns))
+            yield title, first, count
+            first += count
 
 
 def headings(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names without the dotted prefix that most of them share (``model.layers.``)."""
-    counts: dict[str, int] = {}
-    for name in names:
-        parts = name.split(".")
-        for end in range(1, len(parts)):
-            prefix = ".".join(parts[:end]) + "."
-            counts[prefix] = counts.get(prefix, 0) + 1
-    shared = max((prefix for prefix, held in counts.items() if held > 0.6 * len(names)), key=len, default="")
+    prefixes = Counter(prefix for name in names for prefix in accumulate(f"{part}." for part in name.split(".")[:-1]))
+    shared = max((prefix for prefix, count in prefixes.items() if count > 0.6 * len(names)), key=len, default="")
     return tuple(name.removeprefix(shared) for name in names)
 
 
@@ -59,13 +55,14 @@ def colour_scale(score: np.ndarray) -> tuple[float, float]:
 
 
 def levels(score: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Return uint8 colour indices on the log scale; zero and negative scores (no loss at all) take the first."""
+    """Return uint8 colour indices on the log scale; zero and negative scores (no loss at all) get the first."""
     with np.errstate(divide="ignore", invalid="ignore"):
         position = np.log(np.maximum(score, low) / low) / np.log(high / low)
     indices: np.ndarray = np.nan_to_num(np.clip(position, 0, 1) * 255, nan=0).astype(np.uint8)
     return indices
 
 
+@cache
 def lookup() -> np.ndarray:
     """Return viridis as uint8 ``[256, 4]`` RGBA."""
     table: np.ndarray = pg.colormap.get("viridis").getLookupTable(0.0, 1.0, 256, alpha=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QImage, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
@@ -24,23 +23,19 @@ class ColourBar(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
         self.setAccessibleName("Colour scale")
         self._low, self._high, self._unit = 1e-6, 1.0, ""
-        ramp = np.ascontiguousarray(lookup()[::-1].reshape(256, 1, 4))
-        self._ramp = QImage(ramp.tobytes(), 1, 256, 4, QImage.Format.Format_RGBA8888).copy()
+        self._ramp = QImage(lookup()[::-1].tobytes(), 1, 256, 4, QImage.Format.Format_RGBA8888).copy()
         self.recolour(colours)
 
     def show_scale(self, low: float, high: float, unit: str) -> None:
-        """Show another scale."""
         self._low, self._high, self._unit = low, high, unit
         self.setAccessibleDescription(f"from {quantities.number(low)} to {quantities.number(high)} {unit}")
         self.update()
 
     def recolour(self, colours: Colours) -> None:
-        """Take other colours."""
         self._colours = colours
         self.update()
 
     def sizeHint(self) -> QSize:
-        """Return the width that the marks need."""
         return QSize(BAR + 52, 120)
 
     def marks(self) -> list[float]:
@@ -54,7 +49,6 @@ class ColourBar(QWidget):
         return [self._low, *inner[::thin], self._high]
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the ramp and its marks."""
         with QPainter(self) as painter:
             font = QFont(self.font())
             font.setPointSizeF(max(font.pointSizeF() - 1, 7.0))

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import Qt
 
-from workbench.gui.plots.plot import Plot, faded, pen
+from workbench.gui.plots.plot import Plot, faded, finite, pen
 from workbench.gui.shell.theme import Colours
 
 
@@ -24,85 +23,57 @@ class Bar:
     predicted: float | None = None
 
 
-def finite(values: Sequence[float], instead: np.ndarray | float = 0.0) -> np.ndarray:
-    """Return float64 ``values`` with ``instead`` where they are not finite: Qt cannot paint those, it crashes."""
-    array = np.array(values, np.float64)
-    return np.where(np.isfinite(array), array, instead)
-
-
 class Comparison(Plot):
     """Bars with intervals over plans; the baseline is the first bar and a dashed line."""
 
-    def __init__(self, name: str, colours: Colours) -> None:
-        super().__init__(f"{name}: floating point and quantized", colours)
-        self._title, self._unit = name, ""
-        self._baseline = float("nan")
-        self._bars: Sequence[Bar] = ()
+    _unit, _baseline = "", float("nan")
+    _bars: Sequence[Bar] = ()
+
+    def __init__(self, title: str, colours: Colours) -> None:
+        super().__init__(colours, f"{title}: floating point and quantized")
+        self._title = title
         self.item.getViewBox().setMouseEnabled(x=False, y=True)
 
     def show_bars(self, title: str, unit: str, baseline: float, bars: Sequence[Bar]) -> None:
-        """Show other values."""
         self._title, self._unit, self._baseline, self._bars = title, unit, baseline, tuple(bars)
-        self.draw()
+        self.redraw()
 
     def draw(self) -> None:
-        """Redraw everything."""
-        self.item.clear()
         self.item.setTitle(self._title, color=self.colours.text, size="9pt")
         self.label("left", self._unit)
         if not self._bars:
             return
-        names = ["FP", *(bar.name for bar in self._bars)]
         values = finite([self._baseline, *(bar.value for bar in self._bars)])
         x = np.arange(1, values.size)
         low, high = (finite([getattr(bar, end) for bar in self._bars], values[1:]) for end in ("low", "high"))
-        self.item.addItem(
-            pg.ErrorBarItem(
-                x=x, y=values[1:], top=np.maximum(high - values[1:], 0), bottom=np.maximum(values[1:] - low, 0),
-                beam=0.18, pen=pen(self.colours.text),
-            )
-        )  # fmt: skip
-        self.item.addItem(pg.InfiniteLine(values[0], 0, pen=pen(self.colours.baseline, style=Qt.PenStyle.DashLine)))
-        start = self._fit(values, low, high)
+        predicted = np.array([np.nan if bar.predicted is None else bar.predicted for bar in self._bars])
+        known = np.isfinite(predicted)
+        self.add_intervals(x, values[1:], low, high, self.colours.text, beam=0.18)
+        self.add_level(values[0], self.colours.baseline)
+        start = self._fit(values.size, np.concatenate([values, low, high, predicted[known]]))
         self._draw_values(values, bars=start == 0)
-        self._draw_predictions(x)
+        if known.any():
+            self.add_points(x[known], predicted[known], self.colours.predicted, size=11, symbol="d", hoverable=True,
+                            tip=lambda x, y, data: f"predicted {y:.4g}")  # fmt: skip
+        names = ["FP", *(bar.name for bar in self._bars)]
         self.item.getAxis("bottom").setTicks([list(enumerate(names))])
 
     def _draw_values(self, values: np.ndarray, *, bars: bool) -> None:
         """Draw bars, or points where the axis does not begin at zero: a bar's length would mislead there."""
         colours = [self.colours.baseline] + [self.colours.quantized] * (values.size - 1)
-        x = np.arange(values.size)
+        brushes, x = [faded(colour, 150 if bars else 255) for colour in colours], np.arange(values.size)
         if bars:
-            brushes = [faded(colour, 150) for colour in colours]
             item = pg.BarGraphItem(x=x, height=values, width=0.6, brushes=brushes, pen=None)
             item.setZValue(-1)
         else:
-            brushes = [faded(colour, 255) for colour in colours]
             item = pg.ScatterPlotItem(x, values, size=12, pen=pen(self.colours.base), brush=brushes)
         self.item.addItem(item)
 
-    def _draw_predictions(self, x: np.ndarray) -> None:
-        found = [
-            (position, bar.predicted)
-            for position, bar in zip(x, self._bars, strict=True)
-            if bar.predicted is not None and np.isfinite(bar.predicted)
-        ]
-        if found:
-            self.item.addItem(
-                pg.ScatterPlotItem(
-                    [entry[0] for entry in found], [entry[1] for entry in found], symbol="d", size=11,
-                    pen=pen(self.colours.base), brush=faded(self.colours.predicted, 255), hoverable=True,
-                    tip=lambda x, y, data: f"predicted {y:.4g}",
-                )
-            )  # fmt: skip
-
-    def _fit(self, values: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
+    def _fit(self, bars: int, values: np.ndarray) -> float:
         """Begin at zero unless that would hide all differences; returns where the axis begins."""
-        predicted = finite([bar.predicted for bar in self._bars if bar.predicted is not None])
-        everything = np.concatenate([values, low, high, predicted])
-        least, most = float(everything.min()), float(everything.max())
+        least, most = float(values.min()), float(values.max())
         spread = most - least or abs(most) * 0.1 or 1.0
         start = 0.0 if least >= 0 and most - least > 0.1 * most else least - 0.5 * spread
         self.item.setYRange(start, most + 0.12 * (most - start), padding=0)
-        self.item.setXRange(-0.6, values.size - 0.4, padding=0)
+        self.item.setXRange(-0.6, bars - 0.4, padding=0)
         return start

@@ -1,127 +1,139 @@
-"""A tensor's histogram with the ranges that every method found, and a region to drag."""
+"""A tensor's histogram with the range of every method, and a region to drag."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QFontMetrics, QResizeEvent
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QFontMetrics, QFontMetricsF, QPainter, QResizeEvent
 
-from workbench.gui.plots.plot import Plot, faded, pen
-from workbench.gui.plots.range_marks import LABEL_MARGIN, LABEL_PIXELS, Mark, RangeMarks
+from workbench.gui.plots.plot import AXES, Plot, faded, pen
 from workbench.gui.shell.theme import Colours
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
 BINS = 512
-"""Bins that are drawn; the statistics hold 2048."""
+"""Bins of the picture; the statistics have 2048."""
 
 TICK_PIXELS = 14.0
-"""Powers of ten stand so far apart at least."""
+"""The least distance between powers of ten."""
 
 GRID_PIXELS = 12
 """Height of the row below the axis in which a format's values stand."""
 
 MAX_VALUES = 600
-"""Formats with more values than this are a solid line, so they are not drawn."""
+"""Formats with more values than this are a solid line, so they are left out."""
+
+LABEL_PIXELS, LABEL_MARGIN, LABEL_ROOM = 15, 5, 3.0
+"""Pixels: the height of a label, above the first label, and between a line and its label."""
+
+NEAR_LEFT = 0.35
+"""A line in this part of the plot has its label on its right."""
 
 METHOD_LABELS = {"min-max": "min–max", "percentile": "percentile", "entropy": "entropy", "mse": "MSE"}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A label in a ``row`` from the top: beside the last of its dashed lines (``ends`` on the x axis), or without
+    lines at the left or right edge of the plot."""
+
+    text: str
+    colour: str
+    row: int
+    ends: tuple[float, ...] = ()
+    right: bool = False
+
+
 class Histogram(Plot):
-    """``region_moved(low, high)`` while the region is dragged, ``region_set(low, high)`` when it is let go."""
+    """``region_moved(low, high)`` while the user drags the region, ``region_set(low, high)`` when they release it."""
 
     region_moved = Signal(float, float)
     region_set = Signal(float, float)
+    left, left_width = "count", 46
+    _statistics: LayerStatistics | None = None
+    _ranges: Mapping[str, Range] = {}
+    _grids: Mapping[str, np.ndarray] = {}
+    _others: Sequence[tuple[str, LayerStatistics]] = ()
+    _active: Range | None = None
+    _movable, _log = False, True
+    region: pg.LinearRegionItem | None = None
+    span = (0.0, 0.0)
+    """The ends of the x axis when everything is visible."""
 
     def __init__(self, name: str, colours: Colours, *, bottom: str) -> None:
-        super().__init__(name, colours, left="count", bottom=bottom)
-        self._statistics: LayerStatistics | None = None
-        self._ranges: Mapping[str, Range] = {}
-        self._active: Range | None = None
-        self._movable = False
-        self._log = True
-        self._grids: Mapping[str, np.ndarray] = {}
-        self._others: Sequence[tuple[str, LayerStatistics]] = ()
-        self._pinned: list[pg.TextItem] = []  # labels that stay where they are when the axis is zoomed
-        self.region: pg.LinearRegionItem | None = None
-        self.span = (0.0, 0.0)  # the ends of the x axis when everything is shown
-        self.item.getAxis("left").setWidth(46)
+        super().__init__(colours, name, bottom=bottom)
+        self._marks: list[Mark] = []
         self.item.getViewBox().setMouseEnabled(x=True, y=False)
-        self.marks = RangeMarks(self.item.getViewBox(), self.small_font())
+        self.item.getViewBox().sigRangeChanged.connect(lambda *_: self.viewport().update())
 
     def show_statistics(
-        self,
-        statistics: LayerStatistics | None,
-        ranges: Mapping[str, Range] | None = None,
-        active: Range | None = None,
-        *,
-        movable: bool = False,
-    ) -> None:
+        self, statistics: LayerStatistics | None, ranges: Mapping[str, Range] | None = None,
+        active: Range | None = None, *, movable: bool = False,
+    ) -> None:  # fmt: skip
         """Show a histogram, the calibrated ranges by method and the active one."""
         self._statistics, self._ranges = statistics, ranges or {}
         self._active, self._movable = active, movable
-        self.draw()
+        self.redraw()
 
     def show_grids(self, grids: Mapping[str, np.ndarray]) -> None:
         """Show the representable values (float64 ``[levels]``) of every format in a row of its own below the axis."""
-        if {name: values.tobytes() for name, values in grids.items()} != {
-            name: values.tobytes() for name, values in self._grids.items()
-        }:
+        same = grids.keys() == self._grids.keys() and all(
+            np.array_equal(values, self._grids[name]) for name, values in grids.items()
+        )
+        if not same:
             self._grids = grids
-            self.draw()
+            self.redraw()
 
     def show_others(self, others: Sequence[tuple[str, LayerStatistics]]) -> None:
-        """Lay other layers' histograms over the first one, as shares of their own count."""
-        if [id(one) for _, one in others] != [id(one) for _, one in self._others]:
+        """Draw other layers' histograms over the first one, as shares of their own count."""
+        if [id(statistics) for _, statistics in others] != [id(statistics) for _, statistics in self._others]:
             self._others = tuple(others)
-            self.draw()
+            self.redraw()
 
     def show_log(self, log: bool) -> None:
         """Show counts on a logarithmic or on a linear scale."""
         self._log = log
-        self.draw()
+        self.redraw()
 
     def draw(self) -> None:
-        """Redraw everything."""
-        self.item.clear()
-        for label in self._pinned:
-            label.setParentItem(None)
-            self.scene().removeItem(label)
-        self._pinned = []
+        self._marks = []
         self.region = None
+        self.viewport().update()
         self.label("left", "count (log)" if self._log else "count")
         if self._statistics is None or not self._statistics.count:
-            for axis in ("left", "bottom"):
+            for axis in AXES:
                 self.item.getAxis(axis).setTicks([])
-            self.marks.show_marks((), self.colours)
             return
         self.item.getAxis("bottom").setTicks(None)
-        edges, heights = self._bars(self._statistics, self._statistics.count)
+        self._draw_counts(self._statistics)
+
+    def _draw_counts(self, statistics: LayerStatistics) -> None:
+        colour = self.colours.quantized
+        edges, heights = self._bars(statistics, statistics.count)
+        self.add_line(edges, heights, colour, stepMode="center", fillLevel=0, brush=faded(colour, 90))
         top = float(heights.max()) or 1.0
-        self.item.addItem(
-            pg.PlotCurveItem(
-                edges, heights, stepMode="center", fillLevel=0,
-                pen=pen(self.colours.quantized), brush=faded(self.colours.quantized, 90),
-            )
-        )  # fmt: skip
         low, high = self._span(float(edges[0]), float(edges[-1]))
-        for number, (name, other) in enumerate(self._others):
-            edges, heights = self._bars(other, self._statistics.count)
-            colour = self._colour(number + 1)
-            self.item.addItem(pg.PlotCurveItem(edges, heights, stepMode="center", pen=pen(colour), name=name))
+        for number, (_, other) in enumerate(self._others):
+            edges, heights = self._bars(other, statistics.count)
+            self.add_line(edges, heights, self._colour(number + 1), stepMode="center")
             top = max(top, float(heights.max()))
             low, high = min(low, float(edges[0])), max(high, float(edges[-1]))
-        self._draw_region(top)
+        self._draw_region()
         grids = {name: values for name, values in self._grids.items() if 0 < values.size <= MAX_VALUES}
         below = self._rows_below(grids)
         rows = max(len(grids), below + len(self._others) or len(self._ranges))
         ceiling = top * 1.05 / max(1 - (LABEL_MARGIN + LABEL_PIXELS * rows) / self._height(), 0.4)
-        self._draw_others(below)
-        self._draw_ranges()
+        for number, (name, _) in enumerate(self._others):
+            self._marks.append(Mark(text=name, colour=self._colour(number + 1), row=below + number, right=True))
+        for number, (method, limits) in enumerate(() if self._others else sorted(self._ranges.items())):
+            text, colour = METHOD_LABELS.get(method, method), self._colour(number + 2)
+            self._marks.append(Mark(text=text, colour=colour, row=number, ends=(limits.low, limits.high)))
         decades = range(0, int(top) + 1, math.ceil(TICK_PIXELS * ceiling / self._height()))
         ticks = [(power, f"1e{power}" if power > 3 else f"{10**power}") for power in decades]
         self.item.getAxis("left").setTicks([ticks] if self._log else None)
@@ -130,7 +142,7 @@ class Histogram(Plot):
         self.item.setYRange(self._draw_grids(grids, ceiling), ceiling, padding=0)
 
     def _bars(self, statistics: LayerStatistics, scale: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return edges and heights, counts as if ``scale`` values had been seen."""
+        """Return edges and heights, counts scaled to ``scale`` values."""
         edges, counts = statistics.display(BINS)
         shown = counts * (scale / max(statistics.count, 1))
         heights: np.ndarray = np.log10(shown + 1.0) if self._log else shown
@@ -144,39 +156,54 @@ class Histogram(Plot):
             x = np.repeat(values, 2)
             y = np.tile([bottom + 0.1 * row, bottom + 0.85 * row], values.size)
             self.item.addItem(pg.PlotCurveItem(x, y, connect="pairs", pen=pen(colour)), ignoreBounds=True)
-            self._pin(name, colour, number, right=False)
+            self._marks.append(Mark(text=name, colour=colour, row=number))
         return -row * len(grids)
 
     def _rows_below(self, grids: Mapping[str, np.ndarray]) -> int:
-        """Return how many rows the names at the right begin below those of the formats: none if both fit into a row."""
+        """Return how many rows lower the names at the right start: none if those of the formats fit beside them."""
         names = ([name for name, _ in self._others], list(grids))
         width = QFontMetrics(self.small_font()).horizontalAdvance
-        wanted = sum(max(map(width, some), default=0) + 2 * LABEL_MARGIN for some in names)
-        return len(grids) if all(names) and wanted > self.item.getViewBox().width() else 0
-
-    def _draw_others(self, below: int) -> None:
-        """Write the names of what lies over the first histogram at the top right, from the row ``below`` on."""
-        for number, (name, _) in enumerate(self._others):
-            self._pin(name, self._colour(number + 1), below + number, right=True)
+        needed = sum(max(map(width, some), default=0) + 2 * LABEL_MARGIN for some in names)
+        return len(grids) if all(names) and needed > self.item.getViewBox().width() else 0
 
     def _colour(self, number: int) -> str:
         return self.colours.series[number % len(self.colours.series)]
 
-    def _pin(self, text: str, colour: str, row: int, *, right: bool) -> None:
-        """Write a label at a place of the plot, whatever part of the axis is shown."""
-        label = self.text_item(text, colour, anchor=(1 if right else 0, 0.5), fill=faded(self.colours.base, 215))
-        label.setParentItem(self.item.getViewBox())
-        label.setPos(self.item.getViewBox().width() - 2 if right else 2, LABEL_MARGIN + LABEL_PIXELS * (row + 0.5))
-        self._pinned.append(label)
+    def drawForeground(self, painter: QPainter, rect: QRectF) -> None:
+        """Paint the marks: items for every line and text took 4 ms of a frame to make."""
+        super().drawForeground(painter, rect)
+        box = self.item.getViewBox()
+        area, (low, high) = box.sceneBoundingRect(), box.viewRange()[0]
+        painter.save()
+        painter.setClipRect(area)
+        painter.setFont(self.small_font())
+        for mark in self._marks:
+            painter.setPen(pen(mark.colour, dashed=True))
+            for x in {self._scene_x(end) for end in mark.ends}:
+                painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
+        metrics = QFontMetricsF(painter.font())
+        for mark in self._marks:
+            width = metrics.horizontalAdvance(mark.text) + 2 * LABEL_ROOM
+            x = area.right() - width if mark.right else area.left()
+            if mark.ends:
+                inside = mark.ends[-1] > low + NEAR_LEFT * (high - low)
+                x = self._scene_x(mark.ends[-1]) - (width if inside else 0.0)
+            label = QRectF(x, area.top() + LABEL_MARGIN + LABEL_PIXELS * mark.row, width, LABEL_PIXELS)
+            painter.fillRect(label, faded(self.colours.base, 215))
+            painter.setPen(pen(mark.colour))
+            painter.drawText(label, Qt.AlignmentFlag.AlignCenter, mark.text)
+        painter.restore()
+
+    def _scene_x(self, value: float) -> float:
+        return float(self.item.getViewBox().mapViewToScene(QPointF(value, 0.0)).x())
 
     def _height(self) -> float:
         return max(float(self.item.getViewBox().height()), 60.0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Put the labels where they belong at this height."""
         super().resizeEvent(event)
-        if getattr(self, "_statistics", None) is not None:
-            self.draw()
+        if self._statistics is not None:
+            self.redraw()
 
     def _span(self, low: float, high: float) -> tuple[float, float]:
         """Return the ends of the x axis: the histogram and the active range, and a margin."""
@@ -185,26 +212,30 @@ class Histogram(Plot):
         margin = (high - low or 1.0) * 0.04
         return low - margin, high + margin
 
-    def _draw_region(self, top: float) -> None:
+    def _draw_region(self) -> None:
         if self._active is None or not self._movable:
             return
-        colour = self.colours.predicted
-        self.region = pg.LinearRegionItem(
-            (self._active.low, self._active.high), brush=faded(colour, 28), hoverBrush=faded(colour, 45),
-            pen=pen(colour), hoverPen=pen(colour, 2), swapMode="block",
-        )  # fmt: skip
+        self.region = self.add_region(self._active.low, self._active.high, self.colours.predicted, 28, swapMode="block")
         for line in self.region.lines:
             line.setCursor(Qt.CursorShape.SizeHorCursor)
         self.region.sigRegionChanged.connect(lambda region: self.region_moved.emit(*region.getRegion()))
         self.region.sigRegionChangeFinished.connect(lambda region: self.region_set.emit(*region.getRegion()))
-        self.item.addItem(self.region, ignoreBounds=True)
 
-    def _draw_ranges(self) -> None:
-        """Draw what every method found; not while others lie over it."""
-        methods = () if self._others else sorted(self._ranges)
-        marks = [
-            Mark(low=self._ranges[method].low, high=self._ranges[method].high,
-                 name=METHOD_LABELS.get(method, method), colour=self._colour(number + 2))
-            for number, method in enumerate(methods)
-        ]  # fmt: skip
-        self.marks.show_marks(marks, self.colours)
+
+class LinkedZoom:
+    """While ``active()``, zooming or panning one plot's x axis moves the others as well, relative to their spans."""
+
+    def __init__(self, plots: tuple[Histogram, ...], active: Callable[[], bool]) -> None:
+        self._plots, self._active = plots, active
+        for plot in plots:
+            plot.item.getViewBox().sigRangeChangedManually.connect(partial(self._moved, plot))
+
+    def _moved(self, source: Histogram, _: object = None) -> None:
+        low, high = source.span
+        if not self._active() or high <= low:
+            return
+        parts = [(end - low) / (high - low) for end in source.item.viewRange()[0]]
+        for plot in self._plots:
+            start, stop = plot.span
+            if plot is not source and stop > start:
+                plot.item.setXRange(*(start + part * (stop - start) for part in parts), padding=0)

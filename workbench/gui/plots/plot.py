@@ -1,10 +1,11 @@
-"""A pyqtgraph plot in our colours, with an accessible name.  It reads colours once, so ours are set by hand."""
+"""What all plots have in common: colours of the theme, an accessible name, axes, legend, and the usual items."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPen
@@ -14,52 +15,68 @@ from workbench.gui.shell.theme import Colours
 
 AXIS_HEIGHT = 40
 LABEL_OVERHANG = 6
-"""pyqtgraph lets an axis' label stick out of the axis by so much; without room its descenders are cut."""
-TEXT_MARGIN = 1.5
-"""Pixels around a text, so that the grounds of texts in neighbouring rows do not cover them."""
+"""Pixels by which the label of a pyqtgraph axis sticks out of it; without this margin its descenders are cut."""
 
 AXES = ("left", "bottom")
 
 
-def pen(colour: str, width: int = 1, style: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
-    """Return a cosmetic pen, one pixel wide unless told otherwise (wide ones are slow on data)."""
-    made = QPen(QColor(colour), width, style)
-    made.setCosmetic(True)
-    return made
+def pen(colour: str, width: int = 1, *, dashed: bool = False) -> QPen:
+    """Return a cosmetic pen, by default one pixel wide: wider ones are slow on data."""
+    result = QPen(QColor(colour), width, Qt.PenStyle.DashLine if dashed else Qt.PenStyle.SolidLine)
+    result.setCosmetic(True)
+    return result
 
 
 def faded(colour: str, alpha: int) -> QColor:
     """Return the colour with an alpha of 0 to 255."""
-    made = QColor(colour)
-    made.setAlpha(alpha)
-    return made
+    result = QColor(colour)
+    result.setAlpha(alpha)
+    return result
+
+
+def finite(values: Any, default: Any = 0.0) -> np.ndarray:
+    """Return float64 ``values`` with ``default`` where they are not finite: Qt crashes on such coordinates."""
+    array = np.asarray(values, np.float64)
+    return np.where(np.isfinite(array), array, default)
 
 
 def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Return ticks between two exponents of ten: 1, 2 and 5 of each decade, only its beginning over many decades."""
+    """Return ticks between two exponents of ten: 1, 2 and 5 of each decade, over many decades only the 1."""
     steps = (1, 2, 5) if high - low < 2.5 else (1,)
     decades = range(math.floor(low), math.ceil(high) + 1)
-    found = [(decade + math.log10(step), step * 10.0**decade) for decade in decades for step in steps]
-    return [(at, f"{value:,.12g}" if 1e-3 <= value < 1e6 else f"{value:.0e}") for at, value in found
+    ticks = [(decade + math.log10(step), step * 10.0**decade) for decade in decades for step in steps]
+    return [(at, f"{value:,.12g}" if 1e-3 <= value < 1e6 else f"{value:.0e}") for at, value in ticks
             if low - 1e-9 <= at <= high + 1e-9]  # fmt: skip
 
 
 class LegendMark(pg.graphicsItems.LegendItem.ItemSample):  # type: ignore[misc]
-    """A mark of the legend that says where it may be drawn: in an SVG the text before it would cut it off else."""
+    """A mark of the legend that clips to its own place: in an SVG the text before it would cut it off otherwise."""
 
     def paint(self, painter: QPainter, *args: Any) -> None:
-        """Draw the mark within its own place."""
         painter.setClipRect(self.boundingRect())
         super().paint(painter, *args)
 
 
 class Plot(pg.PlotWidget):  # type: ignore[misc]
-    """``draw()`` of a subclass clears and fills the plot from what it was given last; a recolouring calls it again."""
+    """A subclass describes its axes in class attributes, stores its data, and draws them in ``draw()``.
 
-    def __init__(self, name: str, colours: Colours, *, left: str = "", bottom: str = "") -> None:
+    :meth:`redraw` clears the plot first.  pyqtgraph reads colours once, so :meth:`recolour` sets them again.
+    """
+
+    name = left = bottom = ""
+    """The accessible name, and the labels of the axes."""
+    left_width = 0
+    """Pixels of the left axis; 0: what its ticks need."""
+    legend: tuple[int, int] | None = None
+    """Offset of the legend in pixels, negative from the right and the bottom; None: no legend."""
+    grid = False
+    logarithmic: tuple[str, ...] = ()
+    """Axes whose values are exponents of ten."""
+
+    def __init__(self, colours: Colours, name: str = "", *, bottom: str = "") -> None:
         super().__init__()
         self.colours = colours
-        self.setAccessibleName(name)
+        self.setAccessibleName(name or self.name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAntialiasing(False)
         self.item = self.getPlotItem()
@@ -67,28 +84,89 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.item.layout.setContentsMargins(1, 1, 1, LABEL_OVERHANG)
         self.item.setMenuEnabled(True)
         self.scene().contextMenu.clear()  # pyqtgraph's export fails on filled curves as SVG; the menu File has ours
-        self._labels = {"left": left, "bottom": bottom}
-        if bottom:
+        self._labels = {"left": self.left, "bottom": bottom or self.bottom}
+        if self._labels["bottom"]:
             self.item.getAxis("bottom").setHeight(AXIS_HEIGHT)
-        self._style_axes()
+        if self.left_width:
+            self.item.getAxis("left").setWidth(self.left_width)
+        if self.legend is not None:
+            self.item.addLegend(offset=self.legend, labelTextSize="8pt", sampleType=LegendMark)
+        if self.logarithmic:
+            self.item.getViewBox().sigRangeChanged.connect(self._mark_decades)
+        self._style()
 
     def recolour(self, colours: Colours) -> None:
-        """Take other colours and draw again."""
         self.colours = colours
-        self._style_axes()
+        self._style()
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Clear the plot and draw the data."""
+        self.item.clear()
+        if self.legend is not None:
+            self.item.legend.clear()
+            self.item.legend.setLabelTextColor(self.colours.text)
+            self.item.legend.setBrush(faded(self.colours.base, 210))
         self.draw()
 
     def draw(self) -> None:
-        """Draw what was given last."""
+        """Add the items of the data to the empty plot."""
 
     def label(self, axis: str, text: str) -> None:
-        """Name an axis; the same name once more would only lay everything out again."""
-        if text == self._labels[axis]:
-            return
-        self._labels[axis] = text
-        self.item.setLabel(axis, text, color=self.colours.muted)
+        """Label an axis; the same label again would only repeat the layout."""
+        if text != self._labels[axis]:
+            self._labels[axis] = text
+            self.item.setLabel(axis, text, color=self.colours.muted)
 
-    def _style_axes(self) -> None:
+    # ---------------------------------------------------------------- items
+
+    def add_line(self, x: Any, y: Any, colour: str, *, dashed: bool = False, **options: Any) -> None:
+        """Draw a line; ``options`` are those of pyqtgraph's PlotCurveItem."""
+        self.item.addItem(pg.PlotCurveItem(x, y, pen=pen(colour, dashed=dashed), **options))
+
+    def add_level(self, y: float, colour: str) -> None:
+        """Draw a dashed horizontal line across the plot."""
+        self.item.addItem(pg.InfiniteLine(y, 0, pen=pen(colour, dashed=True)))
+
+    def add_points(
+        self, x: Any, y: Any, colour: str, *, size: int = 7, alpha: int = 255, **options: Any
+    ) -> pg.ScatterPlotItem:
+        """Draw points; ``options`` are those of pyqtgraph's ScatterPlotItem."""
+        options = {"pen": pen(self.colours.base), "brush": faded(colour, alpha), **options}
+        item = pg.ScatterPlotItem(x, y, size=size, **options)
+        self.item.addItem(item)
+        return item
+
+    def add_intervals(self, x: Any, y: Any, low: Any, high: Any, colour: str, *, beam: float = 0.0) -> pg.ErrorBarItem:
+        """Draw vertical lines from ``low`` to ``high``."""
+        top, bottom = np.maximum(high - y, 0), np.maximum(y - low, 0)
+        item = pg.ErrorBarItem(x=x, y=y, top=top, bottom=bottom, beam=beam, pen=pen(colour))
+        self.item.addItem(item)
+        return item
+
+    def add_bars(self, colour: str, alpha: int = 170, **options: Any) -> None:
+        """Draw bars; ``options`` are those of pyqtgraph's BarGraphItem."""
+        self.item.addItem(pg.BarGraphItem(brush=faded(colour, alpha), pen=None, **options))
+
+    def add_region(self, low: float, high: float, colour: str, alpha: int, **options: Any) -> pg.LinearRegionItem:
+        """Add a region of the x axis to drag; ``options`` are those of pyqtgraph's LinearRegionItem."""
+        region = pg.LinearRegionItem(
+            (low, high), brush=faded(colour, alpha), hoverBrush=faded(colour, alpha + 18), pen=pen(colour),
+            hoverPen=pen(colour, 2), **options,
+        )  # fmt: skip
+        self.item.addItem(region, ignoreBounds=True)
+        return region
+
+    @staticmethod
+    def small_font() -> QFont:
+        """Return the font of ticks and labels: a little smaller than the interface's."""
+        font = QFont(QApplication.font())
+        font.setPointSizeF(max(font.pointSizeF() - 1, 7))
+        return font
+
+    # ---------------------------------------------------------------- inside
+
+    def _style(self) -> None:
         self.setBackground(self.colours.base)
         font = self.small_font()
         for name in AXES:
@@ -99,18 +177,11 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
             axis.enableAutoSIPrefix(False)
             if self._labels[name]:
                 self.item.setLabel(name, self._labels[name], color=self.colours.muted)
+        if self.grid:
+            self.item.showGrid(x=True, y=True, alpha=0.12)
 
-    @staticmethod
-    def small_font() -> QFont:
-        """Return the font of ticks and labels: a little smaller than the interface's."""
-        font = QFont(QApplication.font())
-        font.setPointSizeF(max(font.pointSizeF() - 1, 7))
-        return font
-
-    def text_item(self, content: str, colour: str, **how: Any) -> pg.TextItem:
-        """Return a text item in the interface's font."""
-        item = pg.TextItem(content, color=colour, **how)
-        item.setFont(self.small_font())
-        item.textItem.document().setDocumentMargin(TEXT_MARGIN)
-        item.updateTextPos()
-        return item
+    def _mark_decades(self, *_: object) -> None:
+        """Write powers of ten, or their halves and fifths, in the visible range: pyqtgraph's own overlap."""
+        for axis, ends in zip(("bottom", "left"), self.item.viewRange(), strict=True):
+            if axis in self.logarithmic:
+                self.item.getAxis(axis).setTicks([log_ticks(*ends)])

@@ -17,18 +17,15 @@ from workbench.gui.panels.distributions.range_editor import range_of, statistics
 from workbench.gui.panels.timing import panel as timing
 from workbench.gui.panels.timing import roofs, transition_matrix
 from workbench.gui.plots.agreement import Agreement
-from workbench.gui.plots.batch_sweep import BatchSweep
+from workbench.gui.plots.calibration_data import CoveragePlot, SaturationPlot
 from workbench.gui.plots.channel_bars import ChannelBars
 from workbench.gui.plots.comparison import Comparison
-from workbench.gui.plots.coverage import CoveragePlot
 from workbench.gui.plots.depth import Depth
 from workbench.gui.plots.front import FrontPlot
 from workbench.gui.plots.heatmap import Heatmap
 from workbench.gui.plots.histogram import Histogram
-from workbench.gui.plots.kernel_times import KernelTimes
 from workbench.gui.plots.plot import Plot
-from workbench.gui.plots.roofline import RooflinePlot
-from workbench.gui.plots.saturation import SaturationPlot
+from workbench.gui.plots.timing import BatchSweep, KernelTimes, RooflinePlot
 from workbench.gui.report.pictures import png, svg
 from workbench.gui.report.report import Figure, Section, Table
 from workbench.gui.shell.theme import LIGHT

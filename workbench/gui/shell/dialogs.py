@@ -7,23 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
-from PySide6.QtWidgets import (
-    QApplication,
-    QDialog,
-    QDialogButtonBox,
-    QFileDialog,
-    QFrame,
-    QLabel,
-    QMessageBox,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QApplication, QDialog, QDialogButtonBox, QFileDialog, QFrame, QMessageBox, QWidget
 
 from workbench.gui.shell.forms import Form
+from workbench.gui.shell.widgets import fill_dialog, label
 
 Button = QMessageBox.StandardButton
 WIDE = "QLabel#qt_msgbox_informativelabel { min-width: 380px; }"
-"""Without it a message is as narrow as its title."""
+"""Prevents messages that are as narrow as their titles."""
+SELECTABLE = Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
 
 
 class Frame(QFrame):
@@ -37,7 +29,6 @@ class Frame(QFrame):
         self._fit(parent)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the parent's size."""
         if event.type() in (QEvent.Type.Resize, QEvent.Type.Show) and isinstance(watched, QWidget):
             self._fit(watched)
         return False
@@ -47,9 +38,15 @@ class Frame(QFrame):
         self.raise_()
 
 
-def framed(dialog: QWidget) -> None:
-    """Draw a line around ``dialog``."""
-    Frame(dialog)
+class Popup(QDialog):
+    """A framed dialog that is deleted when it is closed."""
+
+    def __init__(self, parent: QWidget, name: str, title: str) -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self.setWindowTitle(title)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        Frame(self)
 
 
 async def finished(dialog: QDialog) -> int:
@@ -61,7 +58,7 @@ async def finished(dialog: QDialog) -> int:
             future.set_result(code)
 
     dialog.finished.connect(end)
-    framed(dialog)
+    Frame(dialog)
     dialog.open()
     try:
         return await future
@@ -71,14 +68,9 @@ async def finished(dialog: QDialog) -> int:
 
 
 def show_error(parent: QWidget, title: str, text: str, details: str = "") -> QMessageBox:
-    """Show an error that does not block anything; its text can be selected, its ``details`` are copied by a button."""
-    box = QMessageBox(QMessageBox.Icon.Warning, title, title, Button.Close, parent)
-    box.setStyleSheet(WIDE)
-    box.setObjectName("error")
-    box.setInformativeText(text)
-    box.setTextInteractionFlags(
-        Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-    )
+    """Show an error without blocking the window; its text can be selected, a button copies its ``details``."""
+    box = _message(QMessageBox.Icon.Warning, Button.Close, parent, "error", title, text)
+    box.setTextInteractionFlags(SELECTABLE)
     if details:
         box.setDetailedText(details)
         copy = box.addButton("Co&py the Details", QMessageBox.ButtonRole.ActionRole)
@@ -87,41 +79,47 @@ def show_error(parent: QWidget, title: str, text: str, details: str = "") -> QMe
         copy.clicked.connect(lambda: QApplication.clipboard().setText(f"{title}\n{text}\n\n{details}"))
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setModal(False)
-    framed(box)
+    Frame(box)
     box.show()
     return box
 
 
 async def ask(parent: QWidget, title: str, text: str, buttons: Sequence[tuple[str, str]], default: str) -> str:
-    """Ask with buttons ``(id, label)``; returns the id, that of the last button if the dialog is closed."""
-    box = QMessageBox(QMessageBox.Icon.Question, title, title, Button.NoButton, parent)
-    box.setStyleSheet(WIDE)
-    box.setObjectName("question")
-    box.setInformativeText(text)
-    made = {}
-    for identity, label in buttons:
-        last = identity == buttons[-1][0]
-        role = QMessageBox.ButtonRole.RejectRole if last else QMessageBox.ButtonRole.AcceptRole
-        made[identity] = box.addButton(label, role)
-        made[identity].setObjectName(identity)
-    box.setDefaultButton(made[default])
-    box.setEscapeButton(made[buttons[-1][0]])
+    """Ask with buttons ``(id, label)`` and return an id; closing the dialog means the last button."""
+    box = _message(QMessageBox.Icon.Question, Button.NoButton, parent, "question", title, text)
+    last = buttons[-1][0]
+    for identity, text in buttons:
+        role = QMessageBox.ButtonRole.RejectRole if identity == last else QMessageBox.ButtonRole.AcceptRole
+        button = box.addButton(text, role)
+        button.setObjectName(identity)
+        if identity == default:
+            box.setDefaultButton(button)
+        if identity == last:
+            box.setEscapeButton(button)
     chosen: list[str] = []
     box.buttonClicked.connect(lambda button: chosen.append(button.objectName()))
     await finished(box)
-    return chosen[0] if chosen else buttons[-1][0]
+    return chosen[0] if chosen else last
+
+
+def _message(
+    icon: QMessageBox.Icon, buttons: Button, parent: QWidget, name: str, title: str, text: str
+) -> QMessageBox:
+    box = QMessageBox(icon, title, title, buttons, parent)
+    box.setStyleSheet(WIDE)
+    box.setObjectName(name)
+    box.setInformativeText(text)
+    return box
 
 
 async def ask_trust(parent: QWidget, file: str) -> bool:
     """Ask whether the user's own Python file may be run."""
     text = (
         f"Opening this model runs the Python file\n\n{file}\n\n"
-        "with all your rights. Run it only if you wrote it or have read it."
+        "with all your permissions. Run it only if you wrote it or have read it."
     )
-    answer = await ask(
-        parent, "Run this Python file?", text, (("trust", "&Run the file"), ("cancel", "&Cancel")), "cancel"
-    )
-    return answer == "trust"
+    buttons = (("trust", "&Run the file"), ("cancel", "&Cancel"))
+    return await ask(parent, "Run this Python file?", text, buttons, "cancel") == "trust"
 
 
 async def ask_unsaved(parent: QWidget, name: str) -> str:
@@ -131,22 +129,16 @@ async def ask_unsaved(parent: QWidget, name: str) -> str:
 
 
 async def ask_replace(parent: QWidget, name: str) -> str:
-    """Ask what to do if another program has written the file meanwhile: ``replace``, ``save_as`` or ``cancel``."""
+    """Ask what to do if another program has changed the file: ``replace``, ``save_as`` or ``cancel``."""
     buttons = (("replace", "&Replace"), ("save_as", "Save &As…"), ("cancel", "&Cancel"))
-    text = f"Another window or program has written {name} since it was opened here. Saving overwrites that."
+    text = f"Another window or program has changed {name} since it was opened here. Saving overwrites those changes."
     return await ask(parent, f"Replace {name}?", text, buttons, "save_as")
 
 
 async def ask_path(
-    parent: QWidget,
-    title: str,
-    *,
-    mode: QFileDialog.FileMode,
-    filters: str = "",
-    save: bool = False,
-    start: str = "",
+    parent: QWidget, title: str, *, mode: QFileDialog.FileMode, filters: str = "", save: bool = False, start: str = "",
     suffix: str = "",
-) -> str | None:
+) -> str | None:  # fmt: skip
     """Let the user choose a file or folder; None if they cancel."""
     dialog = QFileDialog(parent, title)
     dialog.setObjectName("path")
@@ -157,8 +149,8 @@ async def ask_path(
     if suffix:
         dialog.setDefaultSuffix(suffix)
     if filters:
-        dialog.setNameFilter(filters) if ";;" not in filters else dialog.setNameFilters(filters.split(";;"))
-        dialog.filterSelected.connect(lambda chosen: _take_suffix(dialog, chosen))
+        dialog.setNameFilters(filters.split(";;"))
+        dialog.filterSelected.connect(lambda chosen: _use_suffix(dialog, chosen))
     if start:
         dialog.setDirectory(start) if mode == QFileDialog.FileMode.Directory else dialog.selectFile(start)
     code = await finished(dialog)
@@ -174,8 +166,8 @@ async def ask_save_path(parent: QWidget, title: str, filters: str, start: str, s
     return None if chosen is None else Path(chosen)
 
 
-def _take_suffix(dialog: QFileDialog, chosen: str) -> None:
-    """Give a name without a suffix that of the filter that was chosen."""
+def _use_suffix(dialog: QFileDialog, chosen: str) -> None:
+    """Add the suffix of the chosen filter to names without one."""
     suffix = chosen.partition("(*.")[2].partition(")")[0]
     if suffix.isalnum():
         dialog.setDefaultSuffix(suffix)
@@ -189,25 +181,19 @@ class FormDialog(QDialog):
         self._form = form
         self.setObjectName("form")
         self.setWindowTitle(title)
-        heading, label = QLabel(title), QLabel(explanation)
-        heading.setProperty("role", "heading")
-        label.setProperty("role", "muted")
-        label.setWordWrap(True)
         buttons = QDialogButtonBox()
         buttons.addButton("&Cancel", QDialogButtonBox.ButtonRole.RejectRole)
         self.start_button = buttons.addButton(start, QDialogButtonBox.ButtonRole.AcceptRole)
         self.start_button.setProperty("role", "primary")
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
-        layout = QVBoxLayout(self)
+        layout = fill_dialog(self, label(title, "heading"), label(explanation, "muted", wrap=True), form, buttons)
         layout.setSpacing(10)
-        for widget in (heading, label, form, buttons):
-            layout.addWidget(widget)
         self.start_button.setDefault(True)
         self.setMinimumWidth(460)
         form.grown.connect(lambda: QTimer.singleShot(0, self, self.adjustSize))
 
     def accept(self) -> None:
-        """Start, unless a field holds a text that cannot be used."""
+        """Start, unless a field is not valid."""
         if not self._form.refuse():
             super().accept()

@@ -1,4 +1,4 @@
-"""A line of text that shows as much as there is room for, and all of it in its tooltip.
+"""A line of text that shows as much as fits, and all of it in its tooltip.
 
 Why not superqt's QElidingLabel: it cuts a text where this one first tries shorter wordings, and importing superqt takes
 0.45 CPU seconds (PySide6 6.11, superqt 0.7, measured), a third of the time in which the window starts.
@@ -37,7 +37,7 @@ class FittedLabel(QLabel):
         self.say(text)
 
     def text(self) -> str:
-        """Return the whole text, however much of it is seen."""
+        """Return the whole text, even where only a part is visible."""
         return self._wordings[0]
 
     @property
@@ -51,11 +51,9 @@ class FittedLabel(QLabel):
         self._fit()
 
     def clear(self) -> None:
-        """Show nothing."""
         self.say("")
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Choose again."""
         super().resizeEvent(event)
         self._fit()
 

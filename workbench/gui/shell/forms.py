@@ -1,4 +1,4 @@
-"""A step's options as a form: an option never needs a widget of its own making."""
+"""A step's options as a form: the type of an option decides its widget."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from workbench.gui.shell.widgets import label, named, row
 from workbench.steps.options import Choice, OptionField, option_fields
 
 MANY_HEIGHT = 150
-"""Pixels of a list in which several choices are checked."""
+"""Pixels of a list of check boxes."""
 
 HIGHEST = 1_000_000_000
 
 
 class Entry(typing.NamedTuple):
-    """One option in a form: its widget, and what returns its value."""
+    """An option in a form: its widget, and functions that return its value and its problem."""
 
     widget: QWidget
     read: Callable[[], object]
@@ -40,14 +40,14 @@ class Entry(typing.NamedTuple):
 
 
 class Form(QWidget):
-    """Edits a copy of ``options`` (a frozen dataclass); ``value()`` returns what the form says.
+    """Edits a copy of ``options`` (a frozen dataclass); ``value()`` returns the edited options.
 
     ``choices`` gives the choices of options that depend on the document.
     """
 
     changed = Signal()
     grown = Signal()
-    """A line that says what is wrong has appeared or gone."""
+    """A line about a problem appeared or disappeared."""
 
     def __init__(self, options: typing.Any, choices: Mapping[str, Sequence[Choice]] | None = None) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class Form(QWidget):
         return replace(self._options, **{name: entry.read() for name, entry in self._entries.items()})
 
     def refuse(self) -> bool:
-        """Whether a field holds what cannot be used; the first such field gets the keyboard, and says why."""
+        """Whether a field is not valid; the first such field gets the keyboard and shows its problem."""
         for name, entry in self._entries.items():
             problem = entry.problem()
             if problem:
@@ -190,10 +190,10 @@ class Form(QWidget):
         dialog.open()
 
 
-def with_key(text: str, taken: set[str]) -> str:
-    """Return ``text`` with its first letter that is not ``taken`` as its mnemonic, which is taken from then on."""
+def with_key(text: str, used: set[str]) -> str:
+    """Return ``text`` with a mnemonic: its first letter that is not in ``used``, to which it is added."""
     for place, letter in enumerate(text.lower()):
-        if letter.isalpha() and letter not in taken:
-            taken.add(letter)
+        if letter.isalpha() and letter not in used:
+            used.add(letter)
             return f"{text[:place]}&{text[place:]}"
     return text

@@ -1,4 +1,4 @@
-"""Help: the guide in a window of its own, and About with versions and devices."""
+"""Help: the user guide, and About with versions and devices."""
 
 from __future__ import annotations
 
@@ -7,35 +7,27 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QImage, QTextCursor, QTextDocument
-from PySide6.QtWidgets import (
-    QApplication,
-    QDialog,
-    QDialogButtonBox,
-    QLabel,
-    QLineEdit,
-    QTextBrowser,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QApplication, QDialogButtonBox, QLineEdit, QTextBrowser, QWidget
 
-from workbench.gui.shell import dialogs
+from workbench.gui.shell.dialogs import SELECTABLE, Popup
+from workbench.gui.shell.widgets import fill_dialog, label, named
 from workbench.version import versions
 
 GUIDE_SIZE = (860, 700)
 MARGIN = 70
-"""Pixels of the guide's width that frame and scroll bar take."""
+"""Pixels of the guide's width for its frame and scroll bar."""
 ASKING = "Devices: asking the engine…"
 
 
 class Pages(QTextBrowser):
-    """A text with pictures that are never wider than it is."""
+    """A text whose pictures are never wider than the text."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._folder = folder
 
     def loadResource(self, kind: int, name: QUrl | str) -> object:
-        """Return a picture of the guide's folder, made as narrow as the text; anything else is Qt's matter."""
+        """Return a picture of the guide's folder, scaled down to the text; Qt loads anything else."""
         place = QUrl(name)
         if kind != QTextDocument.ResourceType.ImageResource.value or place.scheme():
             return super().loadResource(kind, name)
@@ -46,35 +38,27 @@ class Pages(QTextBrowser):
         return picture
 
 
-class Guide(QDialog):
-    """The user guide, with a field that finds words; pictures and pages elsewhere open in their own programs."""
+class Guide(Popup):
+    """The user guide with a search field; links to files and web pages open in their own programs."""
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setObjectName("guide")
-        self.setWindowTitle("User guide")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        super().__init__(parent, "guide", "User guide")
         self.resize(*GUIDE_SIZE)
-        folder = Path(str(files("workbench_resources"))) / "guide"
-        self._folder = folder
-        self.text = Pages(folder)
-        self.text.setAccessibleName("User guide")
+        self._folder = Path(str(files("workbench_resources"))) / "guide"
+        self.text = named(Pages(self._folder), "User guide")
         self.text.setOpenLinks(False)
         self.text.anchorClicked.connect(self._follow)
-        self.text.document().setMarkdown((folder / "guide.md").read_text(encoding="utf-8"))
-        self.field = QLineEdit(placeholderText="Find in the guide (Enter for the next place)")
-        self.field.setAccessibleName("Find in the guide")
+        self.text.document().setMarkdown((self._folder / "guide.md").read_text(encoding="utf-8"))
+        placeholder = "Find in the guide (Enter for the next match)"
+        self.field = named(QLineEdit(placeholderText=placeholder), "Find in the guide")
         self.field.setClearButtonEnabled(True)
         self.field.returnPressed.connect(self.find_next)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self.field)
-        layout.addWidget(self.text, 1)
-        dialogs.framed(self)
+        fill_dialog(self, self.field, self.text, stretch=self.text)
         self.text.moveCursor(QTextCursor.MoveOperation.Start)
         self.field.setFocus()
 
     def find_next(self) -> None:
-        """Go to the next place of what was typed, from the top after the last."""
+        """Go to the next match of the search text; after the last one, to the first."""
         words = self.field.text()
         if words and not self.text.find(words):
             self.text.moveCursor(QTextCursor.MoveOperation.Start)
@@ -89,34 +73,23 @@ class Guide(QDialog):
             self.text.scrollToAnchor(link.fragment())
 
 
-class About(QDialog):
-    """Versions at once, devices as soon as the engine has named them; everything can be copied."""
+class About(Popup):
+    """Versions at once, devices when the engine has listed them; a button copies everything."""
 
     def __init__(self, parent: QWidget, session_line: str = "") -> None:
-        super().__init__(parent)
-        self.setObjectName("about")
-        self.setWindowTitle("About")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        super().__init__(parent, "about", "About")
         self._lines, self._session = versions(), session_line
-        title = QLabel("Quantization Workbench")
-        title.setProperty("role", "title")
-        self.text = QLabel()
-        self.text.setAccessibleName("Versions and devices")
-        self.text.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
+        self.text = label(name="Versions and devices")
+        self.text.setTextInteractionFlags(SELECTABLE)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         self.copy_button = buttons.addButton("Co&py", QDialogButtonBox.ButtonRole.ActionRole)
         self.copy_button.clicked.connect(lambda: QApplication.clipboard().setText(self.text.text()))
         buttons.rejected.connect(self.reject)
-        layout = QVBoxLayout(self)
-        for widget in (title, self.text, buttons):
-            layout.addWidget(widget)
+        fill_dialog(self, label("Quantization Workbench", "title"), self.text, buttons)
         self.show_devices((ASKING,))
-        dialogs.framed(self)
 
     def show_devices(self, lines: tuple[str, ...]) -> None:
-        """Show what the engine computes on."""
+        """Show the devices of the engine."""
         session = ("", self._session) if self._session else ()
         self.text.setText("\n".join((*self._lines, "", *lines, *session)))
         self.adjustSize()

@@ -17,13 +17,13 @@ SCALE = 3
 def icon(name: str, colours: Colours) -> QIcon:
     """Return the icon called ``name``; disabled in the muted colour."""
     source = (files("workbench_resources") / "style" / "icons" / f"{name}.svg").read_text(encoding="utf-8")
-    made = QIcon()
-    made.addPixmap(_drawn(source.replace("currentColor", colours.text)), QIcon.Mode.Normal)
-    made.addPixmap(_drawn(source.replace("currentColor", colours.border)), QIcon.Mode.Disabled)
-    return made
+    result = QIcon()
+    result.addPixmap(_pixmap(source.replace("currentColor", colours.text)), QIcon.Mode.Normal)
+    result.addPixmap(_pixmap(source.replace("currentColor", colours.border)), QIcon.Mode.Disabled)
+    return result
 
 
-def _drawn(source: str) -> QPixmap:
+def _pixmap(source: str) -> QPixmap:
     pixmap = QPixmap(SIZE * SCALE, SIZE * SCALE)
     pixmap.setDevicePixelRatio(SCALE)
     pixmap.fill(Qt.GlobalColor.transparent)

@@ -1,4 +1,4 @@
-"""Tells a user who looks elsewhere that a long job has ended."""
+"""Announces the end of long jobs to a user who works elsewhere."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ LONG_SECONDS = 10.0
 
 
 class Notices:
-    """Follows the jobs; ``announced`` are the ids of those that were announced."""
+    """Follows the jobs; ``announced`` are the ids of the announced ones."""
 
     def __init__(self, context: Context, window: QWidget, seconds: float = LONG_SECONDS) -> None:
         self._context, self._window, self.seconds = context, window, seconds
         self.announced: set[int] = set()
 
     def look(self, views: tuple[Any, ...]) -> None:
-        """Announce every long job that has ended, once: in the task bar, and in the message line if it succeeded."""
+        """Announce each long job once when it ends: in the task bar, and in the message line if it succeeded."""
         for view in views:
             if view.status not in ("done", "failed") or view.started is None or view.id in self.announced:
                 continue

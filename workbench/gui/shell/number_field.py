@@ -1,4 +1,4 @@
-"""The one field for numbers: the same notation in every locale, and what is wrong with a number is said, not dropped.
+"""The field for numbers: the same notation in every locale; it explains what is wrong with a text and drops nothing.
 
 Numbers have a decimal point and no separators of thousands.  Qt's own spin boxes follow the locale: they drop the
 separators of thousands wherever they stand and read ``4,5`` as 45, or ``0.001`` as 1 in German.
@@ -17,7 +17,7 @@ _MAX_DECIMALS = 12
 
 
 def parse_number(text: str) -> float:
-    """Return the number that ``text`` says; raises ValueError with a sentence for the user."""
+    """Return the number that ``text`` means; raises ValueError with a sentence for the user."""
     text = text.strip()
     if not text:
         raise ValueError("Enter a number")
@@ -31,13 +31,13 @@ def parse_number(text: str) -> float:
 class NumberField(QDoubleSpinBox):
     """A number from ``low`` to ``high``; whole numbers only where ``decimals`` is 0.
 
-    A text that is not such a number stays in the field while the user edits, is never used, and ``problem`` says why.
-    ``number`` is the last good one, which :meth:`restore` shows again.  With ``empty``, that word stands for no number
-    (None) and is one step below ``low``.
+    A text that is not such a number stays in the field but is never used; ``problem`` explains why.  ``number`` is then
+    the last valid number, which :meth:`restore` shows again.  With ``empty``, that word means no number (None) and is
+    one step below ``low``.
     """
 
     changed = Signal()
-    """Another number, or another problem, at every key."""
+    """The number or the problem changed, at every key."""
     problem_changed = Signal(str)
     entered = Signal()
     """The user pressed Return."""
@@ -57,20 +57,20 @@ class NumberField(QDoubleSpinBox):
         self.setSuffix(f" {unit}" if unit else "")
         self.setSpecialValueText(empty)
         self.setValue(self.minimum() if value is None else value)
-        self.setKeyboardTracking(False)  # a half-typed text is not a number yet
+        self.setKeyboardTracking(False)  # a half-typed number is not final
         self.lineEdit().textEdited.connect(self._edited)
         self.valueChanged.connect(self._stepped)
 
     @property
     def number(self) -> float | None:
-        """The number as it is typed, the last good one where that is none; an int where ``decimals`` is 0."""
+        """The number in the field, or the last valid one; an int where ``decimals`` is 0."""
         value = self.value() if self.problem else self.valueFromText(self.lineEdit().text())
         if self.specialValueText() and value == self.minimum():
             return None
         return value if self.decimals() else round(value)
 
     def restore(self) -> str:
-        """Show the last good number in place of a text that is none; returns what was wrong with the text."""
+        """Replace a text that is not valid by the last valid number; returns the problem of the text."""
         problem = self.problem
         if problem:
             self.lineEdit().setText(self.textFromValue(self.value()) + self.suffix())
@@ -84,11 +84,9 @@ class NumberField(QDoubleSpinBox):
         return state, text, position
 
     def fixup(self, text: str) -> str:
-        """Leave the text as it is."""
         return text
 
     def valueFromText(self, text: str) -> float:
-        """Return the number of an acceptable text."""
         text = self._bare(text)
         return self.minimum() if self._is_special(text) else parse_number(text)
 
@@ -98,12 +96,12 @@ class NumberField(QDoubleSpinBox):
         return text.rstrip("0").rstrip(".") if "." in text else text
 
     def stepBy(self, steps: int) -> None:
-        """Step from the last good number."""
+        """Step from the last valid number."""
         self.restore()
         super().stepBy(steps)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Keep a text that is not a number when Return is pressed; Qt would put the last good number in its place."""
+        """Keep a text that is not a number when Return is pressed; Qt would replace it by the last valid number."""
         if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             super().keyPressEvent(event)
             return
@@ -133,7 +131,7 @@ class NumberField(QDoubleSpinBox):
         if not self._low <= value <= self.maximum():
             return f"“{text}” is out of range: expected a number from {low} to {high}"
         if not self.decimals() and value != round(value):
-            return f"“{text}” is not a whole number: expected one from {low} to {high}"
+            return f"“{text}” is not a whole number: expected a number from {low} to {high}"
         return ""
 
     def _bare(self, text: str) -> str:

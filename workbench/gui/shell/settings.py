@@ -1,4 +1,4 @@
-"""What is remembered from one start to the next: recent files, the layout, the colours, the columns."""
+"""Settings that outlast the window: recent files, layout, colours, columns."""
 
 from __future__ import annotations
 

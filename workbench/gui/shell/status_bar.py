@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QStatusBar, QWi
 
 from workbench.gui.context.messages import Message
 from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.gui.shell.widgets import button, label, named
 from workbench.insight import quantities
 from workbench.insight.sums import shown_unit
 from workbench.measurement.units import short_unit
@@ -18,6 +19,7 @@ from workbench.sensitivity.metrics import metric_title
 from workbench.session.workspace import State
 
 READY = "Ready"
+SUM = "Sum of the losses of all layers; lower is better."
 
 
 class StatusBar(QStatusBar):
@@ -26,45 +28,23 @@ class StatusBar(QStatusBar):
     def __init__(self, cancel: Callable[[int], None], retry: Callable[[int], None], parent: QWidget) -> None:
         super().__init__(parent)
         self.setSizeGripEnabled(False)
-        self._job: int | None = None
-        self._failed: int | None = None
-        self.message = FittedLabel(READY)
-        self.message.setAccessibleName("Message")
-        self.retry_button = self._button("Retry", lambda: _with(self._failed, retry))
-        self.bar = QProgressBar()
+        self._job = self._failed = 0  # job numbers; 0: none, and the button is hidden
+        self.message = named(FittedLabel(READY), "Message")
+        self.message.setContentsMargins(6, 0, 0, 0)
+        self.retry_button = _button("Retry", lambda: retry(self._failed))
+        self.bar = named(QProgressBar(), "Progress of the running job")
         self.bar.setRange(0, 1000)
         self.bar.setFixedSize(150, 16)
-        self.bar.setAccessibleName("Progress of the running job")
-        self.cancel_button = self._button("Cancel", lambda: _with(self._job, cancel))
-        self.size_label = self._figure("Bytes of the whole model under the plan, and beside its floating-point size")
-        self.bits_label = self._figure("Bits per weight over the quantizable layers, scales and zero points included")
-        self.loss_label = self._figure("Sum of the chosen cells' scores; lower is better")
-        self.message.setContentsMargins(6, 0, 0, 0)
+        self.cancel_button = _button("Cancel", lambda: cancel(self._job))
+        self.size_label = _figure("Size of the whole model under the plan, compared with floating point")
+        self.bits_label = _figure("Bits per weight of all quantizable layers, including scales and zero points")
+        self.loss_label = _figure(SUM)
         self.addWidget(self.message, 1)
-        for widget in (
-            self.retry_button,
-            self.bar,
-            self.cancel_button,
-            self.size_label,
-            self.bits_label,
-            self.loss_label,
-        ):
+        for widget in (self.retry_button, self.bar, self.cancel_button):
             self.addPermanentWidget(widget)
-        for hidden in (self.retry_button, self.bar, self.cancel_button):
-            hidden.hide()
-
-    def _button(self, text: str, clicked: Callable[[], Any]) -> QPushButton:
-        button = QPushButton(text)
-        button.setFixedHeight(20)
-        button.clicked.connect(lambda _: clicked())
-        return button
-
-    def _figure(self, tip: str) -> QLabel:
-        label = QLabel()
-        label.setProperty("role", "figure")
-        label.setToolTip(tip)
-        label.setContentsMargins(10, 0, 6, 0)
-        return label
+            widget.hide()
+        for figure in (self.size_label, self.bits_label, self.loss_label):
+            self.addPermanentWidget(figure)
 
     def say(self, message: Message) -> None:
         """Show a message."""
@@ -79,28 +59,27 @@ class StatusBar(QStatusBar):
             self.message.style().polish(self.message)
 
     def show_jobs(self, views: tuple[Any, ...]) -> None:
-        """Show the running job; offer to try the last one again if it failed."""
+        """Show the running job; offer to retry the last one if it failed."""
         running = next((view for view in views if view.status == "running"), None)
         queued = sum(view.status == "queued" for view in views)
-        before, self._job = self._job, running.id if running else None
+        before, self._job = self._job, running.id if running else 0
         self.bar.setVisible(running is not None)
         self.cancel_button.setVisible(running is not None)
         if running is not None:
             self.bar.setValue(round(running.fraction * 1000))
             more = f" (and {queued} more)" if queued else ""
             self._write(f"{running.title}{more} – {running.text}" if running.text else f"{running.title}{more}")
-        elif before is not None:
+        elif before:
             self._write(READY)
         last = views[-1] if views else None
-        self._failed = last.id if last is not None and last.status == "failed" else None
-        self.retry_button.setVisible(self._failed is not None)
+        self._failed = last.id if last is not None and last.status == "failed" else 0
+        self.retry_button.setVisible(bool(self._failed))
 
     def show_state(self, state: State) -> None:
         """Show bytes, bits per weight and the predicted loss."""
         totals, session = state.totals, state.session
-        figures = (self.size_label, self.bits_label, self.loss_label)
-        for label in figures:
-            label.setVisible(session is not None)
+        for figure in (self.size_label, self.bits_label, self.loss_label):
+            figure.setVisible(session is not None)
         if session is None:
             return
         if totals is None:
@@ -113,7 +92,7 @@ class StatusBar(QStatusBar):
         self.size_label.setText(f"{quantities.data_size(totals.nbytes)} ({ratio})")
         self.bits_label.setText(f"{totals.bits_per_weight:.3f} bits/weight")
         self.loss_label.setText(_loss(state))
-        self.loss_label.setToolTip(f"Sum of the chosen cells' scores; lower is better. {_summed(state)}")
+        self.loss_label.setToolTip(f"{SUM} {_summed(state)}")
 
 
 def _loss(state: State) -> str:
@@ -130,34 +109,42 @@ def _loss(state: State) -> str:
 
 
 def _summed(state: State) -> str:
-    """Say what the sum counts and what it does not."""
+    """Return what the sum includes and what it does not."""
     session = state.session
     assert session is not None
     rounded = quantized_inputs(session.model, state.assignments)
     cached = cached_layers(session.model.layers, state.assignments)
-    counted, without = ["weights"], list[str]()
+    included, missing = ["weights"], list[str]()
     for what, places, table in (
         ("the rounded inputs", rounded, session.inputs_table(state.metric)),
         ("the rounded keys and values", cached, session.cache_table(state.metric)),
     ):
         if places:
-            (counted if table is not None else without).append(f"{what} of {quantities.plural(len(places), 'layer')}")
-    sentences = [f"It counts {' and '.join(counted)}."]
-    if without:
-        sentences.append(f"{' and '.join(without).capitalize()} were not scored; score them for the sum to count them.")
+            (included if table is not None else missing).append(f"{what} of {quantities.plural(len(places), 'layer')}")
+    sentences = [f"It includes {' and '.join(included)}."]
+    if missing:
+        sentences.append(f"{' and '.join(missing).capitalize()} have no scores yet; score them to include them.")
     return " ".join([*sentences, *_interaction(state)])
 
 
 def _interaction(state: State) -> list[str]:
-    """Say what the errors of layers cost together beyond the sum, where that is known."""
+    """Return how the errors of layers interact, where that is known."""
     totals = state.totals
     if totals is None or not totals.interaction or totals.predicted is None:
         return []
     alone = quantities.number(totals.predicted - totals.interaction)
-    return [f"Alone the layers cost {alone}; together {quantities.number(abs(totals.interaction))} "
-            f"{'more' if totals.interaction > 0 else 'less'}, as their errors add up or cancel."]  # fmt: skip
+    difference = f"{quantities.number(abs(totals.interaction))} {'more' if totals.interaction > 0 else 'less'}"
+    return [f"The losses of single layers add up to {alone}; together it is {difference}, because errors interact."]
 
 
-def _with(job: int | None, act: Callable[[int], None]) -> None:
-    if job is not None:
-        act(job)
+def _button(text: str, clicked: Callable[[], object]) -> QPushButton:
+    widget = button(text, clicked)
+    widget.setFixedHeight(20)
+    return widget
+
+
+def _figure(tip: str) -> QLabel:
+    widget = label(role="figure")
+    widget.setToolTip(tip)
+    widget.setContentsMargins(10, 0, 6, 0)
+    return widget

@@ -11,7 +11,7 @@ STEP_KEYS = {
     "calibrate": "F5", "sensitivity": "F6", "refine": "Ctrl+F6", "plan": "F7", "evaluate": "F8",
     "audit": "Ctrl+Shift+F8", "train": "Ctrl+F8", "export": "Ctrl+Shift+E", "time-kernels": "F9",
 }  # fmt: skip
-"""The shortcut of each step that has one, by the step's name."""
+"""The shortcuts of steps, by the step's name."""
 
 
 def why_not(session: Session, requirements: Iterable[Requirement]) -> str | None:

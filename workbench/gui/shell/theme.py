@@ -1,4 +1,4 @@
-"""Our own light and dark palettes on the Fusion style, so that the window looks the same on every platform."""
+"""Light and dark palettes on the Fusion style, so that the window looks the same on every platform."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QStyleFactory
 POINT_SIZE = 9.0
 
 STYLED = "workbench-styled"
-"""The application's property that says that it has the Fusion style and the font."""
+"""The application's property once it has the Fusion style and the font."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

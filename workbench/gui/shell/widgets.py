@@ -1,4 +1,4 @@
-"""Makes the widgets and layouts that every panel has: each with its name for screen readers, its tip and its role."""
+"""Makers of small widgets: each with its accessible name, tip and role."""
 
 from __future__ import annotations
 
@@ -171,6 +171,14 @@ def fill(
     if focus is not None:
         widget.setFocusProxy(focus)
     return widget
+
+
+def fill_dialog(dialog: QWidget, *items: Item, stretch: Item = None) -> QVBoxLayout:
+    """Give a dialog its content with the margins of the style; returns the layout."""
+    layout = column(*items, stretch=stretch)
+    layout.unsetContentsMargins()
+    dialog.setLayout(layout)
+    return layout
 
 
 def page(*items: Item, stretch: Item = None, top: int = PAGE_TOP, gap: int = -1) -> QWidget:

@@ -54,7 +54,6 @@ class RowDelegate(QStyledItemDelegate):
         self._height = height
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        """Return the fixed height."""
         return QSize(40, self._height)
 
 
@@ -77,7 +76,6 @@ class SchemeDelegate(RowDelegate):
         return editor
 
     def setEditorData(self, editor: QWidget, index: Index) -> None:
-        """Select the present scheme."""
         assert isinstance(editor, QComboBox)
         present = str(index.data(Qt.ItemDataRole.EditRole))
         if editor.findText(present) < 0:
@@ -91,7 +89,6 @@ class SchemeDelegate(RowDelegate):
         editor.setGeometry(area)
 
     def setModelData(self, editor: QWidget, model: QAbstractItemModel, index: Index) -> None:
-        """Hand the choice to the model."""
         assert isinstance(editor, QComboBox)
         if editor.currentText() != index.data(Qt.ItemDataRole.EditRole):
             model.setData(index, editor.currentText())

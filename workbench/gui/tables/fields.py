@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from workbench.insight import quantities
 
 METRIC_UNIT = "?"
-"""Stands for the unit of the sensitivity metric that is shown, which the table's model knows."""
+"""Stands for the unit of the sensitivity metric, which the table's model knows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column: ``value(record)`` is exact and plain (None or NaN: not known), ``show(value)`` is its text.
+    """A column: ``value(record)`` is exact and plain (None or NaN: unknown), ``show(value)`` is its text.
 
-    ``text(record)`` is the text where the value alone does not say it all, ``tooltip(record)`` the tooltip and
-    ``key(record)`` what sorts, where they differ from text and value.  ``unit`` is the raw value's.
-    Numbers are aligned at the right.
+    Where they differ from those, ``text(record)`` is the text, ``tooltip(record)`` the tooltip and ``key(record)`` the
+    sort key.  ``unit`` is the raw value's.  Numbers are aligned at the right.
     """
 
     title: str
@@ -73,3 +74,28 @@ def plain(value: Any) -> str:
     if isinstance(value, tuple):
         return "x".join(map(str, value))
     return str(value) if isinstance(value, int) else repr(float(value))
+
+
+def as_text(columns: Sequence[Field], unit: str, records: Iterable[Any]) -> str:
+    """Return raw values below their headings as text with tabs, for the clipboard; ``unit`` is the shown metric's."""
+    lines = [[column.heading(unit, exported=True) for column in columns]]
+    lines += [[plain(column.value(record)) for column in columns] for record in records]
+    return "\n".join("\t".join(line) for line in lines)
+
+
+def order_of(values: Sequence[Any], *, descending: bool) -> list[int]:
+    """Return the indices of ``values`` in sorted order; equal values keep their order, None and NaN come last.
+
+    Numbers are sorted by numpy: 10,000 take milliseconds.
+    """
+    known = [index for index, value in enumerate(values) if value is not None and value == value]
+    unknown = [index for index, value in enumerate(values) if value is None or value != value]
+    chosen = [values[index] for index in known]
+    if not chosen or isinstance(chosen[0], str | tuple):
+        places = sorted(range(len(chosen)), key=chosen.__getitem__, reverse=descending)
+    else:
+        keys = np.asarray(chosen)
+        # the reversed order of the reversed keys is descending and still stable
+        places = (len(keys) - 1 - np.argsort(keys[::-1], kind="stable")[::-1] if descending
+                  else np.argsort(keys, kind="stable")).tolist()  # fmt: skip
+    return [known[place] for place in places] + unknown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from workbench.models.layer import KeptTensor, Layer
@@ -15,7 +15,7 @@ KEPT_TITLE = "Kept in FP"
 
 @dataclass(slots=True)
 class Row:
-    """One row: a block (``layer`` and ``kept`` None), a layer or a kept tensor.  ``label`` is what column 0 shows."""
+    """A block (``layer`` and ``kept`` None), a layer or a kept tensor.  ``label`` is the text of column 0."""
 
     label: str
     parent: int
@@ -32,33 +32,36 @@ class Row:
 
 @dataclass(slots=True)
 class Rows:
-    """All rows; ``top`` the indices without parent, ``of`` the row of each layer."""
+    """All rows; ``top`` the indices without parent, ``layers`` the row of each layer."""
 
     rows: list[Row] = field(default_factory=list)
     top: list[int] = field(default_factory=list)
-    of: dict[str, int] = field(default_factory=dict)
+    layers: dict[str, int] = field(default_factory=dict)
 
     def add(self, label: str, parent: int = ROOT, layer: Layer | None = None, kept: KeptTensor | None = None) -> int:
         """Append a row and return its index."""
-        siblings = self.top if parent == ROOT else self.rows[parent].children
-        index = len(self.rows)
+        siblings, index = self.children(parent), len(self.rows)
         self.rows.append(Row(label, parent, len(siblings), layer, kept))
         siblings.append(index)
         if layer is not None:
-            self.of[layer.name] = index
+            self.layers[layer.name] = index
         return index
 
+    def children(self, index: int) -> list[int]:
+        """Return the indices of the rows below a row or ROOT."""
+        return self.top if index == ROOT else self.rows[index].children
 
-def tree(summary: ModelSummary, wanted: set[str] | None = None) -> Rows:
-    """Return blocks with their layers in the order of the network, then the kept tensors.
 
-    A block of a single layer is no block.  ``wanted`` limits the layers; kept tensors are then left out.
+def tree(summary: ModelSummary, shown: Collection[str] | None = None) -> Rows:
+    """Return blocks of two or more layers with their layers in the order of the network, then the kept tensors.
+
+    ``shown`` limits the layers; kept tensors are then left out.
     """
     rows = Rows()
     blocks: dict[str, int] = {}
     sizes = Counter(layer.block for layer in summary.layers)
     for layer in summary.layers:
-        if wanted is not None and layer.name not in wanted:
+        if shown is not None and layer.name not in shown:
             continue
         if not layer.block or sizes[layer.block] < 2:
             rows.add(layer.name, layer=layer)
@@ -66,7 +69,7 @@ def tree(summary: ModelSummary, wanted: set[str] | None = None) -> Rows:
         if layer.block not in blocks:
             blocks[layer.block] = rows.add(layer.block)
         rows.add(short_name(layer), blocks[layer.block], layer=layer)
-    if summary.kept and wanted is None:
+    if summary.kept and shown is None:
         group = rows.add(KEPT_TITLE)
         for tensor in summary.kept:
             rows.add(tensor.name, group, kept=tensor)
@@ -74,7 +77,7 @@ def tree(summary: ModelSummary, wanted: set[str] | None = None) -> Rows:
 
 
 def flat(layers: Iterable[Layer]) -> Rows:
-    """Return the layers in the given order without blocks (for a sorted table)."""
+    """Return the layers in their order without blocks (for a sorted table)."""
     rows = Rows()
     for layer in layers:
         rows.add(layer.name, layer=layer)
@@ -83,5 +86,4 @@ def flat(layers: Iterable[Layer]) -> Rows:
 
 def short_name(layer: Layer) -> str:
     """Return the layer's name without its block's."""
-    prefix = f"{layer.block}."
-    return layer.name[len(prefix) :] if layer.block and layer.name.startswith(prefix) else layer.name
+    return layer.name.removeprefix(f"{layer.block}.") if layer.block else layer.name

@@ -9,22 +9,11 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 from PySide6.QtGui import QColor, QFont
 
 from workbench.gui.shell.theme import Colours
-from workbench.gui.tables.fields import plain
+from workbench.gui.tables.fields import as_text, order_of, plain
 from workbench.gui.tables.files import RAW
-from workbench.gui.tables.layer_columns import (
-    CACHE,
-    COLUMNS,
-    FIELDS,
-    HISTOGRAM,
-    KIND,
-    NAME,
-    SCHEME,
-    SHAPE,
-    WEIGHTS,
-)
+from workbench.gui.tables.layer_columns import CACHE, COLUMNS, FIELDS, HISTOGRAM, KIND, NAME, SCHEME, SHAPE, WEIGHTS
 from workbench.gui.tables.layer_filter import Filter, FilterError, parse
 from workbench.gui.tables.layer_rows import KEPT_TITLE, ROOT, Row, Rows, flat, tree
-from workbench.gui.tables.order import order_of
 from workbench.gui.tables.records import alignment, heading
 from workbench.insight import quantities
 from workbench.insight.latest import Latest
@@ -34,11 +23,11 @@ from workbench.insight.sums import shown_unit
 from workbench.measurement.units import short_unit
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer
-from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.session.workspace import State
 
 Index = QModelIndex | QPersistentModelIndex
+
 
 class LayersModel(QAbstractItemModel):
     """Rows from the model's summary; every other cell is read from the state when it is painted.
@@ -51,7 +40,7 @@ class LayersModel(QAbstractItemModel):
     def __init__(self, colours: Colours, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._state = State()
-        self._rows = Rows()
+        self.rows = Rows()
         self._filter = Filter()
         self._refused = Latest(_refused)
         self._order: tuple[int, Qt.SortOrder] | None = None
@@ -80,35 +69,34 @@ class LayersModel(QAbstractItemModel):
             self.rebuild()
 
     def _depends_on_plan(self) -> bool:
-        """Tell whether an edit of the plan can change which rows there are, or their order."""
+        """Whether an edit of the plan can change the rows or their order."""
         ordered = self._order is not None and self._order[0] not in (NAME, SHAPE, WEIGHTS, KIND, HISTOGRAM)
         return ordered or self._filter.of_plan
 
     def show_only(self, text: str) -> str:
-        """Show the layers that a filter wants; returns what is wrong with it (the last good one stays), or nothing."""
+        """Show the layers that match a filter; returns why the filter is not valid, and then keeps the last one."""
         try:
-            wanted = parse(text)
+            new = parse(text)
         except FilterError as error:
             return str(error)
-        if wanted != self._filter:
-            self._filter = wanted
+        if new != self._filter:
+            self._filter = new
             self.rebuild()
         return ""
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Sort by ``column`` as a flat list; column 0 ascending is the tree in the order of the network."""
-        plain = column <= NAME and order == Qt.SortOrder.AscendingOrder
-        self._order = None if plain else (column, order)
+        by_network = column <= NAME and order == Qt.SortOrder.AscendingOrder
+        self._order = None if by_network else (column, order)
         self.rebuild()
 
     def rebuild(self) -> None:
         """Rebuild the rows."""
         self.beginResetModel()
-        self._rows = self._made()
+        self.rows = self._made()
         self.endResetModel()
 
     def recolour(self, colours: Colours) -> None:
-        """Take other colours."""
         self._muted, self._accent, self._error = map(QColor, (colours.muted, colours.accent, colours.error))
 
     def _made(self) -> Rows:
@@ -121,18 +109,16 @@ class LayersModel(QAbstractItemModel):
         if self._order is not None:
             column, order = self._order
             key = COLUMNS[column].key or COLUMNS[column].value
-            places = order_of(
-                [key(self.facts(layer)) for layer in layers], descending=order == Qt.SortOrder.DescendingOrder
-            )
-            return flat(layers[place] for place in places)
-        if self._filter.ranked:
+            keys = [key(self.facts(layer)) for layer in layers]
+            return flat(layers[place] for place in order_of(keys, descending=order == Qt.SortOrder.DescendingOrder))
+        if self._filter.worst:
             return flat(layers)
         return tree(session.model, {layer.name for layer in layers} if self._filter.narrows else None)
 
     # ---------------------------------------------------------------- cells
 
     def facts(self, layer: Layer) -> LayerFacts:
-        """Return what is known of a layer."""
+        """Return the facts of a layer."""
         return self._facts.of(layer)
 
     def _reason(self, layer: Layer) -> str:
@@ -144,7 +130,7 @@ class LayersModel(QAbstractItemModel):
         return refused.get(layer.name, "")
 
     def text_of(self, row: Row, column: int) -> str:
-        """Return what a cell says."""
+        """Return the text of a cell."""
         if column == NAME:
             return self._label(row)
         if column == HISTOGRAM:
@@ -162,7 +148,7 @@ class LayersModel(QAbstractItemModel):
             kept = COLUMNS[column].kept
             return kept(row.kept) if kept else None
         if column == WEIGHTS:
-            layers = (self._rows.rows[child].layer for child in row.children)
+            layers = (self.rows.rows[child].layer for child in row.children)
             return sum(layer.parameters for layer in layers if layer is not None) or None
         return row.label if column == NAME else None
 
@@ -194,49 +180,24 @@ class LayersModel(QAbstractItemModel):
             lines.append("holds NaN or infinite values")
         return "\n".join(lines)
 
-    def statistics_of(self, row: Row) -> LayerStatistics | None:
-        """Return the statistics of the row's weight, None where there are none."""
-        return None if row.layer is None else self.facts(row.layer).statistics
-
-    def is_top(self, row: Row) -> bool:
-        """Tell whether the row stands in no block."""
-        return row.parent == ROOT
-
-    def _children(self, index: int) -> list[int]:
-        return self._rows.top if index == ROOT else self._rows.rows[index].children
-
     def row_at(self, index: Index) -> Row:
         """Return the record of a valid index."""
-        return self._rows.rows[index.internalId()]
-
-    @property
-    def layer_count(self) -> int:
-        """How many layers are shown."""
-        return len(self._rows.of)
-
-    @property
-    def row_total(self) -> int:
-        """How many rows there are, at every depth."""
-        return len(self._rows.rows)
-
-    def shown(self) -> tuple[str, ...]:
-        """Return the names of the layers that are shown."""
-        return tuple(self._rows.of)
+        return self.rows.rows[index.internalId()]
 
     def kept_index(self) -> QModelIndex:
         """Return the row above the kept tensors; invalid where there is none."""
-        last = self._rows.top[-1] if self._rows.top else ROOT
-        if last == ROOT or self._rows.rows[last].label != KEPT_TITLE:
+        rows = self.rows
+        if not rows.top or rows.rows[rows.top[-1]].label != KEPT_TITLE:
             return QModelIndex()
-        return self.createIndex(self._rows.rows[last].position, 0, last)
+        return self.createIndex(len(rows.top) - 1, 0, rows.top[-1])
 
     def index_of(self, layer: str, column: int = 0) -> QModelIndex:
         """Return the index of a layer's row; invalid if it is filtered out."""
-        row = self._rows.of.get(layer)
-        return QModelIndex() if row is None else self.createIndex(self._rows.rows[row].position, column, row)
+        row = self.rows.layers.get(layer)
+        return QModelIndex() if row is None else self.createIndex(self.rows.rows[row].position, column, row)
 
     def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
-        children = self._children(parent.internalId() if parent.isValid() else ROOT)
+        children = self.rows.children(parent.internalId() if parent.isValid() else ROOT)
         if not (0 <= row < len(children) and 0 <= column < len(COLUMNS)):
             return QModelIndex()
         return self.createIndex(row, column, children[row])
@@ -245,12 +206,12 @@ class LayersModel(QAbstractItemModel):
         if not index.isValid():
             return QModelIndex()
         parent = self.row_at(index).parent
-        return QModelIndex() if parent == ROOT else self.createIndex(self._rows.rows[parent].position, 0, parent)
+        return QModelIndex() if parent == ROOT else self.createIndex(self.rows.rows[parent].position, 0, parent)
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         if parent.column() > 0:
             return 0
-        return len(self._children(parent.internalId() if parent.isValid() else ROOT))
+        return len(self.rows.children(parent.internalId() if parent.isValid() else ROOT))
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         return len(COLUMNS)
@@ -306,11 +267,9 @@ class LayersModel(QAbstractItemModel):
 
     def table_text(self, layers: Iterable[str], columns: Iterable[int]) -> str:
         """Return raw values as text with tabs and a heading, for the clipboard."""
-        chosen = [COLUMNS[column] for column in columns]
-        lines = [[column.heading(self._unit, exported=True) for column in chosen]]
         by_name = self._state.session.model.by_name if self._state.session else {}
-        lines += [[plain(column.value(self.facts(by_name[name]))) for column in chosen] for name in layers]
-        return "\n".join("\t".join(line) for line in lines)
+        records = (self.facts(by_name[name]) for name in layers)
+        return as_text([COLUMNS[column] for column in columns], self._unit, records)
 
 
 def _refused(

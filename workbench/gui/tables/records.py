@@ -5,29 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from PySide6.QtCore import (
-    QAbstractTableModel,
-    QItemSelectionModel,
-    QModelIndex,
-    QObject,
-    QPersistentModelIndex,
-    Qt,
-)
+from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QTableView, QWidget
 
-from workbench.gui.tables.fields import Field, plain
+from workbench.gui.tables.fields import Field, as_text, order_of, plain
 from workbench.gui.tables.files import RAW
-from workbench.gui.tables.order import order_of
 
 Index = QModelIndex | QPersistentModelIndex
 Identity = Callable[[Any], Hashable]
 
 
 class RecordsModel(QAbstractTableModel):
-    """Shows a tuple of records, which it never changes.
+    """Shows a tuple of records.
 
-    ``identity(record)`` tells which record a newer one replaces: the selection goes over to it.
+    A newer record with the same ``identity(record)`` replaces an older one and stays selected.
     """
 
     def __init__(self, columns: Sequence[Field], identity: Identity = id, parent: QObject | None = None) -> None:
@@ -65,11 +57,11 @@ class RecordsModel(QAbstractTableModel):
         return self.records[self._order[row]]
 
     def identity(self, row: int) -> Hashable:
-        """Return what stays the same when a newer record replaces the one in a row."""
+        """Return the identity of the record in a row."""
         return self._identity(self.record(row))
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Sort by a column; -1: as they were given."""
+        """Sort by a column; -1: in the original order."""
         self._sorted = (column, order == Qt.SortOrder.DescendingOrder) if column >= 0 else None
         self._move(lambda: self._arrange(self.records), self._identities())
 
@@ -77,15 +69,13 @@ class RecordsModel(QAbstractTableModel):
         return [self.identity(row) for row in range(len(self.records))]
 
     def _move(self, change: Callable[[], None], before: list[Hashable]) -> None:
-        """Do what puts records into other rows, and have the views' indices follow their records."""
+        """Do a ``change`` that moves records to other rows, and let the views' indices follow their records."""
         self.layoutAboutToBeChanged.emit()
         change()
         rows = {identity: row for row, identity in enumerate(self._identities())}
-        held = self.persistentIndexList()
-        moved = [rows.get(before[index.row()], -1) for index in held]
-        self.changePersistentIndexList(
-            held, [self.index(row, index.column()) for row, index in zip(moved, held, strict=True)]
-        )
+        indices = self.persistentIndexList()
+        moved = [self.index(rows.get(before[index.row()], -1), index.column()) for index in indices]
+        self.changePersistentIndexList(indices, moved)
         self.layoutChanged.emit()
 
     def _arrange(self, records: tuple[Any, ...]) -> None:
@@ -119,7 +109,7 @@ class RecordsModel(QAbstractTableModel):
 
 
 def heading(column: Field, role: int, unit: str) -> Any:
-    """Return what a model says of a column's heading."""
+    """Return a role of a column's heading."""
     if role == Qt.ItemDataRole.DisplayRole:
         return column.heading(unit)
     if role == Qt.ItemDataRole.ToolTipRole:
@@ -130,7 +120,7 @@ def heading(column: Field, role: int, unit: str) -> Any:
 
 
 def alignment(column: Field) -> Qt.AlignmentFlag:
-    """Return where a column's texts stand."""
+    """Return the alignment of a column's texts."""
     side = Qt.AlignmentFlag.AlignRight if column.numeric else Qt.AlignmentFlag.AlignLeft
     return side | Qt.AlignmentFlag.AlignVCenter
 
@@ -195,13 +185,10 @@ class RecordsView(QTableView):
     def copy(self) -> None:
         """Copy the raw values of the selected rows (all, if none is) as text with tabs."""
         rows = self.selected_rows() or range(self.records.rowCount())
-        columns = self.records.columns
-        lines = [[column.heading(self.records.unit, exported=True) for column in columns]]
-        lines += [[plain(column.value(self.records.record(row))) for column in columns] for row in rows]
-        QApplication.clipboard().setText("\n".join("\t".join(line) for line in lines))
+        model = self.records
+        QApplication.clipboard().setText(as_text(model.columns, model.unit, map(model.record, rows)))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Copy on Ctrl+C."""
         if event.matches(QKeySequence.StandardKey.Copy):
             self.copy()
             return

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QStyleOptionViewItem, QTreeView
 
 from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.layer_columns import COLUMNS, HISTOGRAM, NAME
+from workbench.gui.tables.layer_rows import ROOT
 from workbench.gui.tables.layers import LayersModel
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
@@ -38,7 +39,6 @@ class LayersView(QTreeView):
         self.recolour(colours)
 
     def recolour(self, colours: Colours) -> None:
-        """Paint in other colours from now on."""
         self._text, self._accent = QColor(colours.text), QPen(QColor(colours.accent))
         self._selection, self._grounds = QColor(colours.selection), (QColor(colours.base), QColor(colours.alternate))
         self._bars = QColor(colours.quantized)
@@ -48,10 +48,10 @@ class LayersView(QTreeView):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Work out once where the columns stand, then paint the rows."""
         header = self.header()
-        found = ((column, header.sectionViewportPosition(column), header.sectionSize(column))
-                 for column in range(len(COLUMNS)) if not header.isSectionHidden(column))  # fmt: skip
-        width = self.viewport().width()
-        self._sections = tuple(one for one in found if one[1] < width and one[1] + one[2] > 0)
+        sections = ((column, header.sectionViewportPosition(column), header.sectionSize(column))
+                    for column in range(len(COLUMNS)) if not header.isSectionHidden(column))  # fmt: skip
+        right = self.viewport().width()
+        self._sections = tuple((at, left, width) for at, left, width in sections if -width < left < right)
         self._focused = self.currentIndex() if self.hasFocus() else QModelIndex()
         super().paintEvent(event)
 
@@ -65,12 +65,12 @@ class LayersView(QTreeView):
         painter.fillRect(area, self._selection if chosen else self._grounds[alternate])
         for column, left, width in self._sections:
             if column == HISTOGRAM:
-                statistics = model.statistics_of(row)
+                statistics = None if row.layer is None else model.facts(row.layer).statistics
                 if statistics is not None and statistics.count and width > 14:
                     painter.drawPixmap(left + 3, top + 2, self._picture(statistics, width - 6, height - 4))
                 continue
             if column == NAME:
-                indent = self.indentation() * (1 if model.is_top(row) else 2)
+                indent = self.indentation() * (1 if row.parent == ROOT else 2)
                 self.drawBranches(painter, QRect(left, top, indent, height), index)
                 left, width = left + indent, width - indent
             text = model.text_of(row, column)
@@ -82,25 +82,21 @@ class LayersView(QTreeView):
             painter.setPen(self._accent)
             painter.drawRect(self.visualRect(self._focused).adjusted(0, 0, -1, -1))
 
-    def _draw_text(
-        self, painter: QPainter, text: str, area: QRect, colour: QColor, numeric: bool, bold: bool
-    ) -> None:
+    def _draw_text(self, painter: QPainter, text: str, area: QRect, colour: QColor, numeric: bool, bold: bool) -> None:
         painter.setPen(colour)
-        font = self._layers.bold if bold else self.font()
-        painter.setFont(font)
+        painter.setFont(self._layers.bold if bold else self.font())
         if not numeric:
             text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, area.width())
         painter.drawText(area, RIGHT if numeric else LEFT, text)
 
     def _picture(self, statistics: LayerStatistics, width: int, height: int) -> QPixmap:
         key = (id(statistics), width, height)
-        held = self._pixmaps.get(key)
-        if held is None:
+        if key not in self._pixmaps:
             if len(self._pixmaps) > MAX_PIXMAPS:
                 self._pixmaps.clear()
             picture = small_histogram(statistics, QSize(width, height), self._bars, self.devicePixelRatioF())
-            held = self._pixmaps[key] = statistics, picture
-        return held[1]
+            self._pixmaps[key] = statistics, picture  # the statistics stay alive with their id
+        return self._pixmaps[key][1]
 
 
 def small_histogram(statistics: LayerStatistics, size: QSize, colour: QColor, ratio: float) -> QPixmap:

@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QLabel, QSizePolicy
 
 from workbench.gui.panels.calibration_data.sample_list import SampleList
 from workbench.gui.panels.panel import Panel
-from workbench.gui.plots.coverage import CoveragePlot
-from workbench.gui.plots.saturation import SaturationPlot
+from workbench.gui.plots.calibration_data import CoveragePlot, SaturationPlot
 from workbench.gui.shell.widgets import button, column, label, page, row, tabs
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView

@@ -14,8 +14,7 @@ from workbench.gui.context.layer_results import LayerResults
 from workbench.gui.context.runner import show_dialog
 from workbench.gui.panels.distributions.range_editor import RangeEditor, range_of, statistics_of
 from workbench.gui.panels.panel import Panel
-from workbench.gui.plots.histogram import Histogram
-from workbench.gui.plots.linked_zoom import LinkedZoom
+from workbench.gui.plots.histogram import Histogram, LinkedZoom
 from workbench.gui.plots.multiples import Multiples
 from workbench.gui.shell.widgets import choice, combo, fitted, page, row, switch
 from workbench.gui.tables.layer_rows import short_name

@@ -10,7 +10,7 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.panels.timing.roofs import RoofView, SweepView
 from workbench.gui.panels.timing.transition_matrix import FIELDS as TRANSITIONS
 from workbench.gui.panels.timing.transition_matrix import TransitionMatrix
-from workbench.gui.plots.kernel_times import KernelTimes
+from workbench.gui.plots.timing import KernelTimes
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import button, column, combo, label, offer, page, row, splitter, tabs
 from workbench.gui.tables.fields import Field, Number

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from PySide6.QtWidgets import QWidget
 
-from workbench.gui.plots.batch_sweep import BatchSweep, Line
-from workbench.gui.plots.roofline import RooflinePlot
+from workbench.gui.plots.timing import BatchSweep, Line, RooflinePlot
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import button, combo, fill, fitted, offer, row
 from workbench.insight.roofline import points

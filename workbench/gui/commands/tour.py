@@ -1,0 +1,146 @@
+"""A tour of the demo on the first run: a short text beside each panel; Esc skips it, and it is not shown again."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer
+from PySide6.QtWidgets import QFrame, QWidget
+
+from workbench.gui.commands.command import MainWindow
+from workbench.gui.context.context import Context
+from workbench.gui.shell import settings
+from workbench.gui.shell.dialogs import Popup
+from workbench.gui.shell.widgets import button, fill_dialog, label, row
+from workbench.session.workspace import State
+from workbench.steps.files.first_look import is_first_look
+
+WIDTH = 380
+SETTLE_SECONDS = 0.05
+GAP = 12
+"""Pixels between the panel and the text about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A panel's id, and the text beside it."""
+
+    panel: str
+    title: str
+    text: str
+
+
+STOPS = (
+    Stop("layers", "Layers",
+         "All blocks and layers with their scheme, weight histogram, size and loss. To change the number format, "
+         "select layers, then press F2 or use the Plan panel below."),
+    Stop("distributions", "Distributions",
+         "Histograms of the selected layer's weights, inputs and outputs. Calibrate (F5) to see inputs and outputs, "
+         "then drag the shaded range to see how much it clips."),
+    Stop("sensitivity", "Sensitivity",
+         "Sensitivity (F6) fills this map: rows are layers, columns are schemes, and the colour is the loss. Click a "
+         "cell to assign its scheme, drag to assign several, right-click to lock a layer."),
+    Stop("plan", "Plan",
+         "Size, bits per weight and predicted loss of the whole model. Search (F7) finds the best plan "
+         "within a budget; a target limits it to the schemes that your runtime can run. You can undo every edit."),
+    Stop("pareto", "Size against loss",
+         "The best plans, from the smallest to the most accurate. Move the slider or click a point to use a plan."),
+    Stop("accuracy", "Accuracy",
+         "Evaluate (F8) compares the plan with the floating-point model and shows confidence intervals. Save with "
+         "Ctrl+S and export with Ctrl+Shift+E. Ctrl+K lists all commands; F1 opens the guide."),
+)  # fmt: skip
+
+
+class Tour(Popup):
+    """A non-modal text beside one panel at a time, and a frame around the panel."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window.widget, "tour", "A short tour")
+        self.setModal(False)
+        self.setFixedWidth(WIDTH)
+        self._window, self.at = window, 0
+        self._panel: QWidget | None = None
+        self._mark = QFrame(window.widget)
+        self._mark.setObjectName("tour-mark")
+        self._mark.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._title, self._text, self._count = label(role="heading"), label(wrap=True), label(role="muted")
+        self.back, self.skip = button("&Back", lambda: self._go(-1)), button("&Skip the Tour", self.reject)
+        self.next = button("&Next", lambda: self._go(1), role="primary")
+        self.next.setDefault(True)
+        fill_dialog(self, self._title, self._text, row(self._count, None, self.skip, self.back, self.next))
+        self.finished.connect(lambda _: self._end())
+        self._show()
+
+    def _go(self, step: int) -> None:
+        self.at += step
+        if self.at == len(STOPS):
+            self.accept()
+        else:
+            self._show()
+
+    def _show(self) -> None:
+        stop = STOPS[self.at]
+        self._window.reveal(stop.panel)
+        self._title.setText(stop.title)
+        self._text.setText(stop.text)
+        self._count.setText(f"{self.at + 1} of {len(STOPS)}")
+        self.back.setEnabled(self.at > 0)
+        self.next.setText("&Done" if self.at == len(STOPS) - 1 else "&Next")
+        self._panel = self._window.panels[stop.panel]
+        self._panel.installEventFilter(self)  # the layout may still move it
+        self._place()
+        self.next.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._panel and event.type() in (QEvent.Type.Resize, QEvent.Type.Move):
+            QTimer.singleShot(0, self, self._place)
+        return False
+
+    def _place(self) -> None:
+        """Move the text and the frame to the panel."""
+        if self._panel is None:
+            return
+        self.adjustSize()
+        window = self._window.widget
+        area = QRect(self._panel.mapTo(window, QPoint(0, 0)), self._panel.size())
+        self._mark.setGeometry(area)
+        self._mark.show()
+        self._mark.raise_()
+        self.move(window.mapToGlobal(beside(area, self.width(), self.height(), window.rect())))
+
+    def _end(self) -> None:
+        settings.end_tour()
+        self._panel = None
+        self._mark.hide()
+        self._mark.deleteLater()
+
+
+class FirstRun:
+    """Starts the tour when this user opens the demo for the first time."""
+
+    def __init__(self, context: Context, window: MainWindow) -> None:
+        self._context, self._window = context, window
+        self.end = context.workspace.subscribe(self._changed)
+
+    def _changed(self, old: State, new: State) -> None:
+        session = new.session
+        if session is None or is_first_look(session) or (old.session and old.session.model is session.model):
+            return
+        if session.model.source.path.startswith("demo:") and not settings.tour_ended():
+            self._context.tasks.start(self._begin())
+
+    async def _begin(self) -> None:
+        while not self._window.is_drawn:
+            await asyncio.sleep(SETTLE_SECONDS)
+        Tour(self._window).show()
+
+
+def beside(area: QRect, width: int, height: int, room: QRect) -> QPoint:
+    """Return where a text of that size goes: right of the panel, else left of it, else inside its lower edge."""
+    top = min(max(area.top() + GAP, room.top()), max(room.bottom() - height, room.top()))
+    if area.right() + GAP + width <= room.right():
+        return QPoint(area.right() + GAP, top)
+    if area.left() - GAP - width >= room.left():
+        return QPoint(area.left() - GAP - width, top)
+    return QPoint(max(area.center().x() - width // 2, room.left()), area.bottom() - GAP - height)

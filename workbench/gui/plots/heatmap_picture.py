@@ -1,0 +1,286 @@
+"""The picture of a heatmap: layers x schemes as coloured cells that scroll under headings that stay in place."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QBrush, QColor, QFont, QImage, QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent
+from PySide6.QtWidgets import QAbstractScrollArea
+
+from workbench.gui.plots.cells import Cells, headings, levels, lookup
+from workbench.gui.shell.theme import Colours
+from workbench.insight import quantities
+
+TEXT_ROW, MARK_ROW = 14, 6
+"""The least row heights in pixels at which texts and frames are painted."""
+MIN_COLUMN, MAX_COLUMN = 38, 96
+LOCK_WIDTH = 12
+
+SHORT = {"Microscaling": "MX", "Small floats": "FP", "Codebooks": "Code", "16- and 32-bit floats": "16/32 bit",
+         "Integers": "Int", "GGUF blocks": "GGUF"}  # fmt: skip
+"""The titles of families that have too few columns for their whole title."""
+
+LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+
+class HeatmapPicture(QAbstractScrollArea):
+    """Paints only the visible cells.
+
+    ``name_width``, ``column_width`` and ``head_height`` are pixels; column headings are rotated where they are longer
+    than a column is wide.
+    """
+
+    def __init__(self, colours: Colours) -> None:
+        super().__init__()
+        self.cells: Cells | None = None
+        self.row_height = 20
+        self.cursor_cell = (0, 0)
+        self._hover = (-1, -1)
+        self._selected: frozenset[int] = frozenset()
+        self._locked: frozenset[int] = frozenset()
+        self._image = QImage()
+        self._cached: tuple[tuple[object, ...], QPixmap] | None = None
+        self._names: tuple[str, ...] = ()
+        self._light_text: np.ndarray = np.zeros((0, 0), bool)
+        self.name_width = self.head_height = 24
+        self.column_width, self._band_height = MIN_COLUMN, 0
+        self.recolour(colours)
+
+    # ---------------------------------------------------------------- what is shown
+
+    def show_cells(self, cells: Cells | None) -> None:
+        """Show other cells; the scroll position stays."""
+        self.cells = cells
+        if cells is not None:
+            self._names = headings(cells.rows)
+            pixels = lookup()[levels(cells.score, cells.low, cells.high)]
+            pixels[np.isnan(cells.score)] = 0
+            self._light_text = pixels[..., :3] @ np.array([0.299, 0.587, 0.114]) < 140
+            height, width = cells.score.shape
+            self._image = QImage(pixels.tobytes(), width, height, width * 4, QImage.Format.Format_RGBA8888).copy()
+            row, column = self.cursor_cell
+            self.cursor_cell = min(row, max(height - 1, 0)), min(column, max(width - 1, 0))
+        self._layout()
+
+    def show_chosen(self, cells: Cells) -> None:
+        """Show another choice on the same scores."""
+        self.cells = cells
+        self.viewport().update()
+
+    def show_selected(self, rows: frozenset[int]) -> None:
+        """Mark the selected layers; scroll to the first if none of them is visible."""
+        if rows == self._selected:
+            return
+        self._selected = rows
+        if rows and rows.isdisjoint(self._visible_rows()):
+            self._scroll_to(min(rows))
+        self.viewport().update()
+
+    def show_locked(self, rows: frozenset[int]) -> None:
+        """Mark the locked layers with a small lock before their names."""
+        if rows != self._locked:
+            self._locked = rows
+            self.viewport().update()
+
+    def recolour(self, colours: Colours) -> None:
+        self._colours = colours
+        self.viewport().update()
+
+    # ---------------------------------------------------------------- geometry
+
+    def cell_rect(self, row: int, column: int) -> QRect:
+        """Return where a cell is painted in the viewport."""
+        x = self.name_width + column * self.column_width - self.horizontalScrollBar().value()
+        y = self.head_height + row * self.row_height - self.verticalScrollBar().value()
+        return QRect(x, y, self.column_width, self.row_height)
+
+    def cell_at(self, point: QPoint) -> tuple[int, int]:
+        """Return row and column under a point; column -1 for the heading of a row, row -1 for none."""
+        if self.cells is None or point.y() < self.head_height:
+            return -1, -1
+        row = (point.y() - self.head_height + self.verticalScrollBar().value()) // self.row_height
+        column = (point.x() - self.name_width + self.horizontalScrollBar().value()) // self.column_width
+        if row >= len(self.cells.rows) or column >= len(self.cells.columns):
+            return -1, -1
+        return int(row), -1 if point.x() < self.name_width else int(column)
+
+    def _visible_rows(self) -> range:
+        count = 0 if self.cells is None else len(self.cells.rows)
+        first = self.verticalScrollBar().value() // self.row_height
+        visible = (self.viewport().height() - self.head_height) // self.row_height + 2
+        return range(first, min(first + visible, count))
+
+    def _visible_columns(self) -> range:
+        count = 0 if self.cells is None else len(self.cells.columns)
+        first = self.horizontalScrollBar().value() // self.column_width
+        visible = (self.viewport().width() - self.name_width) // self.column_width + 2
+        return range(first, min(first + visible, count))
+
+    def _layout(self) -> None:
+        cells, metrics, size = self.cells, self.fontMetrics(), self.viewport().size()
+        rows = columns = self._band_height = 0
+        self.name_width = self.head_height = 24
+        self.column_width = MIN_COLUMN
+        if cells is not None:
+            rows, columns = cells.score.shape
+            if self.row_height >= TEXT_ROW:
+                longest = metrics.horizontalAdvance(max(self._names, key=len, default=""))
+                self.name_width = min(longest + 12, max(90, int(size.width() * 0.34)))
+            self.column_width = min(max((size.width() - self.name_width) // max(columns, 1), MIN_COLUMN), MAX_COLUMN)
+            longest = max(map(metrics.horizontalAdvance, cells.columns), default=0)
+            self._band_height = metrics.height() + 4 if cells.groups else 0
+            upright = longest + 8 <= self.column_width
+            self.head_height = self._band_height + (metrics.height() + 8 if upright else longest + 16)
+        height, width = size.height() - self.head_height, size.width() - self.name_width
+        for bar, content, room in ((self.verticalScrollBar(), rows * self.row_height, height),
+                                   (self.horizontalScrollBar(), columns * self.column_width, width)):  # fmt: skip
+            bar.setRange(0, max(0, content - room))
+            bar.setPageStep(max(room, 1))
+        self.verticalScrollBar().setSingleStep(self.row_height)
+        self.viewport().update()
+
+    def _scroll_to(self, row: int) -> None:
+        top, bar = row * self.row_height, self.verticalScrollBar()
+        room = self.viewport().height() - self.head_height - self.row_height
+        if top < bar.value() or top > bar.value() + room:
+            target = top if top < bar.value() else top - room // 2
+            bar.setValue(target // self.row_height * self.row_height)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._layout()
+
+    def sizeHint(self) -> QSize:
+        return QSize(520, 300)
+
+    # ---------------------------------------------------------------- painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint cells and headings, then the marks over them."""
+        with QPainter(self.viewport()) as painter:
+            painter.fillRect(self.viewport().rect(), QColor(self._colours.base))
+            if self.cells is None or not self.cells.rows or not self.cells.columns:
+                return
+            rows = self._visible_rows()
+            painter.drawPixmap(0, 0, self._ground(self.cells, rows))
+            painter.setClipRect(self.viewport().rect().adjusted(self.name_width, self.head_height, 0, 0))
+            self._paint_marks(painter, self.cells, rows)
+
+    def _ground(self, cells: Cells, rows: range) -> QPixmap:
+        """Return cells, names and headings as a picture, which is painted again only when one of them changes."""
+        ratio, view = self.devicePixelRatioF(), self.viewport().rect()
+        key = (self._image.cacheKey(), self.horizontalScrollBar().value(), self.verticalScrollBar().value(),
+               self.row_height, self.column_width, view, ratio,
+               self._selected, self._locked, self._colours)  # fmt: skip
+        if self._cached is not None and self._cached[0] == key:
+            return self._cached[1]
+        reusable = self._cached is not None and self._cached[1].size() == view.size() * ratio
+        picture = self._cached[1] if self._cached is not None and reusable else QPixmap(view.size() * ratio)
+        picture.setDevicePixelRatio(ratio)
+        picture.fill(QColor(self._colours.base))
+        with QPainter(picture) as painter:
+            font = QFont(self.font())
+            font.setPointSizeF(max(font.pointSizeF() - 1, 7.0))
+            painter.setFont(font)
+            painter.setClipRect(view.adjusted(self.name_width, self.head_height, 0, 0))
+            self._paint_cells(painter, cells, rows)
+            painter.setFont(self.font())
+            painter.setClipRect(QRect(0, self.head_height, self.name_width, view.height()))
+            self._paint_names(painter, rows)
+            painter.setClipRect(QRect(self.name_width, 0, view.width(), self.head_height))
+            self._paint_families(painter, cells)
+            self._paint_heads(painter, cells)
+        self._cached = key, picture
+        return picture
+
+    def _paint_cells(self, painter: QPainter, cells: Cells, rows: range) -> None:
+        last = self.cell_rect(rows.stop - 1, len(cells.columns) - 1)
+        area = QRect(self.cell_rect(rows.start, 0).topLeft(), last.bottomRight())
+        painter.fillRect(area, QColor(self._colours.raised))
+        painter.fillRect(area, QBrush(QColor(self._colours.border), Qt.BrushStyle.BDiagPattern))
+        painter.drawImage(QRectF(area), self._image, QRectF(0, rows.start, len(cells.columns), len(rows)))
+        if self.row_height < TEXT_ROW:
+            return
+        dark, light = QPen(QColor("#101418")), QPen(QColor("#ffffff"))
+        narrow = painter.fontMetrics().horizontalAdvance("0.0000") + 4 > self.column_width
+        for row in rows:
+            for column in self._visible_columns():
+                value = float(cells.score[row, column])
+                if value == value:
+                    painter.setPen(light if self._light_text[row, column] else dark)
+                    text = quantities.cell(value, narrow)
+                    painter.drawText(self.cell_rect(row, column), Qt.AlignmentFlag.AlignCenter, text)
+
+    def _paint_names(self, painter: QPainter, rows: range) -> None:
+        """Paint the rows' names, right-aligned and shortened on the left, and the selected rows' background."""
+        for row in rows:
+            rect = QRect(0, self.cell_rect(row, 0).y(), self.name_width, self.row_height)
+            if row in self._selected:
+                painter.fillRect(rect, QColor(self._colours.selection))
+            if self.row_height < TEXT_ROW:
+                continue
+            room = rect.width() - 10
+            if row in self._locked:
+                _paint_lock(painter, rect.left() + 3, rect.center().y(), QColor(self._colours.muted))
+                room -= LOCK_WIDTH
+            painter.setPen(QColor(self._colours.text))
+            text = painter.fontMetrics().elidedText(self._names[row], Qt.TextElideMode.ElideLeft, room)
+            painter.drawText(rect.adjusted(4, 0, -6, 0), RIGHT, text)
+
+    def _paint_heads(self, painter: QPainter, cells: Cells) -> None:
+        """Paint the columns' names, rotated where they are wider than a column."""
+        painter.setPen(QColor(self._colours.text))
+        metrics = painter.fontMetrics()
+        for column in self._visible_columns():
+            name, left = cells.columns[column], self.cell_rect(0, column).x()
+            rect = QRect(left, self._band_height, self.column_width, self.head_height - self._band_height)
+            if metrics.horizontalAdvance(name) + 8 <= rect.width() and rect.height() < 40:
+                painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, name)
+                continue
+            painter.save()
+            painter.translate(rect.center().x() + metrics.ascent() / 2 - 1, rect.bottom() - 5)
+            painter.rotate(-90)
+            painter.drawText(0, 0, name)
+            painter.restore()
+
+    def _paint_families(self, painter: QPainter, cells: Cells) -> None:
+        """Paint each family's title over its columns, and a line between two families."""
+        metrics = painter.fontMetrics()
+        for title, first, count in cells.spans():
+            rect = QRect(self.cell_rect(0, first).x(), 0, count * self.column_width, self._band_height)
+            fits = metrics.horizontalAdvance(title) <= rect.width() - 8
+            text = title if fits else SHORT.get(title, title)
+            text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, rect.width() - 7)
+            painter.setPen(QColor(self._colours.muted))
+            painter.drawText(rect.adjusted(5, 0, -3, 0), LEFT, text)
+            if first:
+                painter.fillRect(rect.x(), 0, 1, self.head_height, QColor(self._colours.border))
+
+    def _paint_marks(self, painter: QPainter, cells: Cells, rows: range) -> None:
+        """Paint frames around the chosen cells, the cell under the mouse and the cell with the keyboard."""
+        outer, inner = QPen(QColor("#ffffff"), 2), QPen(QColor("#d81b1b"), 2)
+        for row in rows:
+            column = int(cells.chosen[row])
+            if column < 0:
+                continue
+            rect = self.cell_rect(row, column)
+            if self.row_height < MARK_ROW:
+                painter.fillRect(rect.adjusted(8, 1, -8, 0), inner.color())
+                continue
+            for inset, frame in ((1, outer), (2, inner)):
+                painter.setPen(frame)
+                painter.drawRect(rect.adjusted(inset, inset, -inset, -inset))
+        if min(self._hover) >= 0:
+            painter.setPen(QPen(QColor(self._colours.text), 1))
+            painter.drawRect(self.cell_rect(*self._hover).adjusted(0, 0, -1, -1))
+        if self.hasFocus() and self.row_height >= MARK_ROW:
+            painter.setPen(QPen(QColor(self._colours.text), 1, Qt.PenStyle.DashLine))
+            painter.drawRect(self.cell_rect(*self.cursor_cell).adjusted(0, 0, -1, -1))
+
+
+def _paint_lock(painter: QPainter, left: int, middle: int, colour: QColor) -> None:
+    """Paint a lock 9 pixels wide, its middle at the given height."""
+    painter.setPen(QPen(colour, 1))
+    painter.drawRoundedRect(left + 2, middle - 4, 4, 6, 2, 2)
+    painter.fillRect(left, middle, 9, 5, colour)
