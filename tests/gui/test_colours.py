@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from tests.gui.conftest import Person
+from workbench.gui.plots.plot import Plot
 from workbench.gui.shell import settings, theme
 
 
@@ -35,3 +36,15 @@ def test_colours_are_switched_and_given_back_to_the_desktop(
         assert not window.colours.dark and settings.theme() == "system"
 
     live(story)
+
+
+def test_a_change_of_colours_leaves_the_numbers_of_an_axis(qapp: QApplication) -> None:
+    plot = Plot(theme.LIGHT, "Values", bottom="value")
+    plot.show()
+    plot.item.setXRange(-0.6, 0.6)
+    qapp.processEvents()
+    plot.recolour(theme.DARK)
+    qapp.processEvents()
+    assert plot.item.getAxis("bottom").autoSIPrefixScale == 1.0
+    plot.close()
+    plot.deleteLater()

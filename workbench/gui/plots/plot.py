@@ -84,6 +84,8 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.item.layout.setContentsMargins(1, 1, 1, LABEL_OVERHANG)
         self.item.setMenuEnabled(True)
         self.scene().contextMenu.clear()  # pyqtgraph's export fails on filled curves as SVG; the menu File has ours
+        for axis in AXES:
+            self.item.getAxis(axis).enableAutoSIPrefix(False)  # with a label, this call itself scales the axis
         self._labels = {"left": self.left, "bottom": bottom or self.bottom}
         if self._labels["bottom"]:
             self.item.getAxis("bottom").setHeight(AXIS_HEIGHT)
@@ -174,7 +176,6 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
             axis.setPen(pen(self.colours.border))
             axis.setTextPen(pen(self.colours.muted))
             axis.setStyle(tickFont=font, tickLength=-4)
-            axis.enableAutoSIPrefix(False)
             if self._labels[name]:
                 self.item.setLabel(name, self._labels[name], color=self.colours.muted)
         if self.grid:
