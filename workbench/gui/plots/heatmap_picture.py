@@ -170,7 +170,7 @@ class HeatmapPicture(QAbstractScrollArea):
     def _ground(self, cells: Cells, rows: range) -> QPixmap:
         """Return cells, names and headings as a picture, which is painted again only when one of them changes."""
         ratio, view = self.devicePixelRatioF(), self.viewport().rect()
-        key = (self._image.cacheKey(), self.horizontalScrollBar().value(), self.verticalScrollBar().value(),
+        key = (self._image, self.horizontalScrollBar().value(), self.verticalScrollBar().value(),
                self.row_height, self.column_width, view, ratio,
                self._selected, self._locked, self._colours)  # fmt: skip
         if self._cached is not None and self._cached[0] == key:
