@@ -9,7 +9,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -28,15 +27,12 @@ from workbench.models.data.batches import (
     units_of,
 )
 from workbench.models.layer import Layer, LayerKind
-from workbench.models.model import Model
+from workbench.models.model import Batch, Model
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.numerics.statistics.observe import observe, observe_tokens
 from workbench.numerics.statistics.outliers import TokenOutliers
 from workbench.progress import Progress, silent
-
-if TYPE_CHECKING:
-    from workbench.models.model import Batch
 
 FULL_COLUMNS = 2048
 """Up to this many inputs a layer's full second moment is kept, not only its diagonal."""

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from workbench.measurement.calibrate import calibrate
 from workbench.models.data.batches import Data
 from workbench.models.data.record import DataRecord
-from workbench.models.model import Model
+from workbench.models.model import Batch, Model
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.progress import Progress, part_of, silent
-
-if TYPE_CHECKING:
-    from workbench.models.model import Batch
 
 DOUBLINGS = 4
 """How often the data are doubled at most: an eighth of them first, then a quarter, half, all."""

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.models.model import Batch
 from workbench.numerics.statistics.layer_statistics import BINS, LayerStatistics
 
 if TYPE_CHECKING:
     import torch
-
-    from workbench.models.model import Batch
 
 SETTLED = 0.05
 """A layer has settled when the last doubling of the data moves its range by at most so much of its width."""

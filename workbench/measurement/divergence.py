@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import torch
 
 from workbench.models.data.batches import token_mask
+from workbench.models.model import Batch
 from workbench.models.summary import OutputKind
-
-if TYPE_CHECKING:
-    from workbench.models.model import Batch
 
 KEPT_BYTES = 1 << 27
 """The most bytes of a reference's probabilities that are kept."""

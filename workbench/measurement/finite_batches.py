@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import torch
 
 from workbench.errors import DataError
 from workbench.models.data.batches import Data, numbered_batches, tappable
-from workbench.models.model import Model
+from workbench.models.model import Batch, Model
 from workbench.progress import Progress, silent
-
-if TYPE_CHECKING:
-    from workbench.models.model import Batch
 
 
 @dataclass(slots=True, kw_only=True)

@@ -10,17 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 
 from workbench.models.data.batches import tappable, token_mask
 from workbench.models.layer import LayerKind
-from workbench.models.model import Model
+from workbench.models.model import Batch, Model, Tap
 from workbench.models.summary import OutputKind
-
-if TYPE_CHECKING:
-    from workbench.models.model import Batch, Tap
 
 
 def batch_generator(seed: int, batch: int) -> torch.Generator:

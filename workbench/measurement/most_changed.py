@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 
 from workbench.measurement.evaluation import Changed
-
-if TYPE_CHECKING:
-    from workbench.models.model import Batch
+from workbench.models.model import Batch
 
 KEPT = 50
 """How many of the largest divergences are kept, and of the largest among flips."""

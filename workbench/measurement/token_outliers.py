@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.models.data.batches import samples_of, token_mask
+from workbench.models.model import Batch
 from workbench.numerics.statistics.outliers import LARGEST, Peaks, TokenOutliers, merged
 
 if TYPE_CHECKING:
     import torch
-
-    from workbench.models.model import Batch
 
 HELD = 32
 """Batches that wait to be placed and merged: together that takes hardly longer than one."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from workbench.errors import DataError, NotAModelError, TrustRequiredError, nearest
 from workbench.models.data.batches import samples_of
-
-if TYPE_CHECKING:
-    from workbench.models.model import Batch
+from workbench.models.model import Batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,14 +10,14 @@ from workbench.models.summary import ModelSummary
 if TYPE_CHECKING:
     import torch
 
-    Batch = Mapping[str, torch.Tensor]
-    """Named tensors whose first axis is the sample: ``input_ids`` (int64, samples x tokens) or ``inputs``; ``labels``
-    (int64, samples) where the data set has them."""
+Batch = Mapping[str, "torch.Tensor"]
+"""Named tensors whose first axis is the sample: ``input_ids`` (int64, samples x tokens) or ``inputs``; ``labels``
+(int64, samples) where the data set has them."""
 
-    Tap = Callable[[str, torch.Tensor, torch.Tensor], None]
-    """Called as ``tap(layer name, input, output)`` after a layer ran, with live tensors (so that a gradient hook can
-    be set on the output).  For linear layers the last axis is the feature, for convolutions axis 1; for an embedding
-    the input holds the int64 token ids."""
+Tap = Callable[[str, "torch.Tensor", "torch.Tensor"], None]
+"""Called as ``tap(layer name, input, output)`` after a layer ran, with live tensors (so that a gradient hook can be set
+on the output).  For linear layers the last axis is the feature, for convolutions axis 1; for an embedding the input
+holds the int64 token ids."""
 
 Replacement = Callable[["torch.Tensor"], "torch.Tensor"]
 """What a layer's input or output passes through on its way."""

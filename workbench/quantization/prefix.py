@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -13,11 +12,8 @@ from workbench.measurement.calibrate import FULL_COLUMNS, drawn_inputs
 from workbench.measurement.weight_gradients import ConvolutionGeometry
 from workbench.models.data.batches import Data, tappable, token_mask
 from workbench.models.layer import Layer, LayerKind
-from workbench.models.model import Model
+from workbench.models.model import Batch, Model
 from workbench.numerics.rounding.algorithm import PrefixMoments
-
-if TYPE_CHECKING:
-    from workbench.models.model import Batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

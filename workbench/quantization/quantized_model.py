@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.models.execution.activation_quantizers import Ranges, cache_quantizer, input_quantizer
-from workbench.models.model import Model, Replacement
+from workbench.models.model import Batch, Model, Replacement, Tap
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.quantized_tensor import QuantizedTensor
@@ -17,8 +17,6 @@ from workbench.quantization.transforms.rewritten_tensors import RewrittenTensors
 
 if TYPE_CHECKING:
     import torch
-
-    from workbench.models.model import Batch, Tap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

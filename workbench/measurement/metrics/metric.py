@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from workbench.models.model import Batch
 from workbench.models.summary import OutputKind
 
 if TYPE_CHECKING:
     import torch
-
-    from workbench.models.model import Batch
 
 
 class Sums(NamedTuple):

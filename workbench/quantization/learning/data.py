@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 from workbench.models.data.batches import Data
-from workbench.models.model import Model
-
-if TYPE_CHECKING:
-    from workbench.models.model import Batch
+from workbench.models.model import Batch, Model
 
 TEACHER_BYTES = 1 << 30
 """The teacher's answers are kept where they take no more; else the teacher runs again at every step."""

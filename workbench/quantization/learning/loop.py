@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from workbench.errors import CancelledError, NonFiniteError, PlanError
-from workbench.models.model import Model
+from workbench.models.model import Batch, Model
 from workbench.models.summary import OutputKind
 from workbench.numerics.rounding.descent import Descent, Rule, Schedule, rate_factor
 from workbench.numerics.rounding.lsq import LearnedMatrix
@@ -18,9 +17,6 @@ from workbench.progress import Progress, silent
 from workbench.quantization.learning.checkpoint import Checkpoint
 from workbench.quantization.learning.data import Samples, Teacher
 from workbench.quantization.learning.loss import Loss, divergence, task_loss
-
-if TYPE_CHECKING:
-    from workbench.models.model import Batch
 
 Replacement = Callable[[torch.Tensor], torch.Tensor]
 

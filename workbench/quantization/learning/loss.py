@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 
 from workbench.errors import DataError
 from workbench.models.data.batches import token_mask
+from workbench.models.model import Batch
 from workbench.models.summary import OutputKind
-
-if TYPE_CHECKING:
-    from workbench.models.model import Batch
 
 Loss = Literal["kl", "task"]
 

@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from workbench.models.model import Model
+
 if TYPE_CHECKING:
     import torch
 
-    from workbench.models.model import Model
     from workbench.models.summary import ModelSummary
 
 
