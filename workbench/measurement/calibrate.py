@@ -143,7 +143,7 @@ class _BatchSums:
         self._observe(name, "output", output, axis)
         if axis == 1 and output.requires_grad:
             geometry = self.geometry[name] = ConvolutionGeometry.of(layer, tensor, output)
-            drawn = None if geometry is None or layer.matrix[1] > FULL_COLUMNS else drawn_inputs(geometry, tensor)
+            drawn = None if geometry is None or layer.matrix[1] > FULL_COLUMNS else sampled_inputs(geometry, tensor)
             if drawn is not None:
                 self.patches.append((name, drawn))
 
@@ -220,7 +220,7 @@ def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 def channel_axis(layer: Layer) -> int:
     """Return the axis of a tapped tensor along which the features lie: the last, or 1 for convolutions."""
-    return 1 if layer.kind.value.startswith("conv") else -1
+    return 1 if layer.kind.is_convolution else -1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -345,7 +345,7 @@ class _Sums:
         return Curvature(rows=rows.cpu().numpy(), columns=inputs, full=full, count=count, outputs=outputs)
 
 
-def drawn_inputs(geometry: ConvolutionGeometry, x: torch.Tensor) -> torch.Tensor | None:
+def sampled_inputs(geometry: ConvolutionGeometry, x: torch.Tensor) -> torch.Tensor | None:
     """Return a convolution's unfolded inputs at drawn positions, float32 ``[groups, positions, columns]``."""
     x = x.detach().float()
     count = 0 if geometry.transposed else geometry.positions(x)

@@ -132,7 +132,7 @@ def row_and_column_squares(
     """
     if layer.kind is LayerKind.EMBEDDING:
         return _embedding_squares(layer, x, d, samples)
-    if layer.kind.value.startswith("conv"):
+    if layer.kind.is_convolution:
         if geometry is None:
             return None
         squares = geometry.weight_gradients(layer, x.float(), d.float()).square()

@@ -23,6 +23,11 @@ class LayerKind(StrEnum):
     EXPERTS = "experts"
     MATRIX = "matrix"
 
+    @property
+    def is_convolution(self) -> bool:
+        """Whether axis 1 of inputs and outputs holds the channels."""
+        return self.value.startswith("conv")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:

@@ -204,7 +204,7 @@ def _work(layer: Layer, batch: int) -> tuple[float, float, float]:
     """Return operations (a multiply-add is two), and elements of inputs and outputs."""
     rows, columns = layer.matrix
     positions = 1.0
-    if layer.kind.value.startswith("conv") and layer.macs:
+    if layer.kind.is_convolution and layer.macs:
         positions = layer.macs / (rows * columns)
-    kernel = math.prod(layer.shape[2:]) if layer.kind.value.startswith("conv") else 1
+    kernel = math.prod(layer.shape[2:]) if layer.kind.is_convolution else 1
     return 2.0 * batch * positions * rows * columns, batch * positions * columns / kernel, batch * positions * rows

@@ -7,21 +7,27 @@ data.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from workbench.errors import CannotRunError, MissingResultError, TransformError
-from workbench.models.model import Model
+from workbench.models.data.batches import Data, numbered_batches, require_data
+from workbench.models.model import Batch, Model
+from workbench.models.tracing import trace
+from workbench.numerics.equivalences.bias_correction import corrected_bias, corrected_mean
+from workbench.numerics.formats import parse_scheme
 from workbench.progress import Progress, silent
 from workbench.quantization.quantized_model import QuantizedModel
+from workbench.quantization.sequential import BATCH_SIZE, Stage, stage_inputs, stages
+from workbench.quantization.transforms.batch_norms import find_norms
 
-if TYPE_CHECKING:
-    import torch
-
-    from workbench.models.data.batches import Data
-    from workbench.quantization.prefix import Stage
-
-BATCH_SIZE = 32
+NORM_BATCH_SIZE = 128
+"""Samples that run at once where norms are measured: norms normalize by each batch meanwhile, so batches are large."""
 
 
 def require_data_for(names: Iterable[str], data: Data | None) -> None:
@@ -47,46 +53,29 @@ def correct(
     for name in names:
         progress(0.0, f"correcting the rounded model: {name}")
         if name == "bias-correction":
-            quantized = correct_biases(model, quantized, data, progress, reference=reference)
+            quantized = correct_biases(quantized, data, reference, progress)
         else:
-            quantized = reestimate_norms(model, quantized, data, reference=reference, folded=folded)
-    dtypes = {tensor.name: tensor.dtype for tensor in quantized.summary.kept}
-    return replace(quantized, kept={name: _stored(kept, dtypes[name]) for name, kept in quantized.kept.items()})
+            quantized = reestimate_norms(model, quantized, data, reference, folded)
+    dtypes = {tensor.name: getattr(torch, tensor.dtype) for tensor in quantized.summary.kept}
+    return replace(quantized, kept={name: tensor.to(dtypes[name]) for name, tensor in quantized.kept.items()})
 
 
-def _stored(tensor: torch.Tensor, dtype: str) -> torch.Tensor:
-    import torch
-
-    return tensor.to(getattr(torch, dtype))
-
-
-def correct_biases(
-    model: Model, quantized: QuantizedModel, data: Data, progress: Progress = silent, *, reference: Model | None = None
-) -> QuantizedModel:
+def correct_biases(quantized: QuantizedModel, data: Data, reference: Model, progress: Progress) -> QuantizedModel:
     """Return the quantized model with the means of its quantized layers' outputs corrected for ``(Q - W) E[x]``.
 
     Taken off the layer's bias, or by the running mean of the batch norm that directly follows a layer without one; a
-    note names layers that have neither.  The means are of the inputs that ``data`` give ``reference`` (default: the
-    model as it is).  Raises CannotRunError, DataError, and TransformError where no layer can be corrected.
+    note names layers that have neither.  The means are of the inputs that ``data`` give ``reference``.  Raises
+    CannotRunError, DataError, and TransformError where no layer can be corrected.
     """
-    import torch
-
-    from workbench.models.data.batches import require_data
-    from workbench.numerics.equivalences.bias_correction import corrected_bias, corrected_mean
-    from workbench.numerics.formats import parse_scheme
-    from workbench.quantization.prefix import stages
-
-    reference = reference or model
     require_data(reference, data, "correcting biases")
     biases = _biases(reference, quantized)
-    means_of = _means(reference, data, [name for name in quantized.tensors if name not in biases])
-    targets = {**means_of, **biases}
+    targets = {**_running_means(reference, data, [name for name in quantized.tensors if name not in biases]), **biases}
     if quantized.tensors and not targets:
         raise TransformError(
             f"bias-correction: {next(iter(quantized.tensors))} has neither a bias nor a batch norm behind it, nor has "
             "any other quantized layer; take bias-correction out of the plan"
         )
-    order = stages(reference, next(iter(data.batches(1))), tuple(targets))
+    order = stages(reference, next(iter(data.batches(1))), targets)
     kept = dict(quantized.kept)
     view = reference.with_kept(kept)
     with torch.no_grad():
@@ -105,11 +94,8 @@ def _few(names: list[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _means(model: Model, data: Data, names: Collection[str]) -> Mapping[str, str]:
+def _running_means(model: Model, data: Data, names: Collection[str]) -> Mapping[str, str]:
     """Return the running mean of the batch norm that takes the output of each of the layers ``names``."""
-    from workbench.models.tracing import trace
-    from workbench.quantization.transforms.batch_norms import find_norms
-
     if not names or not any(tensor.name.endswith("running_mean") for tensor in model.summary.kept):
         return {}
     norms = find_norms(trace(model, data), model.summary).behind
@@ -121,65 +107,97 @@ def _biases(model: Model, quantized: QuantizedModel) -> dict[str, str]:
     names = {tensor.name for tensor in model.summary.kept}
     biases = {}
     for layer in model.summary.stored:
-        head, _, last = layer.parameter.rpartition(".")
-        bias = f"{head}.{last.replace('weight', 'bias')}".lstrip(".")
-        if layer.name in quantized.tensors and last != last.replace("weight", "bias") and bias in names:
+        head, dot, last = layer.parameter.rpartition(".")
+        bias = f"{head}{dot}{last.replace('weight', 'bias')}"
+        if layer.name in quantized.tensors and "weight" in last and bias in names:
             biases[layer.name] = bias
     return biases
 
 
-def _mean_inputs(model: Model, order: tuple[Stage, ...], data: Data, progress: Progress) -> dict[str, torch.Tensor]:
+def _mean_inputs(model: Model, order: list[Stage], data: Data, progress: Progress) -> dict[str, torch.Tensor]:
     """Return ``E[x]`` float64 ``[groups, columns]`` of every layer, from one pass over ``data``."""
-    from workbench.models.data.batches import numbered_batches
-    from workbench.quantization.prefix import stage_inputs
-
     stage_of = {name: stage for stage in order for name in stage.layers}
     sums: dict[str, torch.Tensor] = {}
     counts: dict[str, int] = {}
-    for _, batch in numbered_batches(data, BATCH_SIZE, progress, "mean inputs"):
+    for _, batch in numbered_batches(data, BATCH_SIZE, progress, "mean inputs") if stage_of else ():
 
-        def tap(name: str, tensor: torch.Tensor, output: torch.Tensor, batch: object = batch) -> None:
-            values = stage_inputs(stage_of[name], tensor, batch)  # type: ignore[arg-type]
+        def tap(name: str, tensor: torch.Tensor, output: torch.Tensor, batch: Batch = batch) -> None:
+            values = stage_inputs(stage_of[name], tensor, batch)
             sums[name] = sums.get(name, 0.0) + values.double().sum(dim=1)
             counts[name] = counts.get(name, 0) + values.shape[1]
 
-        if stage_of:
-            model.run(batch, tap=tap, layers=tuple(stage_of))
+        model.run(batch, tap=tap, layers=tuple(stage_of))
     progress(1.0, "biases corrected")
     return {name: total / counts[name] for name, total in sums.items()}
 
 
 def reestimate_norms(
-    model: Model, quantized: QuantizedModel, data: Data, *, reference: Model | None = None, folded: Collection[str] = ()
+    model: Model, quantized: QuantizedModel, data: Data, reference: Model, folded: Collection[str]
 ) -> QuantizedModel:
     """Return the quantized model with the running statistics of its batch norms moved as rounding moved what they see.
 
-    ``reference`` (default: the model as it is) and the quantized model are measured on ``data``: means move by the
-    difference, variances by the ratio, so that data unlike the training's do not spoil the norms (measured outright on
-    JPEG images, ResNet-20 lost 1.5 points).  As in Sun et al., "Hybrid 8-bit Floating Point (HFP8) Training and
-    Inference", NeurIPS 2019, section 3.1, but for that.  Norms in ``folded`` stay as they are.  Raises CannotRunError,
-    and TransformError where no norm is left.
+    ``reference`` and the quantized model are measured on ``data``: means move by the difference, variances by the
+    ratio, so that data unlike the training's do not spoil the norms (measured outright on JPEG images, ResNet-20 lost
+    1.5 points).  As in Sun et al., "Hybrid 8-bit Floating Point (HFP8) Training and Inference", NeurIPS 2019, section
+    3.1, but for that.  Norms in ``folded`` stay as they are.  Raises CannotRunError, and TransformError where no norm
+    is left.
     """
-    from workbench.quantization.batch_norm import measured_norms
-
-    reference = reference or model
     network = getattr(model, "network", None)
     if network is None:
         raise CannotRunError(f"{model.summary.name} cannot be run, so its batch norms cannot be measured")
-    before, now = (measured_norms(network, each, data, skip=folded) for each in (reference, quantized.bind(model)))
-    if not now:
-        reason = f"fold-norms folded {_few(list(folded))}" if folded else f"none follows {_first(model)} or any layer"
+    before, after = (_measured_norms(network, view, data, folded) for view in (reference, quantized.bind(model)))
+    if not after:
+        first = model.summary.layers[0].name if model.summary.layers else "a layer"
+        reason = f"fold-norms folded {_few(list(folded))}" if folded else f"none follows {first} or any layer"
         raise TransformError(
             f"norm-reestimation: {model.summary.name} has no batch norm with running statistics ({reason}); take "
             "norm-reestimation out of the plan, or use bias-correction"
         )
-    kept = dict(quantized.kept)
-    for name, measured in now.items():
-        old, tiny = reference.kept(name), 1e-12
-        mean = name.endswith("running_mean")
-        kept[name] = old + (measured - before[name]) if mean else old * (measured + tiny) / (before[name] + tiny)
+    kept, tiny = dict(quantized.kept), 1e-12
+    for name, measured in after.items():
+        old, is_mean = reference.kept(name), name.endswith("running_mean")
+        kept[name] = old + (measured - before[name]) if is_mean else old * (measured + tiny) / (before[name] + tiny)
     return replace(quantized, kept=kept)
 
 
-def _first(model: Model) -> str:
-    return model.summary.layers[0].name if model.summary.layers else "a layer"
+@dataclass(slots=True)
+class _Sums:
+    """Sums over positions, float64 ``[channels]``."""
+
+    count: int = 0
+    total: torch.Tensor | float = 0.0
+    squares: torch.Tensor | float = 0.0
+
+    def hook(self, module: _BatchNorm, args: Any, output: torch.Tensor) -> torch.Tensor:
+        """Add the input of ``module`` and return what it gives when it normalizes by this batch."""
+        tensor: torch.Tensor = args[0]
+        axes = [axis for axis in range(tensor.dim()) if axis != 1]
+        self.count += tensor.numel() // tensor.shape[1]
+        self.total = self.total + tensor.double().sum(dim=axes)
+        self.squares = self.squares + tensor.double().square().sum(dim=axes)
+        return nn.functional.batch_norm(tensor, None, None, module.weight, module.bias, training=True, eps=module.eps)
+
+
+def _measured_norms(network: nn.Module, view: Model, data: Data, skip: Collection[str]) -> dict[str, torch.Tensor]:
+    """Return new running means and variances by the name of their buffer, as training on ``data`` would leave them.
+
+    ``view`` is a model that runs ``network`` with other weights.  Only norms that ``data`` reach and that keep running
+    statistics are returned; those in ``skip`` run as they are.
+    """
+    require_data(view, data, "measuring batch norms")
+    sums: dict[str, _Sums] = {}
+    with ExitStack() as stack, torch.no_grad():
+        for name, module in network.named_modules():
+            if isinstance(module, _BatchNorm) and module.running_mean is not None and name not in skip:
+                sums[name] = _Sums()
+                stack.callback(module.register_forward_hook(sums[name].hook).remove)
+        for batch in data.batches(NORM_BATCH_SIZE):
+            view.run(batch)
+    norms = {}
+    for name, total in sums.items():
+        if total.count > 1:
+            mean = torch.as_tensor(total.total) / total.count
+            variance = (torch.as_tensor(total.squares) / total.count - mean.square()).clamp_min(0)
+            norms[f"{name}.running_mean"] = mean.float()
+            norms[f"{name}.running_var"] = (variance * total.count / (total.count - 1)).float()
+    return norms

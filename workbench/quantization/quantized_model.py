@@ -11,6 +11,7 @@ from workbench.models.model import Batch, Model, Replacement, Tap
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.quantized_tensor import QuantizedTensor
+from workbench.numerics.rounding.algorithm import Rounded
 from workbench.planning.kv_cache import cached_layers
 from workbench.planning.plan import Plan, resolve
 from workbench.quantization.transforms.rewritten_tensors import RewrittenTensors
@@ -51,8 +52,7 @@ class QuantizedModel:
         Raises FingerprintMismatchError for another model, MissingResultError for a static scheme without a range.
         """
         model = self.rewritten(model)
-        weights = {name: parse_scheme(stored.scheme).decode(stored) for name, stored in self.tensors.items()}
-        view = model.with_kept(self.kept).with_weights(weights)
+        view = model.with_kept(self.kept).with_weights(decoded(self.tensors))
         inputs = input_quantizers(self.summary, self.plan, self.ranges)
         return _BoundModel(view, inputs, cache_quantizers(self.summary, self.plan))
 
@@ -63,6 +63,16 @@ class QuantizedModel:
         """
         model.summary.require_fingerprint(self.fingerprint, "the quantized model")
         return self.changes.apply(model)
+
+
+def encoded(scheme: str, rounded: Rounded) -> QuantizedTensor:
+    """Return the stored form of a weight that is on the grid of ``scheme``."""
+    return parse_scheme(scheme).encode(rounded.values, rounded.parameters)
+
+
+def decoded(tensors: Mapping[str, QuantizedTensor]) -> dict[str, torch.Tensor]:
+    """Return the float32 matrices that ``tensors`` stand for."""
+    return {name: parse_scheme(stored.scheme).decode(stored) for name, stored in tensors.items()}
 
 
 def input_quantizers(summary: ModelSummary, plan: Plan, ranges: Ranges) -> dict[str, Replacement]:

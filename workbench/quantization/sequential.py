@@ -1,80 +1,104 @@
-"""Layers quantized one after another, each with the inputs that those before it, already quantized, give it."""
+"""Layers in the order in which they run, and what those before them give them, quantized or not."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 
-from workbench.errors import AlgorithmError, MissingResultError, NonFiniteError
-from workbench.models.model import Model
-from workbench.numerics.curvature import Curvature
-from workbench.numerics.formats import parse_scheme
-from workbench.numerics.quantized_tensor import QuantizedTensor
+import torch
+
+from workbench.measurement.calibrate import FULL_COLUMNS, sampled_inputs
+from workbench.measurement.weight_gradients import ConvolutionGeometry
+from workbench.models.data.batches import Data, tappable, token_mask, without_padding
+from workbench.models.layer import LayerKind
+from workbench.models.model import Batch, Model, Replacement
 from workbench.numerics.rounding.algorithm import PrefixMoments
-from workbench.numerics.rounding.round_weight import round_weight
-from workbench.planning.plan import Assignment
-from workbench.progress import Progress, silent
-
-if TYPE_CHECKING:
-    import torch
-
-    from workbench.models.data.batches import Data
 
 BATCH_SIZE = 32
 """Samples that run at once."""
 
 
-def quantize_in_sequence(
-    model: Model,
-    assignments: Mapping[str, Assignment],
-    before: Mapping[str, QuantizedTensor],
-    *,
-    data: Data | None,
-    inputs: Mapping[str, Callable[[torch.Tensor], torch.Tensor]],
-    curvature: Mapping[str, Curvature],
-    progress: Progress = silent,
-) -> tuple[dict[str, QuantizedTensor], dict[str, str]]:
-    """Quantize the layers of ``assignments`` in the order in which they run; return them and why others were kept.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stage:
+    """Layers that get the same input; ``geometry`` None where they are linear."""
 
-    ``before`` holds what is quantized already, ``inputs`` the quantizers of layers' inputs, which take part.  Layers
-    with the same input are one stage: ``data`` runs twice up to each.  Raises MissingResultError without data.
+    layers: list[str]
+    geometry: ConvolutionGeometry | None = None
+
+
+def stages(model: Model, batch: Batch, names: Collection[str]) -> list[Stage]:
+    """Return the linear layers and convolutions among ``names`` that ``batch`` reaches, in the order in which they run.
+
+    Layers of more than ``FULL_COLUMNS`` inputs and transposed convolutions are left out: no second moment is kept.
     """
-    from workbench.models.data.batches import require_data
-    from workbench.quantization.prefix import prefix_moments, stages
+    order: dict[str, Stage] = {}
+    last: torch.Tensor | None = None
 
-    if data is None:
-        name, assignment = next(iter(assignments.items()))
-        raise MissingResultError(
-            f"{assignment.algorithm} quantizes {name} with the calibration's data, and none is given; calibrate and "
-            "give the session, or choose rtn-clip, which looks at weights only",
-            command="workbench apply ... --session S.qwb",
-        )
-    require_data(model, data, "quantizing layer by layer")
-    tensors: dict[str, QuantizedTensor] = {}
-    left: dict[str, str] = {}
-    order = stages(model, next(iter(data.batches(1))), tuple(assignments))
-    reached = {name for stage in order for name in stage.layers}
-    for name in assignments:
-        if name not in reached:
-            left[name] = (
-                f"{assignments[name].algorithm} keeps no second moment of the inputs of {name}; it was kept as it is"
-            )
-    done = {name: parse_scheme(stored.scheme).decode(stored) for name, stored in before.items()}
-    for number, stage in enumerate(order):
-        progress(number / len(order), f"quantizing {', '.join(stage.layers)} with the inputs that it gets")
-        moments = prefix_moments(model, model.with_weights(done), stage, data, BATCH_SIZE, inputs)
-        for name in stage.layers:
-            try:
-                tensors[name] = _quantized(name, model, assignments[name], curvature.get(name), moments)
-            except (AlgorithmError, NonFiniteError) as error:
-                left[name] = f"{error}; it was kept in floating point"
-            else:
-                done[name] = parse_scheme(tensors[name].scheme).decode(tensors[name])
-    return tensors, left
+    def add(name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
+        nonlocal last
+        layer = model.summary.by_name[name]
+        if name in order:
+            return
+        if layer.kind is LayerKind.LINEAR:
+            shared = last is tensor
+            order[name] = list(order.values())[-1] if shared else Stage(layers=[])
+            last = tensor
+        else:
+            geometry = ConvolutionGeometry.of(layer, tensor, output) if layer.kind.is_convolution else None
+            if geometry is None or geometry.transposed:
+                return
+            order[name], last = Stage(layers=[], geometry=geometry), None
+        order[name].layers.append(name)
+
+    reached = [layer for layer in tappable(model) if layer.name in names and layer.matrix[1] <= FULL_COLUMNS]
+    convolutions = [layer.name for layer in reached if layer.kind.is_convolution]
+    leaves = dict.fromkeys(convolutions, lambda tensor: tensor.detach().requires_grad_())
+    with torch.enable_grad():  # the geometry is read off the graph
+        model.run(batch, tap=add, inputs=leaves, layers=[layer.name for layer in reached])
+    return list(dict.fromkeys(order.values()))
 
 
-def _quantized(
-    name: str, model: Model, assignment: Assignment, known: Curvature | None, moments: PrefixMoments
-) -> QuantizedTensor:
-    rounded = round_weight(name, model.weight(name), assignment.weights, assignment.algorithm, known, moments)
-    return parse_scheme(assignment.weights).encode(rounded.values, rounded.parameters)
+def prefix_moments(
+    model: Model, other: Model, stage: Stage, data: Data, quantizers: Mapping[str, Replacement]
+) -> PrefixMoments:
+    """Run ``data`` through both models up to ``stage`` and return the moments of its inputs, padding left out.
+
+    ``quantizers`` replace layers' inputs in the ``other`` model.
+    """
+    present = cross = torch.zeros(())
+    count = 0
+    with torch.no_grad():
+        for batch in data.batches(BATCH_SIZE):
+            before, now = _inputs(model, stage, batch, {}), _inputs(other, stage, batch, quantizers)
+            present = present + now.transpose(1, 2) @ now
+            cross = cross + before.transpose(1, 2) @ now
+            count += now.shape[1]
+    return PrefixMoments(present=present / count, cross=cross / count, count=count)
+
+
+class _Reached(Exception):
+    """The layer has run: what follows in the network is not needed."""
+
+
+def _inputs(model: Model, stage: Stage, batch: Batch, quantizers: Mapping[str, Replacement]) -> torch.Tensor:
+    """Return what the layers of ``stage`` are multiplied with, ``[groups, positions, columns]``."""
+    tensors: list[torch.Tensor] = []
+
+    def tap(name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
+        tensors.append(tensor)
+        raise _Reached
+
+    with suppress(_Reached):
+        model.run(batch, tap=tap, inputs=quantizers, layers=stage.layers[:1])
+    return stage_inputs(stage, tensors[0], batch)
+
+
+def stage_inputs(stage: Stage, tensor: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """Return the input ``tensor`` of a layer as ``[groups, positions, columns]``, float32, without padding tokens."""
+    if stage.geometry is not None:
+        sampled = sampled_inputs(stage.geometry, tensor)
+        assert sampled is not None
+        return sampled
+    real = without_padding(tensor, token_mask(batch))
+    return real.reshape(1, -1, real.shape[-1]).float()

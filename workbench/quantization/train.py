@@ -8,22 +8,19 @@ the task's own.  The original model is never changed: the result is a
 
 from __future__ import annotations
 
+from operator import itemgetter
 from pathlib import Path
 
 from workbench.errors import PlanError
 from workbench.models.data.batches import Data, require_data
 from workbench.models.execution.activation_quantizers import Ranges
 from workbench.models.model import Model
-from workbench.numerics.formats import parse_scheme
-from workbench.numerics.quantized_tensor import QuantizedTensor
-from workbench.numerics.rounding.algorithm import Rounded
-from workbench.planning.plan import KEEP, Assignment, Plan, resolve
+from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.progress import Progress, silent
-from workbench.quantization.learning.data import Samples
-from workbench.quantization.learning.learn import first_fits, passing, saved_at
-from workbench.quantization.learning.loop import LearnOptions, Run
+from workbench.quantization.learning.learn import learn_rounding, without_non_finite
+from workbench.quantization.learning.loop import LearnOptions
 from workbench.quantization.learning.loss import Loss
-from workbench.quantization.quantized_model import QuantizedModel, input_quantizers
+from workbench.quantization.quantized_model import QuantizedModel, encoded, input_quantizers
 
 STEP_RATE = 0.2
 """A scale's rate relative to that of the weights: shares of itself against steps of the grid."""
@@ -61,43 +58,24 @@ def train(
             "take the transforms out of the plan to train on it"
         )
     require_data(model, dataset, "training")
+    ranges = dict(ranges or {})
     assignments = resolve(plan, model.summary.layers)
-    schemes, left = _trainable(model, assignments)
+    quantized = (layer.name for layer in model.summary.stored if assignments[layer.name].weights != KEEP)
+    names, left = without_non_finite(model.summary, quantized)
+    if not names:
+        raise PlanError("the plan quantizes no layer, so there is nothing to train; give at least one layer a scheme")
     options = LearnOptions(
         steps=steps, batch_size=batch_size, rate=learning_rate, scale_rate=learning_rate * STEP_RATE,
         zero_rate=learning_rate, limit=None, loss=loss, seed=seed,
     )  # fmt: skip
-    matrices = first_fits(model, schemes, {})
-    run = Run(
-        teacher=model, student=model, matrices=matrices, samples=Samples(dataset), options=options,
-        inputs=passing(input_quantizers(model.summary, plan, ranges or {})), purpose="training", progress=progress,
-    )  # fmt: skip
+    schemes = {name: assignments[name].weights for name in names}
     inputs = {name: assignment.inputs for name, assignment in assignments.items()}
-    circumstances = "training", inputs, repr(sorted((ranges or {}).items(), key=lambda item: item[0]))
-    run.learn(saved_at(checkpoint, model, schemes, dataset, options, circumstances))
-    rounded = {name: matrix.rounded() for name, matrix in matrices.items()}
-    tensors = {name: _encoded(schemes[name], one) for name, one in rounded.items()}
-    return QuantizedModel(
-        summary=model.summary, plan=plan, tensors=tensors, ranges=dict(ranges or {}), notes=tuple(left.values()),
-        left=left,
+    learned = learn_rounding(
+        model, schemes, dataset, inputs=input_quantizers(model.summary, plan, ranges), options=options,
+        checkpoint=checkpoint, circumstances=(inputs, repr(sorted(ranges.items(), key=itemgetter(0)))),
+        purpose="training", progress=progress,
     )  # fmt: skip
-
-
-def _trainable(model: Model, assignments: dict[str, Assignment]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the scheme of every weight that is trained, and why others cannot be."""
-    schemes, left = {}, {}
-    for layer in model.summary.stored:
-        scheme = assignments[layer.name].weights
-        if scheme == KEEP:
-            continue
-        if layer.name in model.summary.non_finite:
-            left[layer.name] = f"the weight of {layer.name} holds NaN or infinite values; it was kept in floating point"
-            continue
-        schemes[layer.name] = scheme
-    if not schemes:
-        raise PlanError("the plan quantizes no layer, so there is nothing to train; give at least one layer a scheme")
-    return schemes, left
-
-
-def _encoded(scheme: str, rounded: Rounded) -> QuantizedTensor:
-    return parse_scheme(scheme).encode(rounded.values, rounded.parameters)
+    tensors = {name: encoded(schemes[name], rounded) for name, rounded in learned.items()}
+    return QuantizedModel(
+        summary=model.summary, plan=plan, tensors=tensors, ranges=ranges, notes=tuple(left.values()), left=left
+    )

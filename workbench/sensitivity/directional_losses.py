@@ -113,7 +113,7 @@ class _Dots:
         shared = layer.kind is LayerKind.EMBEDDING and tensor.ndim < 2  # positions, the same for all samples
         if shared or tensor.shape[0] != self._samples:  # or tokens of all samples in one row, as experts get them
             self.refused.add(layer.tied_to or name)
-        if layer.kind.value.startswith("conv"):
+        if layer.kind.is_convolution:
             self._geometry[name] = ConvolutionGeometry.of(layer, tensor, output)
             if self._geometry[name] is None:
                 self.refused.add(name)

@@ -238,16 +238,16 @@ def test_divergence_is_the_mean_over_real_tokens(model: NetworkModel) -> None:
 
 def test_every_epoch_takes_each_sample_once_in_an_order_of_its_own() -> None:
     samples = Samples(tokens(12))
-    epochs = [np.concatenate([samples.drawn(3 * epoch + step, 4, seed=5) for step in range(3)]) for epoch in range(2)]
+    epochs = [np.concatenate([samples.shuffled(3 * epoch + step, 4, seed=5) for step in range(3)]) for epoch in range(2)]
     assert all(sorted(epoch) == list(range(12)) for epoch in epochs)
     assert not np.array_equal(epochs[0], epochs[1])
-    assert len(samples.drawn(0, 100, seed=0)) == 12
+    assert len(samples.shuffled(0, 100, seed=0)) == 12
 
 
 def test_the_teacher_answers_alike_whether_answers_are_kept_or_not(model: NetworkModel) -> None:
     samples = Samples(tokens(6))
     chosen = np.array([1, 4])
-    batch = samples.take(chosen)
+    batch = samples.batch(chosen)
     kept = Teacher(model, samples)
     first, second = kept.outputs(chosen, batch), kept.outputs(chosen, batch)
     fresh = Teacher(model, samples, limit=0).outputs(chosen, batch)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 
 from workbench.errors import CannotRunError, DataError
 from workbench.models.data.record import DataRecord
 from workbench.models.layer import Layer, LayerKind
-from workbench.models.model import Model
+from workbench.models.model import Batch, Model
 from workbench.models.summary import ModelSummary
 from workbench.progress import Progress, silent
-
-if TYPE_CHECKING:
-    from workbench.models.model import Batch
 
 UNOBSERVED = (LayerKind.RECURRENT, LayerKind.ATTENTION, LayerKind.EXPERTS, LayerKind.MATRIX)
 """Kinds whose weights are used inside a module or a function, where no tap sees their own input and output."""
@@ -75,6 +72,16 @@ def token_mask(batch: Batch) -> torch.Tensor | None:
     return mask != 0
 
 
+def without_padding(tensor: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+    """Return the real tokens ``[tokens, ...]`` of a tensor of samples x tokens; any other tensor as it is."""
+    return tensor if mask is None or tensor.shape[:2] != mask.shape else tensor[mask]
+
+
+def token_ids(batch: Batch) -> torch.Tensor:
+    """Return the token ids (int64, samples x tokens) of a batch of text."""
+    return batch["input_ids"] if "input_ids" in batch else next(iter(batch.values()))
+
+
 def samples_of(batch: Batch) -> int:
     """Return the number of samples of the batch."""
     return int(next(iter(batch.values())).shape[0])
@@ -84,6 +91,5 @@ def units_of(batch: Batch, summary: ModelSummary) -> int:
     """Return how many units the model's loss is counted in: real tokens where each has logits, else samples."""
     if not summary.output.per_token:
         return samples_of(batch)
-    mask = token_mask(batch)
-    ids = batch["input_ids"] if "input_ids" in batch else next(iter(batch.values()))
+    mask, ids = token_mask(batch), token_ids(batch)
     return int(mask.sum()) if mask is not None else int(ids.shape[0] * ids.shape[1])

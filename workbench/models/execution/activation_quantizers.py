@@ -29,7 +29,7 @@ def input_quantizer(layer: Layer, scheme_name: str, ranges: Ranges) -> Replaceme
     """
     scheme = parse_scheme(scheme_name)
     parameters = _static_parameters(layer.name, scheme, ranges) if takes_range(scheme) else None
-    by_sample = layer.kind.value.startswith("conv")
+    by_sample = layer.kind.is_convolution
     return _ActivationQuantizer(layer=layer.name, scheme=scheme, parameters=parameters, by_sample=by_sample)
 
 

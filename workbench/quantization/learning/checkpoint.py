@@ -7,9 +7,7 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,40 +15,39 @@ from workbench.errors import PlanError
 
 _KEY = "key"
 
+EVERY = 50
+"""Steps after which a run is saved."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class Checkpoint:
-    """Where a run is saved every ``every`` steps, and when it is cancelled."""
+    """The file of the run that ``facts`` identify: whatever decides its bits.  Without a path nothing is saved."""
 
-    path: Path
-    key: str
-    every: int = 50
+    def __init__(self, path: str | Path | None, **facts: object) -> None:
+        self._path = None if path is None else Path(path)
+        text = json.dumps(facts, sort_keys=True, default=str)
+        self._key = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
     def load(self) -> dict[str, np.ndarray] | None:
         """Return the saved state, None where there is none yet; PlanError for a damaged file or another run's."""
-        if not self.path.exists():
+        if self._path is None or not self._path.exists():
             return None
         try:
-            with np.load(self.path, allow_pickle=False) as stored:
+            with np.load(self._path, allow_pickle=False) as stored:
                 state = {name: stored[name] for name in stored.files}
         except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise PlanError(f"the checkpoint {self.path} cannot be read: {error}; remove it to start again") from None
-        if str(state.pop(_KEY, "")) != self.key:
+            raise PlanError(f"the checkpoint {self._path} cannot be read: {error}; remove it to start again") from None
+        if str(state.pop(_KEY, "")) != self._key:
             raise PlanError(
-                f"the checkpoint {self.path} belongs to another run (model, plan, data or options differ); give "
+                f"the checkpoint {self._path} belongs to another run (model, plan, data or options differ); give "
                 "another path, or remove it to start again"
             )
         return state
 
     def save(self, state: Mapping[str, np.ndarray]) -> None:
         """Write the state, atomically."""
-        beside = self.path.with_name(self.path.name + ".part")
-        with beside.open("wb") as file:
-            np.savez(file, **{**state, _KEY: np.array(self.key)})  # type: ignore[arg-type]
-        os.replace(beside, self.path)
-
-
-def run_key(**facts: Any) -> str:
-    """Return ``sha256:`` over whatever decides a run's bits, in canonical form."""
-    text = json.dumps(facts, sort_keys=True, default=str)
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+        if self._path is None:
+            return
+        part = self._path.with_name(self._path.name + ".part")
+        with part.open("wb") as file:
+            np.savez(file, **{**state, _KEY: np.array(self._key)})  # type: ignore[arg-type]
+        os.replace(part, self._path)

@@ -1,0 +1,121 @@
+"""Weights onto their grids: layer by layer, in the sequence in which they run, or learned together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from operator import itemgetter
+from pathlib import Path
+
+from workbench.errors import AlgorithmError, MissingResultError, NonFiniteError
+from workbench.models.data.batches import Data, require_data
+from workbench.models.execution.activation_quantizers import Ranges
+from workbench.models.model import Model, Replacement
+from workbench.numerics.curvature import Curvature
+from workbench.numerics.quantized_tensor import QuantizedTensor
+from workbench.numerics.rounding.algorithm import PrefixMoments
+from workbench.numerics.rounding.round_weight import round_weight
+from workbench.planning.plan import Assignment
+from workbench.progress import Progress
+from workbench.quantization.learning.learn import learn_rounding, without_non_finite
+from workbench.quantization.quantized_model import decoded, encoded
+from workbench.quantization.sequential import prefix_moments, stages
+
+COMMAND = "workbench apply ... --session S.qwb"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collected:
+    """What decides the result in addition to model and plan; ``transforms`` have rewritten the model already."""
+
+    ranges: Ranges
+    curvature: Mapping[str, Curvature]
+    data: Data | None
+    checkpoint: str | Path | None
+    transforms: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class Rounding:
+    """The stored form of each weight that was quantized so far, and in ``left`` why others stay in floating point.
+
+    ``assignments`` are those of all layers; ``inputs`` quantize layer inputs.
+    """
+
+    model: Model
+    assignments: Mapping[str, Assignment]
+    collected: Collected
+    inputs: Mapping[str, Replacement]
+    tensors: dict[str, QuantizedTensor] = field(default_factory=dict)
+    left: dict[str, str] = field(default_factory=dict)
+
+    def round_each(self, names: Collection[str], progress: Progress) -> None:
+        """Quantize layers that need nothing of each other."""
+        for number, name in enumerate(names):
+            progress(number / len(names), f"quantizing {name} to {self.assignments[name].weights}")
+            self._round(name)
+
+    def round_in_sequence(self, names: Collection[str], progress: Progress) -> None:
+        """Quantize layers in the order in which they run, each with the inputs that those before it give it.
+
+        Layers with the same input are one stage: the data run twice up to each.  Raises MissingResultError without
+        data.
+        """
+        first, data = next(iter(names)), self.collected.data
+        if data is None:
+            raise MissingResultError(
+                f"{self.assignments[first].algorithm} quantizes {first} with the calibration's data, and none is "
+                "given; calibrate and give the session, or choose rtn-clip, which looks at weights only",
+                command=COMMAND,
+            )
+        require_data(self.model, data, "quantizing layer by layer")
+        order = stages(self.model, next(iter(data.batches(1))), names)
+        reached = {name for stage in order for name in stage.layers}
+        for name in names:
+            if name not in reached:
+                algorithm = self.assignments[name].algorithm
+                self.left[name] = f"{algorithm} keeps no second moment of the inputs of {name}; it was kept as it is"
+        weights = decoded(self.tensors)
+        for number, stage in enumerate(order):
+            progress(number / len(order), f"quantizing {', '.join(stage.layers)} with the inputs that it gets")
+            moments = prefix_moments(self.model, self.model.with_weights(weights), stage, data, self.inputs)
+            for name in stage.layers:
+                self._round(name, moments)
+            weights |= decoded({name: self.tensors[name] for name in stage.layers if name in self.tensors})
+
+    def learn(self, names: Collection[str], progress: Progress) -> None:
+        """Learn the rounding of layers together, beside all that is quantized already.
+
+        Raises MissingResultError without data, and what :func:`learn_rounding` raises.
+        """
+        given = self.collected
+        if given.data is None:
+            first = next(iter(names))
+            layers = first if len(names) == 1 else f"{first} and {len(names) - 1} more layers"
+            raise MissingResultError(
+                f"the plan learns the rounding of {layers} on calibration data, and none were given; calibrate and "
+                "give the session, or choose rtn-clip",
+                command=COMMAND,
+            )
+        finite, left = without_non_finite(self.model.summary, names)
+        self.left |= left
+        if not finite:
+            return
+        schemes = {name: self.assignments[name].weights for name in finite}
+        ranges = sorted(given.ranges.items(), key=itemgetter(0))
+        learned = learn_rounding(
+            self.model, schemes, given.data, student=self.model.with_weights(decoded(self.tensors)),
+            inputs=self.inputs, curvature=given.curvature, checkpoint=given.checkpoint,
+            circumstances=(repr(dict(self.assignments)), repr(given.transforms), repr(ranges)), progress=progress,
+        )  # fmt: skip
+        self.tensors |= {name: encoded(schemes[name], rounded) for name, rounded in learned.items()}
+
+    def _round(self, name: str, moments: PrefixMoments | None = None) -> None:
+        scheme, algorithm = self.assignments[name].weights, self.assignments[name].algorithm
+        curvature = self.collected.curvature.get(name)
+        try:
+            rounded = round_weight(name, self.model.weight(name), scheme, algorithm, curvature, moments)
+        except (NonFiniteError, AlgorithmError) as error:
+            self.left[name] = f"{error}; it was kept in floating point"
+        else:
+            self.tensors[name] = encoded(scheme, rounded)
