@@ -82,6 +82,11 @@ class ModelSummary:
         return tuple(layer for layer in self.layers if layer.tied_to is not None)
 
     @cached_property
+    def sharing(self) -> frozenset[str]:
+        """The layers that share their tensor with another."""
+        return frozenset(name for layer in self.tied for name in (layer.name, layer.tied_to) if name)
+
+    @cached_property
     def stored(self) -> tuple[Layer, ...]:
         """The layers that own their tensor: tied layers are counted once."""
         return tuple(layer for layer in self.layers if layer.tied_to is None)

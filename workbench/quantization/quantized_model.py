@@ -14,7 +14,7 @@ from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.rounding.algorithm import Rounded
 from workbench.planning.kv_cache import cached_layers
 from workbench.planning.plan import Plan, resolve
-from workbench.quantization.transforms.rewritten_tensors import RewrittenTensors
+from workbench.quantization.transforms.rewrite import RewrittenTensors
 
 if TYPE_CHECKING:
     import torch

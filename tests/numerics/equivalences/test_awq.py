@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import torch
 
-from workbench.numerics.equivalences.awq import Consumer, activation_scale, choose_scale
+from workbench.numerics.equivalences.scaling import Consumer, awq_scales, choose_scale
 from workbench.numerics.formats import parse_scheme
 
 
 def consumer(weight, inputs, scheme="int4-g32", channels=None):
     moment = inputs.T @ inputs / len(inputs)
+
+    def loss(rounded, factor):
+        difference = rounded / factor - weight
+        return float(((difference @ moment) * difference).sum())
+
     return Consumer(
         weight=weight, channels=torch.arange(weight.shape[1]) if channels is None else channels,
-        quantize=parse_scheme(scheme).quantize, loss=lambda d: float(((d @ moment) * d).sum()),
+        quantize=parse_scheme(scheme).quantize, loss=loss,
     )  # fmt: skip
 
 
@@ -26,7 +31,7 @@ def sample(outliers=10.0, rows=48, columns=64):
 def test_the_output_error_falls_to_less_than_half_with_three_large_channels():
     weight, inputs = sample()
     free = torch.ones(64, dtype=torch.bool)
-    choice = choose_scale([consumer(weight, inputs)], inputs.square().mean(0).sqrt(), free)
+    choice = choose_scale([consumer(weight, inputs)], awq_scales(inputs.square().mean(0).sqrt(), free))
     scheme = parse_scheme("int4-g32")
     plain = inputs @ (scheme.quantize(weight) - weight).T
     scaled = (inputs / choice.scale) @ scheme.quantize(weight * choice.scale).T - inputs @ weight.T
@@ -39,7 +44,7 @@ def test_it_is_never_worse_than_plain_rounding_on_its_own_measure():
     for outliers in (0.0, 1.0, 3.0):
         weight, inputs = sample(outliers)
         free = torch.ones(64, dtype=torch.bool)
-        choice = choose_scale([consumer(weight, inputs)], inputs.square().mean(0).sqrt(), free)
+        choice = choose_scale([consumer(weight, inputs)], awq_scales(inputs.square().mean(0).sqrt(), free))
         assert choice.after <= choice.before and bool((choice.scale > 0).all()) and bool(choice.scale.isfinite().all())
 
 
@@ -47,7 +52,7 @@ def test_channels_that_are_not_free_keep_their_size():
     weight, inputs = sample()
     free = torch.ones(64, dtype=torch.bool)
     free[17] = False
-    choice = choose_scale([consumer(weight, inputs)], inputs.square().mean(0).sqrt(), free)
+    choice = choose_scale([consumer(weight, inputs)], awq_scales(inputs.square().mean(0).sqrt(), free))
     assert choice.alpha > 0 and choice.scale[17] == 1
 
 
@@ -55,16 +60,16 @@ def test_columns_follow_their_channel():
     generator = torch.Generator().manual_seed(1)
     weight = torch.randn(8, 6, generator=generator)
     seen = []
-    one = Consumer(
-        weight=weight, channels=torch.tensor([0, 1, 0, 1, -1, 2]), loss=lambda d: 0.0,
+    layer = Consumer(
+        weight=weight, channels=torch.tensor([0, 1, 0, 1, -1, 2]), loss=lambda rounded, factor: 0.0,
         quantize=lambda w: seen.append(w / weight) or w,
     )  # fmt: skip
-    choose_scale([one], torch.tensor([1.0, 4.0, 2.0]), torch.ones(3, dtype=torch.bool), steps=1)
+    choose_scale([layer], awq_scales(torch.tensor([1.0, 4.0, 2.0]), torch.ones(3, dtype=torch.bool), (0.0, 1.0)))
     expected = torch.tensor([1.0, 4.0, 2.0]) / 2
     torch.testing.assert_close(seen[-1][0], torch.cat([expected[[0, 1, 0, 1]], torch.ones(1), expected[2:]]))
 
 
 def test_the_scale_is_centred_and_unused_channels_count_as_the_smallest():
-    scale = activation_scale(torch.tensor([0.0, 4.0, 16.0]), torch.ones(3, dtype=torch.bool), 0.5)
+    scale = awq_scales(torch.tensor([0.0, 4.0, 16.0]), torch.ones(3, dtype=torch.bool), [0.5])[0.5]
     torch.testing.assert_close(scale, torch.tensor([2.0, 2.0, 4.0]) / 8**0.5)
-    assert torch.equal(activation_scale(torch.zeros(3), torch.ones(3, dtype=torch.bool), 0.5), torch.ones(3))
+    assert torch.equal(awq_scales(torch.zeros(3), torch.ones(3, dtype=torch.bool), [0.5])[0.5], torch.ones(3))

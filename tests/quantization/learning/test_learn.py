@@ -238,7 +238,8 @@ def test_divergence_is_the_mean_over_real_tokens(model: NetworkModel) -> None:
 
 def test_every_epoch_takes_each_sample_once_in_an_order_of_its_own() -> None:
     samples = Samples(tokens(12))
-    epochs = [np.concatenate([samples.shuffled(3 * epoch + step, 4, seed=5) for step in range(3)]) for epoch in range(2)]
+    order = [samples.shuffled(step, 4, seed=5) for step in range(6)]
+    epochs = [np.concatenate(order[:3]), np.concatenate(order[3:])]
     assert all(sorted(epoch) == list(range(12)) for epoch in epochs)
     assert not np.array_equal(epochs[0], epochs[1])
     assert len(samples.shuffled(0, 100, seed=0)) == 12

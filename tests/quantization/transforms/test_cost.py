@@ -11,8 +11,7 @@ from tests.quantization.transforms.networks import Gated, language_model, senten
 from workbench.measurement.calibrate import calibrate
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import Assignment
-from workbench.quantization.transforms.cost import inputs_cost
-from workbench.quantization.transforms.observe import observe
+from workbench.quantization.transforms.cost import inputs_cost, observe
 from workbench.quantization.transforms.rewrite import Draft
 
 

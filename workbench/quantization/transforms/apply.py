@@ -19,17 +19,13 @@ from workbench.numerics.ranges import Range, range_method
 from workbench.planning.plan import Assignment, Plan, resolve
 from workbench.planning.transform_names import CORRECTIONS, GROUP, planned_summary, rotation_seed
 from workbench.progress import Progress, silent
-from workbench.quantization.transforms.awq import Awq
+from workbench.quantization.transforms.batch_norms import FoldNorms
 from workbench.quantization.transforms.equalize import Equalize
-from workbench.quantization.transforms.fold_norms import FoldNorms
-from workbench.quantization.transforms.rewrite import Draft
-from workbench.quantization.transforms.rewritten_tensors import RewrittenTensors
+from workbench.quantization.transforms.rewrite import Draft, RewrittenTensors
 from workbench.quantization.transforms.rotation import Rotation
-from workbench.quantization.transforms.smoothquant import SmoothQuant
+from workbench.quantization.transforms.scaling import Awq, SmoothQuant
 from workbench.quantization.transforms.transform import FoldReport, Setting, Transform
 from workbench.registry import Registry
-
-__all__ = ["REGISTRY", "TOLERANCE", "TRANSFORMS", "Transformed", "find_transform", "transform"]
 
 TRANSFORMS: tuple[Transform, ...] = (
     FoldNorms(), Equalize(), Awq(), SmoothQuant(), Rotation(), Rotation(heads_only=True),

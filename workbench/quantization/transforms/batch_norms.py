@@ -1,12 +1,23 @@
-"""The batch norms of a recorded graph, and which layer's output each of them normalises."""
+"""The batch norms of a recorded graph, and folding them into the layers before them; the maths:
+numerics/equivalences/folding.py.
+
+The network keeps its modules, so that what is exported loads into it: a folded norm stays behind as one that changes
+nothing (variance 1, mean 0, scale 1) but adds the folded bias where the layer has none of its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import torch
+
+from workbench.errors import TransformError
 from workbench.models.summary import ModelSummary
 from workbench.models.tracing import LayerCall, Operation, Ref, Trace
+from workbench.numerics.equivalences.folding import BatchNorm, folded
+from workbench.quantization.transforms.rewrite import Draft
+from workbench.quantization.transforms.transform import FoldReport, Outcome, Setting
 
 _PLACES = {
     "native_batch_norm": (1, 2, 3, 4, 5, 7), "batch_norm": (1, 2, 3, 4, 5, 7), "cudnn_batch_norm": (1, 2, 3, 4, 5, 7),
@@ -49,8 +60,7 @@ class Norms:
 def find_norms(trace: Trace, summary: ModelSummary) -> Norms:
     """Return the batch norms that directly follow a layer: one run of each, on one output row for each channel."""
     calls, uses = trace.calls(), trace.uses()
-    numbers = {name: number for number, name in trace.names.items()}
-    shared = {name for layer in summary.tied for name in (layer.name, layer.tied_to)}
+    once = {name for number, name in trace.names.items() if uses[number] <= 1}
     producers = {step.output: step for step in trace.steps if isinstance(step, LayerCall)}
     behind: dict[str, NormCall] = {}
     obstacles: dict[str, str] = {}
@@ -66,7 +76,7 @@ def find_norms(trace: Trace, summary: ModelSummary) -> Norms:
             obstacles[norm.name] = "follows no convolution or linear layer directly"
         elif uses[norm.input] > 1 or norm.input == trace.output:
             obstacles[norm.name] = f"shares the output of {layer.layer} with other operations"
-        elif calls[layer.layer] > 1 or layer.layer in shared or any(uses[numbers[n]] > 1 for n in norm.tensors):
+        elif calls[layer.layer] > 1 or layer.layer in summary.sharing or not once.issuperset(norm.tensors):
             obstacles[norm.name] = f"or {layer.layer} before it is used several times"
         elif not _one_row_each(trace, summary, layer):
             obstacles[norm.name] = f"does not normalise the outputs of {layer.layer} one by one"
@@ -97,3 +107,58 @@ def _one_row_each(trace: Trace, summary: ModelSummary, call: LayerCall) -> bool:
     layer, output = summary.by_name[call.layer], trace.tensors[call.output]
     spatial = len(layer.shape) - 2
     return layer.row_axes == 1 and output.ndim == 2 + spatial and output.shape[1] == layer.matrix[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldNorms:
+    """Rounds what runs: the weight with its norm's scale, as runtimes that fuse norms have it."""
+
+    name: str = "fold-norms"
+
+    def rewrite(self, draft: Draft, setting: Setting) -> Outcome:
+        """Fold; see the Transform contract.  Raises TransformError naming what stands in the way where nothing can."""
+        norms = find_norms(setting.trace, draft.summary)
+        notes = [f"the batch norm {name} was not folded: it {why}" for name, why in norms.obstacles.items()]
+        if not norms.behind:
+            raise TransformError(
+                f"{draft.summary.name} has no batch norm that could be folded: "
+                f"{'; '.join(notes[:2]) or _behind_the_first_layer(setting.trace)}; take fold-norms out of the plan"
+            )
+        calls = {step.layer: step for step in setting.trace.steps if isinstance(step, LayerCall)}
+        changes = []
+        for layer, norm in norms.behind.items():
+            biases = [name for name in calls[layer].kept if draft.vector(name).ndim == 1]
+            if draft.non_finite((layer,), (*norm.tensors, *biases)) is not None:
+                notes.append(f"{layer} or {norm.name} holds NaN or infinite values: fold-norms left them alone")
+            else:
+                _fold(draft, layer, biases[0] if biases else None, norm)
+                changes.append(FoldReport(transform=self.name, source=norm.name, layers=(layer,)))
+        return Outcome(changes=tuple(changes), notes=tuple(notes))
+
+
+def _behind_the_first_layer(trace: Trace) -> str:
+    for index, step in enumerate(trace.steps):
+        if isinstance(step, LayerCall):
+            following = next((each for each in trace.steps[index + 1 :] if step.output in each.inputs), None)
+            what = "nothing" if following is None else getattr(following, "layer", getattr(following, "name", ""))
+            return f"behind its first layer {step.layer} comes {what}, and no batch norm anywhere"
+    return "it runs no layer"
+
+
+def _fold(draft: Draft, layer: str, bias: str | None, norm: NormCall) -> None:
+    mean, variance, gamma, beta, shift = (
+        None if name is None else draft.vector(name)
+        for name in (norm.mean, norm.variance, norm.gamma, norm.beta, bias)
+    )  # fmt: skip
+    assert mean is not None and variance is not None
+    facts = BatchNorm(mean=mean, variance=variance, gamma=gamma, beta=beta, epsilon=norm.epsilon)
+    draft.weights[layer], shift = folded(draft.weight(layer), shift, facts)
+    draft.folded.add(norm.name)
+    factor = (variance.double() + norm.epsilon).rsqrt() * (1.0 if gamma is None else gamma.double())
+    draft.scale_rows(layer, torch.where(factor == 0, 1.0, 1 / factor))
+    identity = {norm.variance: 1 - norm.epsilon, norm.mean: 0.0, norm.gamma: 1.0, norm.beta: 0.0}
+    draft.kept |= {name: torch.full_like(mean, value) for name, value in identity.items() if name is not None}
+    if bias is None and norm.beta is None:
+        draft.kept[norm.mean] = -shift
+    else:
+        draft.kept[bias or norm.beta or ""] = shift

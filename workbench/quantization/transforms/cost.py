@@ -1,16 +1,78 @@
-"""What rounding would cost a draft, predicted from the curvature: how transforms compare their candidates."""
+"""What rounding would cost a draft, predicted from the curvature and from inputs of its layers: how transforms compare
+their candidates."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 
 import torch
 
+from workbench.models.data.batches import Data, token_mask, without_padding
+from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature, predicted_loss, predicted_loss_full
-from workbench.numerics.formats import parse_scheme
+from workbench.numerics.formats import parse_scheme, takes_range
 from workbench.planning.plan import KEEP, Assignment
-from workbench.quantization.transforms.observe import Inputs, quantized_inputs
 from workbench.quantization.transforms.rewrite import Draft
+
+ROWS = 512
+"""The most inputs of each layer on which its error is measured."""
+
+CELLS = 1 << 19
+"""The most values that these inputs hold together."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Inputs:
+    """A layer's inputs: each channel's smallest and largest value ``[columns]``, and some of the rows."""
+
+    low: torch.Tensor
+    high: torch.Tensor
+    rows: list[torch.Tensor] = field(default_factory=list)
+
+    @property
+    def absmax(self) -> torch.Tensor:
+        """The largest magnitude of each channel."""
+        return torch.maximum(-self.low, self.high)
+
+
+def observe(model: Model, data: Data, layers: Collection[str], batch_size: int) -> dict[str, Inputs]:
+    """Return the inputs of ``layers`` over ``data``; those of a batch that hold NaN or infinity are left out."""
+    inputs: dict[str, Inputs] = {}
+    batches = -(-len(data) // batch_size)
+
+    def add(name: str, rows: torch.Tensor) -> None:
+        if not rows.numel() or not bool(rows.isfinite().all()):
+            return
+        low, high = torch.aminmax(rows, dim=0)
+        count = max(min(ROWS, CELLS // rows.shape[1]) // batches, 1)
+        some = rows[torch.linspace(0, len(rows) - 1, min(count, len(rows))).round().long()].clone()
+        known = inputs.setdefault(name, Inputs(low=low, high=high))
+        known.low, known.high = torch.minimum(known.low, low), torch.maximum(known.high, high)
+        known.rows.append(some)
+
+    for batch in data.batches(batch_size):
+        mask = token_mask(batch)
+
+        def tap(name: str, tensor: torch.Tensor, _: torch.Tensor, mask: torch.Tensor | None = mask) -> None:
+            add(name, without_padding(tensor, mask).reshape(-1, tensor.shape[-1]).float())
+
+        with torch.no_grad():
+            model.run(batch, tap=tap, layers=tuple(layers))
+    return inputs
+
+
+def quantized_inputs(
+    scheme: str | None, seen: Inputs, rows: torch.Tensor, factor: torch.Tensor | float = 1.0
+) -> torch.Tensor:
+    """Return ``rows`` as the plan would quantize them; a static range spans what was seen, divided by ``factor``."""
+    if scheme is None:
+        return rows
+    format_ = parse_scheme(scheme)
+    if takes_range(format_):
+        low, high = float((seen.low / factor).min()), float((seen.high / factor).max())
+        return format_.round(rows, format_.fit_range(min(low, 0.0), max(high, 0.0)))
+    return format_.quantize(rows)
 
 
 def difference_cost(curvature: Curvature, difference: torch.Tensor) -> float:

@@ -8,7 +8,8 @@ channels reach have the matching columns multiplied by ``s``.  Found by followin
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import torch
 
@@ -32,15 +33,20 @@ class Fold:
     name: str
     layer: str | None
     vectors: tuple[str, ...]
-    offset: float
     columns: Mapping[str, torch.Tensor]
     free: torch.Tensor
-    heads: torch.Tensor
+    offset: float = 0.0
+    heads: torch.Tensor = field(default_factory=lambda: torch.zeros(0, 0, dtype=torch.int64))
 
     @property
     def consumers(self) -> tuple[str, ...]:
         """The layers whose columns take the factor."""
         return tuple(self.columns)
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers that take part."""
+        return self.consumers if self.layer is None else (self.layer, *self.consumers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,56 +68,55 @@ class Folds:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Producer:
-    """Where channels arise: after step ``step``, in tensor ``tensor``."""
+class _Producer(NamedTuple):
+    """Where channels arise: in tensor ``tensor``, after step ``step``; the others are fields of its fold."""
 
     name: str
     step: int
     tensor: int
-    layer: str | None = None
-    vectors: tuple[str, ...] = ()
-    offset: float = 0.0
+    layer: str | None
+    vectors: tuple[str, ...]
+    offset: float
 
 
 def find_folds(trace: Trace, summary: ModelSummary, *, tied: bool = False) -> Folds:
     """Return every fold, producers in the order of the network; ``tied``: layers that share their weight may take part
     (who folds into them has to cut the tie)."""
     linear = {layer.name for layer in summary.layers if layer.kind is LayerKind.LINEAR and layer.row_axes == 1}
-    shared = {layer.tied_to for layer in summary.layers if layer.tied_to}
-    shared |= {layer.name for layer in summary.layers if layer.tied_to}
-    allowed = linear if tied else linear - shared
+    own = linear - summary.sharing
     folds: list[Fold] = []
     obstacles: dict[str, str] = {}
-    for producer in _producers(trace, linear - shared):
-        channels = trace.tensors[producer.tensor].shape[-1]
-        labels = torch.arange(channels).expand(trace.tensors[producer.tensor].shape)
-        flow = follow(trace, producer.step + 1, producer.tensor, labels, allowed)
-        fold = _fold(producer, flow, channels)
-        if fold is not None:
-            folds.append(fold)
+    for producer in _producers(trace, own):
+        shape = trace.tensors[producer.tensor].shape
+        labels = torch.arange(shape[-1]).expand(shape)
+        flow = follow(trace, producer.step + 1, producer.tensor, labels, linear if tied else own)
+        free = free_channels(flow, shape[-1])
+        if free.any():
+            folds.append(_fold(producer, flow, free))
         else:
             obstacles[producer.name] = ", ".join(flow.obstacles[:2]) or "no layer"
     return Folds(folds=tuple(folds), obstacles=obstacles)
 
 
-def _fold(producer: _Producer, flow: Flow, channels: int) -> Fold | None:
-    free = torch.zeros(channels, dtype=torch.bool)
+def free_channels(flow: Flow, count: int) -> torch.Tensor:
+    """Return which of ``count`` channels end in columns of layers and met no obstacle, bool ``[channels]``."""
+    free = torch.zeros(count, dtype=torch.bool)
     for labels in flow.columns.values():
         free[labels[labels >= 0]] = True
     free[sorted(flow.blocked)] = False
-    if not free.any():
-        return None
-    columns = {name: _only(labels, free) for name, labels in flow.columns.items()}
+    return free
+
+
+def _fold(producer: _Producer, flow: Flow, free: torch.Tensor) -> Fold:
+    columns = {}
+    for name, labels in flow.columns.items():
+        used = (labels >= 0) & free[labels.clamp_min(0)]
+        if bool(used.any()):
+            columns[name] = torch.where(used, labels, -1)
     return Fold(
-        name=producer.name, layer=producer.layer, vectors=producer.vectors, offset=producer.offset,
-        columns={name: labels for name, labels in columns.items() if bool((labels >= 0).any())}, free=free,
-        heads=_heads(flow, free),
+        name=producer.name, layer=producer.layer, vectors=producer.vectors, offset=producer.offset, columns=columns,
+        free=free, heads=_heads(flow, free),
     )  # fmt: skip
-
-
-def _only(labels: torch.Tensor, free: torch.Tensor) -> torch.Tensor:
-    return torch.where((labels >= 0) & free[labels.clamp_min(0)], labels, -1)
 
 
 def _heads(flow: Flow, free: torch.Tensor) -> torch.Tensor:
@@ -126,18 +131,16 @@ def _heads(flow: Flow, free: torch.Tensor) -> torch.Tensor:
 def _producers(trace: Trace, linear: Collection[str]) -> Iterator[_Producer]:
     """Yield the linear layers and the norms (any kept vector that multiplies an activation) that are used once."""
     calls, uses = trace.calls(), trace.uses()
-    numbers = {name: number for number, name in trace.names.items()}
+    once = {name for number, name in trace.names.items() if uses[number] == 1}
     vectors = _vectors(trace)
     for index, step in enumerate(trace.steps):
         if isinstance(step, LayerCall):
-            once = calls[step.layer] == 1 and all(uses[numbers[name]] == 1 for name in step.kept)
-            if step.layer in linear and once:
-                yield _Producer(name=step.layer, step=index, tensor=step.output, layer=step.layer, vectors=step.kept)
+            if step.layer in linear and calls[step.layer] == 1 and once.issuperset(step.kept):
+                yield _Producer(step.layer, index, step.output, step.layer, step.kept, 0.0)
         else:
-            norm = _norm(trace, step, vectors)
-            if norm is not None and all(uses[numbers[name]] == 1 for name in norm[0]):
-                names, offset = norm
-                yield _Producer(name=names[0], step=index, tensor=step.outputs[0], vectors=names, offset=offset)
+            names, offset = _norm(trace, step, vectors)
+            if names and once.issuperset(names):
+                yield _Producer(names[0], index, step.outputs[0], None, names, offset)
 
 
 def _vectors(trace: Trace) -> dict[int, tuple[str, float]]:
@@ -161,16 +164,20 @@ def _vectors(trace: Trace) -> dict[int, tuple[str, float]]:
 
 def _norm(
     trace: Trace, step: Operation, vectors: Mapping[int, tuple[str, float]]
-) -> tuple[tuple[str, ...], float] | None:
-    """Return the names of the vectors that a step scales its channels with, and the offset of the first."""
-    if step.name == "mul" and len(step.inputs) == 2:
-        hit = [number for number in step.inputs if number in vectors]
-        if len(hit) == 1 and trace.tensors[step.outputs[0]].ndim > 1:
-            name, offset = vectors[hit[0]]
-            return (name,), offset
-    places = {"native_layer_norm": (2, 3), "layer_norm": (2, 3), "_fused_rms_norm": (2,), "rms_norm": (2,)}
-    given = [step.args[place] for place in places.get(step.name, ()) if place < len(step.args)]
-    refs = [each for each in given if isinstance(each, Ref)]
-    if not refs or any(ref.number not in vectors for ref in refs) or not isinstance(given[0], Ref):
-        return None
-    return tuple(vectors[ref.number][0] for ref in refs), vectors[refs[0].number][1]
+) -> tuple[tuple[str, ...], float]:
+    """Return the names of the vectors that a step scales its channels with, none if it does not, and the offset of the
+    first."""
+    if step.name == "mul" and len(step.inputs) == 2 and trace.tensors[step.outputs[0]].ndim > 1:
+        scales = [vectors[number] for number in step.inputs if number in vectors]
+        if len(scales) == 1:
+            return scales[0][:1], scales[0][1]
+    places = _NORM_VECTORS.get(step.name, ())
+    members = [step.args[place] for place in places if place < len(step.args)]
+    numbers = [member.number for member in members if isinstance(member, Ref)]
+    if not numbers or not isinstance(members[0], Ref) or any(number not in vectors for number in numbers):
+        return (), 0.0
+    return tuple(vectors[number][0] for number in numbers), vectors[numbers[0]][1]
+
+
+_NORM_VECTORS = {"native_layer_norm": (2, 3), "layer_norm": (2, 3), "_fused_rms_norm": (2,), "rms_norm": (2,)}
+"""Where fused norms have their weight and bias."""

@@ -1,9 +1,10 @@
-"""A rewrite of a model in the making: which of its tensors are replaced, and what becomes of the curvature."""
+"""The rewrite of a model: the tensors that it replaces, and the draft of it, which keeps the curvature in step."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 
 import numpy as np
 import torch
@@ -12,8 +13,34 @@ from workbench.models.execution.network import cut_ties
 from workbench.models.model import Model
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
+from workbench.numerics.equivalences.scaling import spread
 from workbench.quantization.transforms.folds import Fold
-from workbench.quantization.transforms.rewritten_tensors import RewrittenTensors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RewrittenTensors:
+    """Tensors that stand for a model's own: ``weights`` (layer to matrix of outputs x inputs) and ``kept`` (norms and
+    biases by name); ``untied`` layers own their weight from now on."""
+
+    weights: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    kept: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    untied: tuple[str, ...] = ()
+
+    def apply(self, model: Model) -> Model:
+        """Return the view of ``model`` with these tensors."""
+        if self.untied:
+            model = model.untied(self.untied)
+        return model.with_kept(self.kept).with_weights(self.weights) if self.weights or self.kept else model
+
+    def stored(self, summary: ModelSummary, quantized: Collection[str]) -> RewrittenTensors:
+        """Return the tensors of all but the ``quantized`` layers, each in the dtype that the model's file has."""
+        dtypes = {tensor.name: tensor.dtype for tensor in summary.kept}
+        weights = {
+            name: weight.to(getattr(torch, summary.by_name[name].dtype))
+            for name, weight in self.weights.items() if name not in quantized
+        }  # fmt: skip
+        kept = {name: tensor.to(getattr(torch, dtypes[name])) for name, tensor in self.kept.items()}
+        return RewrittenTensors(weights=weights, kept=kept, untied=self.untied)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -66,12 +93,10 @@ class Draft:
             self.summary = cut_ties(self.summary, (layer,))
             self.untied = (*self.untied, layer)
 
-    def finite(self, fold: Fold) -> str | None:
-        """Return the first of a fold's layers and vectors that holds NaN or infinity."""
-        layers = [*fold.columns, *([fold.layer] if fold.layer else [])]
-        bad = [name for name in layers if not bool(self.weight(name).isfinite().all())]
-        bad += [name for name in fold.vectors if not bool(self.vector(name).isfinite().all())]
-        return bad[0] if bad else None
+    def non_finite(self, layers: Iterable[str], vectors: Iterable[str] = ()) -> str | None:
+        """Return the first of these tensors that holds NaN or infinity."""
+        tensors = chain(((name, self.weight(name)) for name in layers), ((name, self.vector(name)) for name in vectors))
+        return next((name for name, tensor in tensors if not bool(tensor.isfinite().all())), None)
 
     def scale(self, fold: Fold, factor: torch.Tensor) -> None:
         """Divide the producer's channels by ``factor``, float32 ``[channels]``, > 0, and multiply what takes them.
@@ -139,8 +164,3 @@ class Draft:
     def changes(self) -> RewrittenTensors:
         """Return what was replaced."""
         return RewrittenTensors(weights=dict(self.weights), kept=dict(self.kept), untied=self.untied)
-
-
-def spread(values: torch.Tensor, channels: torch.Tensor) -> torch.Tensor:
-    """Return the value of every input's channel, 1 where it has none."""
-    return torch.where(channels >= 0, values[channels.clamp_min(0)], 1.0)

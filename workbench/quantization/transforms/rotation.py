@@ -34,13 +34,13 @@ from workbench.models.layer import LayerKind
 from workbench.models.tracing import LayerCall, Trace
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.equivalences.rotation import rotation_matrix
+from workbench.numerics.equivalences.scaling import spread
 from workbench.planning.plan import KEEP
-from workbench.quantization.transforms.cost import inputs_cost, rounding_cost
+from workbench.quantization.transforms.cost import inputs_cost, observe, rounding_cost
 from workbench.quantization.transforms.folds import Fold, find_folds
-from workbench.quantization.transforms.observe import observe
-from workbench.quantization.transforms.rewrite import Draft, spread
+from workbench.quantization.transforms.rewrite import Draft
 from workbench.quantization.transforms.stream import Stream, find_stream
-from workbench.quantization.transforms.transform import FoldReport, Outcome, Setting
+from workbench.quantization.transforms.transform import FoldReport, Outcome, Setting, non_finite_note
 
 HEAD_SEEDS = 16
 """So many rotations of the heads of one attention are tried."""
@@ -68,7 +68,7 @@ class Rotation:
     def rewrite(self, draft: Draft, setting: Setting) -> Outcome:
         """Rotate; see the Transform contract."""
         folds = find_folds(setting.trace, draft.summary, tied=True).folds
-        stream = Outcome(changes=()) if self.heads_only else self._rotate_stream(draft, setting, folds)
+        stream = Outcome() if self.heads_only else self._rotate_stream(draft, setting, folds)
         done, notes = list(stream.changes), list(stream.notes)
         heads = [fold for fold in folds if fold.layer is not None and fold.heads.numel()]
         if not heads and self.heads_only:
@@ -77,11 +77,11 @@ class Rotation:
                 "take rotation-heads out of the plan"
             )
         for index, fold in enumerate(heads):
-            bad = draft.finite(fold)
-            if bad is None:
+            tensor = draft.non_finite(fold.layers, fold.vectors)
+            if tensor is None:
                 done.append(self._rotate_best(draft, setting, fold, index + 1))
             else:
-                notes.append(f"{bad} holds NaN or infinite values: {self.name} left {fold.name} alone")
+                notes.append(non_finite_note(tensor, self.name, (fold.name,)))
         return Outcome(changes=tuple(done), notes=tuple(notes))
 
     def _rotate_stream(self, draft: Draft, setting: Setting, folds: Sequence[Fold]) -> Outcome:
@@ -130,12 +130,12 @@ class Rotation:
         )  # fmt: skip
 
     def _require_finite(self, draft: Draft, stream: Stream) -> None:
-        for name in (*stream.writers, *stream.readers):
-            if not bool(draft.weight(name).isfinite().all()):
-                raise TransformError(
-                    f"{name} holds NaN or infinite values, which a rotation would spread over the whole layer; take "
-                    "rotation out of the plan, or repair the weight"
-                )
+        name = draft.non_finite((*stream.writers, *stream.readers))
+        if name is not None:
+            raise TransformError(
+                f"{name} holds NaN or infinite values, which a rotation would spread over the whole layer; take "
+                "rotation out of the plan, or repair the weight"
+            )
 
     def _rotate(self, draft: Draft, stream: Stream, trace: Trace) -> None:
         biases = {step.layer: step.kept for step in trace.steps if isinstance(step, LayerCall)}

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-import numpy as np
-
 from workbench.models.data.batches import Data
 from workbench.models.tracing import Trace
 from workbench.planning.plan import Assignment
@@ -24,14 +22,12 @@ class Setting:
     batch_size: int = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FoldReport:
     """What was done at one place.
 
     ``source`` produces the channels, ``layers`` take them.  ``alpha`` is the exponent that was chosen (None: nothing
     was scaled, or the method has none), ``before`` and ``after`` the transform's own measure of the outputs' error.
-    ``inputs_before`` and ``inputs_after``, float32 ``[channels]``, are the magnitude of the inputs in each channel: the
-    statistic that ``measure`` names.
     """
 
     transform: str
@@ -40,16 +36,13 @@ class FoldReport:
     alpha: float | None = None
     before: float | None = None
     after: float | None = None
-    inputs_before: np.ndarray | None = None
-    inputs_after: np.ndarray | None = None
-    measure: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What one transform did, and in ``notes`` what it left alone and why."""
 
-    changes: tuple[FoldReport, ...]
+    changes: tuple[FoldReport, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -66,3 +59,8 @@ class Transform(Protocol):
 
         Raises TransformError where the model's graph does not allow it, MissingResultError for what was not collected.
         """
+
+
+def non_finite_note(tensor: str, transform: str, layers: tuple[str, ...]) -> str:
+    """Return the note on layers that a transform leaves alone."""
+    return f"{tensor} holds NaN or infinite values: {transform} left {', '.join(layers)} alone"
