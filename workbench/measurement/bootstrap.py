@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
 RESAMPLES = 2000
 _CELLS = 1 << 22
 
+Transform = Callable[[np.ndarray], np.ndarray]
+"""Maps means over units to a figure."""
 
-def resamples(count: int, seed: int) -> Iterator[np.ndarray]:
-    """Yield how often each of ``count`` samples is drawn, float64 ``[resamples, count]``, RESAMPLES in all."""
-    rng = np.random.default_rng(seed)
+
+def identity(mean: np.ndarray) -> np.ndarray:
+    """Return the mean as it is."""
+    return mean
+
+
+def resampled_means(columns: tuple[np.ndarray, ...], weights: np.ndarray, seed: int) -> list[np.ndarray]:
+    """Return weighted means of each of ``columns`` (float64 ``[samples]``) over the same RESAMPLES random samples."""
+    rng, count = np.random.default_rng(seed), weights.size
     part = max(_CELLS // max(count, 1), 1)
+    means: list[list[np.ndarray]] = [[] for _ in columns]
     for start in range(0, RESAMPLES, part):
-        yield rng.multinomial(count, np.full(count, 1.0 / count), size=min(part, RESAMPLES - start)).astype(np.float64)
+        size = min(part, RESAMPLES - start)
+        draws = rng.multinomial(count, np.full(count, 1.0 / count), size=size).astype(np.float64)
+        for values, column in zip(means, columns, strict=True):
+            values.append(draws @ (column * weights) / (draws @ weights))
+    return [np.concatenate(values) for values in means]
 
 
-def weighted_mean(values: np.ndarray, weights: np.ndarray) -> float:
-    """Return the mean of ``values`` weighted by ``weights`` (both float64 ``[samples]``)."""
-    return float(values @ weights / weights.sum())
+def bounds(values: np.ndarray) -> tuple[float, float]:
+    """Return the interval that holds 95 % of the resampled ``values``."""
+    low, high = np.quantile(values, [0.025, 0.975])
+    return float(low), float(high)
 
 
 def interval(
-    values: np.ndarray,
-    weights: np.ndarray,
-    *,
-    seed: int,
-    transform: Callable[[np.ndarray], np.ndarray] = lambda mean: mean,
-    level: float = 0.95,
+    values: np.ndarray, weights: np.ndarray, *, seed: int, transform: Transform = identity
 ) -> tuple[float, float]:
-    """Return the percentile bootstrap interval of ``transform(weighted mean)`` over samples.
+    """Return the 95 % percentile bootstrap interval of ``transform(weighted mean)`` over samples.
 
     A sample (a window of tokens, an image) is drawn whole, since what is inside it is correlated.  The same seed gives
     the same interval; NaN values give NaN bounds.
     """
-    means = [(draws @ (values * weights)) / (draws @ weights) for draws in resamples(values.size, seed)]
-    outside = (1.0 - level) / 2.0
-    low, high = np.quantile(transform(np.concatenate(means)), [outside, 1.0 - outside])
-    return float(low), float(high)
+    return bounds(transform(resampled_means((values,), weights, seed)[0]))

@@ -8,14 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from workbench.errors import DataError
-from workbench.measurement.bootstrap import interval, weighted_mean
+from workbench.measurement.bootstrap import interval
 from workbench.measurement.evaluation import Metric
 from workbench.measurement.finite_batches import FiniteBatches
-from workbench.measurement.metrics import BY_NAME, METRICS, metric_title
+from workbench.measurement.metrics import METRICS
 from workbench.measurement.metrics.metric import EvaluationMetric, Outputs, Sums
 from workbench.measurement.most_changed import MostChanged
-from workbench.measurement.user_metric import UserMetric
 from workbench.models.data.batches import Data, require_data
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind
@@ -30,7 +28,7 @@ def evaluate(
     batch_size: int = 8,
     seed: int = 0,
     most_changed: MostChanged | None = None,
-    user_metrics: Sequence[UserMetric] = (),
+    user_metrics: Sequence[EvaluationMetric] = (),
     notes: list[str] | None = None,
     progress: Progress = silent,
 ) -> dict[str, Metric]:
@@ -42,7 +40,7 @@ def evaluate(
     missing.  Raises CannotRunError and DataError.
     """
     require_data(reference, dataset, "evaluation")
-    columns = [_Column(metric=metric) for metric in (*METRICS, *map(_user_record, user_metrics))]
+    columns = [_Column(metric=metric) for metric in (*METRICS, *user_metrics)]
     notes = [] if notes is None else notes
     finite = FiniteBatches(model=reference, notes=notes)
     for number, batch, base in finite.of(dataset, batch_size, progress=progress, text="evaluating"):
@@ -74,32 +72,16 @@ class _Column:
     def figure(self, seed: int) -> Metric:
         """Return the metric over all batches with its confidence interval."""
         sums, baselines, weights = (
-            np.concatenate([part.double().cpu().numpy() for part in parts])
-            for parts in zip(*self.batches, strict=True)
+            np.concatenate([part.double().cpu().numpy() for part in parts]) for parts in zip(*self.batches, strict=True)
         )
         counted = weights > 0
         weights = weights[counted]
-        values, base = sums[counted] / weights, baselines[counted] / weights
+        per_sample = sums[counted] / weights, baselines[counted] / weights
         transform = self.metric.transform
-        low, high = interval(values, weights, seed=seed, transform=transform)
+        value, baseline = (float(transform(np.array(values @ weights / weights.sum()))) for values in per_sample)
+        low, high = interval(per_sample[0], weights, seed=seed, transform=transform)
         return Metric(
-            name=self.metric.name, unit=self.metric.unit, higher_is_better=self.metric.higher_is_better,
-            value=float(transform(np.array(weighted_mean(values, weights)))),
-            baseline=float(transform(np.array(weighted_mean(base, weights)))),
-            low=low, high=high, samples=int(values.size), per_sample=values, baseline_per_sample=base, weights=weights,
+            name=self.metric.name, unit=self.metric.unit, higher_is_better=self.metric.higher_is_better, value=value,
+            baseline=baseline, low=low, high=high, samples=len(weights), per_sample=per_sample[0],
+            baseline_per_sample=per_sample[1], weights=weights,
         )  # fmt: skip
-
-
-def _user_record(metric: UserMetric) -> EvaluationMetric:
-    """Return the record of the user's own metric."""
-    if metric.name in BY_NAME:
-        raise DataError(f"a metric called {metric.name} is computed already; give the function another name")
-
-    def measure(outputs: Outputs) -> Sums:
-        values = metric.of(outputs.quantized, outputs.batch)
-        return Sums(values, metric.of(outputs.reference, outputs.batch), torch.ones_like(values))
-
-    return EvaluationMetric(
-        name=metric.name, title=metric_title(metric.name), unit=metric.unit, meaning=metric_title(metric.name),
-        higher_is_better=metric.higher_is_better, measure=measure,
-    )  # fmt: skip

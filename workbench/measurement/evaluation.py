@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+PROFILED_LAUNCHES = 8
+"""Launches that Nsight Compute profiles: those that warm a kernel up, alike except for the cache."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Metric:
@@ -115,6 +118,17 @@ class Timing:
         """Multiplications and additions of the product over the median time, 1e12 a second; NaN without samples."""
         count = 2 * self.batch * self.shape[0] * self.shape[1]
         return count / self.median / 1e6 if self.samples.size else float("nan")
+
+    @property
+    def ncu_command(self) -> str | None:
+        """The command that times the row's shape and scheme again under Nsight Compute; None for a CPU kernel."""
+        from workbench_kernels.bench.profiling import ncu_command
+
+        if not self.on_cuda:
+            return None
+        rows, columns = self.shape
+        again = f"workbench bench --shape {rows}x{columns} --schemes {self.scheme} --batch {self.batch}"
+        return str(ncu_command(self.kernel, again, PROFILED_LAUNCHES))
 
     @property
     def no_occupancy(self) -> str:

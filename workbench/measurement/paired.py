@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from workbench.errors import DataError
-from workbench.measurement.bootstrap import resamples, weighted_mean
+from workbench.measurement.bootstrap import Transform, bounds, identity, resampled_means
 from workbench.measurement.evaluation import Metric
 from workbench.measurement.metrics import BY_NAME
-from workbench.measurement.metrics.metric import identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +35,7 @@ class Difference:
         return self.low > 0.0 or self.high < 0.0
 
     def sentence(self) -> str:
-        """Return the finding in words."""
+        """Return the difference in words."""
         unit = f" {self.unit}" if self.unit else ""
         figures = f"{self.name}: {self.value:+.4g}{unit} (95 % between {self.low:+.4g} and {self.high:+.4g}); "
         if self.resolved:
@@ -56,9 +54,9 @@ def paired_difference(
     unit: str = "",
     weights: np.ndarray | None = None,
     seed: int = 0,
-    transform: Callable[[np.ndarray], np.ndarray] = lambda mean: mean,
+    transform: Transform = identity,
 ) -> Difference:
-    """Return ``transform(mean of first) - transform(mean of second)``, both drawn with the same samples.
+    """Return ``transform(mean of first) - transform(mean of second)``, both over the same random samples.
 
     ``first`` and ``second`` float64 ``[samples]``, one value for each sample; ``weights`` what each counts (tokens).
     Raises DataError where the samples do not pair.
@@ -66,13 +64,10 @@ def paired_difference(
     if first.shape != second.shape or first.ndim != 1 or not first.size:
         raise DataError(f"{name}: the samples do not pair; got {first.shape} and {second.shape}")
     weights = np.ones(first.size) if weights is None else weights.astype(np.float64)
-    value = _change(transform, weighted_mean(first, weights), weighted_mean(second, weights))
-    drawn = np.concatenate([
-        transform(draws @ (first * weights) / (draws @ weights))
-        - transform(draws @ (second * weights) / (draws @ weights))
-        for draws in resamples(first.size, seed)
-    ])  # fmt: skip
-    low, high = (float(bound) for bound in np.quantile(drawn, [0.025, 0.975]))
+    figures = [float(transform(np.array(values @ weights / weights.sum()))) for values in (first, second)]
+    value = figures[0] - figures[1]
+    means = resampled_means((first, second), weights, seed)
+    low, high = bounds(transform(means[0]) - transform(means[1]))
     half = (high - low) / 2.0
     needed = first.size * (half / abs(value)) ** 2 if value else math.inf
     return Difference(name=name, unit=unit, value=value, low=low, high=high, samples=first.size, needed=needed)
@@ -82,10 +77,7 @@ def between(first: Metric, second: Metric, seed: int = 0) -> Difference:
     """Return the difference of one metric between two evaluations on the same samples; DataError for other metrics."""
     if first.name != second.name:
         raise DataError(f"{first.name} and {second.name} are different metrics")
-    return paired_difference(
-        first.per_sample, second.per_sample, name=first.name, unit=first.unit, weights=first.weights, seed=seed,
-        transform=_transform(first),
-    )  # fmt: skip
+    return _difference(first, second.per_sample, seed)
 
 
 def against_baseline(metric: Metric, seed: int = 0) -> Difference | None:
@@ -93,19 +85,15 @@ def against_baseline(metric: Metric, seed: int = 0) -> Difference | None:
 
     None where the baseline says nothing: it is a constant (a divergence from itself), or an old file lacks it.
     """
-    base = metric.baseline_per_sample
-    known = BY_NAME.get(metric.name)
-    if base is None or base.size != metric.per_sample.size or (known is not None and known.compares_models):
+    baseline, record = metric.baseline_per_sample, BY_NAME.get(metric.name)
+    if baseline is None or baseline.size != metric.per_sample.size or (record is not None and record.compares_models):
         return None
+    return _difference(metric, baseline, seed)
+
+
+def _difference(metric: Metric, other: np.ndarray, seed: int) -> Difference:
+    record = BY_NAME.get(metric.name)
     return paired_difference(
-        metric.per_sample, base, name=metric.name, unit=metric.unit, weights=metric.weights, seed=seed,
-        transform=_transform(metric),
+        metric.per_sample, other, name=metric.name, unit=metric.unit, weights=metric.weights, seed=seed,
+        transform=identity if record is None else record.transform,
     )  # fmt: skip
-
-
-def _transform(metric: Metric) -> Callable[[np.ndarray], np.ndarray]:
-    return BY_NAME[metric.name].transform if metric.name in BY_NAME else identity
-
-
-def _change(transform: Callable[[np.ndarray], np.ndarray], first: float, second: float) -> float:
-    return float(transform(np.array(first))) - float(transform(np.array(second)))

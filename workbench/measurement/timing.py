@@ -33,12 +33,10 @@ class Assigned(Protocol):
     @property
     def weights(self) -> str:
         """The weight scheme, or ``keep``."""
-        ...
 
     @property
     def inputs(self) -> str | None:
         """The input scheme."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,20 +181,20 @@ def _nearby(scheme: Scheme, inputs: str | None) -> str:
 
 
 def _floating_point() -> Op:
-    from workbench_kernels.bench import cuda_layers as cuda_linear
+    from workbench_kernels.bench import cuda_layers
     from workbench_kernels.catalog import cuda_reason
     from workbench_kernels.cpu import linear
 
-    return linear.FP32 if cuda_reason() else cuda_linear.FP32
+    return linear.FP32 if cuda_reason() else cuda_layers.FP32
 
 
 def device_name() -> str:
     """Return the device on which :func:`time_layers` times."""
-    from workbench_kernels.bench import cuda_layers as cuda_linear
+    from workbench_kernels.bench import cuda_layers
     from workbench_kernels.bench.measure import cpu_name
     from workbench_kernels.catalog import cuda_reason
 
-    return cpu_name() if cuda_reason() else str(cuda_linear.device().name)
+    return cpu_name() if cuda_reason() else str(cuda_layers.device().name)
 
 
 def _timing(layer: Layer, scheme: str, batch: int, choice: ServingKernel, samples: Samples) -> Timing:
@@ -207,10 +205,3 @@ def _timing(layer: Layer, scheme: str, batch: int, choice: ServingKernel, sample
         shape=layer.matrix, batch=batch, device=samples.device, note=choice.note, samples=samples.kernel,
         baseline_samples=samples.baseline, read=samples.read, occupancy="; ".join(use.text() for use in samples.uses),
     )  # fmt: skip
-
-
-def cuda_reason() -> str | None:
-    """Return why there are no CUDA rows on this machine, None if there is a device."""
-    from workbench_kernels.gpu.device import cuda_reason as reason
-
-    return str(text) if (text := reason()) else None

@@ -10,7 +10,6 @@ from workbench_kernels.catalog import cuda_reason
 from workbench.console.report import Report, Row, Table, figure
 from workbench.insight.estimates import Predicted
 from workbench.measurement.evaluation import Timing
-from workbench.measurement.profiling import ncu_command
 
 
 def timed(timings: Sequence[Timing], predicted: Predicted | None = None, *, ncu: bool = False) -> Report:
@@ -44,7 +43,7 @@ def timed(timings: Sequence[Timing], predicted: Predicted | None = None, *, ncu:
     reasons = dict.fromkeys(row["occupancy_reason"] for row in rows if row["occupancy_reason"])
     after += [f"occupancy -: {reason}" for reason in reasons]
     if ncu:
-        commands = list(dict.fromkeys(filter(None, map(ncu_command, timings))))
+        commands = list(dict.fromkeys(filter(None, (timing.ncu_command for timing in timings))))
         facts["ncu"] = commands
         none = f"nothing to profile with ncu, no timed kernel ran on a CUDA device (CUDA: {cuda})"
         after += ["profile with Nsight Compute:", *commands] if commands else [none]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
+from workbench.measurement.bootstrap import Transform, identity
 from workbench.models.model import Batch
 from workbench.models.summary import OutputKind
 
@@ -63,11 +62,6 @@ class Outputs:
         return torch.ones(self.reference.shape[0])
 
 
-def identity(mean: np.ndarray) -> np.ndarray:
-    """Return the mean as it is."""
-    return mean
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationMetric:
     """A figure of the quantized model beside the floating-point baseline.
@@ -84,4 +78,4 @@ class EvaluationMetric:
     higher_is_better: bool
     measure: Callable[[Outputs], Sums | None]
     compares_models: bool = False
-    transform: Callable[[np.ndarray], np.ndarray] = identity
+    transform: Transform = identity

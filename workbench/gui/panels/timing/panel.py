@@ -20,7 +20,6 @@ from workbench.insight.estimates import chip_of
 from workbench.insight.roofline import PlanTime, plan_time
 from workbench.insight.transitions import transitions
 from workbench.measurement.evaluation import Timing
-from workbench.measurement.profiling import ncu_command
 from workbench.planning.hardware import Device, PlanEstimate, plan_estimate
 from workbench.session.session import Session
 from workbench.session.workspace import State
@@ -140,7 +139,7 @@ class TimingPanel(Panel):
     def copy_ncu(self) -> None:
         """Copy the command that profiles each selected kernel with Nsight Compute, and show it in the log."""
         timings = self.table.selected() or self.table.records.records
-        commands = dict.fromkeys(filter(None, map(ncu_command, timings)))
+        commands = dict.fromkeys(filter(None, (timing.ncu_command for timing in timings)))
         if not commands:
             self.context.messages.say("Copy ncu command: not now", "The selected kernels ran on the CPU", "warning")
             return
