@@ -77,15 +77,9 @@ class Calibration:
 
 
 def calibrate(
-    model: Model,
-    dataset: Data,
-    *,
-    batch_size: int = 8,
-    seed: int = 0,
-    curvature: bool = True,
-    first_sample: int = 0,
+    model: Model, dataset: Data, *, batch_size: int = 8, seed: int = 0, curvature: bool = True, first_sample: int = 0,
     progress: Progress = silent,
-) -> Calibration:
+) -> Calibration:  # fmt: skip
     """Observe every layer's input and output on ``dataset``, and with ``curvature`` also the second moments A and G.
 
     ``seed`` draws the labels of each batch, so the same data, batch size and seed give the same bits.  ``first_sample``

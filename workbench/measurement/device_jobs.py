@@ -21,21 +21,15 @@ def kernel_errors() -> Iterator[None]:
 
     A fault of the device is a DeviceLostError: the window's engine starts its process again after it.
     """
-    from workbench_kernels.errors import (
-        BackendUnavailable,
-        CompileError,
-        DeviceFault,
-        OutOfDeviceMemory,
-        WrongResultError,
-    )
+    from workbench_kernels import errors
 
     try:
         yield
-    except BackendUnavailable as error:
+    except errors.BackendUnavailable as error:
         raise BackendUnavailableError(str(error)) from error
-    except DeviceFault as error:
+    except errors.DeviceFault as error:
         raise DeviceLostError(str(error)) from error
-    except (CompileError, OutOfDeviceMemory, WrongResultError) as error:
+    except (errors.CompileError, errors.OutOfDeviceMemory, errors.WrongResultError) as error:
         raise DeviceError(str(error)) from error
 
 

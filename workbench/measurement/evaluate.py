@@ -21,17 +21,10 @@ from workbench.progress import Progress, silent
 
 
 def evaluate(
-    reference: Model,
-    candidate: Model,
-    dataset: Data,
-    *,
-    batch_size: int = 8,
-    seed: int = 0,
-    most_changed: MostChanged | None = None,
-    user_metrics: Sequence[EvaluationMetric] = (),
-    notes: list[str] | None = None,
-    progress: Progress = silent,
-) -> dict[str, Metric]:
+    reference: Model, candidate: Model, dataset: Data, *, batch_size: int = 8, seed: int = 0,
+    most_changed: MostChanged | None = None, user_metrics: Sequence[EvaluationMetric] = (),
+    notes: list[str] | None = None, progress: Progress = silent,
+) -> dict[str, Metric]:  # fmt: skip
     """Run both models on ``dataset`` and return the metrics that the output allows, by name.
 
     The metrics are METRICS, where they apply to the model's outputs, and ``user_metrics`` under their own names.

@@ -9,7 +9,6 @@ Outputs that are not logits get standard normal vectors: the second moment is th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import torch
 
@@ -52,29 +51,6 @@ def drawn_gradient(output: torch.Tensor, batch: Batch, kind: OutputKind, generat
         return gradient.to(output.dtype)
 
 
-@dataclass(slots=True)
-class _Leaves:
-    """The tensors to which gradients flow back: no weight needs a gradient of its own.
-
-    With ``everywhere`` they flow to the input of every layer, for networks in which weights that no tap sees may begin
-    a branch of their own.
-    """
-
-    tensors: list[torch.Tensor]
-    everywhere: bool
-
-    def start(self, tensor: torch.Tensor) -> torch.Tensor:
-        if not tensor.is_floating_point():
-            return tensor
-        if tensor.requires_grad:
-            if self.everywhere or not self.tensors:
-                self.tensors.append(tensor)
-            return tensor
-        leaf = tensor.detach().requires_grad_()
-        self.tensors.append(leaf)
-        return leaf
-
-
 class GradientPass:
     """Runs batches forward and backward, and hands every layer's input, output and output gradient to its listeners.
 
@@ -94,24 +70,27 @@ class GradientPass:
         self._model = model.with_weights(self._embeddings) if self._embeddings else model
 
     def run(
-        self,
-        batch: Batch,
-        number: int,
-        seed: int,
-        forward: Tap | None,
-        backward: Callable[[str, torch.Tensor, torch.Tensor], None],
-        layers: Sequence[str] | None = None,
-        proceed: Callable[[torch.Tensor], bool] = lambda output: True,
-        draws: int = 1,
+        self, batch: Batch, number: int, seed: int, forward: Tap | None,
+        backward: Callable[[str, torch.Tensor, torch.Tensor], None], layers: Sequence[str] | None = None,
+        proceed: Callable[[torch.Tensor], bool] = lambda output: True, draws: int = 1,
         drawn: Callable[[], None] = lambda: None,
-    ) -> torch.Tensor:
+    ) -> torch.Tensor:  # fmt: skip
         """Run batch ``number``; ``backward(layer, input, gradient at output)`` is called while the gradients flow back.
 
         ``proceed(output)`` decides after the forward pass whether to go back at all; ``draws`` random gradients go back
         one after another, and ``drawn()`` is called after each.  Returns the detached output.
         """
         everywhere = len(self._layers) < len(self._summary.layers)
-        leaves = _Leaves(tensors=list(self._embeddings.values()), everywhere=everywhere)
+        leaves = list(self._embeddings.values())
+
+        def start(tensor: torch.Tensor) -> torch.Tensor:
+            """Have gradients flow back to a layer's input, so that no weight needs a gradient of its own."""
+            if tensor.is_floating_point() and not tensor.requires_grad:
+                tensor = tensor.detach().requires_grad_()
+                leaves.append(tensor)
+            elif tensor.is_floating_point() and (everywhere or not leaves):
+                leaves.append(tensor)
+            return tensor
 
         def tap(name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
             if forward is not None:
@@ -121,14 +100,13 @@ class GradientPass:
                 output.register_hook(lambda gradient: backward(name, values, gradient.detach()))  # type: ignore[no-untyped-call]
 
         names = tuple(layers) if layers is not None else tuple(layer.name for layer in self._layers)
-        starts = {layer.name: leaves.start for layer in self._layers if layer.kind is not LayerKind.EMBEDDING}
+        starts = {layer.name: start for layer in self._layers if layer.kind is not LayerKind.EMBEDDING}
         with torch.enable_grad():
             output = self._model.run(batch, tap=tap, inputs=starts, layers=names)
-        if proceed(output.detach()) and output.requires_grad and leaves.tensors:
+        if proceed(output.detach()) and output.requires_grad and leaves:
             generator = batch_generator(seed, number)
             for draw in range(draws):
                 gradient = drawn_gradient(output, batch, self._summary.output, generator)
-                more = draw + 1 < draws
-                torch.autograd.grad(output, leaves.tensors, gradient, allow_unused=True, retain_graph=more)
+                torch.autograd.grad(output, leaves, gradient, allow_unused=True, retain_graph=draw + 1 < draws)
                 drawn()
         return output.detach()

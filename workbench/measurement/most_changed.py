@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import torch
 
@@ -19,27 +19,16 @@ CONTEXT = 16
 Decode = Callable[[Sequence[int]], str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    kl: float
-    sample: int
-    position: int
-    baseline: int
-    quantized: int
-    actual: int | None
-    context: tuple[int, ...]
-
-
 class MostChanged:
-    """Collects over batches; memory for KEPT units only.
+    """Collects over batches; memory for KEPT tokens or samples only.
 
     ``decode`` turns token ids into text; without it ids and labels are given as numbers.
     """
 
     def __init__(self, decode: Decode | None = None) -> None:
         self._decode = decode
-        self._worst: list[_Unit] = []
-        self._flips: list[_Unit] = []
+        self._worst: list[Changed] = []
+        self._flips: list[Changed] = []
 
     def add(
         self, divergence: torch.Tensor, base: torch.Tensor, other: torch.Tensor, batch: Batch, first_sample: int
@@ -50,45 +39,44 @@ class MostChanged:
         """
         answers = base.argmax(-1), other.argmax(-1)
         flips = torch.where(answers[0] != answers[1], divergence, torch.zeros_like(divergence))
-        for values, held in ((divergence, self._worst), (flips, self._flips)):
-            order = torch.argsort(values.flatten(), descending=True, stable=True)[:KEPT]
-            for index in order[values.flatten()[order] > 0].tolist():
-                held.append(_unit(index, divergence, answers, batch, first_sample))
-            held.sort(key=lambda unit: (-unit.kl, unit.sample, unit.position))
-            del held[KEPT:]
+        for values, largest in ((divergence.flatten(), self._worst), (flips.flatten(), self._flips)):
+            least = largest[-1].kl if len(largest) == KEPT else 0.0
+            order = torch.argsort(values, descending=True, stable=True)[:KEPT]
+            for index in order[values[order] > least].tolist():
+                unit = self._unit(index, divergence, answers, batch)
+                largest.append(replace(unit, sample=unit.sample + first_sample))
+            largest.sort(key=_order)
+            del largest[KEPT:]
 
     def units(self) -> tuple[Changed, ...]:
         """Return the units, the largest divergence first: the worst of all and the worst of those that flipped."""
-        units = sorted({*self._worst, *self._flips}, key=lambda unit: (-unit.kl, unit.sample, unit.position))
-        return tuple(self._readable(unit) for unit in units)
+        return tuple(sorted({*self._worst, *self._flips}, key=_order))
 
-    def _readable(self, unit: _Unit) -> Changed:
-        def text(ids: Sequence[int]) -> str:
-            words = unit.position >= 0 and self._decode is not None
-            return self._decode(ids) if words and self._decode and ids else " ".join(map(str, ids))
-
+    def _unit(
+        self, index: int, divergence: torch.Tensor, answers: tuple[torch.Tensor, torch.Tensor], batch: Batch
+    ) -> Changed:
+        """Return the token or sample with this flat index, numbered within the batch."""
+        tokens = divergence.ndim == 2
+        sample, position = divmod(index, divergence.shape[1]) if tokens else (index, -1)
+        ids = batch["input_ids"][sample].tolist() if tokens and "input_ids" in batch else []
+        actual = ids[position + 1 : position + 2]
+        if "labels" in batch and not tokens:
+            actual = batch["labels"].reshape(-1)[sample : sample + 1].tolist()
+        decode = self._decode if tokens and self._decode is not None else _numbers
+        texts = [
+            decode(numbers) if numbers else ""
+            for numbers in (ids[max(position + 1 - CONTEXT, 0) : position + 1], actual)
+        ]
+        baseline, quantized = (int(each.flatten()[index]) for each in answers)
         return Changed(
-            sample=unit.sample, position=unit.position, kl=unit.kl, flipped=unit.baseline != unit.quantized,
-            context=text(unit.context), baseline=text([unit.baseline]), quantized=text([unit.quantized]),
-            actual="" if unit.actual is None else text([unit.actual]),
+            sample=sample, position=position, kl=float(divergence.flatten()[index]), flipped=baseline != quantized,
+            context=texts[0], baseline=decode([baseline]), quantized=decode([quantized]), actual=texts[1],
         )  # fmt: skip
 
 
-def _unit(
-    index: int, divergence: torch.Tensor, answers: tuple[torch.Tensor, torch.Tensor], batch: Batch, first_sample: int
-) -> _Unit:
-    tokens = divergence.shape[1] if divergence.ndim == 2 else 1
-    sample, position = divmod(index, tokens)
-    ids = batch.get("input_ids") if divergence.ndim == 2 else None
-    actual, context = None, ()
-    if ids is not None:
-        row = ids[sample].tolist()
-        actual = int(row[position + 1]) if position + 1 < len(row) else None
-        context = tuple(row[max(position + 1 - CONTEXT, 0) : position + 1])
-    elif "labels" in batch and divergence.ndim == 1:
-        actual = int(batch["labels"].reshape(-1)[sample])
-    return _Unit(
-        kl=float(divergence.flatten()[index]), sample=first_sample + sample,
-        position=position if divergence.ndim == 2 else -1, baseline=int(answers[0].flatten()[index]),
-        quantized=int(answers[1].flatten()[index]), actual=actual, context=context,
-    )  # fmt: skip
+def _numbers(ids: Sequence[int]) -> str:
+    return " ".join(map(str, ids))
+
+
+def _order(unit: Changed) -> tuple[float, int, int]:
+    return -unit.kl, unit.sample, unit.position

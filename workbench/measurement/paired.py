@@ -47,15 +47,9 @@ class Difference:
 
 
 def paired_difference(
-    first: np.ndarray,
-    second: np.ndarray,
-    *,
-    name: str,
-    unit: str = "",
-    weights: np.ndarray | None = None,
-    seed: int = 0,
-    transform: Transform = identity,
-) -> Difference:
+    first: np.ndarray, second: np.ndarray, *, name: str, unit: str = "", weights: np.ndarray | None = None,
+    seed: int = 0, transform: Transform = identity,
+) -> Difference:  # fmt: skip
     """Return ``transform(mean of first) - transform(mean of second)``, both over the same random samples.
 
     ``first`` and ``second`` float64 ``[samples]``, one value for each sample; ``weights`` what each counts (tokens).

@@ -59,13 +59,9 @@ Measured: TypeAlias = "tuple[ServingKernel, Samples]"
 
 
 def time_layers(
-    summary: ModelSummary,
-    assignments: Mapping[str, Assigned],
-    *,
-    batch: int = 1,
-    repeats: int = 30,
+    summary: ModelSummary, assignments: Mapping[str, Assigned], *, batch: int = 1, repeats: int = 30,
     progress: Progress = silent,
-) -> tuple[Timing, ...]:
+) -> tuple[Timing, ...]:  # fmt: skip
     """Time the kernels of every quantized linear layer, once for each distinct shape and scheme.
 
     ``batch`` is the number of tokens.  Where several kernels serve a scheme, the fastest for the shape and batch is

@@ -21,15 +21,9 @@ from workbench.quantization.transforms.apply import transform
 
 
 def quantize(
-    model: Model,
-    plan: Plan,
-    *,
-    ranges: Ranges | None = None,
-    curvature: Mapping[str, Curvature] | None = None,
-    data: Data | None = None,
-    checkpoint: str | Path | None = None,
-    progress: Progress = silent,
-) -> QuantizedModel:
+    model: Model, plan: Plan, *, ranges: Ranges | None = None, curvature: Mapping[str, Curvature] | None = None,
+    data: Data | None = None, checkpoint: str | Path | None = None, progress: Progress = silent,
+) -> QuantizedModel:  # fmt: skip
     """Quantize every weight that ``plan`` gives a scheme; the model is not changed.
 
     ``ranges`` (a session's ``active_ranges``) serve static input schemes, ``curvature`` algorithms that need the

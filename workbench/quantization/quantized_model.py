@@ -123,13 +123,9 @@ class _BoundModel:
         return self._around(self._model.untied(layers))
 
     def run(
-        self,
-        batch: Batch,
-        tap: Tap | None = None,
-        inputs: Mapping[str, Replacement] | None = None,
-        layers: Sequence[str] | None = None,
-        outputs: Mapping[str, Replacement] | None = None,
-    ) -> torch.Tensor:
+        self, batch: Batch, tap: Tap | None = None, inputs: Mapping[str, Replacement] | None = None,
+        layers: Sequence[str] | None = None, outputs: Mapping[str, Replacement] | None = None,
+    ) -> torch.Tensor:  # fmt: skip
         return self._model.run(
             batch, tap=tap, inputs={**self._inputs, **(inputs or {})}, layers=layers,
             outputs={**self._cache, **(outputs or {})},

@@ -27,19 +27,10 @@ STEP_RATE = 0.2
 
 
 def train(
-    model: Model,
-    plan: Plan,
-    dataset: Data,
-    *,
-    steps: int = 1000,
-    learning_rate: float = 0.01,
-    batch_size: int | None = None,
-    loss: Loss = "kl",
-    seed: int = 0,
-    ranges: Ranges | None = None,
-    checkpoint: str | Path | None = None,
-    progress: Progress = silent,
-) -> QuantizedModel:
+    model: Model, plan: Plan, dataset: Data, *, steps: int = 1000, learning_rate: float = 0.01,
+    batch_size: int | None = None, loss: Loss = "kl", seed: int = 0, ranges: Ranges | None = None,
+    checkpoint: str | Path | None = None, progress: Progress = silent,
+) -> QuantizedModel:  # fmt: skip
     """Train the weights that ``plan`` quantizes and return them on their grids.
 
     ``learning_rate``: the most that a weight moves in the first step, in steps of its grid; more is not better (small

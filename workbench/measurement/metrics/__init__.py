@@ -10,15 +10,8 @@ from workbench.measurement.metrics.vectors import COSINE, RELATIVE_ERROR
 from workbench.measurement.metrics.vectors import HALF_DISTANCE as HALF_DISTANCE
 
 METRICS: tuple[EvaluationMetric, ...] = (
-    KL,
-    TOP1_AGREEMENT,
-    PERPLEXITY,
-    ACCURACY,
-    TOP5_ACCURACY,
-    COSINE,
-    RELATIVE_ERROR,
-    HALF_DISTANCE,
-)
+    KL, TOP1_AGREEMENT, PERPLEXITY, ACCURACY, TOP5_ACCURACY, COSINE, RELATIVE_ERROR, HALF_DISTANCE,
+)  # fmt: skip
 """In the order in which an evaluation lists them."""
 
 BY_NAME = {metric.name: metric for metric in METRICS}

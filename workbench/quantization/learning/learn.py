@@ -27,19 +27,11 @@ from workbench.quantization.learning.loop import LearnOptions, Run, through
 
 
 def learn_rounding(
-    model: Model,
-    schemes: Mapping[str, str],
-    data: Data,
-    *,
-    student: Model | None = None,
-    inputs: Mapping[str, Replacement] | None = None,
-    curvature: Mapping[str, Curvature] | None = None,
-    options: LearnOptions | None = None,
-    checkpoint: str | Path | None = None,
-    circumstances: Sequence[object] = (),
-    purpose: str = "learned rounding",
-    progress: Progress = silent,
-) -> dict[str, Rounded]:
+    model: Model, schemes: Mapping[str, str], data: Data, *, student: Model | None = None,
+    inputs: Mapping[str, Replacement] | None = None, curvature: Mapping[str, Curvature] | None = None,
+    options: LearnOptions | None = None, checkpoint: str | Path | None = None, circumstances: Sequence[object] = (),
+    purpose: str = "learned rounding", progress: Progress = silent,
+) -> dict[str, Rounded]:  # fmt: skip
     """Return the weights of the layers in ``schemes`` (layer that owns its weight to scheme) on their grids.
 
     ``model`` is the teacher and holds the weights; ``student`` a view of it that runs with whatever else is quantized

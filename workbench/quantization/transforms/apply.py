@@ -70,15 +70,10 @@ def find_transform(name: str) -> Transform:
 
 
 def transform(
-    model: Model,
-    plan: Plan,
-    *,
-    curvature: Mapping[str, Curvature] | None = None,
-    ranges: Mapping[tuple[str, str], Range] | None = None,
-    data: Data | None = None,
-    batch_size: int = 8,
+    model: Model, plan: Plan, *, curvature: Mapping[str, Curvature] | None = None,
+    ranges: Mapping[tuple[str, str], Range] | None = None, data: Data | None = None, batch_size: int = 8,
     progress: Progress = silent,
-) -> Transformed:
+) -> Transformed:  # fmt: skip
     """Rewrite ``model`` by ``plan.transforms`` in their order, and prove that its outputs are the same.
 
     Corrections, which take place after rounding, are passed over.

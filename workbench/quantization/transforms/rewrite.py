@@ -154,12 +154,29 @@ class Draft:
             outputs = None if old.outputs is None else (old.outputs * by * by[:, None]).astype(np.float32)
             self.curvature[layer] = replace(old, rows=old.rows * by**2, outputs=outputs)
 
-    def turn_outputs(self, layer: str, turn: np.ndarray) -> None:
-        """Note in the curvature that a layer's outputs were multiplied by an orthogonal ``turn^T`` ``[rows, rows]``."""
+    def rotate_columns(self, layer: str, q: np.ndarray) -> None:
+        """Multiply a layer's matrix by ``q``, because its inputs are multiplied by ``q^T`` ``[columns, columns]``.
+
+        Without the full second moment its diagonal is taken for all of it.
+        """
+        self.weights[layer] = self.weight(layer) @ torch.from_numpy(q).float()
+        old = self.curvature.get(layer)
+        if old is not None and old.full is None:
+            self.curvature[layer] = replace(old, columns=(q * q).T @ old.columns)
+        elif old is not None:
+            full = q.T @ old.full @ q
+            columns = np.diag(full).clip(min=0).copy()
+            self.curvature[layer] = replace(old, columns=columns, full=full.astype(np.float32))
+
+    def rotate_rows(self, layer: str, q: np.ndarray, biases: Iterable[str]) -> None:
+        """Multiply a layer's outputs, its matrix and its ``biases``, by the orthogonal ``q^T`` ``[rows, rows]``."""
+        matrix = torch.from_numpy(q).float().T
+        self.weights[layer] = matrix @ self.weight(layer)
+        self.kept |= {name: matrix @ self.vector(name) for name in biases}
         old = self.curvature.get(layer)
         if old is not None:
-            outputs = None if old.outputs is None else (turn.T @ old.outputs @ turn).astype(np.float32)
-            self.curvature[layer] = replace(old, rows=(turn * turn).T @ old.rows, outputs=outputs)
+            outputs = None if old.outputs is None else (q.T @ old.outputs @ q).astype(np.float32)
+            self.curvature[layer] = replace(old, rows=(q * q).T @ old.rows, outputs=outputs)
 
     def changes(self) -> RewrittenTensors:
         """Return what was replaced."""

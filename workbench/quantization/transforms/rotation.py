@@ -24,7 +24,7 @@ int4-g128 and rtn, by 5.6 % with int4-channel and rtn-clip, all resolved; int4-c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -32,7 +32,6 @@ import torch
 from workbench.errors import TransformError
 from workbench.models.layer import LayerKind
 from workbench.models.tracing import LayerCall, Trace
-from workbench.numerics.curvature import Curvature
 from workbench.numerics.equivalences.rotation import rotation_matrix
 from workbench.numerics.equivalences.scaling import spread
 from workbench.planning.plan import KEEP
@@ -109,25 +108,20 @@ class Rotation:
 
     def _rotate_best(self, draft: Draft, setting: Setting, fold: Fold, index: int) -> FoldReport:
         """Rotate the heads of one attention by the seed that is predicted to cost least."""
-        assert fold.layer is not None
-        layers = [name for name in (fold.layer, *fold.columns) if setting.assignments[name].weights != KEEP]
+        layers = [name for name in fold.layers if setting.assignments[name].weights != KEEP]
         first = self.seed or 0
-        seeds: list[int | None] = [first * HEAD_SEEDS + index]
-        if layers and all(name in draft.curvature for name in layers):
-            seeds = [None, *(HEAD_SEEDS * (first + index) + step for step in range(HEAD_SEEDS))]
-        drafts = [draft.copy() for _ in seeds]
-        for seed, each in zip(seeds, drafts, strict=True):
-            if seed is not None:
-                self._rotate_heads(each, fold, seed)
-        costs = [rounding_cost(each, setting.assignments, layers) for each in drafts] if len(seeds) > 1 else [0.0]
+        if not layers or not all(name in draft.curvature for name in layers):
+            _rotate_heads(draft, fold, first * HEAD_SEEDS + index)
+            return FoldReport(transform=self.name, source=fold.name, layers=fold.consumers)
+        drafts = [draft.copy() for _ in range(HEAD_SEEDS + 1)]
+        for step, each in enumerate(drafts[1:]):
+            _rotate_heads(each, fold, HEAD_SEEDS * (first + index) + step)
+        costs = [rounding_cost(each, setting.assignments, layers) for each in drafts]
         best = int(np.argmin(costs))
-        if seeds[best] is not None:
-            self._rotate_heads(draft, fold, seeds[best] or 0)
-        known = len(seeds) > 1
+        draft.restore(drafts[best])
         return FoldReport(
-            transform=self.name, source=fold.name, layers=fold.consumers, before=costs[0] if known else None,
-            after=costs[best] if known else None,
-        )  # fmt: skip
+            transform=self.name, source=fold.name, layers=fold.consumers, before=costs[0], after=costs[best]
+        )
 
     def _require_finite(self, draft: Draft, stream: Stream) -> None:
         name = draft.non_finite((*stream.writers, *stream.readers))
@@ -140,41 +134,26 @@ class Rotation:
     def _rotate(self, draft: Draft, stream: Stream, trace: Trace) -> None:
         biases = {step.layer: step.kept for step in trace.steps if isinstance(step, LayerCall)}
         q = rotation_matrix(stream.width, self.seed or 0)
-        matrix = torch.from_numpy(q).float()
         for name in stream.readers:
-            draft.weights[name] = draft.weight(name) @ matrix
+            draft.rotate_columns(name, q)
             draft.inputs.add(name)
-            if name in draft.curvature:
-                draft.curvature[name] = rotated_columns(draft.curvature[name], q)
         for name in stream.writers:
-            old = draft.curvature.get(name)
             if draft.summary.by_name[name].kind is LayerKind.EMBEDDING:
-                draft.weights[name] = draft.weight(name) @ matrix
-                if old is not None:
-                    draft.curvature[name] = rotated_columns(old, q)
-                continue
-            draft.weights[name] = matrix.T @ draft.weight(name)
-            for bias in biases[name]:
-                draft.kept[bias] = matrix.T @ draft.vector(bias)
-            draft.turn_outputs(name, q)
+                draft.rotate_columns(name, q)
+            else:
+                draft.rotate_rows(name, q, biases[name])
 
-    def _rotate_heads(self, draft: Draft, fold: Fold, seed: int) -> None:
-        """Rotate the values of each head, and back in the columns that take them, in every copy of the head."""
-        assert fold.layer is not None
-        q = rotation_matrix(fold.heads.shape[1], seed)
-        rows = np.eye(fold.free.numel())
-        for head in fold.heads.tolist():
-            rows[np.ix_(head, head)] = q
-        draft.weights[fold.layer] = torch.from_numpy(rows).float().T @ draft.weight(fold.layer)
-        for bias in fold.vectors:
-            draft.kept[bias] = torch.from_numpy(rows).float().T @ draft.vector(bias)
-        draft.turn_outputs(fold.layer, rows)
-        for name, channels in fold.columns.items():
-            whole = copies(channels.numpy(), rows)
-            draft.weights[name] = draft.weight(name) @ torch.from_numpy(whole).float()
-            draft.inputs.add(name)
-            if name in draft.curvature:
-                draft.curvature[name] = rotated_columns(draft.curvature[name], whole)
+
+def _rotate_heads(draft: Draft, fold: Fold, seed: int) -> None:
+    """Rotate the values of each head, and back in the columns that take them, in every copy of the head."""
+    q = rotation_matrix(fold.heads.shape[1], seed)
+    rows = np.eye(fold.free.numel())
+    for head in fold.heads.tolist():
+        rows[np.ix_(head, head)] = q
+    draft.rotate_rows(fold.name, rows, fold.vectors)
+    for name, channels in fold.columns.items():
+        draft.rotate_columns(name, copies(channels.numpy(), rows))
+        draft.inputs.add(name)
 
 
 def copies(channels: np.ndarray, rotation: np.ndarray) -> np.ndarray:
@@ -193,15 +172,6 @@ def copies(channels: np.ndarray, rotation: np.ndarray) -> np.ndarray:
     whole: np.ndarray = np.where(together, rotation[np.ix_(channels, channels)], 0.0)
     whole[~used, ~used] = 1.0
     return whole
-
-
-def rotated_columns(curvature: Curvature, q: np.ndarray) -> Curvature:
-    """Return the curvature of a layer whose inputs are multiplied by ``q^T``; without the full matrix, its diagonal is
-    taken for all of it."""
-    if curvature.full is None:
-        return replace(curvature, columns=(q * q).T @ curvature.columns)
-    full = q.T @ curvature.full @ q
-    return replace(curvature, columns=np.diag(full).clip(min=0).copy(), full=full.astype(np.float32))
 
 
 def _cost(draft: Draft, setting: Setting, stream: Stream) -> float | None:
