@@ -25,6 +25,7 @@ from workbench.models.data.batches import (
     tappable,
     token_mask,
     units_of,
+    without_padding,
 )
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Batch, Model
@@ -50,7 +51,7 @@ OUTPUT_POSITIONS = 512
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Calibration:
-    """What one pass found.
+    """What one pass observed.
 
     ``statistics`` maps (layer, ``input`` | ``output``); ``curvature`` maps every layer that a tap can see, tied ones
     under their own name too; ``moments`` the mean square of every input channel (the diagonal of A, float64
@@ -106,6 +107,10 @@ def calibrate(
     return sums.result()
 
 
+Observed = tuple[LayerStatistics, np.ndarray, PlacedPeaks | None]
+"""Statistics of a tensor, sums of the squares of its channels, its tokens with the largest values."""
+
+
 @dataclass(slots=True, kw_only=True)
 class _BatchSums:
     """What one batch contributes, kept apart until all of it has proved finite."""
@@ -115,13 +120,10 @@ class _BatchSums:
     places: BatchPlaces
     mask: torch.Tensor | None
     keep_inputs: bool
-    statistics: list[tuple[str, str, LayerStatistics]] = field(default_factory=list)
-    outliers: list[tuple[str, str, PlacedPeaks]] = field(default_factory=list)
-    squares: list[tuple[str, np.ndarray, int]] = field(default_factory=list)
+    observed: list[tuple[str, str, Observed]] = field(default_factory=list)
     inputs: list[tuple[str, torch.Tensor]] = field(default_factory=list)
     patches: list[tuple[str, torch.Tensor]] = field(default_factory=list)
-    gradients: list[tuple[str, torch.Tensor]] = field(default_factory=list)
-    columns: list[tuple[str, torch.Tensor]] = field(default_factory=list)
+    gradients: list[tuple[str, torch.Tensor, torch.Tensor]] = field(default_factory=list)
     outputs: list[tuple[str, torch.Tensor, int]] = field(default_factory=list)
     geometry: dict[str, ConvolutionGeometry | None] = field(default_factory=dict)
     bad: str = ""
@@ -137,17 +139,17 @@ class _BatchSums:
         self._observe(name, "output", output, axis)
         if axis == 1 and output.requires_grad:
             geometry = self.geometry[name] = ConvolutionGeometry.of(layer, tensor, output)
-            drawn = None if geometry is None or layer.matrix[1] > FULL_COLUMNS else sampled_inputs(geometry, tensor)
-            if drawn is not None:
-                self.patches.append((name, drawn))
+            if geometry is not None and layer.matrix[1] <= FULL_COLUMNS:
+                sampled = sampled_inputs(geometry, tensor)
+                if sampled is not None:
+                    self.patches.append((name, sampled))
 
     def backward(self, name: str, tensor: torch.Tensor, gradient: torch.Tensor) -> None:
         layer, geometry = self.layers[name], self.geometry.get(name)
         squares = row_and_column_squares(layer, tensor, gradient, samples_of(self.batch), geometry)
         if squares is None:
             return
-        self.gradients.append((name, squares[0]))
-        self.columns.append((name, squares[1]))
+        self.gradients.append((name, *squares))
         if layer.kind is LayerKind.LINEAR and layer.matrix[0] <= FULL_COLUMNS:
             flat = gradient.reshape(-1, layer.matrix[0])
             some = flat[:: -(-len(flat) // OUTPUT_POSITIONS)].float()
@@ -166,24 +168,19 @@ class _BatchSums:
         if shared is None:
             shared = self._look(tensor, axis)
         self._seen[tap] = shared
-        if shared.statistics.non_finite and not self.bad:
+        if shared.observed[0].non_finite and not self.bad:
             self.bad = f"the {tap} of {name}"
-        self.statistics.append((name, tap, shared.statistics))
-        if shared.outliers is not None:
-            self.outliers.append((name, tap, shared.outliers))
-        if tap == "input" and shared.squares.size:
-            self.squares.append((name, shared.squares, shared.statistics.count // shared.squares.size))
+        self.observed.append((name, tap, shared.observed))
         return shared
 
     def _look(self, tensor: torch.Tensor, axis: int) -> _Seen:
         """Observe a tensor without its padding tokens."""
-        padded = self.mask is not None and tensor.shape[:2] == self.mask.shape
-        masked = tensor.detach()[self.mask] if padded else None
-        real = tensor if masked is None else masked
+        real = without_padding(tensor.detach(), self.mask)
         statistics, squares, peaks = observe_tokens(real, axis)
+        placed = None if peaks is None else PlacedPeaks.of(peaks, real, axis, self.places)
         return _Seen(
-            tensor=weakref.ref(tensor), version=tensor._version, axis=axis, masked=masked, statistics=statistics,
-            squares=squares, outliers=None if peaks is None else PlacedPeaks.of(peaks, real, axis, self.places),
+            tensor=weakref.ref(tensor), version=tensor._version, axis=axis,
+            masked=real if real.ndim < tensor.ndim else None, observed=(statistics, squares, placed),
         )  # fmt: skip
 
 
@@ -198,9 +195,7 @@ class _Seen:
     version: int
     axis: int
     masked: torch.Tensor | None
-    statistics: LayerStatistics
-    squares: np.ndarray
-    outliers: PlacedPeaks | None
+    observed: Observed
 
     def is_of(self, other: torch.Tensor, axis: int) -> bool:
         """Tell whether ``other`` is the same tensor, not written to since."""
@@ -222,7 +217,7 @@ class _Sums:
     """Everything so far.
 
     ``squares`` are sums over positions (``counts``) of the inputs' squares by channel, ``full`` of the products of
-    channels, ``unfolded`` the same over drawn positions of convolutions, ``[groups, columns, columns]``, ``outputs``
+    channels, ``unfolded`` the same over some positions of convolutions, ``[groups, columns, columns]``, ``outputs``
     the same over some tokens' gradients at linear layers' outputs; ``gradients`` and ``columns`` sums over samples of
     squared weight gradients, by row and by column.
     """
@@ -237,7 +232,7 @@ class _Sums:
     gradients: dict[str, torch.Tensor] = field(default_factory=dict)
     columns: dict[str, torch.Tensor] = field(default_factory=dict)
     outputs: dict[str, torch.Tensor] = field(default_factory=dict)
-    drawn: dict[str, int] = field(default_factory=dict)
+    sampled: dict[str, int] = field(default_factory=dict)
     positions: dict[str, int] = field(default_factory=dict)
     units: int = 0
     samples: int = 0
@@ -250,21 +245,20 @@ class _Sums:
             self.notes.append(f"batch {number + 1} was left out: {batch.bad} holds NaN or infinite values")
             return
         merged: dict[tuple[int, int], LayerStatistics] = {}  # what layers share is merged once
-        for name, tap, statistics in batch.statistics:
+        for name, tap, (statistics, squares, outliers) in batch.observed:
             old = self.statistics.get((name, tap))
             both = (id(old), id(statistics))
             if both not in merged:
                 merged[both] = statistics if old is None else old.merge(statistics)
             self.statistics[name, tap] = merged[both]
-        for name, tap, tokens in batch.outliers:
-            self.outliers.add((name, tap), tokens)
-        for name, each, count in batch.squares:
-            self.squares[name] = self.squares[name] + each if name in self.squares else each
-            self.counts[name] = self.counts.get(name, 0) + count
-        for name, squares in batch.gradients:
-            _accumulate(self.gradients, name, squares)
-        for name, squares in batch.columns:
-            _accumulate(self.columns, name, squares)
+            if outliers is not None:
+                self.outliers.add((name, tap), outliers)
+            if tap == "input" and squares.size:
+                self.squares[name] = self.squares[name] + squares if name in self.squares else squares
+                self.counts[name] = self.counts.get(name, 0) + statistics.count // squares.size
+        for name, rows, columns in batch.gradients:
+            _accumulate(self.gradients, name, rows)
+            _accumulate(self.columns, name, columns)
         if batch.gradients:
             self._add_inputs(batch.inputs)
             for name, tensor in batch.patches:
@@ -290,23 +284,24 @@ class _Sums:
                 last = (tensor, flat.T @ flat)
             self.full[name] += last[1]
 
-    def _add_patches(self, name: str, drawn: torch.Tensor) -> None:
-        size = 4 * drawn.shape[0] * drawn.shape[2] ** 2
+    def _add_patches(self, name: str, patches: torch.Tensor) -> None:
+        groups, positions, columns = patches.shape
+        size = 4 * groups * columns**2
         if name not in self.unfolded:
             if size > self._room or name in self.positions:
                 return
             self._room -= size
-            self.unfolded[name] = torch.zeros(drawn.shape[0], drawn.shape[2], drawn.shape[2])
-        self.unfolded[name].baddbmm_(drawn.transpose(1, 2), drawn)
-        self.positions[name] = self.positions.get(name, 0) + drawn.shape[1]
+            self.unfolded[name] = torch.zeros(groups, columns, columns)
+        self.unfolded[name].baddbmm_(patches.transpose(1, 2), patches)
+        self.positions[name] = self.positions.get(name, 0) + positions
 
     def _add_outputs(self, name: str, moment: torch.Tensor, count: int) -> None:
         size = 4 * moment.numel()
         if name not in self.outputs:
-            if size > self._output_room or name in self.drawn:
+            if size > self._output_room or name in self.sampled:
                 return
             self._output_room -= size
-        self.drawn[name] = self.drawn.get(name, 0) + count
+        self.sampled[name] = self.sampled.get(name, 0) + count
         _accumulate(self.outputs, name, moment)
 
     def result(self) -> Calibration:
@@ -335,12 +330,12 @@ class _Sums:
         inputs = self.squares[name] / self.counts[name]
         rows = squares / max(float(inputs.sum()), float(np.finfo(np.float64).tiny))
         full = self.full[name].div(count).cpu().numpy().astype(np.float32) if name in self.full else None
-        outputs = self.outputs[name].div(self.drawn[name]).cpu().numpy() if name in self.outputs else None
+        outputs = self.outputs[name].div(self.sampled[name]).cpu().numpy() if name in self.outputs else None
         return Curvature(rows=rows.cpu().numpy(), columns=inputs, full=full, count=count, outputs=outputs)
 
 
 def sampled_inputs(geometry: ConvolutionGeometry, x: torch.Tensor) -> torch.Tensor | None:
-    """Return a convolution's unfolded inputs at drawn positions, float32 ``[groups, positions, columns]``."""
+    """Return a convolution's unfolded inputs at some positions, float32 ``[groups, positions, columns]``."""
     x = x.detach().float()
     count = 0 if geometry.transposed else geometry.positions(x)
     if count <= POSITIONS:

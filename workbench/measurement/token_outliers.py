@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from workbench.numerics.statistics.outliers import LARGEST, Peaks, TokenOutliers
 if TYPE_CHECKING:
     import torch
 
-HELD = 32
+WAITING = 32
 """Batches that wait to be placed and merged: together that takes hardly longer than one."""
 
 Key = tuple[str, str]
@@ -97,20 +98,20 @@ class TokenSums:
     """The outliers of all batches so far, by layer and tap."""
 
     done: dict[Key, TokenOutliers] = field(default_factory=dict)
-    held: dict[Key, list[PlacedPeaks]] = field(default_factory=dict)
+    waiting: dict[Key, list[PlacedPeaks]] = field(default_factory=dict)
 
     def add(self, key: Key, more: PlacedPeaks) -> None:
         """Add the next batch's."""
-        waiting = self.held.setdefault(key, [])
+        waiting = self.waiting.setdefault(key, [])
         waiting.append(more)
-        if len(waiting) >= HELD:
-            self.done[key] = self._with(key, outliers_of(self.held.pop(key)))
+        if len(waiting) >= WAITING:
+            self.done[key] = self._with(key, outliers_of(self.waiting.pop(key)))
 
     def result(self) -> dict[Key, TokenOutliers]:
         """Return one for each layer and tap; what layers share is placed once."""
         known: dict[tuple[int, ...], TokenOutliers] = {}
         outliers = dict(self.done)
-        for key, waiting in self.held.items():
+        for key, waiting in self.waiting.items():
             same = tuple(map(id, waiting))
             if same not in known:
                 known[same] = outliers_of(waiting)
@@ -125,12 +126,10 @@ def with_texts(
     outliers: Mapping[Key, TokenOutliers], decode: Callable[[Sequence[int]], str]
 ) -> dict[Key, TokenOutliers]:
     """Return the outliers with the text of each kept token that has an id, by ``decode``; others keep none."""
-    known: dict[int, str] = {}
 
+    @cache
     def text(token: int) -> str:
-        if token not in known:
-            known[token] = decode([token]) if token >= 0 else ""
-        return known[token]
+        return decode([token]) if token >= 0 else ""
 
     return {
         key: replace(tokens, text=tuple(map(text, tokens.token.tolist()))) if (tokens.token >= 0).any() else tokens

@@ -31,7 +31,7 @@ def quantize(
     ``checkpoint`` is a file from which a cancelled run goes on.  With ``rtn`` and ``rtn-clip`` the model and the plan
     alone decide every bit; with any other algorithm, the other arguments do too, and the same ones give the same bits.
     Raises FingerprintMismatchError naming both fingerprints, UnmatchedRuleError, SchemeError, MissingResultError
-    naming the layer that lacks a range or the data that were not given, and for transforms what
+    naming the layer that lacks a range or the data that were not assignment, and for transforms what
     :func:`workbench.quantization.transforms.apply.transform` raises.
     """
     if plan.fingerprint is not None:
@@ -79,9 +79,9 @@ def _quantize_layers(model: Model, plan: Plan, collected: Collected, progress: P
     sequence: list[str] = []
     learned: list[str] = []
     for layer in summary.stored:
-        given = rounding.assignments[layer.name]
-        if given.weights != KEEP:
-            kind = learned if given.algorithm == LEARNED else sequence if needs_sequence(given.algorithm) else each
+        algorithm = rounding.assignments[layer.name].algorithm
+        if rounding.assignments[layer.name].weights != KEEP:
+            kind = learned if algorithm == LEARNED else sequence if needs_sequence(algorithm) else each
             kind.append(layer.name)
     parts = ((rounding.round_each, each, 1), (rounding.round_in_sequence, sequence, 2), (rounding.learn, learned, 7))
     done, total = 0, sum(share for _, names, share in parts if names)

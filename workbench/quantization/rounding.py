@@ -88,8 +88,8 @@ class Rounding:
 
         Raises MissingResultError without data, and what :func:`learn_rounding` raises.
         """
-        given = self.collected
-        if given.data is None:
+        collected = self.collected
+        if collected.data is None:
             first = next(iter(names))
             layers = first if len(names) == 1 else f"{first} and {len(names) - 1} more layers"
             raise MissingResultError(
@@ -102,11 +102,11 @@ class Rounding:
         if not finite:
             return
         schemes = {name: self.assignments[name].weights for name in finite}
-        ranges = sorted(given.ranges.items(), key=itemgetter(0))
+        ranges = sorted(collected.ranges.items(), key=itemgetter(0))
         learned = learn_rounding(
-            self.model, schemes, given.data, student=self.model.with_weights(decoded(self.tensors)),
-            inputs=self.inputs, curvature=given.curvature, checkpoint=given.checkpoint,
-            circumstances=(repr(dict(self.assignments)), repr(given.transforms), repr(ranges)), progress=progress,
+            self.model, schemes, collected.data, student=self.model.with_weights(decoded(self.tensors)),
+            inputs=self.inputs, curvature=collected.curvature, checkpoint=collected.checkpoint,
+            circumstances=(repr(dict(self.assignments)), repr(collected.transforms), repr(ranges)), progress=progress,
         )  # fmt: skip
         self.tensors |= {name: encoded(schemes[name], rounded) for name, rounded in learned.items()}
 

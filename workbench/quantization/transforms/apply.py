@@ -146,9 +146,9 @@ def _ranges(
         name: scheme for name in changed
         if (scheme := assignments[name].inputs) and isinstance(parse_scheme(scheme).granularity, PerTensor)
     }  # fmt: skip
-    kept = {key: value for key, value in ranges.items() if key[0] not in changed or key[1] != "input"}
+    current = {key: value for key, value in ranges.items() if key[0] not in changed or key[1] != "input"}
     if not static:
-        return kept
+        return current
     if data is None:
         raise MissingResultError(
             f"the plan gives the inputs of {min(static)} the static scheme {static[min(static)]} and transforms them, "
@@ -159,5 +159,5 @@ def _ranges(
     for name, scheme in static.items():
         if (name, "input") in statistics:
             method = range_method(assignments[name].range_method)
-            kept[name, "input"] = method.range(statistics[name, "input"], parse_scheme(scheme))
-    return kept
+            current[name, "input"] = method.range(statistics[name, "input"], parse_scheme(scheme))
+    return current

@@ -88,13 +88,13 @@ def find_norms(trace: Trace, summary: ModelSummary) -> Norms:
 def _norm(trace: Trace, index: int, step: Operation) -> NormCall | str:
     """Return the norm of an operation, or a name for it where it has no fixed statistics."""
     *places, training, epsilon = _PLACES[step.name]
-    given = [step.args[place] if place is not None and place < len(step.args) else None for place in places]
-    names = [trace.names.get(each.number) if isinstance(each, Ref) else None for each in given]
+    members = [step.args[place] if place is not None and place < len(step.args) else None for place in places]
+    names = [trace.names.get(each.number) if isinstance(each, Ref) else None for each in members]
     known = next((name for name in names if name is not None), "a batch norm")
     fixed = training is None or not step.args[training]
     gamma, beta, mean, variance = names
     first = step.args[0]
-    unknown = any(isinstance(each, Ref) and name is None for each, name in zip(given, names, strict=True))
+    unknown = any(isinstance(each, Ref) and name is None for each, name in zip(members, names, strict=True))
     if not fixed or unknown or mean is None or variance is None or not isinstance(first, Ref) or epsilon is None:
         return known.rpartition(".")[0] or known
     return NormCall(

@@ -222,10 +222,10 @@ def _sum(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor])
     return [torch.where(a == b, a, -1)]
 
 
-def _spread(trace: Trace, given: Any, at: dict[int, torch.Tensor], shape: torch.Size) -> torch.Tensor:
-    if not isinstance(given, Ref):
+def _spread(trace: Trace, operand: Any, at: dict[int, torch.Tensor], shape: torch.Size) -> torch.Tensor:
+    if not isinstance(operand, Ref):
         return torch.full(shape, -1)
-    return labels_of(trace, given.number, at).expand(shape)
+    return labels_of(trace, operand.number, at).expand(shape)
 
 
 def _matrix_product(

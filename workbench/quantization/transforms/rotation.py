@@ -51,7 +51,7 @@ class Rotation:
 
     Where there is curvature, each head's signs are those of ``HEAD_SEEDS`` that cost the rounded layers least, or the
     head stays as it is; and ``rotation`` without a seed leaves the stream alone where rotating it is predicted to cost
-    more: rounded weights by the curvature, quantized inputs by what the layers are given.
+    more: rounded weights by the curvature, quantized inputs by what the layers are assignments.
     """
 
     seed: int | None = None
@@ -100,7 +100,7 @@ class Rotation:
             draft.restore(plain)
             untied = "; rotation-heads does as much and keeps tied weights tied" if draft.untied else ""
             note = f"rotation left the residual stream as it is: {dearer} (rotation-0 rotates it{untied})"
-            return Outcome(changes=(), notes=(note,))
+            return Outcome(notes=(note,))
         change = FoldReport(
             transform=self.name, source=stream.writers[0], layers=stream.readers, before=before, after=after
         )
@@ -180,15 +180,15 @@ def _cost(draft: Draft, setting: Setting, stream: Stream) -> float | None:
     None where one of them has no curvature.
     """
     names = dict.fromkeys((*stream.writers, *stream.readers))
-    given = setting.assignments
-    layers = [name for name in names if given[name].weights != KEEP or given[name].inputs]
+    assignments = setting.assignments
+    layers = [name for name in names if assignments[name].weights != KEEP or assignments[name].inputs]
     if not layers or not all(name in draft.curvature for name in layers):
         return None
-    cost = rounding_cost(draft, given, layers)
-    read = [name for name in stream.readers if given[name].inputs]
+    cost = rounding_cost(draft, assignments, layers)
+    read = [name for name in stream.readers if assignments[name].inputs]
     if read and setting.data is not None:
         seen = observe(draft.changes().apply(draft.model), setting.data, read, setting.batch_size)
-        cost += inputs_cost(draft, given, seen)
+        cost += inputs_cost(draft, assignments, seen)
     return cost
 
 

@@ -33,7 +33,7 @@ class Awq:
 
     def rewrite(self, draft: Draft, setting: Setting) -> Outcome:
         """Search one scale for each fold whose layers the plan quantizes; see the Transform contract."""
-        folds, notes = _folds(draft, setting, self.name, lambda given: given.weights != KEEP)
+        folds, notes = _folds(draft, setting, self.name, lambda assignment: assignment.weights != KEEP)
         return Outcome(changes=tuple(self._scale(draft, setting, fold) for fold in folds), notes=tuple(notes))
 
     def _scale(self, draft: Draft, setting: Setting, fold: Fold) -> FoldReport:
@@ -46,10 +46,10 @@ class Awq:
         return _scaled(draft, self.name, fold, choice)
 
 
-def _rounded(draft: Draft, given: Assignment, fold: Fold, name: str) -> Consumer:
+def _rounded(draft: Draft, assignment: Assignment, fold: Fold, name: str) -> Consumer:
     weight, curvature = draft.weight(name), _curvature(draft, name)
     return Consumer(
-        weight=weight, channels=fold.columns[name], quantize=parse_scheme(given.weights).quantize,
+        weight=weight, channels=fold.columns[name], quantize=parse_scheme(assignment.weights).quantize,
         loss=lambda rounded, factor: difference_cost(curvature, rounded / factor - weight),
     )  # fmt: skip
 
@@ -77,10 +77,10 @@ class SmoothQuant:
 
     def rewrite(self, draft: Draft, setting: Setting) -> Outcome:
         """Search one smoothing for each fold whose inputs the plan quantizes; see the Transform contract."""
-        folds, notes = _folds(draft, setting, self.name, lambda given: bool(given.inputs))
+        folds, notes = _folds(draft, setting, self.name, lambda assignment: bool(assignment.inputs))
         if not folds:
             notes.append("the plan quantizes no inputs that could be smoothed: smoothquant changed nothing")
-            return Outcome(changes=(), notes=tuple(notes))
+            return Outcome(notes=tuple(notes))
         if setting.data is None:
             raise MissingResultError(
                 "smoothquant needs calibration data to see the inputs of layers; calibrate first, or take smoothquant "
@@ -100,17 +100,17 @@ class SmoothQuant:
         return _scaled(draft, self.name, fold, choice)
 
 
-def _smoothed(draft: Draft, given: Assignment, fold: Fold, name: str, seen: Inputs) -> Consumer:
+def _smoothed(draft: Draft, assignment: Assignment, fold: Fold, name: str, seen: Inputs) -> Consumer:
     weight, curvature, inputs = draft.weight(name), draft.curvature.get(name), torch.cat(seen.rows)
     importance = torch.ones(weight.shape[0]) if curvature is None else torch.from_numpy(curvature.rows).float()
 
     def output_error(rounded: torch.Tensor, factor: torch.Tensor) -> float:
-        error = quantized_inputs(given.inputs, seen, inputs / factor, factor) @ rounded.T - inputs @ weight.T
+        error = quantized_inputs(assignment.inputs, seen, inputs / factor, factor) @ rounded.T - inputs @ weight.T
         return float((error.square().mean(dim=0).double() * importance.double()).sum())
 
     quantize: Callable[[torch.Tensor], torch.Tensor] = lambda matrix: matrix  # noqa: E731
-    if given.weights != KEEP:
-        quantize = parse_scheme(given.weights).quantize
+    if assignment.weights != KEEP:
+        quantize = parse_scheme(assignment.weights).quantize
     return Consumer(weight=weight, channels=fold.columns[name], quantize=quantize, loss=output_error)
 
 
