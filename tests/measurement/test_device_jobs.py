@@ -24,8 +24,7 @@ from workbench.console.reports.timings import timed
 from workbench.console.terminal import text_of
 from workbench.engine.failure import Failure
 from workbench.errors import BackendUnavailableError, CancelledError, DeviceError, DeviceLostError
-from workbench.measurement.device_jobs import on_gpu
-from workbench.measurement.timing import time_layers
+from workbench.measurement.timing import on_gpu, time_layers
 from workbench.planning.plan import Assignment
 from workbench.progress import silent
 from workbench.steps.timing.ceilings import measure_ceilings

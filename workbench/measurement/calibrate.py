@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 import torch
@@ -273,9 +274,7 @@ class _Sums:
         last: tuple[torch.Tensor, torch.Tensor] | None = None
         for name, tensor in inputs:
             columns = self.layers[name].matrix[1]
-            if name not in self.positions and columns <= FULL_COLUMNS and 4 * columns**2 <= self._room:
-                self._room -= 4 * columns**2
-                self.full[name] = torch.zeros(columns, columns)
+            self._reserve(self.full, name, columns, columns)
             self.positions[name] = self.positions.get(name, 0) + tensor.numel() // columns
             if name not in self.full:
                 continue
@@ -286,14 +285,17 @@ class _Sums:
 
     def _add_patches(self, name: str, patches: torch.Tensor) -> None:
         groups, positions, columns = patches.shape
-        size = 4 * groups * columns**2
-        if name not in self.unfolded:
-            if size > self._room or name in self.positions:
-                return
-            self._room -= size
-            self.unfolded[name] = torch.zeros(groups, columns, columns)
-        self.unfolded[name].baddbmm_(patches.transpose(1, 2), patches)
+        self._reserve(self.unfolded, name, groups, columns, columns)
         self.positions[name] = self.positions.get(name, 0) + positions
+        if name in self.unfolded:
+            self.unfolded[name].baddbmm_(patches.transpose(1, 2), patches)
+
+    def _reserve(self, sums: dict[str, torch.Tensor], name: str, *shape: int) -> None:
+        """Begin the second moment of a layer that was not seen before, where there is room for it."""
+        size = 4 * prod(shape)
+        if name not in self.positions and shape[-1] <= FULL_COLUMNS and size <= self._room:
+            self._room -= size
+            sums[name] = torch.zeros(shape)
 
     def _add_outputs(self, name: str, moment: torch.Tensor, count: int) -> None:
         size = 4 * moment.numel()

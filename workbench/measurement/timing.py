@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from workbench.measurement.device_jobs import kernel_errors, on_gpu
+from workbench.errors import BackendUnavailableError, DeviceError, DeviceLostError
 from workbench.measurement.evaluation import Timing
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from workbench_kernels.op import Op
 
     from workbench.numerics.scheme import Scheme
+
+T = TypeVar("T")
 
 TIMED_KINDS = (LayerKind.LINEAR, LayerKind.ATTENTION)
 """Kinds that run as one matrix product of their own."""
@@ -201,3 +204,34 @@ def _timing(layer: Layer, scheme: str, batch: int, choice: ServingKernel, sample
         shape=layer.matrix, batch=batch, device=samples.device, note=choice.note, samples=samples.kernel,
         baseline_samples=samples.baseline, read=samples.read, occupancy="; ".join(use.text() for use in samples.uses),
     )  # fmt: skip
+
+
+@contextlib.contextmanager
+def kernel_errors() -> Iterator[None]:
+    """Raise what the kernels raise as BackendUnavailableError or DeviceError, with the same message.
+
+    A fault of the device is a DeviceLostError: the window's engine starts its process again after it.
+    """
+    from workbench_kernels import errors
+
+    try:
+        yield
+    except errors.BackendUnavailable as error:
+        raise BackendUnavailableError(str(error)) from error
+    except errors.DeviceFault as error:
+        raise DeviceLostError(str(error)) from error
+    except (errors.CompileError, errors.OutOfDeviceMemory, errors.WrongResultError) as error:
+        raise DeviceError(str(error)) from error
+
+
+def on_gpu(title: str, job: Callable[[Device, Report], T], progress: Progress) -> T:
+    """Run a job on the GPU's thread, in a stream of its own, and wait; ``progress`` is called on that thread.
+
+    Raises BackendUnavailableError without a device, DeviceError when its memory runs out (later jobs run),
+    DeviceLostError when it fails (no later job of this process runs), and what the job itself raises.
+    """
+    from workbench_kernels.gpu.thread import shared
+
+    with kernel_errors():
+        result: T = shared().run(title, job, lambda fraction, what: progress(fraction, what))
+    return result

@@ -32,12 +32,12 @@ NORM_BATCH_SIZE = 128
 
 def require_data_for(names: Iterable[str], data: Data | None) -> None:
     """Raise MissingResultError naming the first correction that lacks the calibration's data."""
-    for name in names:
-        if data is None:
-            raise MissingResultError(
-                f"{name} compares the rounded model with the original on the calibration's data, and none is given; "
-                f"calibrate first and give the session (--session S.qwb), or take {name} out of the plan's transforms"
-            )
+    name = next(iter(names), None)
+    if name is not None and data is None:
+        raise MissingResultError(
+            f"{name} compares the rounded model with the original on the calibration's data, and none is given; "
+            f"calibrate first and give the session (--session S.qwb), or take {name} out of the plan's transforms"
+        )
 
 
 def correct(

@@ -18,8 +18,7 @@ from workbench.models.model import Model
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.progress import Progress, silent
 from workbench.quantization.learning.learn import learn_rounding, without_non_finite
-from workbench.quantization.learning.loop import LearnOptions
-from workbench.quantization.learning.loss import Loss
+from workbench.quantization.learning.loop import LearnOptions, Loss
 from workbench.quantization.quantized_model import QuantizedModel, encoded, input_quantizers
 
 STEP_RATE = 0.2

@@ -19,8 +19,7 @@ from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.planning.plan import LEARNED, Plan
 from workbench.quantization.learning.data import Samples, Teacher
 from workbench.quantization.learning.learn import learn_rounding
-from workbench.quantization.learning.loop import LearnOptions
-from workbench.quantization.learning.loss import divergence, task_loss
+from workbench.quantization.learning.loop import LearnOptions, divergence, task_loss
 from workbench.quantization.quantize import quantize
 from workbench.quantization.quantized_model import QuantizedModel
 from workbench.quantization.train import train

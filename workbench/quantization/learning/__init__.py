@@ -1,1 +1,1 @@
-"""Learned rounding of a whole plan: its loop, its data, its loss, its checkpoint."""
+"""Learned rounding of a whole plan: its loop and loss, its data, its checkpoint."""

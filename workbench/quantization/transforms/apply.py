@@ -50,12 +50,12 @@ class Transformed:
     """
 
     model: Model
-    changes: RewrittenTensors
     curvature: Mapping[str, Curvature]
     ranges: Mapping[tuple[str, str], Range]
-    report: tuple[FoldReport, ...]
-    deviation: float
-    notes: tuple[str, ...]
+    changes: RewrittenTensors = RewrittenTensors()
+    report: tuple[FoldReport, ...] = ()
+    deviation: float = 0.0
+    notes: tuple[str, ...] = ()
     folded: tuple[str, ...] = ()
 
 
@@ -87,10 +87,7 @@ def transform(
             f"{model.summary.name} cannot be transformed ({', '.join(plan.transforms)}): {model.summary.cannot_run}"
         )
     if not steps:
-        return Transformed(
-            model=model, changes=RewrittenTensors(), curvature=curvature or {}, ranges=ranges or {}, report=(),
-            deviation=0.0, notes=(),
-        )  # fmt: skip
+        return Transformed(model=model, curvature=curvature or {}, ranges=ranges or {})
     assignments = resolve(plan, planned_summary(model.summary, plan.transforms).layers)
     setting = Setting(trace=trace(model, data), assignments=assignments, data=data, batch_size=batch_size)
     draft = Draft.of(model, curvature or {})

@@ -120,18 +120,11 @@ def _through(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tens
 Rule = Callable[[Flow, Trace, Operation, dict[int, torch.Tensor]], list[torch.Tensor] | None]
 
 
-def labels_of(trace: Trace, number: int, at: dict[int, torch.Tensor]) -> torch.Tensor:
-    """Return a tensor's labels, -1 throughout where it has none."""
-    return at[number] if number in at else torch.full(trace.tensors[number].shape, -1)
-
-
-def moved(trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
+def moved(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
     """Return the labels after an operation that moves elements: the operation applied to the labels."""
 
     def stand_in(leaf: Any) -> Any:
-        if not isinstance(leaf, Ref):
-            return leaf
-        return at.get(leaf.number, trace.tensors[leaf.number])
+        return at.get(leaf.number, trace.tensors[leaf.number]) if isinstance(leaf, Ref) else leaf
 
     first = step.args[0]
     if not isinstance(first, Ref) or any(n in at for n in step.inputs if n != first.number):
@@ -142,10 +135,6 @@ def moved(trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[to
     except RuntimeError:  # a view that the memory of the labels does not allow
         result = torch.ops.aten.reshape(args[0], args[1]) if step.name in ("view", "_unsafe_view") else None
     return None if result is None else [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
-
-
-def _moving(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
-    return moved(trace, step, at)
 
 
 def _same(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
@@ -193,14 +182,14 @@ def _padded(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tenso
 
 
 def _joined(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
-    parts = [labels_of(trace, ref.number, at) for ref in step.args[0]]
+    parts = [_labels(trace, ref, at, trace.tensors[ref.number].shape) for ref in step.args[0]]
     return [torch.cat(parts, *step.args[1:], **step.kwargs)]
 
 
 def _product(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
     """Element by element: the labels of the one factor that has any."""
     shape = trace.tensors[step.outputs[0]].shape
-    a, b = (_spread(trace, each, at, shape) for each in step.args[:2])
+    a, b = (_labels(trace, each, at, shape) for each in step.args[:2])
     flow.block(torch.where(b >= 0, a, -1), f"the operation {step.name}")
     flow.block(torch.where(a >= 0, b, -1), f"the operation {step.name}")
     plain = [each for each in step.args[:2] if isinstance(each, Ref) and each.number not in at]
@@ -216,16 +205,16 @@ def _quotient(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Ten
 def _sum(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
     """Element by element: passes where both have the same label."""
     shape = trace.tensors[step.outputs[0]].shape
-    a, b = (_spread(trace, each, at, shape) for each in step.args[:2])
+    a, b = (_labels(trace, each, at, shape) for each in step.args[:2])
     for labels in (a, b):
         flow.block(torch.where(a == b, -1, labels), f"the operation {step.name}")
     return [torch.where(a == b, a, -1)]
 
 
-def _spread(trace: Trace, operand: Any, at: dict[int, torch.Tensor], shape: torch.Size) -> torch.Tensor:
-    if not isinstance(operand, Ref):
-        return torch.full(shape, -1)
-    return labels_of(trace, operand.number, at).expand(shape)
+def _labels(trace: Trace, operand: Any, at: dict[int, torch.Tensor], shape: torch.Size) -> torch.Tensor:
+    """Return an operand's labels, spread over ``shape``; -1 throughout where it has none."""
+    known = isinstance(operand, Ref) and operand.number in at
+    return at[operand.number].expand(shape) if known else torch.full(shape, -1)
 
 
 def _matrix_product(
@@ -272,7 +261,7 @@ def _constant(labels: torch.Tensor, axis: int) -> bool:
 
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(MOVING, _moving), **dict.fromkeys(SAME, _same), **dict.fromkeys(PRODUCTS, _matrix_product),
+    **dict.fromkeys(MOVING, moved), **dict.fromkeys(SAME, _same), **dict.fromkeys(PRODUCTS, _matrix_product),
     **dict.fromkeys(ATTENTION, _attention),
     **dict.fromkeys(POOLS, _pooled), "mean": _mean, "constant_pad_nd": _padded,
     "cat": _joined, "mul": _product, "div": _quotient, "add": _sum, "sub": _sum,

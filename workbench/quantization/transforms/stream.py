@@ -16,7 +16,7 @@ from workbench.errors import TransformError
 from workbench.models.layer import LayerKind
 from workbench.models.summary import ModelSummary
 from workbench.models.tracing import LayerCall, Operation, Ref, Trace
-from workbench.quantization.transforms.labels import MOVING, SAME, moved
+from workbench.quantization.transforms.labels import MOVING, RECTIFIERS, SAME, Flow, moved
 
 HINT = "only models with RMS norms and a residual stream can be rotated, Llama and its kin; take it out of the plan"
 
@@ -128,13 +128,13 @@ class _Walk:
     def _moves(self, step: Operation) -> bool:
         """Tell whether an operation leaves the last axis alone."""
         first = step.args[0] if step.args else None
-        if step.name not in MOVING | SAME - {"relu", "relu_", "abs", "leaky_relu"} or not isinstance(first, Ref):
+        if step.name not in MOVING | SAME - RECTIFIERS or not isinstance(first, Ref):
             return False
         shape = self.trace.tensors[first.number].shape
         if step.name in SAME:
             return True
         labels = {first.number: torch.arange(shape[-1]).expand(shape)} if shape else {}
-        outputs = moved(self.trace, step, labels) or []
+        outputs = moved(Flow(), self.trace, step, labels) or []
         return bool(outputs) and all(
             each.ndim > 0 and each.shape[-1] == shape[-1] and bool((each == torch.arange(shape[-1])).all())
             for each in outputs

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from workbench.errors import DeviceError
-from workbench.measurement.device_jobs import on_gpu
 from workbench.measurement.evaluation import Ceilings
+from workbench.measurement.timing import on_gpu
 from workbench.progress import Progress, silent
 
 if TYPE_CHECKING:
