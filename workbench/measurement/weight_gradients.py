@@ -72,36 +72,29 @@ class ConvolutionGeometry:
         """
         if self.transposed:
             return None
-        windows = self._windows(x).permute(0, 2, 3, 1, 4, 5)
-        if chosen is None:
-            chosen = torch.arange(math.prod(windows.shape[:3]), device=x.device)
-        sample, place = chosen // (windows.shape[1] * windows.shape[2]), chosen % (windows.shape[1] * windows.shape[2])
-        rows = windows[sample, place // windows.shape[2], place % windows.shape[2]]
-        return rows.reshape(chosen.numel(), self.groups, -1).transpose(0, 1).contiguous()
+        axes = len(self.kernel)
+        windows = self._windows(x).movedim(1, 1 + axes)
+        rows = windows if chosen is None else windows[torch.unravel_index(chosen, windows.shape[: 1 + axes])]
+        columns = math.prod(windows.shape[1 + axes :]) // self.groups
+        return rows.reshape(-1, self.groups, columns).transpose(0, 1).contiguous()
 
     def positions(self, x: torch.Tensor) -> int:
         """Return how many positions all samples of ``x`` have together."""
         return x.shape[0] * math.prod(self.steps(x.shape[2:]))
 
     def _windows(self, wide: torch.Tensor) -> torch.Tensor:
-        """Return the kernel's view of ``wide`` at every position, ``[samples, channels, down, across, *kernel]``."""
-        flat = len(self.kernel) == 1
-        wide = wide.unsqueeze(2) if flat else wide
-        fills = ((self.padding, 0), (self.stride, 1), (self.dilation, 1), (self.kernel, 1))
-        padding, stride, dilation, kernel = (_pair(values, fill, flat) for values, fill in fills)
-        steps = _pair(self.steps(wide.shape[3 if flat else 2 :]), 1, flat)
-        wide = F.pad(wide, (padding[1], padding[1], padding[0], padding[0])).contiguous()
-        n, c, down, across = wide.stride()
-        return wide.as_strided(
-            (*wide.shape[:2], *steps, *kernel),
-            (n, c, down * stride[0], across * stride[1], down * dilation[0], across * dilation[1]),
-        )
+        """Return the kernel's view of ``wide`` at every position, ``[samples, channels, *steps, *kernel]``."""
+        wide = F.pad(wide, [padding for padding in reversed(self.padding) for _ in range(2)])
+        for axis, (kernel, stride, dilation) in enumerate(zip(self.kernel, self.stride, self.dilation, strict=True), 2):
+            wide = wide.unfold(axis, dilation * (kernel - 1) + 1, stride)[..., ::dilation]
+        return wide
 
     def _patches(self, wide: torch.Tensor) -> torch.Tensor:
-        """Return the kernel's view of ``wide`` as columns, ``[samples, channels * kernel, positions]``."""
-        windows = self._windows(wide)
-        samples, channels = windows.shape[:2]
-        return windows.permute(0, 1, 4, 5, 2, 3).reshape(samples, channels * math.prod(self.kernel), -1)
+        """Return the kernel's view of ``wide`` as columns, ``[samples * groups, channels * kernel, positions]``."""
+        windows, axes = self._windows(wide), len(self.kernel)
+        steps, kernel = range(2, 2 + axes), range(2 + axes, 2 + 2 * axes)
+        columns = wide.shape[1] // self.groups * math.prod(self.kernel)
+        return windows.permute(0, 1, *kernel, *steps).reshape(len(wide) * self.groups, columns, -1)
 
     def weight_gradients(self, layer: Layer, x: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
         """Return each sample's gradient as the layer's matrix, ``[samples, rows, columns]``."""
@@ -111,16 +104,10 @@ class ConvolutionGeometry:
         step = max(PATCH_CELLS // (flat.shape[2] * layer.parameters // flat.shape[1]), 1)
         parts = []
         for start in range(0, samples, step):
-            patches = self._patches(wide[start : start + step])
-            patches = patches.reshape(len(patches) * groups, patches.shape[1] // groups, -1)
             own = flat[start * groups : (start + step) * groups]
-            parts.append(torch.bmm(own, patches.transpose(1, 2)))
+            parts.append(torch.bmm(own, self._patches(wide[start : start + step]).transpose(1, 2)))
         stored = torch.cat(parts).reshape(samples, *layer.shape)
         return stored.permute(0, *(axis + 1 for axis in layer.axes)).reshape(samples, *layer.matrix)
-
-
-def _pair(values: tuple[int, ...], fill: int, flat: bool) -> tuple[int, ...]:
-    return (fill, *values) if flat else values
 
 
 def row_and_column_squares(
