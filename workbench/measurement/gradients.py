@@ -83,8 +83,7 @@ class GradientPass:
         everywhere = len(self._layers) < len(self._summary.layers)
         leaves = list(self._embeddings.values())
 
-        def start(tensor: torch.Tensor) -> torch.Tensor:
-            """Have gradients flow back to a layer's input, so that no weight needs a gradient of its own."""
+        def start(tensor: torch.Tensor) -> torch.Tensor:  # gradients flow back to inputs, no weight needs its own
             if tensor.is_floating_point() and not tensor.requires_grad:
                 tensor = tensor.detach().requires_grad_()
                 leaves.append(tensor)

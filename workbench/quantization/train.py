@@ -40,13 +40,7 @@ def train(
     the plan names are not used.  Raises FingerprintMismatchError, CannotRunError, DataError, PlanError where the plan
     quantizes nothing, NonFiniteError.
     """
-    if plan.fingerprint is not None:
-        model.summary.require_fingerprint(plan.fingerprint, f"the plan {plan.name!r}")
-    if plan.transforms:
-        raise PlanError(
-            f"the plan transforms the model ({', '.join(plan.transforms)}), training starts from the model as it is; "
-            "take the transforms out of the plan to train on it"
-        )
+    _require_untransformed(model, plan)
     require_data(model, dataset, "training")
     ranges = dict(ranges or {})
     assignments = resolve(plan, model.summary.layers)
@@ -69,3 +63,14 @@ def train(
     return QuantizedModel(
         summary=model.summary, plan=plan, tensors=tensors, ranges=ranges, notes=tuple(left.values()), left=left
     )
+
+
+def _require_untransformed(model: Model, plan: Plan) -> None:
+    """Raise FingerprintMismatchError for another model's plan, PlanError for one with transforms."""
+    if plan.fingerprint is not None:
+        model.summary.require_fingerprint(plan.fingerprint, f"the plan {plan.name!r}")
+    if plan.transforms:
+        raise PlanError(
+            f"the plan transforms the model ({', '.join(plan.transforms)}), training starts from the model as it is; "
+            "take the transforms out of the plan to train on it"
+        )

@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional
 
 from workbench.numerics.equivalences.bias_correction import corrected_bias, corrected_mean
-from workbench.numerics.equivalences.equalization import equalized
+from workbench.numerics.equivalences.equalization import equalizing_scales
 from workbench.numerics.equivalences.folding import BatchNorm, folded
 
 SEED = torch.Generator().manual_seed(0)
@@ -26,11 +26,12 @@ def test_a_corrected_bias_gives_the_old_mean_output() -> None:
 def test_equalized_layers_compute_the_same_with_equal_ranges() -> None:
     first, bias = torch.randn(8, 5, generator=SEED) * torch.logspace(-3, 3, 8)[:, None], torch.randn(8, generator=SEED)
     second, x = torch.randn(4, 8, generator=SEED), torch.randn(50, 5, generator=SEED)
-    new = equalized(first, bias, second)
+    scales = equalizing_scales(first, second)
+    equalized = first / scales[:, None], bias / scales, second * scales
     before = functional.linear(functional.linear(x, first, bias).relu(), second)
-    after = functional.linear(functional.linear(x, new[0], new[1]).relu(), new[2])
+    after = functional.linear(functional.linear(x, *equalized[:2]).relu(), equalized[2])
     assert torch.allclose(before, after, rtol=1e-4, atol=1e-3)
-    assert torch.allclose(new[0].abs().amax(1), new[2].abs().amax(0), rtol=1e-4)
+    assert torch.allclose(equalized[0].abs().amax(1), equalized[2].abs().amax(0), rtol=1e-4)
 
 
 def test_a_folded_convolution_is_the_convolution_and_its_norm() -> None:

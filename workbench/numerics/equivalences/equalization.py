@@ -26,13 +26,3 @@ def equalizing_scales(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor
     both = (before > 0) & (after > 0)
     ratio = torch.where(both, before, 1.0) / torch.where(both, after, 1.0)
     return ratio.sqrt()
-
-
-def equalized(
-    first: torch.Tensor, bias: torch.Tensor | None, second: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]:
-    """Return both weights and the first one's bias with channels equalized; shapes as in ``equalizing_scales``."""
-    scales = equalizing_scales(first, second)
-    before = scales.to(first.dtype).reshape(-1, *(1,) * (first.dim() - 1))
-    after = scales.to(second.dtype).reshape(1, -1, *(1,) * (second.dim() - 2))
-    return first / before, None if bias is None else bias / scales.to(bias.dtype), second * after

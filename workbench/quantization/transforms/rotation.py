@@ -86,7 +86,12 @@ class Rotation:
     def _rotate_stream(self, draft: Draft, setting: Setting, folds: Sequence[Fold]) -> Outcome:
         norms = {fold.vectors[0]: fold for fold in folds if fold.layer is None and bool(fold.free.all())}
         stream = find_stream(setting.trace, draft.summary, norms)
-        self._require_finite(draft, stream)
+        tensor = draft.non_finite((*stream.writers, *stream.readers))
+        if tensor is not None:
+            raise TransformError(
+                f"{tensor} holds NaN or infinite values, which a rotation would spread over the whole layer; take "
+                "rotation out of the plan, or repair the weight"
+            )
         for layer in draft.summary.layers:
             if layer.tied_to is not None:
                 draft.untie(layer.name)
@@ -122,14 +127,6 @@ class Rotation:
         return FoldReport(
             transform=self.name, source=fold.name, layers=fold.consumers, before=costs[0], after=costs[best]
         )
-
-    def _require_finite(self, draft: Draft, stream: Stream) -> None:
-        name = draft.non_finite((*stream.writers, *stream.readers))
-        if name is not None:
-            raise TransformError(
-                f"{name} holds NaN or infinite values, which a rotation would spread over the whole layer; take "
-                "rotation out of the plan, or repair the weight"
-            )
 
     def _rotate(self, draft: Draft, stream: Stream, trace: Trace) -> None:
         biases = {step.layer: step.kept for step in trace.steps if isinstance(step, LayerCall)}
