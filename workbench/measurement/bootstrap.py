@@ -7,6 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 RESAMPLES = 2000
+
+OUTSIDE = (1.0 - 0.95) / 2.0
+"""The share of the resampled figures below a 95 % interval, and above it."""
+
 _CELLS = 1 << 22
 
 Transform = Callable[[np.ndarray], np.ndarray]
@@ -33,7 +37,7 @@ def resampled_means(columns: tuple[np.ndarray, ...], weights: np.ndarray, seed: 
 
 def bounds(values: np.ndarray) -> tuple[float, float]:
     """Return the interval that holds 95 % of the resampled ``values``."""
-    low, high = np.quantile(values, [0.025, 0.975])
+    low, high = np.quantile(values, [OUTSIDE, 1.0 - OUTSIDE])
     return float(low), float(high)
 
 
