@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QComboBox
 from tests.gui.conftest import Person
 from workbench.gui.context import edits
 from workbench.models.summary import quantizable
-from workbench.planning.totals import input_losses
+from workbench.planning.totals import quantized_inputs
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 from workbench.steps.score import SCORE, ScoreOptions
 
@@ -52,7 +52,8 @@ def test_losses_of_inputs_are_scored_and_counted_everywhere(live: Callable[..., 
         await person.until(lambda: "predicted_kl_inputs" in person.state.session.sensitivities)
         session, state = person.state.session, person.state
         assert state.metric == "predicted_kl", "the table that is shown is that of the weights"
-        cost = sum(input_losses(session.model, state.assignments, session.sensitivities["predicted_kl_inputs"]))
+        table = session.sensitivities["predicted_kl_inputs"]
+        cost = sum(table.of(*cell) for cell in quantized_inputs(session.model, state.assignments).items())
         assert cost > 0 and state.totals.predicted == pytest.approx(weights + cost, rel=1e-12)
         assert "weights and the rounded inputs" in bar.loss_label.toolTip()
         await person.act(lambda: person.window.reveal("pareto"))

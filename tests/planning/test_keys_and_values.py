@@ -13,10 +13,9 @@ from workbench.models.kv_cache import cache_scheme, makes_keys_or_values
 from workbench.models.layer import Layer, LayerKind
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import Budgets
-from workbench.planning.kv_cache import cache_bits
 from workbench.planning.plan import Assignment, Plan, Rule, resolve, with_cache
 from workbench.planning.search.search import search
-from workbench.planning.totals import Ledger, totals
+from workbench.planning.totals import Ledger, cache_bits, totals
 from workbench.quantization.quantize import quantize
 from workbench.quantization.quantized_model import cache_quantizers
 from workbench.sensitivity.score import score

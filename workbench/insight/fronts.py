@@ -12,10 +12,9 @@ from workbench.measurement.units import is_divergence, short_unit
 from workbench.models.summary import quantizable
 from workbench.planning.budgets import MeasuredTimes
 from workbench.planning.constraints import Constraints
-from workbench.planning.kv_cache import cached_layers
 from workbench.planning.plan import Assignment, Plan, resolve
 from workbench.planning.search.search import Front, pareto
-from workbench.planning.totals import quantized_inputs, totals
+from workbench.planning.totals import cached_layers, quantized_inputs, totals
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import State

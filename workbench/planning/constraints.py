@@ -15,10 +15,9 @@ from workbench.models.summary import ModelSummary, quantizable
 from workbench.planning.budgets import Times
 from workbench.planning.candidates import Builder, Group, require_columns
 from workbench.planning.groups import Bond, sharing_groups
-from workbench.planning.kv_cache import cached_layers
 from workbench.planning.patterns import matching
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
-from workbench.planning.totals import layer_bits, quantized_inputs, untied_bits
+from workbench.planning.totals import cached_layers, layer_bits, quantized_inputs, untied_bits
 from workbench.sensitivity.table import Sensitivity
 
 Legality = Callable[[Layer, str, str | None], str | None]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,9 @@ class Assignment:
             object.__setattr__(self, "algorithm", ALIASES[self.algorithm])
 
 
+_FIELDS = tuple(field.name for field in fields(Assignment))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """``pattern`` is a layer's exact name, a shell pattern (``model.layers.*.mlp.*``) or ``re:`` and an expression."""
@@ -62,12 +65,8 @@ class Rule:
     @property
     def document(self) -> dict[str, Any]:
         """The rule as its JSON object; ``cache`` only where there is one, as in files from before it was known."""
-        given = self.assignment
-        cache = {} if given.cache is None else {"cache": given.cache}
-        return {
-            "pattern": self.pattern, "weights": given.weights, "inputs": given.inputs,
-            "algorithm": given.algorithm, "range_method": given.range_method, **cache,
-        }  # fmt: skip
+        members = {"pattern": self.pattern} | {name: getattr(self.assignment, name) for name in _FIELDS}
+        return members if members["cache"] is not None else {k: v for k, v in members.items() if k != "cache"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,12 +95,11 @@ class Plan:
     def assign(self, layers: Iterable[str], **changes: Any) -> Plan:
         """Return a plan in which ``layers`` have ``changes`` (fields of Assignment) and all else is as before."""
         names = tuple(dict.fromkeys(layers))
-        chosen = set(names)
+        changed = frozenset(names)
         first = tuple(Rule(pattern=name, assignment=replace(self.of(name), **changes)) for name in names)
-        rest = tuple(rule for rule in self.rules if rule.pattern not in chosen)
-        plan = replace(self, rules=first + rest)
+        plan = replace(self, rules=first + tuple(rule for rule in self.rules if rule.pattern not in changed))
         if not any(map(is_glob, names)):
-            vars(plan)["_patterns"] = self._patterns  # the same: only rules of names came and went
+            vars(plan).update(_patterns=self._patterns, _origin=(weakref.ref(self), changed))
         return plan
 
     def of(self, name: str) -> Assignment:
@@ -112,30 +110,31 @@ class Plan:
     def first(self, name: str) -> Rule | None:
         """Return the first rule that matches the layer ``name``."""
         at = self._exact.get(name)
-        for pattern in self._patterns:
-            position = self._exact[pattern]
-            if at is not None and position > at:
+        for place in map(self._exact.__getitem__, self._patterns):
+            if at is not None and place > at:
                 break
-            if matching(pattern, (name,)):
-                return self.rules[position]
+            if self.rules[place].matches(name):
+                return self.rules[place]
         return None if at is None else self.rules[at]
 
     @cached_property
-    def _spellings(self) -> list[str]:
-        return list(map(attrgetter("pattern"), self.rules))
+    def _origin(self) -> tuple[Callable[[], Plan | None], frozenset[str]]:
+        """The plan that :meth:`assign` made this one of, while it lives, and the names that it changed."""
+        return (lambda: None), frozenset()
 
     @cached_property
     def _exact(self) -> dict[str, int]:
-        """The place of the first rule of each name."""
-        return dict(zip(reversed(self._spellings), range(len(self.rules) - 1, -1, -1), strict=True))
+        """The place of the first rule of each pattern."""
+        last = len(self.rules) - 1
+        return {rule.pattern: last - index for index, rule in enumerate(reversed(self.rules))}
 
     @cached_property
     def _patterns(self) -> tuple[str, ...]:
         """The patterns that can match more than one name, in order."""
-        everything = "\n".join(self._spellings)
+        everything = "\n".join(self._exact)
         if not is_glob(everything) and "\nre:" not in everything:
             return ()
-        return tuple(dict.fromkeys(spelling for spelling in self._spellings if is_glob(spelling)))
+        return tuple(sorted(filter(is_glob, self._exact), key=self._exact.__getitem__))
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -143,10 +142,8 @@ class Plan:
     def to_json(self) -> str:
         """Return the plan as JSON text (schema: ``resources/plan.schema.json``), one line for each rule."""
         transforms = {"transforms": list(self.transforms)} if self.transforms else {}
-        return plan_document.write_document({
-            "name": self.name, "model": self.model, "fingerprint": self.fingerprint, **transforms,
-            "rules": [rule.document for rule in self.rules],
-        })  # fmt: skip
+        head = {"name": self.name, "model": self.model, "fingerprint": self.fingerprint, **transforms}
+        return plan_document.write_document(head, [rule.document for rule in self.rules])
 
     @staticmethod
     def from_json(source: str | Mapping[str, Any], where: str = "the plan") -> Plan:
@@ -155,12 +152,10 @@ class Plan:
         ``where`` names the source in messages.  Raises PlanError as :func:`plan_document.read_document` does.
         """
         document = plan_document.read_document(source, where)
-        members = {key: document[key] for key in ("name", "model", "fingerprint") if key in document}
-        rules = tuple(
-            Rule(pattern=rule["pattern"], assignment=Assignment(**{k: v for k, v in rule.items() if k != "pattern"}))
-            for rule in document["rules"]
-        )
-        return Plan(rules=rules, transforms=tuple(document.get("transforms", ())), **members)
+        head = {key: document[key] for key in ("name", "model", "fingerprint") if key in document}
+        members = [dict(rule) for rule in document["rules"]]
+        rules = tuple(Rule(pattern=rule.pop("pattern"), assignment=Assignment(**rule)) for rule in members)
+        return Plan(rules=rules, transforms=tuple(document.get("transforms", ())), **head)
 
     def save(self, path: str | Path) -> None:
         """Write the plan as JSON, atomically.
@@ -201,8 +196,6 @@ def with_cache(plan: Plan, layers: Iterable[Layer], scheme: str | None, but: Col
     return plan.assign(names, cache=name)
 
 
-NEAR = 64
-"""How far ahead a rule is looked for in the other plan, and how many differences are followed."""
 _CACHED_LAYERS = "layers with a name of those that make keys and values (k_proj, v_proj, key, value)"
 
 
@@ -212,20 +205,24 @@ def resolve(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
     A tied layer has its owner's assignment.  Raises UnmatchedRuleError for a rule that matches no layer (with the
     closest names) and SchemeError for a scheme that does not exist.
     """
-    names = [layer.name for layer in layers]
-    known = set(names)
+    names = dict.fromkeys(layer.name for layer in layers)
     matched: dict[str, Assignment] = {}
     for rule in plan.rules:
-        hits = _hits(rule, names, known)
+        hits = matching(rule.pattern, names) if is_glob(rule.pattern) else names.keys() & {rule.pattern}
         if not hits:
             raise UnmatchedRuleError(
-                f"the rule {rule.pattern!r} matches no layer of the model{nearest(rule.pattern, known)}; "
+                f"the rule {rule.pattern!r} matches no layer of the model{nearest(rule.pattern, names)}; "
                 "correct the pattern or remove the rule"
             )
         for name in hits:
             matched.setdefault(name, rule.assignment)
-    assignments = _given(matched, layers)
-    _require_cached(matched, assignments)
+    assignments = _with_ties(matched, layers)
+    cached = next((name for name, assignment in matched.items() if assignment.cache is not None), None)
+    if cached is not None and all(assignment.cache is None for assignment in assignments.values()):
+        raise PlanError(
+            f"the plan stores what {cached} gives the KV cache in {matched[cached].cache}, but needs {_CACHED_LAYERS}; "
+            "take the cache scheme out"
+        )
     return assignments
 
 
@@ -235,106 +232,46 @@ def resolve_some(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
     ``layers``, in model order, must hold with a layer its owner and all that are tied to it.
     """
     rules = {layer.name: plan.first(layer.name) for layer in layers}
-    return _given({name: rule.assignment for name, rule in rules.items() if rule is not None}, layers)
+    return _with_ties({name: rule.assignment for name, rule in rules.items() if rule is not None}, layers)
 
 
-def changed_names(old: Plan, new: Plan) -> set[str] | None:
-    """Return the names whose rules differ; None if a pattern does, or if the plans differ too much to tell quickly.
+def changed_names(old: Plan, new: Plan) -> frozenset[str] | None:
+    """Return the names whose rules differ where one plan came of the other by :meth:`Plan.assign`; None otherwise.
 
-    Found by walking along both: comparing all rules as sets takes five times as long where each of thousands of layers
-    has a rule.  Without those rules both plans have the same rules in the same order, so layers of other names have the
-    same assignment in both.
+    Layers of other names then have the same assignment in both.  Comparing the rules of thousands of layers would take
+    longer than the rest of an edit.
     """
-    a, b = old.rules, new.rules
-    at_a = at_b = 0
-    differing: list[Rule] = []
-    while len(differing) <= 4 * NEAR:
-        run = _common(a, b, at_a, at_b)
-        at_a, at_b = at_a + run, at_b + run
-        if at_a == len(a) or at_b == len(b):
-            differing += (*a[at_a:], *b[at_b:])
-            break
-        removed, added = _nearest(a, b, at_a, at_b)
-        differing += (*a[at_a : at_a + removed], *b[at_b : at_b + added])
-        at_a, at_b = at_a + removed, at_b + added
-    if len(differing) > 4 * NEAR or any(is_glob(rule.pattern) for rule in differing):
-        return None
-    return {rule.pattern for rule in differing}
+    if old is new:
+        return frozenset()
+    for earlier, later in ((old, new), (new, old)):
+        origin, names = later._origin
+        if origin() is earlier:
+            return names
+    return None
 
 
-def _common(a: Sequence[Rule], b: Sequence[Rule], at_a: int, at_b: int) -> int:
-    """Return how many rules from ``a[at_a]`` and ``b[at_b]`` on are the same."""
-    run, step = 0, 1
-    while step:
-        first = a[at_a + run : at_a + run + step]
-        same = first == b[at_b + run : at_b + run + step] and len(first) == step
-        run += step if same else 0
-        step = step * 2 if same else step // 2
-        if not same:
-            break
-    while step:
-        first = a[at_a + run : at_a + run + step]
-        run += step if first == b[at_b + run : at_b + run + step] and len(first) == step else 0
-        step //= 2
-    return run
+def _with_ties(matched: Mapping[str, Assignment], layers: Sequence[Layer]) -> dict[str, Assignment]:
+    """Return every layer's assignment by what the rules say of it; SchemeError for a scheme that does not exist.
 
-
-def _nearest(a: Sequence[Rule], b: Sequence[Rule], at_a: int, at_b: int) -> tuple[int, int]:
-    """Return how many rules to skip in ``a`` and in ``b`` until they are the same again; (1, 1) if that is far."""
-    for ahead in range(1, NEAR):
-        if at_b + ahead < len(b) and b[at_b + ahead] is a[at_a]:
-            return 0, ahead
-        if at_a + ahead < len(a) and a[at_a + ahead] is b[at_b]:
-            return ahead, 0
-    return 1, 1
-
-
-def _given(matched: dict[str, Assignment], layers: Sequence[Layer]) -> dict[str, Assignment]:
-    """Return every layer's assignment from what the rules say of it; tied layers follow their owner."""
+    Tied layers follow their owner, and have one weight scheme: the owner's unless only the tied layer has one.
+    """
     for assignment in set(matched.values()):
-        _check(assignment)
+        for scheme in (assignment.weights if assignment.weights != KEEP else None, assignment.inputs):
+            if scheme is not None:
+                parse_scheme(scheme)
+        if assignment.cache is not None:
+            cache_scheme(assignment.cache)
     result = {}
     for layer in layers:
         owner = layer.tied_to if layer.tied_to and layer.name not in matched else layer.name
-        given = matched.get(owner, Assignment())
-        if given.cache is not None and not makes_keys_or_values(layer):
-            given = replace(given, cache=None)
-        result[layer.name] = given
-    return _share_ties(result, layers)
-
-
-def _hits(rule: Rule, names: Sequence[str], known: set[str]) -> list[str]:
-    if not is_glob(rule.pattern):
-        return [rule.pattern] if rule.pattern in known else []
-    return matching(rule.pattern, names)
-
-
-def _check(assignment: Assignment) -> None:
-    if assignment.weights != KEEP:
-        parse_scheme(assignment.weights)
-    if assignment.inputs is not None:
-        parse_scheme(assignment.inputs)
-    if assignment.cache is not None:
-        cache_scheme(assignment.cache)
-
-
-def _require_cached(matched: Mapping[str, Assignment], assignments: Mapping[str, Assignment]) -> None:
-    """Raise PlanError if the plan rounds a KV cache and the model has no layer that fills one."""
-    asked = next((name for name, given in matched.items() if given.cache is not None), None)
-    if asked is not None and not any(given.cache is not None for given in assignments.values()):
-        raise PlanError(
-            f"the plan stores what {asked} gives the KV cache in {matched[asked].cache}, but needs {_CACHED_LAYERS}; "
-            "take the cache scheme out"
-        )
-
-
-def _share_ties(assignments: dict[str, Assignment], layers: Sequence[Layer]) -> dict[str, Assignment]:
-    """Give tied layers one weight scheme: the owner's unless only the tied layer was given one."""
+        assignment = matched.get(owner, Assignment())
+        if assignment.cache is not None and not makes_keys_or_values(layer):
+            assignment = replace(assignment, cache=None)
+        result[layer.name] = assignment
     for layer in layers:
-        if layer.tied_to is None:
-            continue
-        owner, tied = assignments[layer.tied_to], assignments[layer.name]
-        weights = owner.weights if owner.weights != KEEP else tied.weights
-        assignments[layer.tied_to] = replace(owner, weights=weights)
-        assignments[layer.name] = replace(tied, weights=weights)
-    return assignments
+        if layer.tied_to is not None:
+            owned, tied = result[layer.tied_to], result[layer.name]
+            weights = owned.weights if owned.weights != KEEP else tied.weights
+            result[layer.tied_to] = replace(owned, weights=weights)
+            result[layer.name] = replace(tied, weights=weights)
+    return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.resources
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ VERSION = 1
 KEEP = "keep"
 """What stands for a scheme where a weight stays as the model stores it."""
 
+_known_scheme = lru_cache(maxsize=4096)(parse_scheme)
 _WORDS = {"object": "an object", "array": "a list", "string": "a string", "null": "null"}
 
 
@@ -32,13 +33,12 @@ def read_text(path: Path) -> str:
         raise PlanError(f"the plan {path} cannot be read: {error.strerror}") from None
 
 
-def write_document(content: Mapping[str, Any]) -> str:
+def write_document(head: Mapping[str, Any], rules: Iterable[Mapping[str, Any]]) -> str:
     """Return a plan's members as JSON text, one line for each rule."""
-    head = {"type": TYPE, "version": VERSION, **content}
-    rules = ",\n".join(f"    {_dump(rule)}" for rule in head.pop("rules"))
-    lines = [f"  {_dump(key)}: {_dump(value)}," for key, value in head.items()]
-    body = f"[\n{rules}\n  ]" if rules else "[]"
-    return "\n".join(["{", *lines, f'  "rules": {body}', "}", ""])
+    members = {"type": TYPE, "version": VERSION, **head}
+    lines = ",\n".join(f"    {_dump(rule)}" for rule in rules)
+    body = f"[\n{lines}\n  ]" if lines else "[]"
+    return "\n".join(["{", *(f"  {_dump(k)}: {_dump(v)}," for k, v in members.items()), f'  "rules": {body}', "}", ""])
 
 
 def read_document(source: str | Mapping[str, Any], where: str) -> Mapping[str, Any]:
@@ -48,13 +48,18 @@ def read_document(source: str | Mapping[str, Any], where: str) -> Mapping[str, A
     schema refuses (JSON pointer and what was expected), an unknown scheme (with the closest names), a pattern that is
     not a regular expression, and a file of a later version.
     """
-    document = _parse(source, where) if isinstance(source, str) else source
-    _check_version(document, where)
+    document: Any = _parse(source, where) if isinstance(source, str) else source
+    if not isinstance(document, Mapping) or document.get("type") != TYPE:
+        raise PlanError(f'{where} is not a plan: an object with "type": "{TYPE}" was expected')
+    version = document.get("version")
+    if isinstance(version, int) and version > VERSION:
+        raise PlanError(
+            f"{where} has version {version}, this workbench reads version {VERSION} and older; update the workbench"
+        )
     _check_schema(document, where)
     for index, rule in enumerate(document["rules"]):
         _check_rule(rule, f"{where}, /rules/{index}")
-    checked: Mapping[str, Any] = document
-    return checked
+    return document
 
 
 @lru_cache(maxsize=1)
@@ -92,16 +97,6 @@ def _parse(text: str, where: str) -> Any:
         raise PlanError(f"{where} is not a plan: it is nested too deeply or holds a number that is too long") from None
 
 
-def _check_version(document: Any, where: str) -> None:
-    if not isinstance(document, Mapping) or document.get("type") != TYPE:
-        raise PlanError(f'{where} is not a plan: an object with "type": "{TYPE}" was expected')
-    version = document.get("version")
-    if isinstance(version, int) and version > VERSION:
-        raise PlanError(
-            f"{where} has version {version}, this workbench reads version {VERSION} and older; update the workbench"
-        )
-
-
 def _check_schema(document: Mapping[str, Any], where: str) -> None:
     from jsonschema import Draft202012Validator
 
@@ -114,7 +109,8 @@ def _check_schema(document: Mapping[str, Any], where: str) -> None:
 
 def _expected(error: Any) -> str:
     """Say what came and what was expected, in words."""
-    came = _shorten(error.instance)
+    came = json.dumps(error.instance)
+    came = came if len(came) <= 60 else came[:57] + "..."
     if error.validator == "type":
         kinds = [error.validator_value] if isinstance(error.validator_value, str) else error.validator_value
         return f"{' or '.join(_WORDS[kind] for kind in kinds)} was expected, {came} came"
@@ -132,28 +128,18 @@ def _expected(error: Any) -> str:
     return str(error.message)
 
 
-def _shorten(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 def _check_rule(rule: Mapping[str, Any], where: str) -> None:
+    """Raise PlanError for a scheme that does not exist or a pattern that is not a regular expression."""
     for member in ("weights", "inputs", "cache"):
         scheme = rule.get(member)
-        problem = None if scheme is None or (member == "weights" and scheme == KEEP) else _scheme_problem(scheme)
-        if problem is not None:
-            raise PlanError(f"{where}/{member}: {problem}")
+        if scheme is None or (member == "weights" and scheme == KEEP):
+            continue
+        try:
+            _known_scheme(scheme)
+        except SchemeError as error:
+            raise PlanError(f"{where}/{member}: {error}") from None
     if rule["pattern"].startswith(EXPRESSION):
         try:
             compiled(rule["pattern"])
         except PlanError as error:
             raise PlanError(f"{where}/pattern: {error}") from None
-
-
-@lru_cache(maxsize=4096)
-def _scheme_problem(name: str) -> str | None:
-    try:
-        parse_scheme(name)
-    except SchemeError as error:
-        return str(error)
-    return None

@@ -12,8 +12,8 @@ from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.rounding.algorithm import Rounded
-from workbench.planning.kv_cache import cached_layers
 from workbench.planning.plan import Plan, resolve
+from workbench.planning.totals import cached_layers
 from workbench.quantization.transforms.rewrite import RewrittenTensors
 
 if TYPE_CHECKING:

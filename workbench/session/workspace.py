@@ -360,7 +360,7 @@ def _edited(old: State, new: State, session: Session) -> State | None:
     return replace(new, assignments=assignments, ledger=ledger, totals=ledger.totals, plan_error="")
 
 
-def _with_ties(session: Session, names: set[str]) -> list[Layer]:
+def _with_ties(session: Session, names: frozenset[str]) -> list[Layer]:
     """Return the layers ``names``, their owners and all that are tied to those, in model order."""
     model = session.model
     owners = {model.by_name[name].tied_to or name for name in names}

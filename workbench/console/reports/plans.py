@@ -11,10 +11,9 @@ from workbench.console.report import Report, Row, Table, figure, readable_bytes
 from workbench.console.step_command import Outcome
 from workbench.models.summary import ModelSummary
 from workbench.planning.explain import Explanation, Purchase
-from workbench.planning.kv_cache import cache_bits, cached_layers
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.search.search import Front
-from workbench.planning.totals import Totals, plan_totals, quantized_inputs, totals
+from workbench.planning.totals import Totals, cache_bits, cached_layers, plan_totals, quantized_inputs, totals
 from workbench.sensitivity.metrics import TABLE_METRICS
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session

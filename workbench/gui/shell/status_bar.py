@@ -13,8 +13,7 @@ from workbench.gui.shell.widgets import button, label, named
 from workbench.insight import quantities
 from workbench.insight.sums import shown_unit
 from workbench.measurement.units import short_unit
-from workbench.planning.kv_cache import cached_layers
-from workbench.planning.totals import quantized_inputs
+from workbench.planning.totals import cached_layers, quantized_inputs
 from workbench.sensitivity.metrics import metric_title
 from workbench.session.workspace import State
 

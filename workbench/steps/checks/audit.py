@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.kv_cache import cached_layers
 from workbench.planning.plan import resolve
-from workbench.planning.totals import quantized_inputs
+from workbench.planning.totals import cached_layers, quantized_inputs
 from workbench.progress import part_of
 from workbench.sensitivity.audit import Audit, PlanAudit
 from workbench.sensitivity.interaction import interaction_of
