@@ -29,6 +29,8 @@ from workbench.models.layer import LayerKind
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 from workbench.numerics.formats import parse_scheme
+from workbench.planning.budgets import Budgets
+from workbench.planning.constraints import Constraints
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.search.search import search
 from workbench.quantization.learning.learn import first_fits, learn_rounding
@@ -133,7 +135,13 @@ def planned(llama: Llama, steps: int, sizes: Sequence[float]) -> Iterator[Row]:
     locked = [layer.name for layer in summary.stored if layer.name not in llama.names]
     for bits in sizes:
         goal, peer = PLANNED[bits]
-        plan = search(summary, table, nbytes=rest + int(weights * bits / 8), base=Plan(), locked=locked)
+        plan = search(
+            summary,
+            table,
+            budgets=Budgets(nbytes=rest + int(weights * bits / 8)),
+            base=Plan(),
+            constraints=Constraints(locked=frozenset(locked)),
+        )
         found = resolve(plan, summary.layers)
         schemes = {name: found[name].weights for name in llama.names if found[name].weights != KEEP}
         yield learned(llama, f"planned {bits:.2f}", schemes, steps, goal, f"{peer} prototypes")

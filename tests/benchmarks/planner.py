@@ -130,7 +130,7 @@ def rows_of(repeats: int) -> list[Row]:
     for bits in (3.2, 4.25, 6.1):
         exact = timed(
             f"exact plan, 300 x 24, {bits} bits", 1.0,
-            functools.partial(search, small, few, bits_per_weight=bits, base=Plan()), repeats,
+            functools.partial(search, small, few, budgets=Budgets(bits_per_weight=bits), base=Plan()), repeats,
         )  # fmt: skip
         rows.append(exact)
     loss = Budgets(loss=1.0)
@@ -140,7 +140,7 @@ def rows_of(repeats: int) -> list[Row]:
     )  # fmt: skip
     exact = timed(
         "exact plan, 5,000 x 24, 4.25 bits", None,
-        lambda: search(large, many, bits_per_weight=4.25, base=Plan()), max(repeats // 3, 1),
+        lambda: search(large, many, budgets=Budgets(bits_per_weight=4.25), base=Plan()), max(repeats // 3, 1),
     )  # fmt: skip
     rows += [least, _two_budgets(small, few, repeats), exact]
     front = fronts[-1]

@@ -28,6 +28,7 @@ from workbench.models.data.files import ALL
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
+from workbench.planning.budgets import Budgets
 from workbench.planning.plan import Plan
 from workbench.planning.search.search import search
 from workbench.planning.totals import plan_totals
@@ -107,10 +108,10 @@ def plans(model: Model, held_out: Data, table: Sensitivity, batch_size: int) -> 
         return sums.nbytes
 
     for bits in PLANS:
-        row(f"mixed {bits:g}", search(model.summary, table, bits_per_weight=bits, base=Plan()))
+        row(f"mixed {bits:g}", search(model.summary, table, budgets=Budgets(bits_per_weight=bits), base=Plan()))
     for scheme in UNIFORM:
         nbytes = row(scheme, Plan.uniform(layers, scheme))
-        row(f"mixed, bytes of {scheme}", search(model.summary, table, nbytes=nbytes, base=Plan()))
+        row(f"mixed, bytes of {scheme}", search(model.summary, table, budgets=Budgets(nbytes=nbytes), base=Plan()))
     return rows
 
 

@@ -10,7 +10,9 @@ import sys
 import pytest
 
 from workbench.cli import main, parser
-from workbench.console.plan import check, search_options
+from workbench.console.plan import check
+from workbench.console.step_flags import options_of
+from workbench.steps.search import SearchOptions
 
 
 def parsed(*words: str) -> argparse.Namespace:
@@ -61,9 +63,9 @@ def test_locks_add_up() -> None:
 
 
 def test_schemes_are_allowed_by_pattern() -> None:
-    given = parsed("--allow", "*.mlp.*=int4-g32, keep", "--allow", "re:.*=o$=int8-channel", "--allow", "*.mlp.*=nf4")
-    allowed = search_options(given).allow
-    assert dict(allowed) == {"*.mlp.*": ("int4-g32", "keep", "nf4"), "re:.*=o$": ("int8-channel",)}
+    arguments = parsed("--allow", "*.mlp.*=int4-g32, keep", "--allow", "re:.*=o$=int8-channel")
+    allowed = options_of(SearchOptions, arguments).allow
+    assert dict(allowed) == {"*.mlp.*": ("int4-g32", "keep"), "re:.*=o$": ("int8-channel",)}
 
 
 def test_compiled_code_prints_to_standard_error() -> None:

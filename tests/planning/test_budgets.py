@@ -88,7 +88,7 @@ def test_the_smallest_plan_within_a_loss_and_back():
     small = search(summary, table, budgets=Budgets(loss=0.5), minimise="nbytes", base=Plan())
     sums = plan_totals(summary, small, table)
     assert sums.predicted is not None and sums.predicted <= 0.5 * (1 + 1e-9)
-    best = plan_totals(summary, search(summary, table, nbytes=sums.nbytes, base=Plan()), table)
+    best = plan_totals(summary, search(summary, table, budgets=Budgets(nbytes=sums.nbytes), base=Plan()), table)
     assert best.predicted is not None and best.predicted <= sums.predicted
     with pytest.raises(BudgetError):
         search(summary, table, budgets=Budgets(loss=0.5, nbytes=sums.nbytes - 8), base=Plan())
@@ -107,29 +107,41 @@ def test_what_cannot_be_met_is_told_for_every_kind_of_budget():
     with pytest.raises(MissingResultError, match="kernel times"):
         search(summary, table, budgets=Budgets(microseconds=5.0), base=Plan())
     with pytest.raises(PlanError, match="cannot minimise 'joules'"):
-        search(summary, table, nbytes=10**6, minimise="joules", base=Plan())
+        search(summary, table, budgets=Budgets(nbytes=10**6), minimise="joules", base=Plan())
 
 
 def test_patterns_limit_their_layers_and_contradictions_are_named():
     summary = decoder(2)
     table = table_of(summary, SCHEMES)
     rules = Constraints(allowed=(("*.down_proj", ("int8-channel",)), ("model.layers.0.*", ("int4-g32-asym", KEEP))))
-    plan = search(summary, table, bits_per_weight=12, base=Plan(), constraints=rules)
+    plan = search(summary, table, budgets=Budgets(bits_per_weight=12), base=Plan(), constraints=rules)
     given = {name: a.weights for name, a in resolve(plan, summary.layers).items()}
     assert all(given[f"model.layers.{n}.mlp.down_proj"] == "int8-channel" for n in range(2))
     assert given["model.layers.0.mlp.up_proj"] in ("int4-g32-asym", KEEP)
     name = "model.layers.0.mlp.down_proj"
     locked = replace(rules, locked=frozenset({name}))
     with pytest.raises(PlanError, match=f"{name} is locked to keep, but its pattern allows only int8-channel"):
-        search(summary, table, bits_per_weight=8, base=Plan(), constraints=locked)
+        search(summary, table, budgets=Budgets(bits_per_weight=8), base=Plan(), constraints=locked)
     with pytest.raises(PlanError, match="matches no layer"):
-        search(summary, table, bits_per_weight=8, base=Plan(), constraints=Constraints(allowed=(("x.*", (KEEP,)),)))
+        search(
+            summary,
+            table,
+            budgets=Budgets(bits_per_weight=8),
+            base=Plan(),
+            constraints=Constraints(allowed=(("x.*", (KEEP,)),)),
+        )
     with pytest.raises(SchemeError, match="no column"):
-        search(summary, table, bits_per_weight=8, base=Plan(), constraints=Constraints(allowed=(("*", ("int5",)),)))
+        search(
+            summary,
+            table,
+            budgets=Budgets(bits_per_weight=8),
+            base=Plan(),
+            constraints=Constraints(allowed=(("*", ("int5",)),)),
+        )
     shared = Constraints(allowed=(("a", ("int8-channel",)), ("b", ("int4-g32-asym",))), bonds=(("a", "b"),))
     pair = summary_of(linear("a"), linear("b"))
     with pytest.raises(PlanError, match="a may take int8-channel; b may take int4-g32-asym"):
-        search(pair, table_of(pair, SCHEMES), bits_per_weight=8, base=Plan(), constraints=shared)
+        search(pair, table_of(pair, SCHEMES), budgets=Budgets(bits_per_weight=8), base=Plan(), constraints=shared)
 
 
 def test_fused_layers_and_experts_are_found_by_name():
@@ -146,7 +158,7 @@ def test_tables_of_other_algorithms_and_of_activations_widen_the_choice():
     summary = summary_of(*(linear(f"l{n}", 32, 64) for n in range(4)))
     table = table_of(summary, SCHEMES)
     better = replace(table, score=table.score * np.array([[0.1], [2.0], [0.1], [2.0]]), algorithm="gptq")
-    plan = search(summary, table, bits_per_weight=5.0, base=Plan(), algorithms=[better])
+    plan = search(summary, table, budgets=Budgets(bits_per_weight=5.0), base=Plan(), algorithms=[better])
     given = resolve(plan, summary.layers)
     assert {given["l0"].algorithm, given["l2"].algorithm} <= {"gptq", "rtn-clip"}
     for name, other in (("l0", "rtn-clip"), ("l1", "gptq"), ("l3", "gptq")):

@@ -12,7 +12,7 @@ from workbench.planning.constraints import Constraints
 from workbench.planning.explain import explain, next_purchase
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.search.search import pareto, search
-from workbench.planning.strategies import Optimal, Threshold, TopK, strategy
+from workbench.planning.strategies import Threshold, TopK, simple_plan
 from workbench.planning.totals import layer_bits, plan_totals
 
 
@@ -54,7 +54,7 @@ def test_layers_outside_the_search_say_so_and_unknown_ones_are_named():
     summary = decoder(1)
     locked = summary.layers[2].name
     base = Plan().assign([locked], weights="int8-channel")
-    front = pareto(summary, table_of(summary), base, {locked})
+    front = pareto(summary, table_of(summary), base, constraints=Constraints(locked=frozenset({locked})))
     given = resolve(front.plan(0), summary.layers)
     assert explain(front, given, locked).fixed == "locked"
     assert "outside the search" in explain(front, given, "model.embed_tokens").sentence
@@ -69,10 +69,10 @@ def test_thresholds_are_the_rule_that_they_say():
     table = table_of(summary)
     table.score[:] = np.array([0.01, 0.15, 0.5, 1.0])[:, None] * np.array([9, 3, 1, 0.1, 0.01])
     rule = Threshold(steps=((0.1, "int4-g32-asym"), (0.3, "int8-channel")))
-    given = resolve(rule.plan(summary, table, Plan(), Budgets(), Constraints()), summary.layers)
+    given = resolve(simple_plan(rule, summary, table, Plan(), Budgets()), summary.layers)
     assert [given[f"l{n}"].weights for n in range(4)] == ["int4-g32-asym", "int8-channel", KEEP, KEEP]
     absolute = Threshold(steps=((0.6, "int4-g32-asym"),), relative=False)
-    given = resolve(absolute.plan(summary, table, Plan(), Budgets(), Constraints()), summary.layers)
+    given = resolve(simple_plan(absolute, summary, table, Plan(), Budgets()), summary.layers)
     assert [given[f"l{n}"].weights for n in range(4)] == ["int4-g32-asym"] * 3 + [KEEP]
 
 
@@ -80,7 +80,7 @@ def test_top_k_gives_the_most_sensitive_layers_more():
     summary = summary_of(*(linear(f"l{n}") for n in range(5)))
     table = table_of(summary)
     table.score[:] = np.array([0.2, 0.9, 0.1, 0.8, 0.3])[:, None] * np.array([9, 3, 1, 0.1, 0.01])
-    given = resolve(TopK(count=2).plan(summary, table, Plan(), Budgets(), Constraints()), summary.layers)
+    given = resolve(simple_plan(TopK(count=2), summary, table, Plan(), Budgets()), summary.layers)
     assert [name for name, a in given.items() if a.weights == "int8-channel"] == ["l1", "l3"]
     assert {a.weights for a in given.values()} == {"int8-channel", "int4-g32-asym"}
 
@@ -94,21 +94,13 @@ def test_within_a_budget_no_simple_rule_beats_the_search(name: str):
     rules = Constraints(locked=frozenset({locked}))
     for bits in (6.0, 7.0, 8.5):
         budget = Budgets(bits_per_weight=bits)
-        simple = strategy(name).plan(summary, table, base, budget, rules)
-        best = Optimal().plan(summary, table, base, budget, rules)
+        simple = simple_plan(name, summary, table, base, budget, rules)
+        best = search(summary, table, base=base, budgets=budget, constraints=rules)
         assert resolve(simple, summary.layers)[locked].weights == "int6-g32-asym"
         one, other = plan_totals(summary, simple, table), plan_totals(summary, best, table)
         assert one.bits_per_weight <= bits
         assert one.predicted is not None and other.predicted is not None and other.predicted <= one.predicted
     with pytest.raises(BudgetError, match="smallest takes"):
-        strategy(name).plan(summary, table, base, Budgets(bits_per_weight=1.0), rules)
+        simple_plan(name, summary, table, base, Budgets(bits_per_weight=1.0), rules)
     with pytest.raises(PlanError, match="optimal, threshold, top-k"):
-        strategy("magic")
-
-
-def test_the_search_itself_is_a_strategy():
-    summary = decoder(1)
-    table = table_of(summary)
-    budget = Budgets(bits_per_weight=5.0)
-    found = strategy("optimal").plan(summary, table, Plan(), budget, Constraints())
-    assert found.rules == search(summary, table, bits_per_weight=5.0, base=Plan()).rules
+        simple_plan("magic", summary, table, base, Budgets())

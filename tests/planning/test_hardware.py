@@ -14,6 +14,7 @@ from workbench.deployment.targets import RUNTIMES, legal, target, target_names
 from workbench.errors import BudgetError, PlanError
 from workbench.models.layer import LayerKind
 from workbench.numerics.formats import all_schemes
+from workbench.planning.budgets import Budgets
 from workbench.planning.constraints import Constraints
 from workbench.planning.hardware import estimate, hardware, plan_estimate, profiles
 from workbench.planning.plan import KEEP, Plan, resolve
@@ -147,7 +148,13 @@ def test_a_search_takes_only_what_the_target_runs_and_fused_layers_share():
     where = target("vllm")
     rules = Constraints(legal=where.legal, bonds=where.bonds(summary.layers), target=where.title)
     for seed in range(4):
-        plan = search(summary, table_of(summary, schemes, seed), bits_per_weight=6.1, base=Plan(), constraints=rules)
+        plan = search(
+            summary,
+            table_of(summary, schemes, seed),
+            budgets=Budgets(bits_per_weight=6.1),
+            base=Plan(),
+            constraints=rules,
+        )
         given = resolve(plan, summary.layers)
         assert {a.weights for a in given.values()} <= {"int4-g32-asym", "int8-channel", KEEP} - {"int8-channel-asym"}
         for block in range(3):
@@ -162,7 +169,7 @@ def test_a_locked_layer_that_the_target_cannot_run_is_named():
     where = target("vllm")
     rules = Constraints(legal=where.legal, target=where.title, locked=frozenset({name}))
     with pytest.raises(PlanError, match=f"{name} is locked to int2-g32-asym, which vLLM"):
-        search(summary, table_of(summary), bits_per_weight=8, base=base, constraints=rules)
+        search(summary, table_of(summary), budgets=Budgets(bits_per_weight=8), base=base, constraints=rules)
 
 
 def test_a_target_that_can_run_nothing_of_a_layer_is_told():
@@ -170,7 +177,7 @@ def test_a_target_that_can_run_nothing_of_a_layer_is_told():
     where = target("edge-tpu")
     rules = Constraints(legal=where.legal, target=where.title)
     with pytest.raises(PlanError, match="nothing is left to choose for .* on Google Coral") as caught:
-        search(summary, table_of(summary), bits_per_weight=8, base=Plan(), constraints=rules)
+        search(summary, table_of(summary), budgets=Budgets(bits_per_weight=8), base=Plan(), constraints=rules)
     first, _, rest = str(caught.value).partition("; ")  # the way that came closest is not lost among the formats
     assert "int8-channel: " in first and "activations must be int8" in first
     assert rest.count("weights must be int8") == 1
@@ -181,7 +188,7 @@ def test_a_budget_that_a_targets_refusals_make_impossible_names_them():
     rules = Constraints(legal=where.legal, target=where.title)
     table = table_of(summary, ("int4-g32-asym", "int8-channel"))
     with pytest.raises(BudgetError) as caught:
-        search(summary, table, bits_per_weight=8, base=Plan(), constraints=rules)
+        search(summary, table, budgets=Budgets(bits_per_weight=8), base=Plan(), constraints=rules)
     said = str(caught.value)
     first = "model.layers.0.self_attn.q_proj"
     reason = where.legal(summary.by_name[first], "int4-g32-asym", None)
@@ -189,5 +196,5 @@ def test_a_budget_that_a_targets_refusals_make_impossible_names_them():
     assert f"{where.title} runs no scheme of this search for {first} and 3 more layers" in said
     assert reason and f"int4-g32-asym: {reason}" in said
     with pytest.raises(BudgetError) as free:
-        search(summary, table, bits_per_weight=1, base=Plan())
+        search(summary, table, budgets=Budgets(bits_per_weight=1), base=Plan())
     assert "runs no scheme" not in str(free.value)

@@ -13,6 +13,7 @@ from workbench.measurement.evaluate import evaluate
 from workbench.models.data.datasets import open_dataset
 from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
+from workbench.planning.budgets import Budgets
 from workbench.planning.plan import Plan
 from workbench.planning.search.search import search
 from workbench.planning.totals import plan_totals
@@ -34,7 +35,7 @@ def test_a_small_llama_from_file_to_a_checked_plan():
     assert found.notes == () and len(found.curvature) == 37
     table = score(model, "predicted_kl", SCHEMES, curvature=found.curvature, dataset=data)
     assert np.isfinite(table.score).all()
-    plan = search(model.summary, table, bits_per_weight=4.5, base=Plan())
+    plan = search(model.summary, table, budgets=Budgets(bits_per_weight=4.5), base=Plan())
     sums = plan_totals(model.summary, plan, table)
     assert 4.45 < sums.bits_per_weight <= 4.5 and sums.predicted is not None
     metrics = evaluate(model, quantize(model, plan).bind(model), held_out)

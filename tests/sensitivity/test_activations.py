@@ -13,6 +13,7 @@ from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.summary import OutputKind
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.ranges import Range
+from workbench.planning.budgets import Budgets
 from workbench.planning.plan import Plan
 from workbench.planning.search.search import search
 from workbench.quantization.quantize import quantize
@@ -121,7 +122,7 @@ def test_a_search_takes_the_table_and_pays_for_activations():
     weights = score(model, "measured_kl", ("int4-channel", "int8-channel"), dataset=data, layers=layers)
     inputs = score(model, "predicted_kl_inputs", ("int8-token", "int4-token"), dataset=data, layers=layers)
     assert (inputs.score[:, 1] > inputs.score[:, 0]).all()
-    plan = search(model.summary, weights, bits_per_weight=9.5, base=Plan(), inputs=inputs)
+    plan = search(model.summary, weights, budgets=Budgets(bits_per_weight=9.5), base=Plan(), inputs=inputs)
     assert plan.of("up").weights != "keep"
 
 

@@ -56,6 +56,14 @@ def test_patterns_allow_schemes(scored: Session) -> None:
         wb.search(scored, bits_per_weight=8.0, allow={"*.mlp.*": ["int5-g32"]})
 
 
+def test_schemes_that_a_pattern_allows_twice_add_up(scored: Session) -> None:
+    pairs = [("*.mlp.*", ["int8-channel"]), ("*", [KEEP]), ("*.mlp.*", ["int4-g32"])]
+    plan = wb.search(scored, bits_per_weight=64.0, allow=pairs)
+    schemes = {name: each.weights for name, each in resolve(plan, scored.model.layers).items()}
+    assert {scheme for name, scheme in schemes.items() if ".mlp." in name} == {"int8-channel"}
+    assert {scheme for name, scheme in schemes.items() if ".mlp." not in name} == {KEEP}
+
+
 def test_a_target_that_computes_in_integers_needs_the_activations(scored: Session) -> None:
     with pytest.raises(PlanError, match="activations must be int8, not floating-point"):
         wb.search(scored, bits_per_weight=9.5, target="edge-tpu")

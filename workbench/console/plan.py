@@ -57,7 +57,7 @@ def check(arguments: argparse.Namespace) -> None:
 
 def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
     check(arguments)
-    session, options = Session.load(arguments.session), search_options(arguments)
+    session, options = Session.load(arguments.session), options_of(SearchOptions, arguments)
     if arguments.uniform:
         plan = _uniform(session, arguments.uniform, options.cache)
         session = complete_table(session, plan, options.metric, trust=arguments.trust, progress=progress)
@@ -71,14 +71,6 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
     if arguments.out:
         plan.save(arguments.out)
     return planned(session, plan, options.metric, corrected=options.corrected)
-
-
-def search_options(arguments: argparse.Namespace) -> SearchOptions:
-    """Return the options of the search; the schemes that are allowed to a pattern several times add up."""
-    options, allowed = options_of(SearchOptions, arguments), dict[str, tuple[str, ...]]()
-    for pattern, schemes in options.allow:
-        allowed[pattern] = (*allowed.get(pattern, ()), *schemes)
-    return replace(options, allow=tuple(allowed.items()))
 
 
 def _uniform(session: Session, scheme: str, cache: str | None) -> Plan:

@@ -42,16 +42,13 @@ class Budgets:
         return any(getattr(self, field.name) is not None for field in fields(self))
 
     def __str__(self) -> str:
-        parts = []
-        if self.bits_per_weight is not None:
-            parts.append(f"{self.bits_per_weight:g} bits per weight")
-        if self.nbytes is not None:
-            parts.append(f"{self.nbytes} bytes")
-        if self.microseconds is not None:
-            parts.append(f"{self.microseconds:g} microseconds")
-        if self.loss is not None:
-            parts.append(f"a loss of {self.loss:g}")
-        return " and ".join(parts)
+        parts = (
+            None if self.bits_per_weight is None else f"{self.bits_per_weight:g} bits per weight",
+            None if self.nbytes is None else f"{self.nbytes} bytes",
+            None if self.microseconds is None else f"{self.microseconds:g} microseconds",
+            None if self.loss is None else f"a loss of {self.loss:g}",
+        )
+        return " and ".join(filter(None, parts))
 
 
 TITLES = {
@@ -111,7 +108,6 @@ class MeasuredTimes:
 
 
 def plan_microseconds(summary: ModelSummary, assignments: Mapping[str, Assignment], times: Times) -> float:
-    """Return the microseconds of all layers that have a time; layers that were not timed count nothing."""
-    spent = (times.of(layer, assignments[layer.name].weights, assignments[layer.name].inputs)
-             for layer in summary.layers)  # fmt: skip
+    """Return the microseconds of the layers of ``assignments`` that have a time; those not timed count nothing."""
+    spent = (times.of(summary.by_name[name], each.weights, each.inputs) for name, each in assignments.items())
     return math.fsum(value for value in spent if not math.isnan(value))

@@ -20,21 +20,21 @@ Legal = Callable[[Layer, str, str | None], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
-    """One thing to choose: a weight scheme, and the other fields of the assignment that are decided with it."""
+class Candidate:
+    """A weight scheme, and the other fields of the assignment that are decided with it."""
 
     weights: str
     others: tuple[tuple[str, str | None], ...] = ()
 
     def applied(self, assignment: Assignment) -> Assignment:
-        """Return ``assignment`` with this choice."""
+        """Return ``assignment`` with this candidate."""
         if not self.others and assignment.weights == self.weights:
             return assignment
         changes: dict[str, Any] = dict(self.others)
         return replace(assignment, weights=self.weights, **changes)
 
     def inputs(self, otherwise: str | None) -> str | None:
-        """Return the input scheme, ``otherwise`` where the choice leaves it as it is."""
+        """Return the input scheme, ``otherwise`` where the candidate leaves it as it is."""
         return dict(self.others).get("inputs", otherwise)
 
     def __str__(self) -> str:
@@ -43,30 +43,30 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Group:
-    """Layers that get one choice together: ``options[k]`` takes ``bits[k]`` (int64), costs ``loss[k]`` (float64) and
-    ``microseconds[k]`` (float64, zeros without timings).
+    """Layers that get one candidate together: ``candidates[k]`` takes ``bits[k]`` (int64), costs ``loss[k]`` (float64)
+    and ``microseconds[k]`` (float64, zeros without timings).
 
-    Sorted by bits.  Every option is better than each other one in some respect.
+    Sorted by bits.  Every candidate is better than each other one in some respect.
     """
 
     layers: tuple[str, ...]
-    options: tuple[Option, ...]
+    candidates: tuple[Candidate, ...]
     bits: np.ndarray
     loss: np.ndarray
     microseconds: np.ndarray
 
     @property
     def schemes(self) -> tuple[str, ...]:
-        """The weight scheme of each option."""
-        return tuple(option.weights for option in self.options)
+        """The weight scheme of each candidate."""
+        return tuple(candidate.weights for candidate in self.candidates)
 
 
 @dataclass(slots=True, eq=False)
 class _Menu:
-    """Options that many groups share, with what was worked out for them by shape."""
+    """Candidates that many groups share, the cells of each table that they read, and their bits and times by shape."""
 
-    options: tuple[Option, ...]
-    parts: list[tuple[Sensitivity, np.ndarray, np.ndarray]]
+    candidates: tuple[Candidate, ...]
+    cells: list[tuple[Sensitivity, np.ndarray, np.ndarray]]
     bits: dict[Any, np.ndarray] = field(default_factory=dict)
     times: dict[Any, np.ndarray] = field(default_factory=dict)
 
@@ -83,27 +83,28 @@ class Builder:
     inputs: Sensitivity | None
     _menus: dict[Any, _Menu] = field(default_factory=dict)
 
-    def group(
-        self, members: Sequence[Layer], given: Sequence[Assignment], limit: tuple[str, ...] | None
-    ) -> Group:
-        """Return ``members`` with their candidates, each best in some respect; they have ``given`` so far."""
-        inputs = given[0].inputs
+    def group(self, members: Sequence[Layer], inputs: str | None, limit: tuple[str, ...] | None) -> Group:
+        """Return ``members`` with their candidates, each best in some respect; ``inputs`` is their present scheme."""
         key = (limit, inputs, tuple((layer.kind, layer.matrix, layer.dtype) for layer in members) if self.legal else 0)
         menu = self._menus.get(key)
         if menu is None:
-            options = tuple(self._legal_options(members, inputs, limit))
-            menu = self._menus[key] = _Menu(options, self._parts(options))
-        options = menu.options
-        bits = np.zeros(len(options), np.int64)
-        for layer in members:
-            if layer.tied_to is None:
-                bits = bits + _bits_of(layer, menu)
-        loss = _losses(members, menu)
-        spent = self._microseconds(members, menu, inputs)
-        kept = _best(bits, loss, spent if self.times else None)
+            candidates = tuple(self._legal_candidates(members, inputs, limit))
+            menu = self._menus[key] = _Menu(candidates, self._cells(candidates))
+        bits = np.zeros(len(menu.candidates), np.int64)
+        loss, spent = np.zeros(len(menu.candidates)), np.zeros(len(menu.candidates))
+        owned = [layer for layer in members if layer.tied_to is None]
+        for layer in owned:
+            bits += _bits_of(layer, menu)
+        for table, columns, places in menu.cells:
+            for layer in owned:
+                row = table.row.get(layer.name)
+                loss[places] += math.nan if row is None else np.maximum(table.score[row, columns], 0.0)
+        for layer in members if self.times is not None else ():
+            spent += self._microseconds(layer, menu, inputs)
+        best = _best(bits, loss, spent if self.times else None)
         return Group(
-            layers=tuple(layer.name for layer in members), options=tuple(options[index] for index in kept),
-            bits=bits[kept], loss=loss[kept], microseconds=spent[kept],
+            layers=tuple(layer.name for layer in members), candidates=tuple(menu.candidates[index] for index in best),
+            bits=bits[best], loss=loss[best], microseconds=spent[best],
         )  # fmt: skip
 
     def reasons(
@@ -129,16 +130,15 @@ class Builder:
             return (*self.names, KEEP)
         return tuple(name for name in limit if name == KEEP or name in self.names)
 
-    def _legal_options(
+    def _legal_candidates(
         self, members: Sequence[Layer], inputs: str | None, limit: tuple[str, ...] | None
-    ) -> Iterable[Option]:
-        for weights in self._weights(limit):
-            for option in self._variants(weights, inputs):
-                chosen = option.inputs(inputs)
-                if self.legal is None or not any(self.legal(layer, weights, chosen) for layer in members):
-                    yield option
+    ) -> Iterable[Candidate]:
+        for candidate in (each for weights in self._weights(limit) for each in self._variants(weights, inputs)):
+            chosen = candidate.inputs(inputs)
+            if self.legal is None or not any(self.legal(layer, candidate.weights, chosen) for layer in members):
+                yield candidate
 
-    def _variants(self, weights: str, inputs: str | None) -> Iterable[Option]:
+    def _variants(self, weights: str, inputs: str | None) -> Iterable[Candidate]:
         """Return what can be chosen along with a weight scheme: activation schemes and algorithms that have tables."""
         activations: list[tuple[tuple[str, str | None], ...]] = [()]
         if self.inputs is not None:
@@ -151,74 +151,51 @@ class Builder:
         if self.algorithms and weights != KEEP:
             tables = (self.table, *self.algorithms)
             algorithms = [(("algorithm", table.algorithm),) for table in tables if weights in table.column]
-        return (Option(weights, (*a, *b)) for a in activations for b in algorithms)
+        return (Candidate(weights, (*a, *b)) for a in activations for b in algorithms)
 
-    def _parts(self, options: tuple[Option, ...]) -> list[tuple[Sensitivity, np.ndarray, np.ndarray]]:
-        """Return for each table the columns to read and the options to which they belong."""
+    def _cells(self, candidates: tuple[Candidate, ...]) -> list[tuple[Sensitivity, np.ndarray, np.ndarray]]:
+        """Return for each table the columns to read and the candidates to which they belong."""
         tables = {table.algorithm: table for table in reversed((self.table, *self.algorithms))}
-        parts: list[tuple[Sensitivity, list[tuple[int, int]]]] = [(table, []) for table in tables.values()]
-        position = {name: index for index, name in enumerate(tables)}
-        activations: list[tuple[int, int]] = []
-        for index, option in enumerate(options):
-            others = dict(option.others)
-            if option.weights != KEEP:
-                table = position[others.get("algorithm") or self.table.algorithm]
-                parts[table][1].append((parts[table][0].column[option.weights], index))
+        weights, activations = [], []
+        for index, candidate in enumerate(candidates):
+            others = dict(candidate.others)
+            if candidate.weights != KEEP:
+                table = tables[others.get("algorithm") or self.table.algorithm]
+                weights.append((table, table.column[candidate.weights], index))
             if self.inputs is not None and others.get("inputs") is not None:
-                activations.append((self.inputs.column[str(others["inputs"])], index))
-        if self.inputs is not None:
-            parts.append((self.inputs, activations))
-        return [(table, *_arrays(cells)) for table, cells in parts if cells]
+                activations.append((self.inputs, self.inputs.column[str(others["inputs"])], index))
+        cells = [*weights, *activations]
+        return [
+            (table, *np.array([(column, index) for other, column, index in cells if other is table]).T)
+            for table in dict.fromkeys(table for table, _, _ in cells)
+        ]
 
-    def _microseconds(self, members: Sequence[Layer], menu: _Menu, inputs: str | None) -> np.ndarray:
-        total = np.zeros(len(menu.options))
-        if self.times is None:
-            return total
-        for layer in members:
-            key = (layer.kind, layer.matrix, inputs)
-            if key not in menu.times:
-                times = np.array([self.times.of(layer, o.weights, o.inputs(inputs)) for o in menu.options])
-                menu.times[key] = np.zeros(len(menu.options)) if np.isnan(times).all() else times
-            total += menu.times[key]
-        return total
+    def _microseconds(self, layer: Layer, menu: _Menu, inputs: str | None) -> np.ndarray:
+        key = (layer.kind, layer.matrix, inputs)
+        if key not in menu.times and self.times is not None:
+            times = np.array([self.times.of(layer, each.weights, each.inputs(inputs)) for each in menu.candidates])
+            menu.times[key] = np.zeros(len(times)) if np.isnan(times).all() else times
+        return menu.times[key]
 
 
 def _bits_of(layer: Layer, menu: _Menu) -> np.ndarray:
     key = (layer.matrix, layer.dtype)
     if key not in menu.bits:
-        menu.bits[key] = np.array([layer_bits(layer, option.weights) for option in menu.options], np.int64)
+        menu.bits[key] = np.array([layer_bits(layer, candidate.weights) for candidate in menu.candidates], np.int64)
     return menu.bits[key]
 
 
-def _losses(members: Sequence[Layer], menu: _Menu) -> np.ndarray:
-    total = np.zeros(len(menu.options))
-    for table, columns, places in menu.parts:
-        for layer in members:
-            if layer.tied_to is not None:
-                continue
-            row = table.row.get(layer.name)
-            total[places] += math.nan if row is None else np.maximum(table.score[row, columns], 0.0)
-    return total
-
-
-def _arrays(cells: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
-    columns, places = zip(*cells, strict=True)
-    return np.array(columns), np.array(places)
-
-
 def _best(bits: np.ndarray, loss: np.ndarray, spent: np.ndarray | None) -> np.ndarray:
-    """Return the indices of the options that no other beats, by rising bits; what has no score or time is left out."""
+    """Return the indices of the candidates that no other beats, by rising bits, without those of no score or time."""
     order = np.lexsort((loss, bits) if spent is None else (spent, loss, bits))
-    known = ~np.isnan(loss[order]) if spent is None else ~(np.isnan(loss[order]) | np.isnan(spent[order]))
-    order = order[known]
-    sorted_loss = loss[order]
+    order = order[~np.isnan(loss[order] if spent is None else loss[order] + spent[order])]
+    by_bits = loss[order]
     if spent is None:
-        before = np.minimum.accumulate(np.concatenate([[np.inf], sorted_loss[:-1]])) if order.size else sorted_loss
-        kept: np.ndarray = order[sorted_loss < before]
-        return kept
-    sorted_time = spent[order]
+        best: np.ndarray = order[by_bits < np.minimum.accumulate(np.concatenate([[np.inf], by_bits]))[:-1]]
+        return best
+    times = spent[order]
     earlier = np.tri(order.size, k=-1, dtype=bool)
-    no_worse = (sorted_loss[None] <= sorted_loss[:, None]) & (sorted_time[None] <= sorted_time[:, None])
+    no_worse = (by_bits[None] <= by_bits[:, None]) & (times[None] <= times[:, None])
     unbeaten: np.ndarray = order[~(earlier & no_worse).any(axis=1)]
     return unbeaten
 

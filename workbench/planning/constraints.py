@@ -6,18 +6,18 @@ numpy only: the window builds the Pareto front from it on every edit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from workbench.errors import PlanError, nearest
 from workbench.models.layer import Layer
 from workbench.models.summary import ModelSummary, quantizable
-from workbench.planning.budgets import Times
+from workbench.planning.budgets import Times, plan_microseconds
 from workbench.planning.candidates import Builder, Group, require_columns
 from workbench.planning.groups import Bond, sharing_groups
 from workbench.planning.patterns import matching
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
-from workbench.planning.totals import cached_layers, layer_bits, quantized_inputs, untied_bits
+from workbench.planning.totals import Ledger, cached_layers, quantized_inputs, untied_bits
 from workbench.sensitivity.table import Sensitivity
 
 Legality = Callable[[Layer, str, str | None], str | None]
@@ -78,18 +78,10 @@ class SearchSpace:
 
 
 def search_space(
-    summary: ModelSummary,
-    table: Sensitivity,
-    base: Plan,
-    locked: Collection[str] = frozenset(),
-    schemes: Sequence[str] | None = None,
-    *,
-    constraints: Constraints | None = None,
-    times: Times | None = None,
-    algorithms: Sequence[Sensitivity] = (),
-    inputs: Sensitivity | None = None,
+    summary: ModelSummary, table: Sensitivity, base: Plan, rules: Constraints | None = None, *,
+    times: Times | None = None, algorithms: Sequence[Sensitivity] = (), inputs: Sensitivity | None = None,
     cache: Sensitivity | None = None,
-) -> SearchSpace:
+) -> SearchSpace:  # fmt: skip
     """Work out the groups and their candidates.
 
     Layers outside the search (embeddings, and what is tied to them) and locked ones keep what ``base`` gives them; a
@@ -100,49 +92,62 @@ def search_space(
     PlanError for unknown or contradictory locks and patterns and for a layer that nothing is left for, SchemeError for
     a scheme that the table lacks.
     """
-    rules = _merged(constraints, locked, schemes)
+    rules = rules or Constraints()
     require_columns(table, rules.schemes or ())
-    _require_known(rules.locked, summary)
-    limits = _limits(rules.allowed, table, summary)
+    for name in rules.locked:
+        if name not in summary.by_name:
+            raise PlanError(f"the locked layer {name!r} is not a layer of the model{nearest(name, summary.by_name)}")
     assignments = resolve(base, summary.layers)
+    names = dict.fromkeys(table.schemes if rules.schemes is None else rules.schemes)
     builder = Builder(
-        table=table, names=_names(table, rules.schemes), legal=rules.legal, times=times, algorithms=tuple(algorithms),
-        inputs=None if rules.keep_inputs else inputs,
+        table=table, names=tuple(name for name in names if name != KEEP), legal=rules.legal, times=times,
+        algorithms=tuple(algorithms), inputs=None if rules.keep_inputs else inputs,
     )  # fmt: skip
-    fixed = _Fixed()
-    groups = _open_groups(summary, assignments, builder, rules, limits, fixed)
-    chosen = () if rules.keep_inputs or inputs is None else {name for group in groups for name in group.layers}
-    costs = _activation_costs(summary, assignments, inputs, cache, chosen)
-    fixed.losses += [loss for loss in costs.values() if not math.isnan(loss)]
+    groups, reasons = _split(summary, assignments, builder, rules)
+    searched = {name for group in groups for name in group.layers}
+    fixed = {name: assignments[name] for name in reasons}
+    amounts = Ledger.of(summary, fixed, None).amounts
+    costs = _activation_costs(summary, assignments, inputs, cache, () if builder.inputs is None else searched)
+    owned = [layer for layer in summary.stored if layer.name in fixed]
+    losses = [table.of(layer.name, fixed[layer.name].weights) for layer in owned if fixed[layer.name].weights != KEEP]
+    open_weights = sum(layer.parameters for layer in summary.stored if layer.name in searched)
     return SearchSpace(
         summary=summary, base=assignments, groups=groups, transforms=base.transforms,
-        all_bits=fixed.all_bits + untied_bits(summary, base.transforms),
-        counted_bits=fixed.counted_bits, counted_weights=fixed.counted_weights, fixed_loss=math.fsum(fixed.losses),
-        fixed_microseconds=math.fsum(fixed.times), fixed=fixed.why,
+        all_bits=amounts.bits + untied_bits(summary, base.transforms),
+        counted_bits=amounts.counted_bits, counted_weights=amounts.counted_weights + open_weights,
+        fixed_loss=math.fsum(loss for loss in (*losses, *costs.values()) if not math.isnan(loss)),
+        fixed_microseconds=0.0 if times is None else plan_microseconds(summary, fixed, times), fixed=reasons,
         unscored=tuple(place for place, loss in costs.items() if math.isnan(loss)),
     )  # fmt: skip
 
 
-def _open_groups(
-    summary: ModelSummary, assignments: dict[str, Assignment], builder: Builder, rules: Constraints,
-    limits: Mapping[str, tuple[str, ...]], fixed: _Fixed,
-) -> tuple[Group, ...]:  # fmt: skip
-    """Return the groups that the search decides; all others are added to ``fixed`` and to ``assignments``."""
+def _split(
+    summary: ModelSummary, assignments: dict[str, Assignment], builder: Builder, rules: Constraints
+) -> tuple[tuple[Group, ...], dict[str, str]]:
+    """Return the groups that the search decides, and why it leaves the other layers alone.
+
+    Locked layers give their scheme, in ``assignments``, to those that share it.
+    """
+    limits = _limits(rules.allowed, builder.table, summary)
     counted = {layer.name for layer in quantizable(summary.layers)}
-    groups = []
+    groups, reasons = [], dict[str, str]()
     for members in sharing_groups(summary.layers, rules.bonds):
         scheme = _locked_scheme(members, rules.locked, assignments)
         limit = _shared_limit(members, limits)
-        if scheme is not None or not all(layer.name in counted for layer in members):
-            fixed.add(members, scheme, assignments, counted, builder.table, builder.times)
-            _check_fixed(members, assignments, rules, limit if scheme is not None else None)
+        if scheme is None and all(layer.name in counted for layer in members):
+            group = builder.group(members, assignments[members[0].name].inputs, limit)
+            if not group.candidates:
+                why = "; ".join(builder.reasons(members, assignments, limit)) or "no candidate was given"
+                names = ", ".join(layer.name for layer in members)
+                raise PlanError(f"nothing is left to choose for {names} on {rules.target}: {why}")
+            groups.append(group)
             continue
-        group = builder.group(members, [assignments[layer.name] for layer in members], limit)
-        if not group.options:
-            raise PlanError(_nothing_left(members, builder.reasons(members, assignments, limit), rules.target))
-        groups.append(group)
-        fixed.counted_weights += sum(layer.parameters for layer in members if layer.tied_to is None)
-    return tuple(groups)
+        for layer in members:
+            reasons[layer.name] = "outside the search" if scheme is None else "locked"
+            if scheme is not None and layer.tied_to is None:
+                assignments[layer.name] = replace(assignments[layer.name], weights=scheme)
+        _check_fixed(members, assignments, rules, limit if scheme is not None else None)
+    return tuple(groups), reasons
 
 
 def _activation_costs(
@@ -157,64 +162,6 @@ def _activation_costs(
         for what, places, losses in (("inputs", rounded, inputs), ("cache", cached, cache))
         for name, scheme in places.items()
     }
-
-
-@dataclass(slots=True)
-class _Fixed:
-    """Adds up what the layers take that a search leaves alone."""
-
-    all_bits: int = 0
-    counted_bits: int = 0
-    counted_weights: int = 0
-    losses: list[float] = field(default_factory=list)
-    times: list[float] = field(default_factory=list)
-    why: dict[str, str] = field(default_factory=dict)
-
-    def add(
-        self, members: Sequence[Layer], scheme: str | None, assignments: dict[str, Assignment],
-        counted: Collection[str], table: Sensitivity, times: Times | None,
-    ) -> None:  # fmt: skip
-        for layer in members:
-            self.why[layer.name] = "outside the search" if scheme is None else "locked"
-            if layer.tied_to is None:
-                self._store(layer, scheme, assignments, counted, table)
-            if times is not None:
-                given = assignments[layer.name]
-                self.times += [t for t in (times.of(layer, given.weights, given.inputs),) if not math.isnan(t)]
-
-    def _store(
-        self, layer: Layer, scheme: str | None, assignments: dict[str, Assignment], counted: Collection[str],
-        table: Sensitivity,
-    ) -> None:  # fmt: skip
-        weights = scheme or assignments[layer.name].weights
-        if assignments[layer.name].weights != weights:
-            assignments[layer.name] = replace(assignments[layer.name], weights=weights)
-        bits = layer_bits(layer, weights)
-        self.all_bits += bits
-        if layer.name in counted or weights != KEEP:
-            self.counted_bits += bits
-            self.counted_weights += layer.parameters
-        if weights != KEEP:
-            loss = table.of(layer.name, weights)
-            self.losses += [] if math.isnan(loss) else [loss]
-
-
-def _merged(given: Constraints | None, locked: Collection[str], schemes: Sequence[str] | None) -> Constraints:
-    rules = given or Constraints()
-    return replace(
-        rules, locked=rules.locked | frozenset(locked), schemes=rules.schemes if schemes is None else tuple(schemes)
-    )
-
-
-def _names(table: Sensitivity, schemes: Sequence[str] | None) -> tuple[str, ...]:
-    names = table.schemes if schemes is None else dict.fromkeys(schemes)
-    return tuple(name for name in names if name != KEEP)
-
-
-def _require_known(locked: Iterable[str], summary: ModelSummary) -> None:
-    for name in locked:
-        if name not in summary.by_name:
-            raise PlanError(f"the locked layer {name!r} is not a layer of the model{nearest(name, summary.by_name)}")
 
 
 def _limits(
@@ -234,13 +181,13 @@ def _limits(
 
 def _shared_limit(members: Sequence[Layer], limits: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
     """Return the schemes that all members may take, None without a limit; PlanError that names what contradicts."""
-    given = {layer.name: limits[layer.name] for layer in members if layer.name in limits}
-    if not given:
+    limited = {layer.name: limits[layer.name] for layer in members if layer.name in limits}
+    if not limited:
         return None
-    first, *others = given.values()
+    first, *others = limited.values()
     shared = tuple(scheme for scheme in first if all(scheme in other for other in others))
     if not shared:
-        listed = "; ".join(f"{name} may take {', '.join(schemes)}" for name, schemes in given.items())
+        listed = "; ".join(f"{name} may take {', '.join(schemes)}" for name, schemes in limited.items())
         raise PlanError(f"these layers must share one scheme but no scheme is allowed to all: {listed}")
     return shared
 
@@ -260,20 +207,15 @@ def _check_fixed(
 ) -> None:
     """Raise PlanError if what is decided contradicts ``allowed`` or cannot run on the target."""
     for layer in members:
-        given = assignments[layer.name]
-        if limit is not None and given.weights not in limit:
+        fixed = assignments[layer.name]
+        if limit is not None and fixed.weights not in limit:
             raise PlanError(
-                f"{layer.name} is locked to {given.weights}, but its pattern allows only {', '.join(limit)}; "
+                f"{layer.name} is locked to {fixed.weights}, but its pattern allows only {', '.join(limit)}; "
                 "unlock it or allow that scheme"
             )
-        if rules.legal is None or (given.weights == KEEP and given.inputs is None and layer.name not in rules.locked):
+        if rules.legal is None or (fixed.weights == KEEP and fixed.inputs is None and layer.name not in rules.locked):
             continue
-        reason = rules.legal(layer, given.weights, given.inputs)
+        reason = rules.legal(layer, fixed.weights, fixed.inputs)
         if reason:
-            held = "locked to" if layer.name in rules.locked else "outside the search and has"
-            raise PlanError(f"{layer.name} is {held} {given.weights}, which {rules.target} cannot run: {reason}")
-
-
-def _nothing_left(members: Sequence[Layer], reasons: Sequence[str], target: str) -> str:
-    names = ", ".join(layer.name for layer in members)
-    return f"nothing is left to choose for {names} on {target}: {'; '.join(reasons) or 'no candidate was given'}"
+            state = "locked to" if layer.name in rules.locked else "outside the search and has"
+            raise PlanError(f"{layer.name} is {state} {fixed.weights}, which {rules.target} cannot run: {reason}")

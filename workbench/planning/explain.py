@@ -137,14 +137,14 @@ def next_purchase(front: Front, nbytes: int) -> Purchase | None:
         return None
     group = front.space.groups[int(moves.group[step])]
     return Purchase(
-        layers=group.layers, before=str(group.options[int(moves.origin[step])]),
-        after=str(group.options[int(moves.choice[step])]), nbytes=float(moves.more[step]) / 8,
+        layers=group.layers, before=str(group.candidates[int(moves.origin[step])]),
+        after=str(group.candidates[int(moves.choice[step])]), nbytes=float(moves.more[step]) / 8,
         loss=float(moves.less[step]),
     )  # fmt: skip
 
 
 def _loss(group: Group, weights: str) -> float:
-    losses = [loss for option, loss in zip(group.options, group.loss, strict=True) if option.weights == weights]
+    losses = [loss for option, loss in zip(group.candidates, group.loss, strict=True) if option.weights == weights]
     return float(min(losses, default=math.nan))
 
 
@@ -160,7 +160,7 @@ def _neighbours(group: Group, bits: int, loss: float) -> tuple[Step | None, Step
             return None
         place = places[at]
         return Step(
-            scheme=str(group.options[place]), nbytes=float(group.bits[place] - bits) / 8,
+            scheme=str(group.candidates[place]), nbytes=float(group.bits[place] - bits) / 8,
             loss=loss - float(group.loss[place]),
         )  # fmt: skip
 

@@ -9,64 +9,31 @@ table lacks stands for the first one there of as many levels.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
 from workbench.errors import BudgetError, PlanError, SchemeError, nearest
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.budgets import Budgets, Times
-from workbench.planning.candidates import Group, Option
+from workbench.planning.budgets import Budgets
+from workbench.planning.candidates import Group
 from workbench.planning.constraints import Constraints, SearchSpace, search_space
 from workbench.planning.plan import KEEP, Plan
-from workbench.planning.search.search import assignments_of, plan_of, search
+from workbench.planning.search.search import assignments_of, plan_of
 from workbench.planning.totals import Totals, totals
 from workbench.sensitivity.table import Sensitivity
 
-
-class Strategy(Protocol):
-    """One way to come to a plan."""
-
-    @property
-    def name(self) -> str:
-        """What ``--strategy`` is given."""
-        ...
-
-    def plan(
-        self, summary: ModelSummary, table: Sensitivity, base: Plan, budgets: Budgets,
-        constraints: Constraints, times: Times | None = None,
-    ) -> Plan:  # fmt: skip
-        """Return the plan; what the constraints lock and forbid holds for every strategy."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Optimal:
-    """The search: nothing within the budgets is better.  ``inputs`` and ``cache`` are tables of activation losses."""
-
-    name: str = "optimal"
-    minimise: str = "loss"
-    inputs: Sensitivity | None = None
-    cache: Sensitivity | None = None
-
-    def plan(
-        self, summary: ModelSummary, table: Sensitivity, base: Plan, budgets: Budgets,
-        constraints: Constraints, times: Times | None = None,
-    ) -> Plan:  # fmt: skip
-        """Search; see :func:`workbench.planning.search.search.search`."""
-        return search(
-            summary, table, base=base, budgets=budgets, constraints=constraints, times=times, minimise=self.minimise,
-            inputs=self.inputs, cache=self.cache,
-        )  # fmt: skip
+Choice = Callable[[], Sequence[str]]
+"""The scheme of every group, by a strategy and one value of its free number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """Schemes by sensitivity: ``steps`` are (limit, scheme), from the most sensitive scheme on; ``otherwise`` the rest.
+    """Schemes by sensitivity: ``steps`` are (limit, scheme), from the most sensitive scheme on; ``otherwise`` above.
 
     The sensitivity of a layer is its score under ``probe`` (default: the first step's scheme) over the largest of all
     layers where ``relative``.  With a budget all limits are multiplied by the smallest number that makes the plan fit.
@@ -78,27 +45,17 @@ class Threshold:
     probe: str | None = None
     relative: bool = True
 
-    def plan(
-        self, summary: ModelSummary, table: Sensitivity, base: Plan, budgets: Budgets,
-        constraints: Constraints, times: Times | None = None,
-    ) -> Plan:  # fmt: skip
-        """Return the plan of this rule; BudgetError if even the first step everywhere is too large."""
-        space = search_space(summary, table, base, constraints=constraints)
+    def choices(self, space: SearchSpace, table: Sensitivity, budgets: Budgets) -> list[Choice]:
+        """Return the schemes for rising limits."""
         steps = [(limit, _scored(table, scheme)) for limit, scheme in self.steps]
         scores = _scores(space, table, self.probe or steps[0][1], self.relative)
         limits = sorted({limit for limit, _ in steps})
-        factors = [1.0] if not budgets else sorted(
-            {1.0, *(float(score) / limit * (1 + 1e-9) for score in scores for limit in limits if score > 0)}
-        )  # fmt: skip
+        tight = {float(score) / limit * (1 + 1e-9) for score in scores for limit in limits if score > 0}
 
-        def picks(factor: float) -> np.ndarray:
-            schemes = [
-                next((scheme for limit, scheme in steps if score < limit * factor), self.otherwise)
-                for score in scores
-            ]
-            return _picks(space, schemes)
+        def schemes(factor: float) -> list[str]:
+            return [next((name for limit, name in steps if score < limit * factor), self.otherwise) for score in scores]
 
-        return _first_that_fits(space, table, [partial(picks, factor) for factor in factors], budgets, self.name)
+        return [partial(schemes, factor) for factor in sorted({1.0, *(tight if budgets else ())})]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,33 +70,43 @@ class TopK:
     better: str = "int8-channel"
     smaller: str = "int4-g32-asym"
 
-    def plan(
-        self, summary: ModelSummary, table: Sensitivity, base: Plan, budgets: Budgets,
-        constraints: Constraints, times: Times | None = None,
-    ) -> Plan:  # fmt: skip
-        """Return the plan of this rule; BudgetError if even ``smaller`` everywhere is too large."""
-        space = search_space(summary, table, base, constraints=constraints)
+    def choices(self, space: SearchSpace, table: Sensitivity, budgets: Budgets) -> list[Choice]:
+        """Return the schemes for fewer and fewer groups of the better one."""
         better, smaller = _scored(table, self.better), _scored(table, self.smaller)
-        order = np.argsort(-_scores(space, table, smaller, False), kind="stable")
+        rank = np.argsort(np.argsort(-_scores(space, table, smaller, False), kind="stable"))
 
-        def picks(count: int) -> np.ndarray:
-            chosen = set(order[:count].tolist())
-            return _picks(space, [better if n in chosen else smaller for n in range(len(space.groups))])
+        def schemes(count: int) -> list[str]:
+            return np.where(rank < count, better, smaller).tolist()  # type: ignore[no-any-return]
 
-        counts = [self.count] if not budgets else range(len(space.groups), -1, -1)
-        return _first_that_fits(space, table, [partial(picks, count) for count in counts], budgets, self.name)
+        return [partial(schemes, count) for count in (range(len(rank), -1, -1) if budgets else [self.count])]
 
 
-STRATEGIES: tuple[Strategy, ...] = (Optimal(), Threshold(), TopK())
+OPTIMAL = "optimal"
+"""The name of the search itself, which no strategy beats within the budgets."""
+
+Strategy = Threshold | TopK
+STRATEGIES: tuple[Strategy, ...] = (Threshold(), TopK())
+NAMES = (OPTIMAL, *(member.name for member in STRATEGIES))
 
 
-def strategy(name: str) -> Strategy:
-    """Return the strategy called ``name``; PlanError that names all."""
-    for member in STRATEGIES:
-        if member.name == name:
-            return member
-    known = [member.name for member in STRATEGIES]
-    raise PlanError(f"there is no strategy {name!r}{nearest(name, known)}; there are {', '.join(known)}")
+def simple_plan(
+    strategy: str | Strategy, summary: ModelSummary, table: Sensitivity, base: Plan, budgets: Budgets,
+    constraints: Constraints | None = None,
+) -> Plan:  # fmt: skip
+    """Return the plan of a strategy, or of that name; what the constraints lock and forbid holds for it too.
+
+    Raises PlanError that names all strategies, and BudgetError if even the smallest plan of the strategy is too large.
+    """
+    if isinstance(strategy, str):
+        by_name = {member.name: member for member in STRATEGIES}
+        if strategy not in by_name:
+            hint = nearest(strategy, NAMES)
+            raise PlanError(f"there is no strategy {strategy!r}{hint}; there are {', '.join(NAMES)}")
+        strategy = by_name[strategy]
+    if budgets.microseconds is not None or budgets.loss is not None:
+        raise PlanError("this strategy takes budgets of bytes or bits per weight only; use the strategy optimal")
+    space = search_space(summary, table, base, constraints)
+    return _first_that_fits(space, table, strategy.choices(space, table, budgets), budgets, strategy.name)
 
 
 def _scores(space: SearchSpace, table: Sensitivity, probe: str, relative: bool) -> np.ndarray:
@@ -169,51 +136,36 @@ def _scored(table: Sensitivity, scheme: str) -> str:
     )
 
 
-def _picks(space: SearchSpace, schemes: Sequence[str]) -> np.ndarray:
-    """Return every group's option for a scheme; the next larger one that is left where that is none of its options."""
-    return np.array([_pick(group, scheme) for group, scheme in zip(space.groups, schemes, strict=True)], np.int64)
-
-
 def _pick(group: Group, scheme: str) -> int:
-    schemes = group.schemes
-    if scheme in schemes:
-        return schemes.index(scheme)
-    return len(schemes) - 1 if scheme == KEEP else _closest(group.options, scheme)
-
-
-def _closest(options: Sequence[Option], scheme: str) -> int:
-    """Return the smallest option of at least as many levels as ``scheme``, the largest if there is none."""
+    """Return the candidate of a scheme; where it is none, the smallest of at least as many levels, or the largest."""
     def levels(name: str) -> float:
         return math.inf if name == KEEP else float(parse_scheme(name).values().size)
 
+    schemes, last = group.schemes, len(group.schemes) - 1
+    if scheme in schemes or scheme == KEEP:
+        return schemes.index(scheme) if scheme in schemes else last
     needed = levels(scheme)
-    return next((k for k, option in enumerate(options) if levels(option.weights) >= needed), len(options) - 1)
+    return next((index for index, name in enumerate(schemes) if levels(name) >= needed), last)
 
 
 def _first_that_fits(
-    space: SearchSpace, table: Sensitivity, candidates: Sequence[Callable[[], np.ndarray]], budgets: Budgets, name: str
+    space: SearchSpace, table: Sensitivity, choices: Sequence[Choice], budgets: Budgets, name: str
 ) -> Plan:
-    """Return the first candidate within the budgets, by bisection: each takes at most what the one before takes."""
-    low, high = 0, len(candidates) - 1
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _fits(_sums(space, table, candidates[middle]()), budgets) else (middle + 1, high)
-    picks = candidates[low]()
-    sums = _sums(space, table, picks)
-    if not _fits(sums, budgets):
+    """Return the first choice within the budgets, by bisection: each takes at most what the one before takes."""
+    def sums_of(index: int) -> tuple[np.ndarray, Totals]:
+        chosen = zip(space.groups, choices[index](), strict=True)
+        picks = np.array([_pick(group, scheme) for group, scheme in chosen], np.int64)
+        return picks, totals(space.summary, assignments_of(space, picks), table)
+
+    def fits(sums: Totals) -> bool:
+        small = budgets.nbytes is None or sums.nbytes <= budgets.nbytes
+        return small and (budgets.bits_per_weight is None or sums.bits_per_weight <= budgets.bits_per_weight)
+
+    first = bisect_left(range(len(choices) - 1), True, key=lambda index: fits(sums_of(index)[1]))
+    picks, sums = sums_of(first)
+    if not fits(sums):
         raise BudgetError(
             f"no plan of the strategy {name} fits into {budgets}: the smallest takes {sums.nbytes} bytes, "
             f"{sums.bits_per_weight:.4f} bits per weight; raise the budget or use the strategy optimal"
         )
     return plan_of(space, picks, f"{name} within {budgets}" if budgets else name)
-
-
-def _sums(space: SearchSpace, table: Sensitivity, picks: np.ndarray) -> Totals:
-    return totals(space.summary, assignments_of(space, picks), table)
-
-
-def _fits(sums: Totals, budgets: Budgets) -> bool:
-    if budgets.microseconds is not None or budgets.loss is not None:
-        raise PlanError("this strategy takes budgets of bytes or bits per weight only; use the strategy optimal")
-    small = budgets.nbytes is None or sums.nbytes <= budgets.nbytes
-    return small and (budgets.bits_per_weight is None or sums.bits_per_weight <= budgets.bits_per_weight)

@@ -10,7 +10,8 @@ from workbench.numerics.ranges import REGISTRY as RANGES
 from workbench.planning.budgets import GOALS, Budgets, MeasuredTimes
 from workbench.planning.constraints import Constraints
 from workbench.planning.plan import KEEP, Plan, with_cache
-from workbench.planning.strategies import STRATEGIES, Optimal, strategy
+from workbench.planning.search.search import search as search_plan
+from workbench.planning.strategies import NAMES, OPTIMAL, simple_plan
 from workbench.progress import Progress, silent
 from workbench.sensitivity.metrics import ACTIVATION_METRICS, BY_NAME, WEIGHT_METRICS
 from workbench.sensitivity.table import Sensitivity
@@ -68,7 +69,7 @@ def goals() -> tuple[Choice, ...]:
 
 def strategies() -> tuple[Choice, ...]:
     """Return the search and the simple rules to compare it with."""
-    return choices_of(member.name for member in STRATEGIES)
+    return choices_of(NAMES)
 
 
 def range_methods() -> tuple[Choice, ...]:
@@ -157,7 +158,7 @@ class SearchOptions:
     target: str | None = option(None, TARGET)
     lock: tuple[str, ...] = option((), LOCK)
     allow: tuple[tuple[str, tuple[str, ...]], ...] = option((), ALLOW)
-    strategy: str = option("optimal", STRATEGY)
+    strategy: str = option(OPTIMAL, STRATEGY)
     batch: int = option(1, BATCH)
     corrected: bool = option(False, CORRECTED)
     range_method: str | None = option(None, RANGE_METHOD)
@@ -185,7 +186,7 @@ def search(
     target: str | None = None,
     lock: str | Sequence[str] = (),
     allow: Mapping[str, Sequence[str]] | Sequence[tuple[str, Sequence[str]]] | None = None,
-    strategy: str = "optimal",
+    strategy: str = OPTIMAL,
     batch: int = 1,
     corrected: bool = False,
     range_method: str | None = None,
@@ -214,22 +215,24 @@ def find_plan(session: Session, options: SearchOptions, progress: Progress = sil
     Where microseconds matter, the session's timings at the batch size serve, and the candidates that lack one are timed
     on this machine first.
     """
-    rules = constraints_of(session, options.target, options.lock, options.schemes or None, dict(options.allow))
+    rules = constraints_of(session, options.target, options.lock, options.schemes or None, options.allow)
     table = session.require_table(options.metric)
     base, rules, activations = with_inputs(session, rules, session.inputs_table(table.metric), options.inputs)
     if options.range_method is not None:
         base = with_range_method(session, base, options.range_method, rules.locked)
     if options.cache is not None:
         base = with_cache(base, session.model.layers, None if options.cache == NONE else options.cache, rules.locked)
-    if options.strategy != "optimal":
+    if options.strategy != OPTIMAL:
         return _by_strategy(session, options, table, base, rules)
     budgets, corrected = options.budgets, options.corrected and options.loss is not None
     if corrected and options.loss is not None:
         require_weights_alone(session, base)
         budgets = replace(budgets, loss=options.loss / correction_of(session, table.metric))
     times = _times(session, options, rules, table, progress)
-    best = Optimal(minimise=options.minimise, inputs=activations, cache=session.cache_table(table.metric))
-    plan = best.plan(session.model, table, base, budgets, rules, times)
+    plan = search_plan(
+        session.model, table, base=base, budgets=budgets, minimise=options.minimise, constraints=rules, times=times,
+        inputs=activations, cache=session.cache_table(table.metric),
+    )  # fmt: skip
     if not corrected:
         return plan
     return replace(plan, name=plan.name.replace(str(budgets), f"{options.budgets}, corrected by an audit"))
@@ -242,7 +245,7 @@ def _by_strategy(
         raise PlanError(f"the strategy {options.strategy} minimises nothing; use the strategy optimal")
     if len(options.inputs) > 1:
         raise PlanError(f"the strategy {options.strategy} chooses no activation schemes; give one, or use optimal")
-    return strategy(options.strategy).plan(session.model, table, base, options.budgets, rules)
+    return simple_plan(options.strategy, session.model, table, base, options.budgets, rules)
 
 
 def _times(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
@@ -56,12 +56,19 @@ def constraints_of(
     target: str | None,
     lock: Sequence[str] = (),
     schemes: Sequence[str] | None = None,
-    allow: Mapping[str, Sequence[str]] | None = None,
+    allow: Sequence[tuple[str, Sequence[str]]] = (),
 ) -> Constraints:
-    """Return the session's locks, those of the patterns ``lock``, the allowed schemes and the target's rules."""
+    """Return the session's locks, those of the patterns ``lock``, the allowed schemes and the target's rules.
+
+    The schemes that ``allow`` gives one pattern several times add up.
+    """
     locked = session.locked | frozenset(name for pattern in lock for name in _matching(session, pattern))
-    allowed = tuple((pattern, tuple(map(_scheme, names))) for pattern, names in (allow or {}).items())
-    rules = Constraints(locked=locked, schemes=None if schemes is None else tuple(schemes), allowed=allowed)
+    allowed: dict[str, tuple[str, ...]] = {}
+    for pattern, names in allow:
+        allowed[pattern] = (*allowed.get(pattern, ()), *map(_scheme, names))
+    rules = Constraints(
+        locked=locked, schemes=None if schemes is None else tuple(schemes), allowed=tuple(allowed.items())
+    )
     if target is None:
         return rules
     from workbench.deployment.targets import target as find

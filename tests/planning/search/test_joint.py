@@ -11,6 +11,7 @@ import pytest
 from tests.planning.synthetic import decoder, table_of
 from workbench.errors import BudgetError
 from workbench.planning.budgets import Budgets, MeasuredTimes
+from workbench.planning.constraints import Constraints
 from workbench.planning.plan import Plan
 from workbench.planning.search import exchange
 from workbench.planning.search.search import assignments_of, pareto, search
@@ -61,7 +62,7 @@ def test_locked_layers_interact_with_those_that_are_searched():
     table = sloped(table_of(summary))
     locked = next(layer.name for layer in summary.stored if layer.name in table.row and "mlp" in layer.name)
     base = Plan.uniform([summary.by_name[locked]], table.schemes[0])
-    front = pareto(summary, table, base, {locked})
+    front = pareto(summary, table, base, constraints=Constraints(locked=frozenset({locked})))
     for index in (0, len(front) - 1):
         assert plan_totals(summary, front.plan(index), table).predicted == pytest.approx(front.loss[index], rel=1e-9)
 
@@ -73,9 +74,9 @@ def test_exchanges_come_near_the_best_of_all_choices(seed, monkeypatch):
     few = table_of(summary, seed=seed)
     table = sloped(replace(few, schemes=few.schemes[:3], score=few.score[:, :3]), seed=seed)
     budget = 5.0
-    found = plan_totals(summary, search(summary, table, bits_per_weight=budget, base=Plan()), table)
+    found = plan_totals(summary, search(summary, table, budgets=Budgets(bits_per_weight=budget), base=Plan()), table)
     plain = replace(table, directions=None)
-    alone = plan_totals(summary, search(summary, plain, bits_per_weight=budget, base=Plan()), table)
+    alone = plan_totals(summary, search(summary, plain, budgets=Budgets(bits_per_weight=budget), base=Plan()), table)
     assert found.bits_per_weight <= budget
     assert found.predicted <= alone.predicted
     best = _best(summary, table, budget)
@@ -85,7 +86,7 @@ def test_exchanges_come_near_the_best_of_all_choices(seed, monkeypatch):
 def _best(summary, table, budget: float) -> float:
     """The least loss of all choices within a budget, by trying them."""
     space = pareto(summary, table, Plan()).space
-    menus = [range(len(group.options)) for group in space.groups]
+    menus = [range(len(group.candidates)) for group in space.groups]
     every = [totals(summary, assignments_of(space, np.array(picks)), table) for picks in itertools.product(*menus)]
     return min(sums.predicted for sums in every if sums.bits_per_weight <= budget)
 

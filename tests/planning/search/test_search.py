@@ -14,6 +14,8 @@ import pytest
 from tests.planning.synthetic import SCHEMES, decoder, linear, summary_of, table_of
 from workbench.errors import BudgetError, PlanError, SchemeError
 from workbench.models.layer import LayerKind
+from workbench.planning.budgets import Budgets
+from workbench.planning.constraints import Constraints
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.search.search import pareto, search
 from workbench.planning.totals import layer_bits, plan_totals
@@ -36,7 +38,7 @@ def test_the_plan_is_the_best_of_all_plans(seed):
     summary = decoder(1, seed)
     table = table_of(summary, seed=seed)
     budget = 3.0 + 0.35 * seed
-    plan = search(summary, table, bits_per_weight=budget, base=Plan())
+    plan = search(summary, table, budgets=Budgets(bits_per_weight=budget), base=Plan())
     found = plan_totals(summary, plan, table)
     weights = sum(layer.parameters for layer in summary.stored[1:])
     assert found.bits_per_weight <= budget
@@ -49,7 +51,7 @@ def test_a_budget_in_bytes_is_never_exceeded_and_is_best():
     outside = summary.stored[0].nbytes
     inside = sum(layer.parameters for layer in summary.stored[1:])
     for nbytes in range(outside + inside * 3 // 8 + 100, outside + inside, 997):
-        found = plan_totals(summary, search(summary, table, nbytes=nbytes, base=Plan()), table)
+        found = plan_totals(summary, search(summary, table, budgets=Budgets(nbytes=nbytes), base=Plan()), table)
         assert found.nbytes <= nbytes
         assert found.predicted == pytest.approx(best_by_enumeration(summary, table, 8 * (nbytes - outside)), rel=1e-9)
 
@@ -60,7 +62,12 @@ def test_bits_per_weight_holds_exactly_at_the_edge():
     base = Plan()
     for index in range(len(pareto(summary, table, base))):
         asked = float(pareto(summary, table, base).bits_per_weight[index])
-        assert plan_totals(summary, search(summary, table, bits_per_weight=asked, base=base)).bits_per_weight <= asked
+        assert (
+            plan_totals(
+                summary, search(summary, table, budgets=Budgets(bits_per_weight=asked), base=base)
+            ).bits_per_weight
+            <= asked
+        )
 
 
 def test_an_impossible_budget_tells_the_smallest_size():
@@ -68,25 +75,33 @@ def test_an_impossible_budget_tells_the_smallest_size():
     table = table_of(summary)
     smallest = plan_totals(summary, pareto(summary, table, Plan()).plan(0))
     with pytest.raises(BudgetError, match=f"takes {smallest.nbytes} bytes, {smallest.bits_per_weight:.4f} bits"):
-        search(summary, table, bits_per_weight=1.0, base=Plan())
+        search(summary, table, budgets=Budgets(bits_per_weight=1.0), base=Plan())
     with pytest.raises(BudgetError, match="smallest possible"):
-        search(summary, table, nbytes=smallest.nbytes - 1, base=Plan())
-    assert plan_totals(summary, search(summary, table, nbytes=smallest.nbytes, base=Plan())) == smallest
+        search(summary, table, budgets=Budgets(nbytes=smallest.nbytes - 1), base=Plan())
+    assert (
+        plan_totals(summary, search(summary, table, budgets=Budgets(nbytes=smallest.nbytes), base=Plan())) == smallest
+    )
 
 
 def test_a_search_without_a_budget_is_refused():
     summary = decoder(1)
     with pytest.raises(PlanError, match="needs a budget"):
-        search(summary, table_of(summary), base=Plan())
+        search(summary, table_of(summary), budgets=Budgets(), base=Plan())
     with pytest.raises(PlanError, match="finite"):
-        search(summary, table_of(summary), bits_per_weight=float("nan"), base=Plan())
+        search(summary, table_of(summary), budgets=Budgets(bits_per_weight=float("nan")), base=Plan())
 
 
 def test_locked_layers_keep_what_the_base_plan_gives_them():
     summary = decoder(2)
     name = "model.layers.1.mlp.up_proj"
     base = Plan().assign([name], weights="int8-channel", inputs="int8-token")
-    plan = search(summary, table_of(summary), bits_per_weight=4.0, base=base, locked={name})
+    plan = search(
+        summary,
+        table_of(summary),
+        budgets=Budgets(bits_per_weight=4.0),
+        base=base,
+        constraints=Constraints(locked=frozenset({name})),
+    )
     assert resolve(plan, summary.layers)[name].weights == "int8-channel"
     assert resolve(plan, summary.layers)[name].inputs == "int8-token"
     assert plan_totals(summary, plan).bits_per_weight <= 4.0
@@ -96,7 +111,13 @@ def test_a_lock_may_leave_no_room():
     summary = decoder(1)
     everything = frozenset(layer.name for layer in summary.layers)
     with pytest.raises(BudgetError, match="32.0000 bits per weight"):
-        search(summary, table_of(summary), bits_per_weight=4.0, base=Plan(), locked=everything)
+        search(
+            summary,
+            table_of(summary),
+            budgets=Budgets(bits_per_weight=4.0),
+            base=Plan(),
+            constraints=Constraints(locked=frozenset(everything)),
+        )
 
 
 def test_contradictory_locks_are_named():
@@ -104,9 +125,21 @@ def test_contradictory_locks_are_named():
     summary = summary_of(*layers)
     base = Plan().assign(["a"], weights="int4-g32-asym")
     with pytest.raises(PlanError, match="a to int4-g32-asym, b to keep"):
-        search(summary, table_of(summary), bits_per_weight=6, base=base, locked={"a", "b"})
+        search(
+            summary,
+            table_of(summary),
+            budgets=Budgets(bits_per_weight=6),
+            base=base,
+            constraints=Constraints(locked=frozenset({"a", "b"})),
+        )
     with pytest.raises(PlanError, match="'aa' is not a layer"):
-        search(summary, table_of(summary), bits_per_weight=6, base=base, locked={"aa"})
+        search(
+            summary,
+            table_of(summary),
+            budgets=Budgets(bits_per_weight=6),
+            base=base,
+            constraints=Constraints(locked=frozenset({"aa"})),
+        )
 
 
 def test_layers_that_share_get_one_scheme():
@@ -114,18 +147,18 @@ def test_layers_that_share_get_one_scheme():
     layers[0] = linear("l0", shares_with=("l1", "l2"))
     summary = summary_of(*layers)
     for seed in range(5):
-        plan = search(summary, table_of(summary, seed=seed), bits_per_weight=4.7, base=Plan())
+        plan = search(summary, table_of(summary, seed=seed), budgets=Budgets(bits_per_weight=4.7), base=Plan())
         given = resolve(plan, summary.layers)
         assert given["l0"].weights == given["l1"].weights == given["l2"].weights
 
 
 def test_embeddings_and_tied_heads_stay_as_the_base_plan_has_them():
     summary = decoder(2)
-    plan = search(summary, table_of(summary), bits_per_weight=4.0, base=Plan())
+    plan = search(summary, table_of(summary), budgets=Budgets(bits_per_weight=4.0), base=Plan())
     given = resolve(plan, summary.layers)
     assert given["model.embed_tokens"].weights == given["lm_head"].weights == KEEP
     base = Plan().assign(["lm_head"], weights="int8-channel")
-    plan = search(summary, table_of(summary), bits_per_weight=5.0, base=base)
+    plan = search(summary, table_of(summary), budgets=Budgets(bits_per_weight=5.0), base=base)
     given = resolve(plan, summary.layers)
     assert given["model.embed_tokens"].weights == given["lm_head"].weights == "int8-channel"
     assert plan_totals(summary, plan).bits_per_weight <= 5.0
@@ -135,22 +168,34 @@ def test_a_layer_without_scores_stays_as_it_is_stored():
     summary = decoder(1)
     table = table_of(summary)
     table.score[2] = np.nan
-    plan = search(summary, table, bits_per_weight=20, base=Plan())
+    plan = search(summary, table, budgets=Budgets(bits_per_weight=20), base=Plan())
     assert resolve(plan, summary.layers)[table.layers[2]].weights == KEEP
 
 
 def test_schemes_limit_the_search():
     summary = decoder(2)
-    plan = search(summary, table_of(summary), bits_per_weight=6, base=Plan(), schemes=["int4-g32-asym", "int8-channel"])
+    plan = search(
+        summary,
+        table_of(summary),
+        budgets=Budgets(bits_per_weight=6),
+        base=Plan(),
+        constraints=Constraints(schemes=("int4-g32-asym", "int8-channel")),
+    )
     used = {a.weights for a in resolve(plan, summary.layers).values()}
     assert used <= {"int4-g32-asym", "int8-channel", KEEP}
     with pytest.raises(SchemeError, match="int4-g32-asym"):
-        search(summary, table_of(summary), bits_per_weight=6, base=Plan(), schemes=["int4-g16-asym"])
+        search(
+            summary,
+            table_of(summary),
+            budgets=Budgets(bits_per_weight=6),
+            base=Plan(),
+            constraints=Constraints(schemes=("int4-g16-asym",)),
+        )
 
 
 def test_an_enormous_budget_keeps_everything():
     summary = decoder(2)
-    assert search(summary, table_of(summary), bits_per_weight=64, base=Plan()).rules == ()
+    assert search(summary, table_of(summary), budgets=Budgets(bits_per_weight=64), base=Plan()).rules == ()
 
 
 def test_the_front_is_monotone_and_its_plans_cost_what_it_says():
@@ -175,7 +220,9 @@ def test_no_plan_of_the_front_beats_the_exact_search():
     table = table_of(summary, seed=2)
     front = pareto(summary, table, Plan())
     for index in range(len(front)):
-        exact = plan_totals(summary, search(summary, table, nbytes=int(front.nbytes[index]), base=Plan()), table)
+        exact = plan_totals(
+            summary, search(summary, table, budgets=Budgets(nbytes=int(front.nbytes[index])), base=Plan()), table
+        )
         assert exact.predicted is not None
         assert exact.predicted <= front.loss[index] * (1 + 1e-9) + 1e-12
 
@@ -186,10 +233,22 @@ def test_rules_are_few_and_readable():
     table.score[:] = np.array([1.0, 0.1, 0.01, 1e-3, 1e-4])
     odd = table.row["model.layers.3.mlp.up_proj"]
     table.score[odd] *= 1e6
-    plan = search(summary, table, bits_per_weight=8.6, base=Plan(), schemes=["int8-channel"], name="mine")
-    assert plan.name == "mine" and plan.fingerprint == summary.fingerprint
+    plan = search(
+        summary,
+        table,
+        budgets=Budgets(bits_per_weight=8.6),
+        base=Plan(),
+        constraints=Constraints(schemes=("int8-channel",)),
+    )
+    assert plan.name == "within 8.6 bits per weight" and plan.fingerprint == summary.fingerprint
     assert len(plan.rules) <= 8
-    plan = search(summary, table, bits_per_weight=7.2, base=Plan(), schemes=["int6-g32-asym", "int8-channel"])
+    plan = search(
+        summary,
+        table,
+        budgets=Budgets(bits_per_weight=7.2),
+        base=Plan(),
+        constraints=Constraints(schemes=("int6-g32-asym", "int8-channel")),
+    )
     assert resolve(plan, summary.layers)["model.layers.3.mlp.up_proj"].weights != "int6-g32-asym"
 
 
@@ -201,7 +260,7 @@ def test_a_large_model_takes_little_time():
     pareto(summary, table, Plan())
     assert time.perf_counter() - start < 2
     start = time.perf_counter()
-    plan = search(summary, table, bits_per_weight=4.321, base=Plan())
+    plan = search(summary, table, budgets=Budgets(bits_per_weight=4.321), base=Plan())
     assert time.perf_counter() - start < 20
     front = pareto(summary, table, Plan())
     best = float(front.loss[front.bits_per_weight <= 4.321].min())
@@ -229,4 +288,4 @@ def test_a_budget_that_layers_without_scores_spoil_names_them():
     score = table.score.copy()
     score[table.row[name]] = np.nan
     with pytest.raises(BudgetError, match=f"{name} could not be scored.*stays in floating point"):
-        search(summary, replace(table, score=score), bits_per_weight=3.0, base=Plan())
+        search(summary, replace(table, score=score), budgets=Budgets(bits_per_weight=3.0), base=Plan())

@@ -48,7 +48,7 @@ def test_no_plan_beats_the_front():
     times = _times(summary, table, 3)
     front = pareto(summary, table, Plan(), times=times)
     groups = front.space.groups
-    for picks in itertools.islice(itertools.product(*(range(len(group.options)) for group in groups)), 0, None, 97):
+    for picks in itertools.islice(itertools.product(*(range(len(group.candidates)) for group in groups)), 0, None, 97):
         spent = sum(float(group.microseconds[pick]) for group, pick in zip(groups, picks, strict=True))
         loss = sum(float(group.loss[pick]) for group, pick in zip(groups, picks, strict=True))
         spent, loss = spent + front.space.fixed_microseconds, loss + front.space.fixed_loss
@@ -61,5 +61,5 @@ def test_what_was_not_timed_takes_no_part():
     table = table_of(summary)
     missing = table.schemes[0]
     front = pareto(summary, table, Plan(), times=_times(summary, table, without=(missing,)))
-    used = {option.weights for group in front.space.groups for option in group.options}
+    used = {option.weights for group in front.space.groups for option in group.candidates}
     assert missing not in used and KEEP in used

@@ -16,6 +16,7 @@ from workbench.measurement.evaluate import evaluate
 from workbench.models.summary import quantizable
 from workbench.models.weights_only import WeightsOnlyModel
 from workbench.planning import transform_names as names
+from workbench.planning.budgets import Budgets
 from workbench.planning.plan import Plan
 from workbench.planning.search.search import search
 from workbench.planning.totals import plan_totals
@@ -133,9 +134,9 @@ def test_a_search_keeps_the_plans_transforms_and_counts_their_bytes():
     table = score(model, "weight_error", ["int4-g8", "int8-channel"])
     summary = model.summary
     base, budget = Plan(transforms=("rotation", "awq")), 9000
-    plan = search(summary, table, nbytes=budget, base=base)
+    plan = search(summary, table, budgets=Budgets(nbytes=budget), base=base)
     assert plan.transforms == base.transforms and plan_totals(summary, plan).nbytes <= budget
-    plain = search(summary, table, nbytes=budget, base=Plan())
+    plain = search(summary, table, budgets=Budgets(nbytes=budget), base=Plan())
     assert plan_totals(summary, plan).nbytes - 4 * 24 * 16 < plan_totals(summary, plain).nbytes <= budget
 
 

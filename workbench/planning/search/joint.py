@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from workbench.planning.candidates import Option
+from workbench.planning.candidates import Candidate
 from workbench.planning.constraints import SearchSpace
 from workbench.planning.search.hull import Walk
 from workbench.sensitivity.interaction import interaction, interactions
@@ -61,13 +61,13 @@ class Joint:
         """Return the slopes of an option."""
         cell = (group, choice)
         if cell not in self._known:
-            members, option = self.space.groups[group], self.space.groups[group].options[choice]
+            members, option = self.space.groups[group], self.space.groups[group].candidates[choice]
             owned = [name for name in members.layers if self.space.summary.by_name[name].tied_to is None]
             table = self._table(option)
             self._known[cell] = _added(((table, name, option.weights) for name in owned), self.draws)
         return self._known[cell]
 
-    def _table(self, option: Option) -> Sensitivity:
+    def _table(self, option: Candidate) -> Sensitivity:
         algorithm = dict(option.others).get("algorithm")
         return self.plain if algorithm is None else self.tables[algorithm]
 

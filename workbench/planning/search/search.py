@@ -8,7 +8,7 @@ Lagrangian relaxation.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -82,49 +82,36 @@ class Front:
 
     def choices(self, index: int) -> dict[str, str]:
         """Return the scheme of every layer that the search decides, in plan ``index``."""
-        picks = self.picks(index).tolist()
-        return {
-            layer: group.options[pick].weights
-            for group, pick in zip(self.space.groups, picks, strict=True) for layer in group.layers
-        }  # fmt: skip
+        chosen = zip(self.space.groups, self.picks(index).tolist(), strict=True)
+        return {layer: group.candidates[pick].weights for group, pick in chosen for layer in group.layers}
 
     def plan(self, index: int) -> Plan:
         """Return plan ``index`` as rules."""
-        picks = self.picks(index)
         size = f"{self.bits_per_weight[index]:.3f} bits per weight"
         name = size if self.microseconds is None else f"{self.microseconds[index]:.4g} microseconds"
-        return plan_of(self.space, picks, name)
+        return plan_of(self.space, self.picks(index), name)
 
     def picks(self, index: int) -> np.ndarray:
-        """Return the option of every group (int64) in plan ``index``."""
+        """Return the candidate of every group (int64) in plan ``index``."""
         if not 0 <= index < len(self):
             raise PlanError(f"the front has {len(self)} plans, numbered from 0; got {index}")
         return self.moves.after(int(self.steps[index]))
 
 
 def pareto(
-    summary: ModelSummary,
-    table: Sensitivity,
-    base: Plan,
-    locked: Collection[str] = frozenset(),
-    schemes: Sequence[str] | None = None,
-    *,
-    constraints: Constraints | None = None,
-    algorithms: Sequence[Sensitivity] = (),
-    inputs: Sensitivity | None = None,
-    cache: Sensitivity | None = None,
+    summary: ModelSummary, table: Sensitivity, base: Plan, *, constraints: Constraints | None = None,
+    algorithms: Sequence[Sensitivity] = (), inputs: Sensitivity | None = None, cache: Sensitivity | None = None,
     times: Times | None = None,
-) -> Front:
+) -> Front:  # fmt: skip
     """Return the convex front of size (of time, where there are ``times``) against predicted loss.
 
     numpy only, milliseconds for hundreds of layers.  A scheme whose time at a layer's shape is not known is no
-    candidate there; a layer of which no time is known (no matrix product) counts nothing, and takes the choice of least
-    loss.  Raises what :func:`search_space` raises.
+    candidate there; a layer of which no time is known (no matrix product) counts nothing, and takes the candidate of
+    least loss.  Raises what :func:`search_space` raises.
     """
     space = search_space(
-        summary, table, base, locked, schemes, constraints=constraints, times=times, algorithms=algorithms,
-        inputs=inputs, cache=cache,
-    )  # fmt: skip
+        summary, table, base, constraints, times=times, algorithms=algorithms, inputs=inputs, cache=cache
+    )
     return front_of(space, base, Joint.of(space, table, algorithms), timed=times is not None)
 
 
@@ -153,56 +140,49 @@ def front_of(space: SearchSpace, base: Plan, joint: Joint | None = None, *, time
 
 
 def search(
-    summary: ModelSummary,
-    table: Sensitivity,
-    *,
-    nbytes: int | None = None,
-    bits_per_weight: float | None = None,
-    base: Plan,
-    locked: Collection[str] = frozenset(),
-    schemes: Sequence[str] | None = None,
-    name: str | None = None,
-    minimise: str = "loss",
-    budgets: Budgets | None = None,
-    constraints: Constraints | None = None,
-    times: Times | None = None,
-    algorithms: Sequence[Sensitivity] = (),
-    inputs: Sensitivity | None = None,
-    cache: Sensitivity | None = None,
-) -> Plan:
+    summary: ModelSummary, table: Sensitivity, *, base: Plan, budgets: Budgets, minimise: str = "loss",
+    constraints: Constraints | None = None, times: Times | None = None, algorithms: Sequence[Sensitivity] = (),
+    inputs: Sensitivity | None = None, cache: Sensitivity | None = None,
+) -> Plan:  # fmt: skip
     """Return the plan that minimises ``minimise`` (one of GOALS) within ``budgets``.
 
-    ``nbytes`` and ``bits_per_weight`` are short for the budgets of that name.  ``times`` serve microseconds.  What
-    :func:`workbench.planning.totals.totals` says of the plan never exceeds the budget.  The choice is exact for the sum
-    of the layers' losses (the plan's name ends with UNPROVEN where the solver had no time to prove that); where their
-    interaction is known (``table.directions``) exchanges improve it.  Raises BudgetError that tells the smallest
-    possible value, PlanError without a budget or for contradictory locks, MissingResultError for microseconds without
-    ``times``.
+    ``times`` serve microseconds.  What :func:`workbench.planning.totals.totals` says of the plan never exceeds the
+    budget.  The choice is exact for the sum of the layers' losses (the plan's name ends with UNPROVEN where the solver
+    had no time to prove that); where their interaction is known (``table.directions``) exchanges improve it.  Raises
+    BudgetError that tells the smallest possible value, PlanError without a budget or for contradictory locks,
+    MissingResultError for microseconds without ``times``.
     """
-    all_budgets = _budgets(nbytes, bits_per_weight, budgets, minimise)
-    if times is None and (minimise == "microseconds" or all_budgets.microseconds is not None):
+    timed = minimise == "microseconds" or budgets.microseconds is not None
+    _require_goal(minimise, budgets, timed and times is None)
+    space = search_space(
+        summary, table, base, constraints, times=times if timed else None, algorithms=algorithms, inputs=inputs,
+        cache=cache,
+    )  # fmt: skip
+    _require_scored(space, budgets)
+    limits = _limits(space, budgets)
+    solution = solve(_problem(space, minimise, limits))
+    if solution is None:
+        reason = _impossible(space, budgets, limits)
+        raise BudgetError(reason + _unscored(space, table) + _barred(space, table, constraints))
+    joint = Joint.of(space, table, algorithms)
+    if joint is not None:
+        solution = _together(space, joint, minimise, limits, budgets)
+    goal = "" if minimise == "loss" else f"least {TITLES[minimise]} "
+    return plan_of(space, solution.picks, f"{goal}within {budgets}{'' if solution.proven else f' {UNPROVEN}'}")
+
+
+def _require_goal(minimise: str, budgets: Budgets, untimed: bool) -> None:
+    """Raise PlanError without a goal or a budget, MissingResultError where times are needed and missing."""
+    if minimise not in GOALS:
+        raise PlanError(f"a search cannot minimise {minimise!r}; expected one of {', '.join(GOALS)}")
+    if not budgets:
+        raise PlanError("a search needs a budget: bytes, bits per weight, microseconds or loss, or several of them")
+    if untimed:
         raise MissingResultError(
             "a search for microseconds needs kernel times; time the kernels first, or search by bytes or bits per "
             "weight",
             command="workbench bench S.qwb",
         )
-    timed = times if minimise == "microseconds" or all_budgets.microseconds is not None else None
-    space = search_space(
-        summary, table, base, locked, schemes, constraints=constraints, times=timed, algorithms=algorithms,
-        inputs=inputs, cache=cache,
-    )  # fmt: skip
-    _require_scored(space, all_budgets)
-    limits = _limits(space, all_budgets)
-    solution = solve(_problem(space, minimise, limits))
-    if solution is None:
-        reason = _impossible(space, all_budgets, limits)
-        raise BudgetError(reason + _unscored(space, table) + _barred(space, table, constraints))
-    joint = Joint.of(space, table, algorithms)
-    if joint is not None:
-        solution = _together(space, joint, minimise, limits, all_budgets)
-    goal = "" if minimise == "loss" else f"least {TITLES[minimise]} "
-    title = name or f"{goal}within {all_budgets}"
-    return plan_of(space, solution.picks, title if solution.proven else f"{title} {UNPROVEN}")
 
 
 def _together(
@@ -233,7 +213,7 @@ def _together(
 
 
 def plan_of(space: SearchSpace, picks: np.ndarray, name: str) -> Plan:
-    """Return the options ``picks`` (int64, one for each group) as rules."""
+    """Return the candidates ``picks`` (int64, one for each group) as rules."""
     plan = compact_plan(
         assignments_of(space, picks), space.summary.layers, name=name, model=space.summary.name,
         fingerprint=space.summary.fingerprint,
@@ -246,7 +226,7 @@ def assignments_of(space: SearchSpace, picks: np.ndarray) -> dict[str, Assignmen
     assignments = dict(space.base)
     for group, pick in zip(space.groups, picks.tolist(), strict=True):
         for layer in group.layers:
-            assignments[layer] = group.options[pick].applied(assignments[layer])
+            assignments[layer] = group.candidates[pick].applied(assignments[layer])
     for facts in space.summary.layers:
         if facts.tied_to is not None and assignments[facts.tied_to].weights != KEEP:
             assignments[facts.name] = replace(assignments[facts.name], weights=assignments[facts.tied_to].weights)
@@ -269,20 +249,6 @@ def _require_scored(space: SearchSpace, budgets: Budgets) -> None:
     )
 
 
-def _budgets(nbytes: int | None, bits_per_weight: float | None, given: Budgets | None, minimise: str) -> Budgets:
-    if minimise not in GOALS:
-        raise PlanError(f"a search cannot minimise {minimise!r}; expected one of {', '.join(GOALS)}")
-    short = Budgets(nbytes=nbytes, bits_per_weight=bits_per_weight)
-    if given is not None:
-        short = replace(
-            given, nbytes=given.nbytes if nbytes is None else nbytes,
-            bits_per_weight=given.bits_per_weight if bits_per_weight is None else bits_per_weight,
-        )  # fmt: skip
-    if not short:
-        raise PlanError("a search needs a budget: bytes, bits per weight, microseconds or loss, or several of them")
-    return short
-
-
 def _limits(space: SearchSpace, budgets: Budgets) -> dict[str, float]:
     """Return what the groups may take together of bits, loss and microseconds; bits by exact arithmetic."""
     limits: dict[str, float] = {}
@@ -303,19 +269,14 @@ def _limits(space: SearchSpace, budgets: Budgets) -> dict[str, float]:
     return limits
 
 
-def _quantity(goal: str) -> str:
-    return "bits" if goal in ("nbytes", "bits_per_weight") else goal
-
-
 def _matrix(space: SearchSpace, quantity: str) -> np.ndarray:
     return padded([getattr(group, quantity) for group in space.groups])
 
 
 def _problem(space: SearchSpace, minimise: str, limits: dict[str, float]) -> Problem:
-    return Problem(
-        value=_matrix(space, _quantity(minimise)), costs=tuple(_matrix(space, quantity) for quantity in limits),
-        limits=tuple(limits.values()),
-    )  # fmt: skip
+    value = _matrix(space, "bits" if minimise in ("nbytes", "bits_per_weight") else minimise)
+    costs = tuple(_matrix(space, quantity) for quantity in limits)
+    return Problem(value=value, costs=costs, limits=tuple(limits.values()))
 
 
 def _impossible(space: SearchSpace, budgets: Budgets, limits: dict[str, float]) -> str:
