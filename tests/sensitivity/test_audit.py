@@ -9,8 +9,7 @@ import torch
 from tests.models.networks import decoder, tokens
 from workbench.errors import PlanError
 from workbench.numerics.formats import parse_scheme
-from workbench.sensitivity.audit import Audit
-from workbench.sensitivity.audit_measurement import audit
+from workbench.sensitivity.audit import Audit, audit_weights
 
 
 def quantized(model, scheme="int3-channel"):
@@ -27,7 +26,7 @@ def kl(model, weights, data):
 def test_every_figure_is_that_of_whole_runs() -> None:
     model, data = decoder(), tokens()
     weights = quantized(model)
-    found = audit(model, weights, data, predicted={"up": 0.5}, batch_size=4)
+    found = audit_weights(model, weights, data, predicted={"up": 0.5}, batch_size=4)
     assert found.whole == pytest.approx(kl(model, weights, data), rel=1e-4)
     for index, name in enumerate(found.layers):
         assert found.alone[index] == pytest.approx(kl(model, {name: weights[name]}, data), rel=1e-4)
@@ -49,4 +48,4 @@ def test_the_largest_interactions_come_first_and_the_sentence_judges() -> None:
 
 def test_a_plan_that_keeps_everything_has_nothing_to_audit() -> None:
     with pytest.raises(PlanError, match="no layer"):
-        audit(decoder(), {}, tokens())
+        audit_weights(decoder(), {}, tokens())

@@ -18,8 +18,7 @@ from workbench.models.execution.network import NetworkModel
 from workbench.models.summary import OutputKind
 from workbench.planning.plan import Plan
 from workbench.quantization.quantize import quantize
-from workbench.sensitivity.audit import Audit
-from workbench.sensitivity.audit_measurement import audit
+from workbench.sensitivity.audit import Audit, audit_weights
 from workbench.sensitivity.error_budget import measured_budget, noise_gains
 from workbench.sensitivity.score import score
 
@@ -102,8 +101,8 @@ def test_so_are_those_of_inputs(model: NetworkModel, metric: str) -> None:
 def test_an_audit_leaves_out_batches_and_layers_that_nothing_reaches(model: NetworkModel) -> None:
     weights = {name: model.weight(name) * 1.1 for name in ("first", "second", "unused")}
     predicted = {"first": 0.1, "second": 0.2, "unused": float("nan")}
-    found = audit(model, weights, rows(5), predicted=predicted, batch_size=4)
-    rest = audit(model, weights, Without(rows(5), 1), predicted=predicted, batch_size=4)
+    found = audit_weights(model, weights, rows(5), predicted=predicted, batch_size=4)
+    rest = audit_weights(model, weights, Without(rows(5), 1), predicted=predicted, batch_size=4)
     assert found.whole == rest.whole and np.array_equal(found.alone, rest.alone, equal_nan=True)
     assert found.notes[0] == SAID and "never reached the layer unused" in found.notes[1]
     assert np.isnan(found.alone[2]) and found.alone_sum == found.alone[:2].sum() > 0

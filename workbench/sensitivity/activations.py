@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -24,7 +25,6 @@ from workbench.models.execution.activation_quantizers import Ranges, cache_quant
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model, Replacement
-from workbench.models.summary import OutputKind
 from workbench.sensitivity.metrics.metric import OpenCells, Part
 from workbench.sensitivity.scoring import Scoring
 
@@ -66,53 +66,55 @@ def quantizers_of(model: Model, part: Part, cells: OpenCells, ranges: Ranges) ->
     Raises MissingResultError for a static scheme of inputs without a range, PlanError for a static one of the cache.
     """
     layers = model.summary.by_name
-    if part == "inputs":
-        return {
-            name: {scheme: input_quantizer(layers[name], scheme, ranges) for scheme in schemes}
-            for name, schemes in cells.items()
-        }
-    return {
-        name: {scheme: cache_quantizer(layers[name], scheme) for scheme in schemes} for name, schemes in cells.items()
-    }
+    quantizer = partial(input_quantizer, ranges=ranges) if part == "inputs" else cache_quantizer
+    return {name: {scheme: quantizer(layers[name], scheme) for scheme in cells[name]} for name in cells}
 
 
 def predicted_losses(scoring: Scoring, quantizers: Quantizers, part: Part, data: Data) -> Losses:
     """Return the predicted loss of every cell that the data reach, by layer and scheme."""
     model, sums, units = scoring.model, dict[str, dict[str, float]](), 0
-    noise = _Noise(quantizers=quantizers, part=part, sums=sums)
+
+    def weigh(name: str, values: torch.Tensor, gradient: torch.Tensor) -> None:
+        squares, losses = gradient.float().square(), sums.setdefault(name, {})
+        for scheme, quantizer in quantizers[name].items():
+            noise = (quantizer(values) - values).float().square_()
+            losses[scheme] = losses.get(scheme, 0.0) + 0.5 * float((squares * noise).sum(dtype=torch.float64))
+
+    gradients = ActivationGradients(model=model, layers=tuple(quantizers), part=part, weigh=weigh)
     batches = scoring.finite.of(
-        data, scoring.batch_size, lambda _, batch: noise.forward(model, batch), progress=scoring.progress,
+        data, scoring.batch_size, lambda _, batch: gradients.forward(batch), progress=scoring.progress,
         text="noise and gradients",
     )  # fmt: skip
     for number, batch, output in batches:
-        if noise.backward(output, batch, model.summary.output, batch_generator(scoring.seed, number)):
+        if gradients.backward(output, batch, number, scoring.seed):
             units += units_of(batch, model.summary)
     return {name: {scheme: loss / units for scheme, loss in losses.items()} for name, losses in sums.items()}
 
 
 @dataclass(slots=True, kw_only=True)
-class _Noise:
-    """Half the sums of squared gradients times squared noise, by layer and scheme, batch after batch."""
+class ActivationGradients:
+    """Calls ``weigh(layer, activations, gradient)`` for the inputs of ``layers``, or for their keys and values."""
 
-    quantizers: Quantizers
+    model: Model
+    layers: tuple[str, ...]
     part: Part
-    sums: dict[str, dict[str, float]]
+    weigh: Callable[[str, torch.Tensor, torch.Tensor], None]
     leaves: list[torch.Tensor] = field(default_factory=list)
 
-    def forward(self, model: Model, batch: Batch) -> torch.Tensor:
+    def forward(self, batch: Batch) -> torch.Tensor:
         """Run a batch and return the output, with its graph."""
         self.leaves = []
-        names = tuple(self.quantizers)
         with torch.enable_grad():
             if self.part == "inputs":
-                return model.run(batch, inputs={name: self._entering(name) for name in names})
-            return model.run(batch, tap=self._leaving, inputs=dict.fromkeys(names, self._started), layers=names)
+                return self.model.run(batch, inputs={name: partial(self._entering, name) for name in self.layers})
+            starts = dict.fromkeys(self.layers, self._started)
+            return self.model.run(batch, tap=self._leaving, inputs=starts, layers=self.layers)
 
-    def backward(self, output: torch.Tensor, batch: Batch, kind: OutputKind, generator: torch.Generator) -> bool:
-        """Let a random gradient flow back; False where the output depends on none of the layers."""
+    def backward(self, output: torch.Tensor, batch: Batch, number: int, seed: int) -> bool:
+        """Let the random gradient of a batch flow back; False where the output depends on none of the layers."""
         if not output.requires_grad or not self.leaves:
             return False
-        gradient = drawn_gradient(output, batch, kind, generator)
+        gradient = drawn_gradient(output, batch, self.model.summary.output, batch_generator(seed, number))
         torch.autograd.grad(output, self.leaves, gradient, allow_unused=True)
         return True
 
@@ -120,36 +122,24 @@ class _Noise:
         """Let gradients flow back to here, and the graph begin where it has not begun before."""
         if not tensor.is_floating_point():
             return tensor
-        if tensor.requires_grad:
-            self.leaves.append(tensor)
-            return tensor
-        leaf = tensor.detach().requires_grad_()
+        leaf = tensor if tensor.requires_grad else tensor.detach().requires_grad_()
         self.leaves.append(leaf)
         return leaf
 
-    def _entering(self, name: str) -> Replacement:
-        def enter(tensor: torch.Tensor) -> torch.Tensor:
-            if not tensor.is_floating_point():
-                return tensor
-            own = self._started(tensor)
-            own = own.view_as(own)  # a node of the graph for this layer alone
-            own.register_hook(self._weighing(name, own.detach()))  # type: ignore[no-untyped-call]
-            return own
-
-        return enter
+    def _entering(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
+        if not tensor.is_floating_point():
+            return tensor
+        own = self._started(tensor)
+        own = own.view_as(own)  # a node of the graph for this layer alone
+        self._watch(name, own)
+        return own
 
     def _leaving(self, name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
-        output.register_hook(self._weighing(name, output.detach()))  # type: ignore[no-untyped-call]
+        self._watch(name, output)
 
-    def _weighing(self, name: str, values: torch.Tensor) -> Callable[[torch.Tensor], None]:
-        def weigh(gradient: torch.Tensor) -> None:
-            squares = gradient.detach().float().square()
-            losses = self.sums.setdefault(name, {})
-            for scheme, quantizer in self.quantizers[name].items():
-                noise = (quantizer(values) - values).float().square_()
-                losses[scheme] = losses.get(scheme, 0.0) + 0.5 * float((squares * noise).sum(dtype=torch.float64))
-
-        return weigh
+    def _watch(self, name: str, tensor: torch.Tensor) -> None:
+        values = tensor.detach()
+        tensor.register_hook(lambda gradient: self.weigh(name, values, gradient.detach()))  # type: ignore[no-untyped-call]
 
 
 def measured_losses(scoring: Scoring, quantizers: Quantizers, part: Part, data: Data) -> Losses:
@@ -165,7 +155,7 @@ def measured_losses(scoring: Scoring, quantizers: Quantizers, part: Part, data: 
             done = (number + place / len(quantizers)) / total
             scoring.progress(done, f"the {part} of {name}, batch {number + 1}")
             for scheme, quantizer in schemes.items():
-                rounded = {name: _noting(reached, name, quantizer)}
+                rounded = {name: partial(_noting, reached, name, quantizer)}
                 with torch.no_grad():
                     output = model.run(batch, inputs=rounded) if part == "inputs" else model.run(batch, outputs=rounded)
                 sums[name][scheme] += float(distance.of(output).sum())
@@ -173,9 +163,6 @@ def measured_losses(scoring: Scoring, quantizers: Quantizers, part: Part, data: 
     return {name: {scheme: loss / units for scheme, loss in losses.items()} for name, losses in sums.items()}
 
 
-def _noting(reached: set[str], name: str, quantizer: Replacement) -> Replacement:
-    def enter(tensor: torch.Tensor) -> torch.Tensor:
-        reached.add(name)
-        return quantizer(tensor)
-
-    return enter
+def _noting(reached: set[str], name: str, quantizer: Replacement, tensor: torch.Tensor) -> torch.Tensor:
+    reached.add(name)
+    return quantizer(tensor)

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from workbench.errors import PlanError
+from workbench.models.model import Model
+from workbench.progress import Progress, silent
+
+if TYPE_CHECKING:
+    import torch
+
+    from workbench.measurement.finite_batches import FiniteBatches
+    from workbench.models.data.batches import Data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -93,3 +105,62 @@ class PlanAudit:
     rounded_inputs: int
     cached: int
     audit: Audit
+
+
+def audit_weights(
+    model: Model, weights: Mapping[str, torch.Tensor], data: Data, *, predicted: Mapping[str, float] | None = None,
+    predicted_interaction: float = 0.0, batch_size: int = 8, progress: Progress = silent,
+) -> Audit:  # fmt: skip
+    """Measure ``weights`` (layer to its quantized matrix) one by one, all together, and all but one.
+
+    ``predicted`` maps layers to the loss that a table gives them; ``predicted_interaction`` is what it says they cost
+    together beyond that.  Raises PlanError if nothing is quantized, CannotRunError and DataError.
+    """
+    from workbench.measurement.finite_batches import FiniteBatches
+    from workbench.models.data.batches import require_data
+    from workbench.sensitivity.measured import replaced_rows
+    from workbench.sensitivity.scoring import Ticker
+
+    require_data(model, data, "an audit of the plan")
+    layers = tuple(weights)
+    if not layers:
+        raise PlanError("the plan quantizes no layer, so there is nothing to audit")
+    tick = Ticker(progress=progress, total=(2 * len(layers) + 1) * -(-len(data) // batch_size))
+    finite = FiniteBatches(model=model)
+    rows = replaced_rows(
+        model, dict.fromkeys(layers, ("",)), lambda names: {name: {"": weights[name]} for name in names}, data,
+        batch_size=batch_size, tick=tick, finite=finite,
+    )  # fmt: skip
+    alone = {name: losses[""] for name, losses in rows}
+    views = [model.with_weights(weights)]
+    views += [model.with_weights({name: weights[name] for name in layers if name != left}) for left in layers]
+    whole, *without = _losses(model, views, data, batch_size, tick, finite)
+    unreached = (
+        f"the data never reached the layer {name}: what quantizing it costs is not known, and counts nowhere here"
+        for name, loss in alone.items() if np.isnan(loss)
+    )  # fmt: skip
+    return Audit(
+        layers=layers, predicted=np.array([(predicted or {}).get(name, np.nan) for name in layers]),
+        alone=np.array([alone[name] for name in layers]), joined=whole - np.array(without), whole=whole,
+        samples=len(data), notes=(*finite.notes, *unreached), predicted_interaction=predicted_interaction,
+    )  # fmt: skip
+
+
+def _losses(
+    model: Model, views: list[Model], data: Data, batch_size: int, tick: Callable[[str], None], finite: FiniteBatches
+) -> list[float]:
+    """Return each view's divergence from the model, in nats per unit."""
+    import torch
+
+    from workbench.measurement.divergence import sample_divergence
+    from workbench.models.data.batches import units_of
+
+    sums, units = [0.0] * len(views), 0
+    for number, batch, reference in finite.of(data, batch_size):
+        units += units_of(batch, model.summary)
+        for index, view in enumerate(views):
+            tick(f"the plan as a whole, batch {number + 1}")
+            with torch.no_grad():
+                output = view.run(batch)
+            sums[index] += float(sample_divergence(reference, output, batch, model.summary.output).sum())
+    return [total / units for total in sums]

@@ -37,14 +37,9 @@ DRAWS = 2
 
 
 def directional_losses(
-    model: Model,
-    differences: Mapping[str, torch.Tensor],
-    data: Data,
-    *,
-    batch_size: int,
-    seed: int,
+    model: Model, differences: Mapping[str, torch.Tensor], data: Data, *, batch_size: int, seed: int,
     progress: Progress = silent,
-) -> dict[str, Directional]:
+) -> dict[str, Directional]:  # fmt: skip
     """Return the loss of every difference and its slopes, for each layer.
 
     ``differences`` maps a layer that owns its weight to float32 ``[schemes, rows, columns]``.  Nats per token for token
@@ -94,11 +89,8 @@ class _Dots:
 
     def watched(self, seen: set[str]) -> tuple[str, ...]:
         """Return the layers to tap: those asked for and what is tied to them, where a tap sees the owner."""
-        return tuple(
-            layer.name
-            for layer in self.model.summary.layers
-            if layer.name in seen and (owner := layer.tied_to or layer.name) in self.differences and owner in seen
-        )
+        owners = self.differences.keys() & seen
+        return tuple(x.name for x in self.model.summary.layers if x.name in seen and (x.tied_to or x.name) in owners)
 
     def unseen(self, seen: set[str]) -> tuple[str, ...]:
         """Return the layers to differentiate one sample at a time."""
@@ -149,19 +141,15 @@ class _Dots:
         self.units += self._units
         for name, dots in dots_of.items():
             if name not in self.refused:
-                self._add(name, dots)
-                self._keep(name, dots, first)
+                self._add(name, dots, first)
 
-    def _keep(self, name: str, dots: torch.Tensor, first: int) -> None:
-        """Keep the products of the draws from ``first`` on, as far as there is room."""
-        if name not in self.slopes:
-            self.slopes[name] = torch.zeros(dots.shape[1], self.most)
-        room = self.slopes[name][:, first : first + len(dots)]
-        room.copy_(dots[: room.shape[1]].T)
-
-    def _add(self, name: str, dots: torch.Tensor) -> None:
+    def _add(self, name: str, dots: torch.Tensor, first: int) -> None:
+        """Add squares, and keep the products of the draws from ``first`` on, as far as there is room."""
         squares = dots.double().square().sum(dim=0)
         self.squares[name] = self.squares[name] + squares if name in self.squares else squares
+        slopes = self.slopes.setdefault(name, torch.zeros(dots.shape[1], self.most))
+        room = slopes[:, first : first + len(dots)]
+        room.copy_(dots[: room.shape[1]].T)
 
     def add_one_by_one(
         self, names: Sequence[str], batch: Batch, number: int, seed: int, output: torch.Tensor
@@ -180,16 +168,10 @@ class _Dots:
                     alone, list(leaves.values()), gradient[index : index + 1], allow_unused=True,
                     retain_graph=draw + 1 < DRAWS,
                 )  # fmt: skip
-                self._take(dict(zip(names, gradients, strict=True)), self._first + draw * self._samples + index)
-
-    def _take(self, gradients: Mapping[str, torch.Tensor | None], draw: int) -> None:
-        """Add one sample's gradients at the weights themselves."""
-        for name, gradient in gradients.items():
-            if gradient is not None and bool(gradient.isfinite().all()):
-                differences = self.differences[name]
-                dots = (differences.reshape(differences.shape[0], -1) @ gradient.reshape(-1))[None]
-                self._add(name, dots)
-                self._keep(name, dots, draw)
+                for name, at_weight in zip(names, gradients, strict=True):
+                    if at_weight is not None and bool(at_weight.isfinite().all()):
+                        dots = (self.differences[name].flatten(1) @ at_weight.reshape(-1))[None]
+                        self._add(name, dots, self._first + draw * self._samples + index)
 
     def losses(self) -> dict[str, Directional]:
         """Return half the mean squares and the slopes; NaN for a layer whose gradient was zero throughout."""

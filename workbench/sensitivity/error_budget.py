@@ -10,7 +10,7 @@ numpy only: ``noise / signal at block b = sum over layers of gain[layer, b] * re
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -101,19 +101,17 @@ def predicted_budget(gains: NoiseGains, schemes: Mapping[str, str], errors: Sens
     Layers without a scheme stay in floating point.  Activation schemes are not part of it.  Raises MissingResultError
     naming a cell that the table lacks.  numpy only.
     """
-    error = np.array([_error(errors, name, schemes[name]) if name in schemes else 0.0 for name in gains.layers])
+    error = np.zeros(len(gains.layers))
+    for index, name in enumerate(gains.layers):
+        if name in schemes:
+            error[index] = errors.of(name, schemes[name])
+        if math.isnan(error[index]):
+            raise MissingResultError(
+                f"the {errors.metric} table has no score for {name} in {schemes[name]}; score that scheme first",
+                command=f"workbench sensitivity S.qwb --metric {errors.metric} --schemes {schemes[name]}",
+            )
     share = gains.gain * error[:, None]
     return ErrorBudget(blocks=gains.blocks, noise=share.sum(axis=0), layers=gains.layers, share=share)
-
-
-def _error(errors: Sensitivity, layer: str, scheme: str) -> float:
-    error = errors.of(layer, scheme)
-    if math.isnan(error):
-        raise MissingResultError(
-            f"the {errors.metric} table has no score for {layer} in {scheme}; score that scheme first",
-            command=f"workbench sensitivity S.qwb --metric {errors.metric} --schemes {scheme}",
-        )
-    return error
 
 
 def noise_gains(
@@ -134,15 +132,12 @@ def noise_gains(
     blocks = blocks_of(model.summary)
     gain = np.zeros((len(names), len(blocks)))
     references = list(_block_outputs(model, data, batch_size, notes))
-    with torch.no_grad():
-        for number, name in enumerate(names):
-            progress(number / len(names), f"noise from {name}")
-            generator = torch.Generator().manual_seed(seed + number)
-            view = model.with_weights({name: _disturbed(model.weight(name), generator)})
-            total = _Sums(blocks)
-            for batch, exact in references:
-                total.add(batch, exact, _outputs(view, batch, blocks, model))
-            gain[number] = total.noise / PROBE
+    for number, name in enumerate(names):
+        progress(number / len(names), f"noise from {name}")
+        generator = torch.Generator().manual_seed(seed + number)
+        view = model.with_weights({name: _disturbed(model.weight(name), generator)})
+        sums = (_sums_of_squares(batch, exact, _outputs(view, batch, blocks, model)) for batch, exact in references)
+        gain[number] = _noise(sums, blocks) / PROBE
     progress(1.0, "gains measured")
     return NoiseGains(layers=names, blocks=blocks, gain=gain, samples=len(data), seed=seed)
 
@@ -157,67 +152,56 @@ def measured_budget(
     gives NaN or infinity are left out, and ``notes`` says which.  Raises CannotRunError for a weights-only model and
     for a candidate that is not a view of the reference, DataError where no batch is left.
     """
-    import torch
-
     from workbench.models.data.batches import require_data, samples_of
 
     require_data(reference, data, "an error budget")
-    blocks = blocks_of(reference.summary)
-    total, done = _Sums(blocks), 0
-    with torch.no_grad():
-        for batch, exact in _block_outputs(reference, data, batch_size, notes):
-            total.add(batch, exact, _outputs(candidate, batch, blocks, reference))
-            done += samples_of(batch)
-            progress(done / len(data), "comparing block outputs")
-    return ErrorBudget(blocks=blocks, noise=total.noise)
+    blocks, done, sums = blocks_of(reference.summary), 0, []
+    for batch, exact in _block_outputs(reference, data, batch_size, notes):
+        sums.append(_sums_of_squares(batch, exact, _outputs(candidate, batch, blocks, reference)))
+        done += samples_of(batch)
+        progress(done / len(data), "comparing block outputs")
+    return ErrorBudget(blocks=blocks, noise=_noise(sums, blocks))
 
 
 def _block_outputs(
     model: Model, data: Data, batch_size: int, notes: list[str] | None
 ) -> Iterator[tuple[Batch, dict[str, torch.Tensor]]]:
     """Yield each batch on which the model's output is finite, with what comes out of every block."""
-    import torch
-
     from workbench.measurement.finite_batches import FiniteBatches
 
     blocks, outputs = blocks_of(model.summary), dict[str, torch.Tensor]()
 
     def run(number: int, batch: Batch) -> torch.Tensor:
-        with torch.no_grad():
-            outputs.update(_outputs(model, batch, blocks))
+        outputs.update(_outputs(model, batch, blocks))
         return outputs[OUTPUT]
 
     for _, batch, _ in FiniteBatches(model=model, notes=[] if notes is None else notes).of(data, batch_size, run):
         yield batch, dict(outputs)
 
 
-class _Sums:
-    """Sums of squares of outputs and of differences, by block, float64."""
+def _sums_of_squares(
+    batch: Batch, exact: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor]
+) -> dict[str, tuple[float, float]]:
+    """Return each block's sums of squared outputs and squared differences; tokens that are padding do not count."""
+    from workbench.models.data.batches import token_mask
 
-    def __init__(self, blocks: Sequence[str]) -> None:
-        self.blocks = tuple(blocks)
-        self.signal, self.difference = np.zeros(len(blocks)), np.zeros(len(blocks))
+    mask, sums = token_mask(batch), {}
+    for block in exact.keys() & other.keys():
+        x, y = exact[block].double(), other[block].double()
+        if mask is not None and x.shape[:2] == mask.shape:
+            x, y = x[mask], y[mask]
+        sums[block] = float(x.square().sum()), float((y - x).square().sum())
+    return sums
 
-    def add(self, batch: Batch, exact: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor]) -> None:
-        """Add one batch; tokens that are padding do not count."""
-        from workbench.models.data.batches import token_mask
 
-        mask = token_mask(batch)
-        for index, block in enumerate(self.blocks):
-            if block not in exact or block not in other:
-                continue
-            x, y = exact[block].double(), other[block].double()
-            if mask is not None and x.shape[:2] == mask.shape:
-                x, y = x[mask], y[mask]
-            self.signal[index] += float(x.square().sum())
-            self.difference[index] += float((y - x).square().sum())
-
-    @property
-    def noise(self) -> np.ndarray:
-        """Noise over signal; 0.0 for a block that nothing reached."""
-        empty = self.signal == 0
-        ratio: np.ndarray = np.where(empty, 0.0, self.difference / np.where(empty, 1.0, self.signal))
-        return ratio
+def _noise(sums: Iterable[Mapping[str, tuple[float, float]]], blocks: Sequence[str]) -> np.ndarray:
+    """Return noise over signal of each block, float64; 0.0 for a block that nothing reached."""
+    total = np.zeros((len(blocks), 2))
+    for batch in sums:
+        total += [batch.get(block, (0.0, 0.0)) for block in blocks]
+    signal, difference = total.T
+    ratio: np.ndarray = np.where(signal == 0, 0.0, difference / np.where(signal == 0, 1.0, signal))
+    return ratio
 
 
 def _disturbed(weight: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -234,10 +218,11 @@ def _outputs(model: Model, batch: Batch, blocks: Sequence[str], owner: Model | N
 
     ``owner`` is the model whose network runs, where ``model`` is a view of it.
     """
+    import torch
+
     outputs: dict[str, torch.Tensor] = {}
-    with _watching(owner or model, blocks, outputs.__setitem__) as tap:
-        final = model.run(batch, tap=tap)
-    outputs[OUTPUT] = final
+    with torch.no_grad(), _watching(owner or model, blocks, outputs.__setitem__) as tap:
+        outputs[OUTPUT] = model.run(batch, tap=tap)
     missing = [block for block in blocks if block not in outputs]
     if len(missing) == len(blocks) - 1 and missing:
         raise CannotRunError(f"no output of a block was seen ({', '.join(missing[:3])}); is this a view of the model?")

@@ -7,19 +7,14 @@ equal values can be added up beforehand: one run forward and backward then serve
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
-from workbench.measurement.gradients import batch_generator, drawn_gradient
 from workbench.models.data.batches import Data, numbered_batches, require_data, units_of
 from workbench.models.model import Model
 from workbench.numerics.statistics.layer_statistics import BINS
 from workbench.progress import Progress, silent
-
-if TYPE_CHECKING:
-    from workbench.models.model import Batch
+from workbench.sensitivity.activations import ActivationGradients
 
 
 def input_weights(
@@ -34,40 +29,19 @@ def input_weights(
     layer.  A batch whose output is not finite is left out.  Raises DataError, CannotRunError.
     """
     require_data(model, dataset, "the loss of an input range")
-    units, sums = 0, None
+    units, sums = 0, np.zeros(BINS)
+    parts: list[np.ndarray] = []
+
+    def weigh(_: str, values: torch.Tensor, gradient: torch.Tensor) -> None:
+        place = ((values.double() + edge) * (BINS / (2 * edge))).floor().clamp(0, BINS - 1).long()
+        squares = 0.5 * gradient.double().square()
+        parts.append(torch.bincount(place.reshape(-1), squares.reshape(-1), BINS).cpu().numpy())
+
+    gradients = ActivationGradients(model=model, layers=(layer,), part="inputs", weigh=weigh)
     for number, batch in numbered_batches(dataset, batch_size, progress, "gradients"):
-        squares = _of_batch(model, layer, batch, edge, number, seed)
-        if squares is not None:
+        parts.clear()
+        output = gradients.forward(batch)
+        if bool(output.detach().isfinite().all()) and gradients.backward(output, batch, number, seed):
             units += units_of(batch, model.summary)
-            sums = squares if sums is None else sums + squares
-    return None if sums is None or not units else np.asarray(sums / units)
-
-
-def _of_batch(model: Model, layer: str, batch: Batch, edge: float, number: int, seed: int) -> np.ndarray | None:
-    leaves: list[torch.Tensor] = []
-    sums = np.zeros(BINS)
-
-    def enter(tensor: torch.Tensor) -> torch.Tensor:
-        if not tensor.is_floating_point():
-            return tensor
-        begun = tensor if tensor.requires_grad else tensor.detach().requires_grad_()
-        leaves.append(begun)
-        own = begun.view_as(begun)  # a node of the graph for this layer alone
-        values = own.detach()
-        own.register_hook(lambda gradient: _add(sums, values, gradient, edge))  # type: ignore[no-untyped-call]
-        return own
-
-    with torch.enable_grad():
-        output = model.run(batch, inputs={layer: enter})
-    if not leaves or not output.requires_grad or not bool(output.detach().isfinite().all()):
-        return None
-    gradient = drawn_gradient(output, batch, model.summary.output, batch_generator(seed, number))
-    torch.autograd.grad(output, leaves, gradient, allow_unused=True)
-    return sums
-
-
-def _add(sums: np.ndarray, values: torch.Tensor, gradient: torch.Tensor, edge: float) -> None:
-    """Add half the squared gradients of ``values`` to the bins that hold the values."""
-    place = ((values.double() + edge) * (BINS / (2 * edge))).floor().clamp(0, BINS - 1).long()
-    squares = 0.5 * gradient.detach().double().square()
-    sums += torch.bincount(place.reshape(-1), squares.reshape(-1), BINS).cpu().numpy()
+            sums += np.sum(parts, axis=0)
+    return sums / units if units else None

@@ -63,16 +63,9 @@ def _loss(difference: torch.Tensor, use: Curvature, correlated: bool) -> float:
 
 
 def directional_rows(
-    model: Model,
-    cells: Mapping[str, Sequence[str]],
-    data: Data,
-    curvature: Mapping[str, Curvature],
-    *,
-    batch_size: int,
-    seed: int,
-    algorithm: str,
-    progress: Progress,
-) -> Iterator[Sloped]:
+    model: Model, cells: Mapping[str, Sequence[str]], data: Data, curvature: Mapping[str, Curvature], *,
+    batch_size: int, seed: int, algorithm: str, progress: Progress,
+) -> Iterator[Sloped]:  # fmt: skip
     """Yield (layer, scheme to loss, scheme to slopes), in as many passes over the data as the differences ask for."""
     chunks = list(in_groups(model.summary, cells, DIFFERENCE_BYTES))
     for number, chunk in enumerate(chunks):

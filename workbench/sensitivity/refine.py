@@ -35,9 +35,10 @@ def close_cells(
     prediction errors of ``tolerance`` times both losses could reverse that order; then both cells are listed.  A layer
     with an unknown cell is left out of the decision but for its known cells.
     """
-    bits = _bits(summary, table)
-    price = _price(table.score, bits, bits_per_weight * sum(_weights(summary, table)))
-    total = np.where(np.isnan(table.score), np.inf, table.score) + price * bits
+    layers, schemes = [summary.by_name[name] for name in table.layers], [parse_scheme(name) for name in table.schemes]
+    bits = np.array([[float(scheme.bits(layer.matrix)) for scheme in schemes] for layer in layers])
+    loss = np.where(np.isnan(table.score), np.inf, table.score)
+    total = loss + bits * _price(loss, bits, bits_per_weight * sum(layer.parameters for layer in layers))
     closeness: dict[tuple[str, str], float] = {}
     for row, layer in enumerate(table.layers):
         best = int(total[row].argmin())
@@ -54,17 +55,10 @@ def close_cells(
 
 
 def refine(
-    model: Model,
-    table: Sensitivity,
-    data: Data,
-    cells: Sequence[tuple[str, str]],
-    *,
-    batch_size: int = 8,
-    algorithm: str = "rtn-clip",
-    curvature: Mapping[str, Curvature] | None = None,
-    previous: Sensitivity | None = None,
-    progress: Progress = silent,
-) -> Sensitivity:
+    model: Model, table: Sensitivity, data: Data, cells: Sequence[tuple[str, str]], *, batch_size: int = 8,
+    algorithm: str = "rtn-clip", curvature: Mapping[str, Curvature] | None = None,
+    previous: Sensitivity | None = None, progress: Progress = silent,
+) -> Sensitivity:  # fmt: skip
     """Measure ``cells`` in their order and return a table of measured losses, NaN elsewhere.
 
     ``table`` gives layers and schemes.  ``progress`` is given the table so far; a cancelled call leaves it as the last
@@ -77,8 +71,10 @@ def refine(
         score=np.full(table.score.shape, np.nan), samples=len(data), seed=table.seed, algorithm=algorithm,
         data_hash=data.record.content_hash,
     )  # fmt: skip
+    if previous is not None and not previous.computed_like(measured):
+        raise PlanError("the measured table to go on with was made with other data or options; start a new one")
     if previous is not None:
-        _copy_cells(measured, previous)
+        measured.score[:] = previous.cells(measured.layers, measured.schemes)
     for start in range(0, len(cells), ROUND):
         done = start / len(cells)
         rows = measured_rows(
@@ -107,34 +103,12 @@ def _open_cells(measured: Sensitivity, cells: Sequence[tuple[str, str]]) -> dict
     }  # fmt: skip
 
 
-def _copy_cells(table: Sensitivity, previous: Sensitivity) -> None:
-    same = ("metric", "algorithm", "samples", "seed", "data_hash")
-    if any(getattr(previous, name) != getattr(table, name) for name in same):
-        raise PlanError("the measured table to go on with was made with other data or options; start a new one")
-    for row, layer in enumerate(table.layers):
-        table.score[row] = [previous.of(layer, scheme) for scheme in table.schemes]
-
-
-def _weights(summary: ModelSummary, table: Sensitivity) -> list[int]:
-    return [summary.by_name[name].parameters for name in table.layers]
-
-
-def _bits(summary: ModelSummary, table: Sensitivity) -> np.ndarray:
-    """Return the size of every cell in bits, float64 ``[layers, schemes]``."""
-    matrices = [summary.by_name[name].matrix for name in table.layers]
-    return np.array([[float(parse_scheme(scheme).bits(shape)) for scheme in table.schemes] for shape in matrices])
-
-
-def _price(score: np.ndarray, bits: np.ndarray, budget: float) -> float:
+def _price(loss: np.ndarray, bits: np.ndarray, budget: float) -> float:
     """Return the loss for each bit at which the layers' choices just fit into ``budget`` bits."""
-    loss = np.where(np.isnan(score), np.inf, score)
     rows = np.flatnonzero(np.isfinite(loss).any(axis=1))
-    low, high = 0.0, float(np.nanmax(np.where(np.isfinite(loss), loss, 0.0))) + 1e-300
+    low, high = 0.0, float(np.max(loss, where=np.isfinite(loss), initial=0.0)) + 1e-300
     for _ in range(100):
         price = (low + high) / 2
         picks = (loss[rows] + price * bits[rows]).argmin(axis=1)
-        if bits[rows, picks].sum() > budget:
-            low = price
-        else:
-            high = price
+        low, high = (price, high) if bits[rows, picks].sum() > budget else (low, price)
     return high

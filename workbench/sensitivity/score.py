@@ -24,21 +24,11 @@ from workbench.sensitivity.table import Sensitivity
 
 
 def score(
-    model: Model,
-    metric: str,
-    schemes: Sequence[str],
-    *,
-    curvature: Mapping[str, Curvature] | None = None,
-    dataset: Data | None = None,
-    ranges: Ranges | None = None,
-    batch_size: int = 8,
-    seed: int = 0,
-    algorithm: str = "rtn-clip",
-    layers: Sequence[str] | None = None,
-    previous: Sensitivity | None = None,
-    notes: list[str] | None = None,
-    progress: Progress = silent,
-) -> Sensitivity:
+    model: Model, metric: str, schemes: Sequence[str], *, curvature: Mapping[str, Curvature] | None = None,
+    dataset: Data | None = None, ranges: Ranges | None = None, batch_size: int = 8, seed: int = 0,
+    algorithm: str = "rtn-clip", layers: Sequence[str] | None = None, previous: Sensitivity | None = None,
+    notes: list[str] | None = None, progress: Progress = silent,
+) -> Sensitivity:  # fmt: skip
     """Return the table of ``metric`` for ``layers`` x ``schemes``; the layers default to all that the metric serves.
 
     ``predicted_kl`` takes ``curvature`` from a calibration, and ``dataset`` for convolutions and weights inside larger
@@ -53,8 +43,8 @@ def score(
     """
     record = find_metric(metric)
     table = _empty_table(model, record, schemes, dataset, seed, algorithm, layers)
-    if previous is not None and _computed_alike(previous, table):
-        table = _with_cells(table, previous)
+    if previous is not None and previous.computed_like(table):
+        table = replace(table, score=previous.cells(table.layers, table.schemes), directions=previous.directions)
     scoring = Scoring(
         model=model, table=table, curvature=curvature or {}, dataset=dataset, batch_size=batch_size, seed=seed,
         algorithm=table.algorithm, progress=rising(progress), ranges=ranges or {},
@@ -84,12 +74,6 @@ def _empty_table(
     )  # fmt: skip
 
 
-def _with_cells(table: Sensitivity, previous: Sensitivity) -> Sensitivity:
-    """Return the table with the cells of an earlier one."""
-    score = np.array([[previous.of(name, scheme) for scheme in table.schemes] for name in table.layers])
-    return replace(table, score=score.reshape(table.score.shape), directions=previous.directions)
-
-
 def _owner(model: Model, name: str) -> str:
     layer = model.summary.by_name.get(name)
     if layer is None:
@@ -97,16 +81,12 @@ def _owner(model: Model, name: str) -> str:
     return layer.tied_to or name
 
 
-def _computed_alike(a: Sensitivity, b: Sensitivity) -> bool:
-    same = ("metric", "algorithm", "samples", "seed", "data_hash")
-    return all(getattr(a, field) == getattr(b, field) for field in same)
-
-
 def _open_cells(model: Model, table: Sensitivity, part: Part) -> dict[str, tuple[str, ...]]:
     """Return the layers with open cells, each with all schemes that are open; none of weights with NaN."""
-    cells = {}
-    for row, name in enumerate(table.layers):
-        missing = tuple(s for s, value in zip(table.schemes, table.score[row], strict=True) if np.isnan(value))
-        if missing and (part != "weights" or bool(model.weight(name).isfinite().all())):
-            cells[name] = missing
-    return cells
+    missing = {
+        name: tuple(scheme for scheme, open_cell in zip(table.schemes, row, strict=True) if open_cell)
+        for name, row in zip(table.layers, np.isnan(table.score), strict=True) if row.any()
+    }  # fmt: skip
+    if part != "weights":
+        return missing
+    return {name: schemes for name, schemes in missing.items() if bool(model.weight(name).isfinite().all())}

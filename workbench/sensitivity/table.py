@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -46,6 +47,16 @@ class Sensitivity:
         if layer not in self.row or scheme not in self.column:
             return float("nan")
         return float(self.score[self.row[layer], self.column[scheme]])
+
+    def cells(self, layers: Sequence[str], schemes: Sequence[str]) -> np.ndarray:
+        """Return the scores of ``layers`` x ``schemes``, NaN where they were not computed."""
+        scores = np.array([[self.of(layer, scheme) for scheme in schemes] for layer in layers])
+        return scores.reshape(len(layers), len(schemes))
+
+    def computed_like(self, other: Sensitivity) -> bool:
+        """Tell whether cells of both tables can stand in one."""
+        same = ("metric", "algorithm", "samples", "seed", "data_hash")
+        return all(getattr(self, name) == getattr(other, name) for name in same)
 
     def slopes(self, layer: str, scheme: str) -> np.ndarray | None:
         """Return the cell's slopes as :meth:`Directions.of` does, None where it has none."""

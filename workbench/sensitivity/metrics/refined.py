@@ -20,12 +20,10 @@ def refined_table(table: Sensitivity, measured: Sensitivity) -> Sensitivity:
     to be shown as such.
     """
     score = table.score.copy()
-    known = np.array([[measured.of(layer, scheme) for scheme in table.schemes] for layer in table.layers])
+    known = measured.cells(table.layers, table.schemes)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(table.score > 0, known / table.score, np.nan)
-    if not np.isfinite(ratios).any():
-        return replace(table, score=np.where(np.isnan(known), score, known))
-    everywhere = float(np.nanmedian(ratios))
+    everywhere = float(np.nanmedian(ratios)) if np.isfinite(ratios).any() else 1.0
     for column in range(len(table.schemes)):
         own = ratios[np.isfinite(ratios[:, column]), column]
         score[:, column] *= float(np.median(own)) if own.size else everywhere

@@ -8,7 +8,7 @@ from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import resolve
 from workbench.planning.totals import cached_layers, quantized_inputs
 from workbench.progress import part_of
-from workbench.sensitivity.audit import Audit, PlanAudit
+from workbench.sensitivity.audit import Audit, PlanAudit, audit_weights
 from workbench.sensitivity.interaction import interaction_of
 from workbench.session.session import Session
 from workbench.steps import session_data
@@ -43,8 +43,6 @@ def _audit(context: Context, options: AuditOptions) -> Audit:
 
     Losses are predicted for the model as it is, so a plan with transforms has none.
     """
-    from workbench.sensitivity.audit_measurement import audit
-
     session, model = context.session, context.model()
     plan, progress = session.plan, context.progress
     dataset = session_data.for_evaluation(model, session, options.data or None, samples=options.samples, seed=0)
@@ -54,7 +52,7 @@ def _audit(context: Context, options: AuditOptions) -> Audit:
     cells = [] if table is None else [(name, stored.scheme) for name, stored in quantized.tensors.items()]
     predicted = {name: table.of(name, scheme) for name, scheme in cells if table is not None}
     slopes = [table.slopes(name, scheme) for name, scheme in cells if table is not None]
-    return audit(
+    return audit_weights(
         quantized.rewritten(model), weights, dataset, predicted=predicted, batch_size=options.batch_size,
         predicted_interaction=interaction_of(slopes), progress=part_of(progress, 0.2, 1.0),
     )  # fmt: skip
