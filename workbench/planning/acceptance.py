@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -43,44 +43,32 @@ class Acceptance:
 
     def refuses(self, layer: Layer, weights: Scheme, inputs: Scheme | None) -> Refusal | None:
         """Return why this way cannot run the layer, None if it can."""
-        checks = (*self._formats(weights, inputs), *self._details(weights, inputs), *self._shape(layer, weights))
-        for passed, reason in enumerate(checks):
+        for passed, reason in enumerate(self._checks(layer, weights, inputs)):
             if reason:
                 return passed, f"{self.title}: {reason}"
         return None
 
-    def _formats(self, weights: Scheme, inputs: Scheme | None) -> tuple[str, ...]:
-        stored, given = element_of(weights), "floating-point" if inputs is None else element_of(inputs)
+    def _checks(self, layer: Layer, weights: Scheme, inputs: Scheme | None) -> Iterator[str]:
+        """Yield why each check fails, empty where it passes: formats, scales, symmetry, group size, alignment."""
+        weights_fit = _matches(weights, self.weights)
+        yield "" if weights_fit else f"weights must be {' or '.join(self.weights)}, not {element_of(weights)}"
         expected = "floating-point" if self.inputs is None else " or ".join(self.inputs)
-        same = inputs is None if self.inputs is None else inputs is not None and _matches(inputs, self.inputs)
-        return (
-            "" if _matches(weights, self.weights) else f"weights must be {' or '.join(self.weights)}, not {stored}",
-            "" if same else f"activations must be {expected}, not {given}",
-        )
-
-    def _details(self, weights: Scheme, inputs: Scheme | None) -> tuple[str, ...]:
-        reasons = [
-            _one_of(granularity_of(weights), self.granularity, "one scale per {} is needed for weights, not per {}"),
-            _symmetry(weights, self.symmetric, "weights"),
-        ]
-        if isinstance(weights.granularity, PerGroup) and self.group_sizes:
-            sizes = tuple(map(str, self.group_sizes))
-            reasons.append(_one_of(str(weights.granularity.size), sizes, "groups of {} are needed, not of {}"))
+        inputs_fit = inputs is None if self.inputs is None else inputs is not None and _matches(inputs, self.inputs)
+        came = "floating-point" if inputs is None else element_of(inputs)
+        yield "" if inputs_fit else f"activations must be {expected}, not {came}"
+        sentence = "one scale per {} is needed for %s, not per {}"
+        yield _one_of(granularity_of(weights), self.granularity, sentence % "weights")
+        yield _symmetry(weights, self.symmetric, "weights")
+        group = weights.granularity.size if isinstance(weights.granularity, PerGroup) else None
+        if group is not None and self.group_sizes:
+            yield _one_of(str(group), tuple(map(str, self.group_sizes)), "groups of {} are needed, not of {}")
         if inputs is not None:
-            sentence = "one scale per {} is needed for activations, not per {}"
-            reasons.append(_one_of(granularity_of(inputs), self.input_granularity, sentence))
-            reasons.append(_symmetry(inputs, self.input_symmetric, "activations"))
-        return tuple(reasons)
-
-    def _shape(self, layer: Layer, weights: Scheme) -> tuple[str, ...]:
+            yield _one_of(granularity_of(inputs), self.input_granularity, sentence % "activations")
+            yield _symmetry(inputs, self.input_symmetric, "activations")
         rows, columns = layer.matrix
-        multiple = self.columns
-        if self.whole_groups and isinstance(weights.granularity, PerGroup):
-            multiple = math.lcm(multiple, weights.granularity.size)
-        return (
-            f"outputs must be a multiple of {self.rows}, the layer has {rows}" if rows % self.rows else "",
-            f"inputs must be a multiple of {multiple}, the layer has {columns}" if columns % multiple else "",
-        )
+        multiple = math.lcm(self.columns, group) if group is not None and self.whole_groups else self.columns
+        yield f"outputs must be a multiple of {self.rows}, the layer has {rows}" if rows % self.rows else ""
+        yield f"inputs must be a multiple of {multiple}, the layer has {columns}" if columns % multiple else ""
 
 
 def refusal(
@@ -96,8 +84,8 @@ def refusal(
             there = f"only {', '.join(known)}" if known else "no floating point"
             return f"the layer is stored as {layer.dtype}, and there is {there}"
         return None if inputs is None else "its activations are quantized but its weights are not"
-    stored, given = parse_scheme(weights), None if inputs is None else parse_scheme(inputs)
-    refusals = [each.refuses(layer, stored, given) for each in accepts]
+    schemes = parse_scheme(weights), None if inputs is None else parse_scheme(inputs)
+    refusals = [each.refuses(layer, *schemes) for each in accepts]
     if any(each is None for each in refusals):
         return None
     reasons = (each for each in refusals if each is not None)
@@ -106,9 +94,9 @@ def refusal(
 
 def accepted(accepts: Iterable[Acceptance], layer: Layer, weights: str, inputs: str | None) -> Acceptance | None:
     """Return the first of ``accepts`` that runs the layer, native ones first."""
-    stored, given = parse_scheme(weights), None if inputs is None else parse_scheme(inputs)
+    schemes = parse_scheme(weights), None if inputs is None else parse_scheme(inputs)
     ordered = sorted(accepts, key=lambda each: not each.native)
-    return next((each for each in ordered if each.refuses(layer, stored, given) is None), None)
+    return next((each for each in ordered if each.refuses(layer, *schemes) is None), None)
 
 
 def element_of(scheme: Scheme) -> str:
@@ -128,12 +116,10 @@ def _matches(scheme: Scheme, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(element_of(scheme), pattern) for pattern in patterns)
 
 
-def _one_of(given: str, accepted: tuple[str, ...], sentence: str) -> str:
-    return "" if not accepted or given in accepted else sentence.format(" or ".join(accepted), given)
+def _one_of(word: str, accepted: tuple[str, ...], sentence: str) -> str:
+    return "" if not accepted or word in accepted else sentence.format(" or ".join(accepted), word)
 
 
-def _symmetry(scheme: Scheme, wanted: bool | None, what: str) -> str:
-    symmetric = bool(getattr(scheme, "symmetric", True))
-    if wanted is None or symmetric == wanted:
-        return ""
-    return f"{what} must be {'symmetric' if wanted else 'asymmetric'}"
+def _symmetry(scheme: Scheme, required: bool | None, what: str) -> str:
+    fits = required is None or bool(getattr(scheme, "symmetric", True)) == required
+    return "" if fits else f"{what} must be {'symmetric' if required else 'asymmetric'}"

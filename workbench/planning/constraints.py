@@ -192,9 +192,7 @@ def _shared_limit(members: Sequence[Layer], limits: Mapping[str, tuple[str, ...]
     return shared
 
 
-def _locked_scheme(
-    members: Sequence[Layer], locked: Collection[str], assignments: dict[str, Assignment]
-) -> str | None:
+def _locked_scheme(members: Sequence[Layer], locked: Collection[str], assignments: dict[str, Assignment]) -> str | None:
     fixed = {layer.name: assignments[layer.name].weights for layer in members if layer.name in locked}
     if len(set(fixed.values())) > 1:
         listed = ", ".join(f"{name} to {scheme}" for name, scheme in fixed.items())

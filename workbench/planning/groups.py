@@ -13,44 +13,27 @@ Bond = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fusion:
-    """Layers that a runtime joins into one matrix: names that differ only in their last part, one of ``ends``."""
+class Sharing:
+    """Layers that share one scheme: those whose whole names match ``pattern`` with the same first group."""
 
     title: str
-    ends: tuple[str, ...]
+    pattern: str
 
     def bonds(self, layers: Iterable[Layer]) -> tuple[Bond, ...]:
-        """Return the groups of two or more layers that the runtime joins, in model order."""
+        """Return the groups of two or more layers, in model order."""
         names_by_group: dict[str, list[str]] = {}
         for layer in layers:
-            stem, _, end = layer.name.rpartition(".")
-            if end in self.ends:
-                names_by_group.setdefault(stem, []).append(layer.name)
+            match = re.fullmatch(self.pattern, layer.name)
+            if match:
+                names_by_group.setdefault(match[1], []).append(layer.name)
         return tuple(tuple(names) for names in names_by_group.values() if len(names) > 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedExperts:
-    """All experts of one mixture share one scheme: they run as one grouped product."""
-
-    title: str = "experts of one mixture"
-
-    def bonds(self, layers: Iterable[Layer]) -> tuple[Bond, ...]:
-        """Return the groups of layers ``<mixture>.experts.<number>...``."""
-        found: dict[str, list[str]] = {}
-        for layer in layers:
-            match = re.match(r"(.*\bexperts)\.\d+\.", layer.name)
-            if match:
-                found.setdefault(match[1], []).append(layer.name)
-        return tuple(tuple(names) for names in found.values() if len(names) > 1)
-
-
-Sharing = Fusion | SharedExperts
-
-FUSED_QKV = Fusion(title="fused query, key and value", ends=("q_proj", "k_proj", "v_proj"))
-FUSED_GATE_UP = Fusion(title="fused gate and up", ends=("gate_proj", "up_proj"))
-FUSED_W1_W3 = Fusion(title="fused gate and up", ends=("w1", "w3"))
-EXPERTS = SharedExperts()
+FUSED_QKV = Sharing(title="fused query, key and value", pattern=r"(.*\.|)[qkv]_proj")
+FUSED_GATE_UP = Sharing(title="fused gate and up", pattern=r"(.*\.|)(?:gate|up)_proj")
+FUSED_W1_W3 = Sharing(title="fused gate and up", pattern=r"(.*\.|)w[13]")
+EXPERTS = Sharing(title="experts of one mixture", pattern=r"(.*\bexperts)\.\d+\..*")
+"""They run as one grouped product."""
 
 
 def bonds_of(layers: Sequence[Layer], sharing: Iterable[Sharing]) -> tuple[Bond, ...]:

@@ -138,6 +138,7 @@ def _scored(table: Sensitivity, scheme: str) -> str:
 
 def _pick(group: Group, scheme: str) -> int:
     """Return the candidate of a scheme; where it is none, the smallest of at least as many levels, or the largest."""
+
     def levels(name: str) -> float:
         return math.inf if name == KEEP else float(parse_scheme(name).values().size)
 
@@ -152,6 +153,7 @@ def _first_that_fits(
     space: SearchSpace, table: Sensitivity, choices: Sequence[Choice], budgets: Budgets, name: str
 ) -> Plan:
     """Return the first choice within the budgets, by bisection: each takes at most what the one before takes."""
+
     def sums_of(index: int) -> tuple[np.ndarray, Totals]:
         chosen = zip(space.groups, choices[index](), strict=True)
         picks = np.array([_pick(group, scheme) for group, scheme in chosen], np.int64)

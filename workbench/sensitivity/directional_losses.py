@@ -151,9 +151,7 @@ class _Dots:
         room = slopes[:, first : first + len(dots)]
         room.copy_(dots[: room.shape[1]].T)
 
-    def add_one_by_one(
-        self, names: Sequence[str], batch: Batch, number: int, seed: int, output: torch.Tensor
-    ) -> None:
+    def add_one_by_one(self, names: Sequence[str], batch: Batch, number: int, seed: int, output: torch.Tensor) -> None:
         """Differentiate each sample at the weights ``names``, by the draws that batch ``number`` got for ``output``."""
         kind, generator = self.model.summary.output, batch_generator(seed, number)
         draws = [drawn_gradient(output, batch, kind, generator) for _ in range(DRAWS)]

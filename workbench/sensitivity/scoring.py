@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from workbench.errors import MissingResultError
 from workbench.measurement.finite_batches import FiniteBatches
-from workbench.models.data.batches import Data
+from workbench.models.data.batches import Data, require_data
 from workbench.models.execution.activation_quantizers import Ranges
 from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature
+from workbench.numerics.rounding.round_weight import round_weight
 from workbench.progress import Progress
 from workbench.sensitivity.interaction import Directions
 from workbench.sensitivity.predicted import Row, Sloped
@@ -63,6 +65,22 @@ class Scoring:
         for name, losses, slopes in rows:
             self.slopes[name] = slopes
             yield name, losses
+
+    def require_data(self, what: str) -> Data:
+        """Return the data; raises MissingResultError where there are none, DataError, CannotRunError."""
+        if self.dataset is None:
+            raise MissingResultError(f"{self.table.metric} needs data to run the model on; give a data set")
+        require_data(self.model, self.dataset, what)
+        return self.dataset
+
+    def squared_errors(self, name: str, schemes: Sequence[str]) -> dict[str, float]:
+        """Return the squared error of a layer's weight rounded to each scheme."""
+        weight, curvature = self.model.weight(name).float(), self.curvature.get(name)
+        errors = {}
+        for scheme in schemes:
+            rounded = round_weight(name, weight, scheme, self.algorithm, curvature).values
+            errors[scheme] = float((rounded.double() - weight).square().sum())
+        return errors
 
     def ticker(self, cells: Mapping[str, Sequence[str]], batches: int) -> Ticker:
         """Return what counts one step for each cell and batch."""

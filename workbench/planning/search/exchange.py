@@ -50,11 +50,11 @@ def exchanged(joint: Joint, problem: Problem, picks: np.ndarray) -> np.ndarray:
 
 def _gains(joint: Joint, problem: Problem, start: np.ndarray, picks: np.ndarray) -> bool:
     """Tell whether ``picks`` lose less than ``start`` beyond doubt."""
-    before, after = joint.whole(start), joint.whole(picks)
-    parts = [
-        0.5 * UNIT * UNIT * (np.square(slopes.sums.astype(np.float64)) - slopes.squares) for slopes in (before, after)
-    ]
-    gained = parts[0] - parts[1]
+    before, after = (
+        0.5 * UNIT * UNIT * (np.square(sums.astype(np.float64)) - squares)
+        for sums, squares in (joint.whole(start), joint.whole(picks))
+    )
+    gained = before - after
     doubt = np.sqrt(KINSHIP * gained.size * gained.var())
     return bool(problem.total(start) - problem.total(picks) + float(gained.sum()) > RESOLVED * doubt)
 
@@ -78,13 +78,13 @@ class _Table:
     @staticmethod
     def of(joint: Joint, problem: Problem) -> _Table:
         group, choice = np.nonzero(np.isfinite(problem.value))
-        slopes = [joint.option(*cell) for cell in zip(group.tolist(), choice.tolist(), strict=True)]
-        own = 0.5 * UNIT * UNIT * np.array([float(each.squares.sum()) for each in slopes])
+        slopes = np.array([joint.slopes(*cell) for cell in zip(group.tolist(), choice.tolist(), strict=True)])
+        own = 0.5 * UNIT * UNIT * slopes[:, 1].sum(axis=1).astype(np.float64)
         scale = UNIT * np.sqrt(SHARE)
         return _Table(
             group=group, first=np.searchsorted(group, np.arange(len(problem.value))),
             loss=problem.value[group, choice] - SHARE * own,
-            slopes=np.array([each.sums for each in slopes], np.float64) * scale, fixed=joint.fixed.sums * scale,
+            slopes=slopes[:, 0].astype(np.float64) * scale, fixed=joint.fixed[0] * scale,
             costs=np.array([cost[group, choice] for cost in problem.costs]).reshape(-1, group.size),
             limits=np.array(problem.limits),
         )  # fmt: skip

@@ -185,9 +185,7 @@ def _require_goal(minimise: str, budgets: Budgets, untimed: bool) -> None:
         )
 
 
-def _together(
-    space: SearchSpace, joint: Joint, minimise: str, limits: dict[str, float], budgets: Budgets
-) -> Solution:
+def _together(space: SearchSpace, joint: Joint, minimise: str, limits: dict[str, float], budgets: Budgets) -> Solution:
     """Return a choice that counts the interaction of layers, in what it minimises and in a budget of loss.
 
     The knapsack is solved for a smaller and smaller sum of losses until the whole is within the budget.
@@ -294,12 +292,14 @@ def _impossible(space: SearchSpace, budgets: Budgets, limits: dict[str, float]) 
     return f"no plan fits into {budgets}: {smallest}{beside}; raise the budget or allow smaller schemes"
 
 
+def _stored(space: SearchSpace) -> list[str]:
+    """Return the layers that can only stay as they are stored."""
+    return [name for group in space.groups if group.schemes == (KEEP,) for name in group.layers]
+
+
 def _unscored(space: SearchSpace, table: Sensitivity) -> str:
     """Name the layers that only stay as they are stored because nothing of theirs was scored; empty if none."""
-    names = [
-        name for group in space.groups if group.schemes == (KEEP,) for name in group.layers
-        if name not in table.row or bool(np.isnan(table.score[table.row[name]]).all())
-    ]  # fmt: skip
+    names = [name for name in _stored(space) if np.isnan(table.cells([name], table.schemes)).all()]
     if not names:
         return ""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -311,15 +311,12 @@ def _unscored(space: SearchSpace, table: Sensitivity) -> str:
 
 def _barred(space: SearchSpace, table: Sensitivity, rules: Constraints | None) -> str:
     """Say which layers a target leaves as they are stored, and why; nothing where it does not."""
-    if rules is None or rules.legal is None:
+    barred = _stored(space)
+    if rules is None or rules.legal is None or not barred:
         return ""
-    barred = [name for group in space.groups if group.schemes == (KEEP,) for name in group.layers]
-    if not barred:
-        return ""
-    layer, reasons = space.summary.by_name[barred[0]], []
-    for scheme in table.schemes if rules.schemes is None else rules.schemes:
-        reason = rules.legal(layer, scheme, space.base[layer.name].inputs) if scheme != KEEP else None
-        reasons += [f"{scheme}: {reason}"] if reason else []
+    layer, schemes = space.summary.by_name[barred[0]], table.schemes if rules.schemes is None else rules.schemes
+    refusals = {name: rules.legal(layer, name, space.base[layer.name].inputs) for name in schemes if name != KEEP}
+    reasons = [f"{scheme}: {reason}" for scheme, reason in refusals.items() if reason]
     more = f" and {len(barred) - 1} more layers" if len(barred) > 1 else ""
     return (
         f"; {rules.target} runs no scheme of this search for {layer.name}{more} ({'; '.join(reasons[:3])}); score and "

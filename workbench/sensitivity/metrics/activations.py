@@ -14,13 +14,9 @@ if TYPE_CHECKING:
 
 
 def _fill(scoring: Scoring, cells: OpenCells, *, part: Part, measured: bool) -> None:
-    from workbench.models.data.batches import require_data
     from workbench.sensitivity.activations import measured_losses, predicted_losses, quantizers_of
 
-    data = scoring.dataset
-    if data is None:
-        raise MissingResultError(f"{scoring.table.metric} needs data to run the model on; give a data set")
-    require_data(scoring.model, data, "an activation's loss" if part == "inputs" else "a KV cache's loss")
+    data = scoring.require_data("an activation's loss" if part == "inputs" else "a KV cache's loss")
     if not cells:
         raise MissingResultError("there is nothing to score: give at least one layer and one activation scheme")
     quantizers = quantizers_of(scoring.model, part, cells, scoring.ranges)

@@ -26,15 +26,9 @@ def _fill(scoring: Scoring, cells: OpenCells) -> None:
 
 
 def _losses(scoring: Scoring, name: str, schemes: Sequence[str]) -> dict[str, float]:
-    from workbench.numerics.rounding.round_weight import round_weight
-
-    weight, curvature = scoring.model.weight(name).float(), scoring.curvature[name]
+    curvature = scoring.curvature[name]
     trace = float(curvature.rows.mean() * curvature.columns.mean())
-    losses = {}
-    for scheme in schemes:
-        rounded = round_weight(name, weight, scheme, scoring.algorithm, curvature).values
-        losses[scheme] = 0.5 * trace * float((rounded.double() - weight).square().sum())
-    return losses
+    return {scheme: 0.5 * trace * error for scheme, error in scoring.squared_errors(name, schemes).items()}
 
 
 HESSIAN_TRACE = SensitivityMetric(

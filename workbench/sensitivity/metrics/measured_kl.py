@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.errors import MissingResultError
 from workbench.measurement.units import NATS
 from workbench.sensitivity.metrics.metric import OpenCells, SensitivityMetric
 
@@ -13,13 +12,9 @@ if TYPE_CHECKING:
 
 
 def _fill(scoring: Scoring, cells: OpenCells) -> None:
-    from workbench.models.data.batches import require_data
     from workbench.sensitivity.measured import measured_rows
 
-    data = scoring.dataset
-    if data is None:
-        raise MissingResultError("measured_kl needs data to run the model on; give a data set")
-    require_data(scoring.model, data, "a measured loss")
+    data = scoring.require_data("a measured loss")
     rows = measured_rows(
         scoring.model, cells, data, batch_size=scoring.batch_size, algorithm=scoring.algorithm,
         curvature=scoring.curvature, tick=scoring.ticker(cells, -(-len(data) // scoring.batch_size)),

@@ -13,13 +13,12 @@ if TYPE_CHECKING:
 
 
 def _fill(scoring: Scoring, cells: OpenCells) -> None:
-    from workbench.models.data.batches import require_data
     from workbench.sensitivity.measured import output_rows
 
     if scoring.dataset is None and not scoring.curvature:
         raise MissingResultError("output_error needs calibrated curvature or data; calibrate, or give a data set")
     if scoring.dataset is not None:
-        require_data(scoring.model, scoring.dataset, "an output error")
+        scoring.require_data("an output error")
     rows = output_rows(
         scoring.model, cells, scoring.dataset, batch_size=scoring.batch_size, algorithm=scoring.algorithm,
         curvature=scoring.curvature, tick=scoring.ticker(cells, 1), notes=scoring.finite.notes,

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 
 def _fill(scoring: Scoring, cells: OpenCells) -> None:
-    from workbench.models.data.batches import require_data
     from workbench.sensitivity.predicted import directional_rows, kronecker_rows, split_forms
 
     model, data = scoring.model, scoring.dataset
@@ -20,7 +19,7 @@ def _fill(scoring: Scoring, cells: OpenCells) -> None:
     rows = kronecker_rows(model, {name: cells[name] for name in kronecker}, scoring.curvature, scoring.algorithm)
     scoring.fill(rows, len(cells))
     if directional and data is not None:
-        require_data(model, data, "a predicted loss")
+        scoring.require_data("a predicted loss")
         sloped = directional_rows(
             model, {name: scoring.table.schemes for name in directional}, data, scoring.curvature,
             batch_size=scoring.batch_size, seed=scoring.seed, algorithm=scoring.algorithm, progress=scoring.progress,

@@ -17,15 +17,9 @@ def _fill(scoring: Scoring, cells: OpenCells) -> None:
 
 
 def _errors(scoring: Scoring, name: str, schemes: Sequence[str]) -> dict[str, float]:
-    from workbench.numerics.rounding.round_weight import round_weight
-
-    weight = scoring.model.weight(name).float()
-    energy = float(weight.double().square().sum())
-    errors = {}
-    for scheme in schemes:
-        rounded = round_weight(name, weight, scheme, scoring.algorithm, scoring.curvature.get(name)).values
-        errors[scheme] = float((rounded.double() - weight).square().sum()) / energy if energy else 0.0
-    return errors
+    energy = float(scoring.model.weight(name).float().double().square().sum())
+    errors = scoring.squared_errors(name, schemes)
+    return {scheme: error / energy if energy else 0.0 for scheme, error in errors.items()}
 
 
 WEIGHT_ERROR = SensitivityMetric(
