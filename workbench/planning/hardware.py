@@ -10,7 +10,7 @@ import importlib.resources
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -61,15 +61,16 @@ class Hardware:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A roofline's microseconds; ``bound`` is ``memory`` or ``compute``; ``speedup`` over the layer as it is stored.
+    """A roofline's microseconds; ``bound`` is ``memory`` or ``compute``.
 
-    ``how`` names the arithmetic, and says so where the figure that bounds it is itself an estimate.
+    ``how`` names the arithmetic, and says so where the figure that bounds it is itself an estimate.  ``speedup`` is
+    over the layer as it is stored, NaN where the hardware does not run that.
     """
 
     microseconds: float
     bound: str
-    speedup: float
     how: str
+    speedup: float = math.nan
 
 
 @lru_cache(maxsize=1)
@@ -93,19 +94,14 @@ def hardware_from(document: Mapping[str, Any]) -> Hardware:
     """Return the profile that a parsed JSON document (schema: ``resources/hardware.schema.json``) describes."""
     return Hardware(
         name=document["name"], title=document["title"], kind=document["kind"], keeps=tuple(document["keeps"]),
-        accepts=tuple(_acceptance(entry) for entry in document["accepts"]),
-        devices=tuple(_device(entry) for entry in document["devices"]),
+        accepts=tuple(Acceptance(**_with_tuples(entry)) for entry in document["accepts"]),
+        devices=tuple(Device(**_with_tuples(entry)) for entry in document["devices"]),
         sources=tuple(document["sources"]), note=document.get("note", ""),
     )  # fmt: skip
 
 
-def _device(entry: Mapping[str, Any]) -> Device:
-    return Device(**{**entry, "estimated": tuple(entry.get("estimated", ()))})
-
-
-def _acceptance(entry: Mapping[str, Any]) -> Acceptance:
-    fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
-    return Acceptance(**fields)
+def _with_tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
 
 
 def estimate(
@@ -116,13 +112,11 @@ def estimate(
     Time is the longer of moving weights, inputs and outputs once and of computing at the peak of the arithmetic used.
     """
     chip = device or profile.devices[0]
-    took = _roofline(layer, weights, inputs, profile, chip, batch)
-    if took is None:
-        return None
+    roof = _roofline(layer, weights, inputs, profile, chip, batch)
     stored = _roofline(layer, KEEP, None, profile, chip, batch)
-    return Estimate(
-        microseconds=took[0], bound=took[1], how=took[2], speedup=math.nan if stored is None else stored[0] / took[0]
-    )
+    if roof is None or stored is None:
+        return roof
+    return replace(roof, speedup=stored.microseconds / roof.microseconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,16 +137,13 @@ class PlanEstimate:
 
 
 def plan_estimate(
-    summary: ModelSummary,
-    assignments: Mapping[str, Assignment],
-    profile: Hardware,
-    device: Device | None = None,
+    summary: ModelSummary, assignments: Mapping[str, Assignment], profile: Hardware, device: Device | None = None,
     batch: int = 1,
-) -> PlanEstimate:
+) -> PlanEstimate:  # fmt: skip
     """Return the roofline of a whole plan for ``batch`` rows; embeddings are look-ups and count nothing."""
     chip = device or profile.devices[0]
-    took, before, refused = [], [], []
-    known: dict[tuple[object, ...], tuple[Roof | None, Roof | None, str | None]] = {}
+    planned, before, refused = [], [], []
+    known: dict[tuple[object, ...], tuple[Estimate | None, Estimate | None, str | None]] = {}
     for layer in summary.layers:
         if layer.kind is LayerKind.EMBEDDING:
             continue
@@ -160,26 +151,22 @@ def plan_estimate(
         key = (layer.kind, layer.shape, layer.axes, layer.row_axes, layer.dtype, layer.macs, weights, inputs)
         if key not in known:
             known[key] = (
-                _roofline(layer, KEEP, None, profile, chip, batch),
-                _roofline(layer, weights, inputs, profile, chip, batch), profile.refuses(layer, weights, inputs),
+                _roofline(layer, weights, inputs, profile, chip, batch),
+                _roofline(layer, KEEP, None, profile, chip, batch), profile.refuses(layer, weights, inputs),
             )  # fmt: skip
-        stored, found, reason = known[key]
+        roof, stored, reason = known[key]
         if reason:
             refused.append((layer.name, reason))
-        usual = stored or found
-        if usual is not None:
-            took.append((found or usual)[0])
-            before.append(usual[0])
-    return PlanEstimate(microseconds=math.fsum(took), stored=math.fsum(before), refused=tuple(refused))
-
-
-Roof = tuple[float, str, str]
-"""Microseconds, what bounds them, and how they are computed."""
+        if roof is not None or stored is not None:
+            planned.append((roof or stored).microseconds)  # type: ignore[union-attr]
+            before.append((stored or roof).microseconds)  # type: ignore[union-attr]
+    return PlanEstimate(microseconds=math.fsum(planned), stored=math.fsum(before), refused=tuple(refused))
 
 
 def _roofline(
     layer: Layer, weights: str, inputs: str | None, profile: Hardware, device: Device, batch: int
-) -> Roof | None:
+) -> Estimate | None:
+    """Return the estimate, its speedup unknown; None where the hardware runs no such layer."""
     if weights == KEEP:
         rate, how = DTYPE_RATES.get(layer.dtype, "fp32"), f"{layer.dtype} as stored"
     else:
@@ -190,21 +177,14 @@ def _roofline(
     peak = device.peaks.get(rate, device.peaks.get("fp32"))
     if peak is None:
         return None
-    operations, read, written = _work(layer, batch)
+    rows, columns = layer.matrix
+    convolves = layer.kind.is_convolution
+    positions = batch * (layer.macs / (rows * columns) if convolves and layer.macs else 1.0)
+    entering = positions * columns / (math.prod(layer.shape[2:]) if convolves else 1)
     wide = 4 if rate == "fp32" else 2
-    moved = layer_bits(layer, weights) / 8 + read * (1 if inputs else wide) + written * wide
-    memory, compute = moved / device.bandwidth * 1e-3, operations / peak * 1e-6
+    moved = layer_bits(layer, weights) / 8 + entering * (1 if inputs else wide) + positions * rows * wide
+    memory, compute = moved / device.bandwidth * 1e-3, 2.0 * positions * rows * columns / peak * 1e-6
     bound = "memory" if memory >= compute else "compute"
     figure = "bandwidth" if bound == "memory" else rate if rate in device.peaks else "fp32"
     doubt = f"; the {figure} of {device.name} is an estimate itself" if figure in device.estimated else ""
-    return max(memory, compute), bound, how + doubt
-
-
-def _work(layer: Layer, batch: int) -> tuple[float, float, float]:
-    """Return operations (a multiply-add is two), and elements of inputs and outputs."""
-    rows, columns = layer.matrix
-    positions = 1.0
-    if layer.kind.is_convolution and layer.macs:
-        positions = layer.macs / (rows * columns)
-    kernel = math.prod(layer.shape[2:]) if layer.kind.is_convolution else 1
-    return 2.0 * batch * positions * rows * columns, batch * positions * columns / kernel, batch * positions * rows
+    return Estimate(microseconds=max(memory, compute), bound=bound, how=how + doubt)
