@@ -108,13 +108,13 @@ class Builder:
         )  # fmt: skip
 
     def reasons(
-        self, members: Sequence[Layer], given: dict[str, Assignment], limit: tuple[str, ...] | None
+        self, members: Sequence[Layer], assignments: dict[str, Assignment], limit: tuple[str, ...] | None
     ) -> list[str]:
         """Return why schemes were refused, each kind of reason once and the rarest first, for a message."""
         kinds: dict[str, dict[str, str]] = {}
         for weights in self._weights(limit):
             for layer in members:
-                reason = self.legal and self.legal(layer, weights, given[layer.name].inputs)
+                reason = self.legal and self.legal(layer, weights, assignments[layer.name].inputs)
                 if reason:
                     kinds.setdefault(reason.rpartition(", not ")[0] or reason, {})[weights] = reason
         sentences = []

@@ -14,7 +14,7 @@ from workbench.planning.candidates import Group
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.search.hull import padded, walk
 from workbench.planning.search.search import Front
-from workbench.planning.totals import Ledger, layer_bits
+from workbench.planning.totals import layer_bits, totals
 from workbench.sensitivity.table import Sensitivity
 
 
@@ -100,33 +100,33 @@ def explain(
 ) -> Explanation:
     """Explain what ``assignments`` give ``layer`` among the choices of ``front``.
 
-    ``table`` says what a layer that is not part of the search costs, and in which unit.
-
-    A scheme that is not a candidate (worse than another in every respect, or not scored) is explained by its own bytes,
-    with an added loss of NaN where it was not scored.  Raises PlanError for an unknown layer.
+    ``table`` says what a layer that is not part of the search costs, and in which unit.  A scheme that is not
+    a candidate (worse than another in every respect, or not scored) is explained by its own bytes, with an added loss
+    of NaN where it was not scored.  Raises PlanError for an unknown layer.
     """
     summary = front.space.summary
     if layer not in summary.by_name:
         raise PlanError(f"{layer!r} is not a layer of the model{nearest(layer, summary.by_name)}")
     weights = assignments[layer].weights
     group = next((group for group in front.space.groups if layer in group.layers), None)
-    nbytes = Ledger.of(summary, assignments, None).totals.nbytes
+    nbytes = totals(summary, assignments).nbytes
     names = (layer,) if group is None else group.layers
     stored = [summary.by_name[name] for name in names if summary.by_name[name].tied_to is None]
     bits = sum(layer_bits(each, weights) for each in stored)
     saved = (sum(layer_bits(each, KEEP) for each in stored) - bits) / 8
     unit = table.unit if table is not None and is_divergence(table.unit) else ""
+    smaller = bigger = None
     if group is None:
-        known = math.nan if table is None else table.of(layer, weights)
-        return Explanation(
-            layer=layer, layers=names, scheme=weights, saved=saved, added=0.0 if weights == KEEP else known,
-            price=front.price(nbytes), fixed=front.space.fixed.get(layer, "outside the search"), unit=unit,
-        )  # fmt: skip
-    added = _loss(group, weights)
-    smaller, bigger = _neighbours(group, bits, added)
+        scored = math.nan if table is None else table.of(layer, weights)
+        added = 0.0 if weights == KEEP else scored
+    else:
+        of_scheme = [scheme == weights for scheme in group.schemes]
+        added = float(min(group.loss[of_scheme], default=math.nan))
+        smaller, bigger = _neighbours(group, bits, added)
+    fixed = "" if group is not None else front.space.fixed.get(layer, "outside the search")
     return Explanation(
         layer=layer, layers=names, scheme=weights, saved=saved, added=added, price=front.price(nbytes),
-        bigger=bigger, smaller=smaller, unit=unit,
+        bigger=bigger, smaller=smaller, fixed=fixed, unit=unit,
     )  # fmt: skip
 
 
@@ -141,11 +141,6 @@ def next_purchase(front: Front, nbytes: int) -> Purchase | None:
         after=str(group.candidates[int(moves.choice[step])]), nbytes=float(moves.more[step]) / 8,
         loss=float(moves.less[step]),
     )  # fmt: skip
-
-
-def _loss(group: Group, weights: str) -> float:
-    losses = [loss for option, loss in zip(group.candidates, group.loss, strict=True) if option.weights == weights]
-    return float(min(losses, default=math.nan))
 
 
 def _neighbours(group: Group, bits: int, loss: float) -> tuple[Step | None, Step | None]:

@@ -63,8 +63,7 @@ def rounded_layers(
         for scheme in cells[names[0]]:
             for name, values in _rounded(weights, scheme, algorithm, curvature).items():
                 rounded[name][scheme] = values
-        while rounded:
-            name = next(iter(rounded))
+        for name in names:
             yield name, rounded.pop(name)
 
 
@@ -74,12 +73,10 @@ def _stacks(model: Model, cells: Mapping[str, Sequence[str]], algorithm: str) ->
     for name, schemes in cells.items():
         layer = model.summary.by_name[name]
         key = (layer.matrix[1], tuple(schemes))
-        held = open_stacks.setdefault(key, [])
-        weights = sum(model.summary.by_name[member].parameters for member in held)
-        if held and (algorithm not in BY_ROWS or weights + layer.parameters > STACKED):
+        weights = sum(model.summary.by_name[member].parameters for member in open_stacks.get(key, ()))
+        if weights and (algorithm not in BY_ROWS or weights + layer.parameters > STACKED):
             yield open_stacks.pop(key)
-            held = open_stacks.setdefault(key, [])
-        held.append(name)
+        open_stacks.setdefault(key, []).append(name)
     yield from open_stacks.values()
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Walk:
-    """``start`` (int64 ``[groups]``) is everybody's cheapest choice; move ``i`` takes ``group[i]`` from ``origin[i]``
+    """``start`` (int64 ``[groups]``) is the cheapest choice of every group; move ``i`` takes ``group[i]`` from ``origin[i]``
     to ``choice[i]`` (int64) for ``more[i]`` cost and ``less[i]`` value, at ``price[i] = less / more``, falling."""
 
     start: np.ndarray
@@ -26,7 +26,7 @@ class Walk:
     price: np.ndarray
 
     def after(self, steps: int) -> np.ndarray:
-        """Return everybody's choice (int64 ``[groups]``) after the first ``steps`` moves."""
+        """Return every group's choice (int64 ``[groups]``) after the first ``steps`` moves."""
         picks = self.start.copy()
         picks[self.group[:steps]] = self.choice[:steps]
         return picks
@@ -57,10 +57,10 @@ def walk(cost: np.ndarray, value: np.ndarray) -> Walk:
         best = price.max(axis=1)
         ahead = best > 0
         choice = np.where(price >= best[:, None] * (1 - 1e-14), more, -1.0).argmax(axis=1)
-        kept = np.minimum(best, last)
-        parts = (active, current, choice, more[rows, choice], less[rows, choice], kept)
+        falling = np.minimum(best, last)
+        parts = (active, current, choice, more[rows, choice], less[rows, choice], falling)
         steps.append(tuple(part[ahead] for part in parts))
-        active, current, last = active[ahead], choice[ahead], kept[ahead]
+        active, current, last = active[ahead], choice[ahead], falling[ahead]
     group, origin, choice, more, less, price = (
         np.concatenate([step[index] for step in steps]) if steps else np.empty(0) for index in range(6)
     )
@@ -73,7 +73,7 @@ def walk(cost: np.ndarray, value: np.ndarray) -> Walk:
 
 
 def _cheapest(cost: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Return everybody's choice of least cost, of least value among equals."""
+    """Return every group's choice of least cost, of least value among equals."""
     if not cost.size:
         return np.zeros(len(cost), np.int64)
     least = cost == cost.min(axis=1, keepdims=True)

@@ -87,9 +87,10 @@ class Front:
 
     def plan(self, index: int) -> Plan:
         """Return plan ``index`` as rules."""
+        picks = self.picks(index)
         size = f"{self.bits_per_weight[index]:.3f} bits per weight"
         name = size if self.microseconds is None else f"{self.microseconds[index]:.4g} microseconds"
-        return plan_of(self.space, self.picks(index), name)
+        return plan_of(self.space, picks, name)
 
     def picks(self, index: int) -> np.ndarray:
         """Return the candidate of every group (int64) in plan ``index``."""
@@ -120,18 +121,18 @@ def front_of(space: SearchSpace, base: Plan, joint: Joint | None = None, *, time
     bits, loss = (padded([getattr(group, name) for group in space.groups]) for name in ("bits", "loss"))
     costs = padded([group.microseconds for group in space.groups]) if timed else bits
     moves = walk(costs, loss)
-    everybody = np.arange(len(bits))
-    first = int(bits[everybody, moves.start].sum()) if len(bits) else 0
+    rows = np.arange(len(bits))
+    first = int(bits[rows, moves.start].sum()) if len(bits) else 0
     grown = bits[moves.group, moves.choice] - bits[moves.group, moves.origin] if len(bits) else np.zeros(0)
     used = first + np.concatenate([[0.0], np.cumsum(grown)]).astype(np.int64)
     last = moves.start.copy()
     last[moves.group] = moves.choice
-    least = math.fsum(loss[everybody, last]) + space.fixed_loss if len(loss) else space.fixed_loss
+    least = math.fsum(loss[rows, last]) + space.fixed_loss if len(loss) else space.fixed_loss
     avoided = np.concatenate([np.cumsum(moves.less[::-1])[::-1], [0.0]])
     losses, steps = joined(least + avoided, moves, joint)
     weights = space.counted_weights
     bits_per_weight = (space.counted_bits + used) / weights if weights else np.zeros(used.size)
-    fastest = math.fsum(costs[everybody, moves.start]) + space.fixed_microseconds if timed and len(costs) else 0.0
+    fastest = math.fsum(costs[rows, moves.start]) + space.fixed_microseconds if timed and len(costs) else 0.0
     return Front(
         nbytes=((space.all_bits + used) // 8 + space.summary.kept_nbytes)[steps],
         bits_per_weight=bits_per_weight[steps], loss=losses[steps], base=base, space=space, moves=moves, steps=steps,
@@ -205,7 +206,7 @@ def _together(space: SearchSpace, joint: Joint, minimise: str, limits: dict[str,
         least = min(least, whole)
         tight["loss"] *= min(limits["loss"] / whole, 0.95)
     raise BudgetError(
-        f"no plan was found within {budgets}: the errors of its layers cost more together than one by one, "
+        f"no plan fits into {budgets}: the errors of its layers cost more together than one by one, "
         f"{least + space.fixed_loss:.6g} at the least; raise the budget or allow larger schemes"
     )
 

@@ -14,27 +14,29 @@ MOST = 150_000
 
 
 def settle(
-    value: np.ndarray, cost: np.ndarray, kept: np.ndarray, price: float, limit: float, best: float
+    value: np.ndarray, cost: np.ndarray, undecided: np.ndarray, price: float, limit: float, best: float
 ) -> list[np.ndarray] | None:
     """Return choices (int64 ``[groups]``) of at most ``best`` within ``limit``, the best first; empty if there is none.
 
-    ``value`` and ``cost`` are float64 ``[groups, choices]``; only choices in ``kept`` (bool, same shape) are tried.
+    ``value`` and ``cost`` are float64 ``[groups, choices]``; only choices in ``undecided`` (bool, same shape) are tried.
     None if there would be too many states.
     """
-    reduced = np.where(kept, value + price * np.where(kept, cost, 0.0), np.inf)
+    reduced = np.where(undecided, value + price * np.where(undecided, cost, 0.0), np.inf)
     lowest = reduced.argmin(axis=1)
-    everybody = np.arange(len(value))
-    rest = np.cumsum(cost[everybody, lowest][::-1])[::-1]
-    later = np.cumsum(value[everybody, lowest][::-1])[::-1]
-    bound = float(reduced[everybody, lowest].sum()) - price * limit
+    groups = np.arange(len(value))
+    cost_after = np.cumsum(cost[groups, lowest][::-1])[::-1]
+    value_after = np.cumsum(value[groups, lowest][::-1])[::-1]
+    bound = float(reduced[groups, lowest].sum()) - price * limit
     spent, gained, excess = np.zeros(1), np.zeros(1), np.zeros(1)
     trail: list[tuple[np.ndarray, np.ndarray]] = []
-    for group in everybody:
-        menu = np.flatnonzero(kept[group])
+    for group in groups:
+        menu = np.flatnonzero(undecided[group])
         spent = (spent[:, None] + cost[group, menu]).ravel()
         gained = (gained[:, None] + value[group, menu]).ravel()
         excess = (excess[:, None] + (reduced[group, menu] - reduced[group, lowest[group]])).ravel()
-        after_cost, after_value = (rest[group + 1], later[group + 1]) if group + 1 < len(value) else (0.0, 0.0)
+        after_cost, after_value = (
+            (cost_after[group + 1], value_after[group + 1]) if group + 1 < len(value) else (0.0, 0.0)
+        )
         fits = spent + after_cost <= limit
         if fits.any():
             best = min(best, float((gained[fits] + after_value).min()))
