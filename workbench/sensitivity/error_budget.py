@@ -169,7 +169,8 @@ def _block_outputs(
     """Yield each batch on which the model's output is finite, with what comes out of every block."""
     from workbench.measurement.finite_batches import FiniteBatches
 
-    blocks, outputs = blocks_of(model.summary), dict[str, torch.Tensor]()
+    blocks = blocks_of(model.summary)
+    outputs: dict[str, torch.Tensor] = {}
 
     def run(number: int, batch: Batch) -> torch.Tensor:
         outputs.update(_outputs(model, batch, blocks))

@@ -14,8 +14,9 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Walk:
-    """``start`` (int64 ``[groups]``) is the cheapest choice of every group; move ``i`` takes ``group[i]`` from ``origin[i]``
-    to ``choice[i]`` (int64) for ``more[i]`` cost and ``less[i]`` value, at ``price[i] = less / more``, falling."""
+    """``start`` (int64 ``[groups]``) is the cheapest choice of every group; move ``i`` takes ``group[i]`` from
+    ``origin[i]`` to ``choice[i]`` (int64) for ``more[i]`` cost and ``less[i]`` value, at a falling ``price[i]`` of
+    ``less / more``."""
 
     start: np.ndarray
     group: np.ndarray

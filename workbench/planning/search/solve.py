@@ -167,16 +167,16 @@ def _settle(problem: Problem, picks: np.ndarray | None, prices: np.ndarray, gap:
     real = np.isfinite(problem.value)
     least = reduced.min(axis=1, keepdims=True)
     top = np.where(real, reduced, -np.inf).max(axis=1, keepdims=True)
-    undecided = real & (reduced - least <= gap * (1 + 1e-9) + 1e-300 + 1e-12 * np.abs(top))
-    result = undecided.argmax(axis=1).astype(np.int64)
-    open_groups = np.flatnonzero(undecided.sum(axis=1) > 1)
+    left = real & (reduced - least <= gap * (1 + 1e-9) + 1e-300 + 1e-12 * np.abs(top))
+    result = left.argmax(axis=1).astype(np.int64)
+    open_groups = np.flatnonzero(left.sum(axis=1) > 1)
     if len(problem.limits) == 1 and picks is not None:
-        by_states = _by_states(problem, undecided, result, open_groups, picks, float(prices[0]))
+        by_states = _by_states(problem, left, result, open_groups, picks, float(prices[0]))
         if by_states is not None:
             return Solution(by_states)
     limits, proven = np.array(problem.limits), True
     for _ in range(3):  # again only if the solver's tolerance let something slip over a limit
-        settled, proven = _programme(problem, undecided, result, open_groups, limits)
+        settled, proven = _programme(problem, left, result, open_groups, limits)
         if settled is None:
             break
         over = np.array([problem.spent(settled, which) - limit for which, limit in enumerate(problem.limits)])
@@ -191,7 +191,7 @@ def _settle(problem: Problem, picks: np.ndarray | None, prices: np.ndarray, gap:
 
 def _by_states(
     problem: Problem,
-    undecided: np.ndarray,
+    left: np.ndarray,
     result: np.ndarray,
     open_groups: np.ndarray,
     picks: np.ndarray,
@@ -202,8 +202,8 @@ def _by_states(
     cost, value = problem.costs[0], problem.value
     taken = math.fsum(cost[closed, result[closed]])
     best = problem.total(picks) - math.fsum(value[closed, result[closed]])
-    by_doubt = open_groups[np.argsort(-undecided[open_groups].sum(axis=1), kind="stable")]
-    states = settle(value[by_doubt], cost[by_doubt], undecided[by_doubt], price, problem.limits[0] - taken, best)
+    by_doubt = open_groups[np.argsort(-left[open_groups].sum(axis=1), kind="stable")]
+    states = settle(value[by_doubt], cost[by_doubt], left[by_doubt], price, problem.limits[0] - taken, best)
     if states is None:
         return None
     for choice in states:
@@ -215,7 +215,7 @@ def _by_states(
 
 
 def _programme(
-    problem: Problem, undecided: np.ndarray, result: np.ndarray, open_groups: np.ndarray, limits: np.ndarray
+    problem: Problem, left: np.ndarray, result: np.ndarray, open_groups: np.ndarray, limits: np.ndarray
 ) -> tuple[np.ndarray | None, bool]:
     """Solve for the open groups with HiGHS; None if it finds nothing.  Also whether it had the time to prove it."""
     from scipy.optimize import Bounds, LinearConstraint, milp
@@ -223,7 +223,7 @@ def _programme(
     if not open_groups.size:
         return result, True
     part = Problem(
-        value=np.where(undecided, problem.value, np.inf)[open_groups], costs=tuple(c[open_groups] for c in problem.costs),
+        value=np.where(left, problem.value, np.inf)[open_groups], costs=tuple(c[open_groups] for c in problem.costs),
         limits=(),
     )  # fmt: skip
     closed = np.setdiff1d(np.arange(len(problem.value)), open_groups)

@@ -14,14 +14,14 @@ MOST = 150_000
 
 
 def settle(
-    value: np.ndarray, cost: np.ndarray, undecided: np.ndarray, price: float, limit: float, best: float
+    value: np.ndarray, cost: np.ndarray, left: np.ndarray, price: float, limit: float, best: float
 ) -> list[np.ndarray] | None:
     """Return choices (int64 ``[groups]``) of at most ``best`` within ``limit``, the best first; empty if there is none.
 
-    ``value`` and ``cost`` are float64 ``[groups, choices]``; only choices in ``undecided`` (bool, same shape) are tried.
+    ``value`` and ``cost`` are float64 ``[groups, choices]``; only choices in ``left`` (bool, same shape) are tried.
     None if there would be too many states.
     """
-    reduced = np.where(undecided, value + price * np.where(undecided, cost, 0.0), np.inf)
+    reduced = np.where(left, value + price * np.where(left, cost, 0.0), np.inf)
     lowest = reduced.argmin(axis=1)
     groups = np.arange(len(value))
     cost_after = np.cumsum(cost[groups, lowest][::-1])[::-1]
@@ -30,7 +30,7 @@ def settle(
     spent, gained, excess = np.zeros(1), np.zeros(1), np.zeros(1)
     trail: list[tuple[np.ndarray, np.ndarray]] = []
     for group in groups:
-        menu = np.flatnonzero(undecided[group])
+        menu = np.flatnonzero(left[group])
         spent = (spent[:, None] + cost[group, menu]).ravel()
         gained = (gained[:, None] + value[group, menu]).ravel()
         excess = (excess[:, None] + (reduced[group, menu] - reduced[group, lowest[group]])).ravel()
