@@ -13,8 +13,9 @@ from workbench.models.data.batches import Data, numbered_batches, tappable, unit
 from workbench.models.execution.network import NetworkModel
 from workbench.models.execution.resume import Resumable, layer_outputs
 from workbench.models.model import Model
-from workbench.numerics.curvature import Curvature, output_energy
+from workbench.numerics.curvature import output_energy
 from workbench.numerics.rounding.round_weight import round_weight
+from workbench.sensitivity.scoring import Row, Scoring
 from workbench.sensitivity.single_layer_runs import SingleLayerRuns, Tick
 from workbench.sensitivity.stacked_rounding import in_groups, rounded_layers
 
@@ -25,10 +26,7 @@ Matrices = Mapping[str, Mapping[str, torch.Tensor]]
 """By layer and key."""
 
 
-def measured_rows(
-    model: Model, cells: Mapping[str, Sequence[str]], data: Data, *, batch_size: int, algorithm: str,
-    curvature: Mapping[str, Curvature], tick: Tick, finite: FiniteBatches | None = None,
-) -> Iterator[tuple[str, dict[str, float]]]:  # fmt: skip
+def measured_rows(scoring: Scoring, data: Data, cells: Mapping[str, Sequence[str]], tick: Tick) -> Iterator[Row]:
     """Yield (layer, scheme to KL(reference || one layer quantized)): nats per token or per sample.
 
     Each run begins at the changed layer, with what ran before it taken from memory.  Models without logits: half the
@@ -36,21 +34,23 @@ def measured_rows(
     """
 
     def rounded(names: Sequence[str]) -> Matrices:
-        return dict(rounded_layers(model, {name: cells[name] for name in names}, algorithm, curvature))
+        part = {name: cells[name] for name in names}
+        return dict(rounded_layers(scoring.model, part, scoring.algorithm, scoring.curvature))
 
-    return replaced_rows(model, cells, rounded, data, batch_size=batch_size, tick=tick, finite=finite)
+    return replaced_rows(
+        scoring.model, cells, rounded, data, batch_size=scoring.batch_size, tick=tick, finite=scoring.finite
+    )
 
 
 def replaced_rows(
     model: Model, cells: Mapping[str, Sequence[str]], matrices_of: Callable[[Sequence[str]], Matrices], data: Data, *,
-    batch_size: int, tick: Tick, finite: FiniteBatches | None = None,
-) -> Iterator[tuple[str, dict[str, float]]]:  # fmt: skip
-    """Yield the same for any replacement: ``matrices_of(layers)`` gives those of each wanted key.
+    batch_size: int, tick: Tick, finite: FiniteBatches,
+) -> Iterator[Row]:  # fmt: skip
+    """Yield the same for any replacement: ``matrices_of(layers)`` gives those of each key.
 
     NaN for a layer that no data reached: its loss is not known, and not zero.  Batches on which the model gives NaN or
     infinity are left out; ``finite`` says which.  Raises DataError if none is left.
     """
-    finite = finite or FiniteBatches(model=model)
     runs = SingleLayerRuns(model=model, resumable=Resumable(model) if isinstance(model, NetworkModel) else None)
     for group in in_groups(model.summary, cells, ROUNDED_BYTES, runs.together):
         matrices = matrices_of(group)
@@ -67,28 +67,26 @@ def replaced_rows(
             yield name, {key: math.nan if lost else loss / units for key, loss in sums[name].items()}
 
 
-def output_rows(
-    model: Model, cells: Mapping[str, Sequence[str]], data: Data | None, *, batch_size: int, algorithm: str,
-    curvature: Mapping[str, Curvature], tick: Tick, notes: list[str],
-) -> Iterator[tuple[str, dict[str, float]]]:  # fmt: skip
+def output_rows(scoring: Scoring, cells: Mapping[str, Sequence[str]], tick: Tick) -> Iterator[Row]:
     """Yield (layer, scheme to ``sum |D x|**2 / sum |W x|**2``) over the layer's calibration inputs.
 
     From the second moment ``A`` of the inputs where it was collected (``tr(D A D') / tr(W A W')``), else from the
     layer run alone on its own inputs, which one pass catches.  A layer without either stays open (NaN).
-    ``notes`` gets a sentence for each batch on which the layer's own output is not finite, and that is left out.
+    A note names each batch that is left out because the layer's own output on it is not finite.
     """
+    model = scoring.model
     seen = {layer.name for layer in tappable(model)}
     for name, schemes in cells.items():
         weight = model.weight(name).float()
-        moment = curvature.get(name)
+        moment = scoring.curvature.get(name)
         rounded = {}
         for scheme in schemes:
             tick(f"{name} as {scheme}")
-            rounded[scheme] = round_weight(name, weight, scheme, algorithm, moment).values
+            rounded[scheme] = round_weight(name, weight, scheme, scoring.algorithm, moment).values
         if moment is not None and moment.full is not None:
             yield name, _errors_by_moment(weight, rounded, torch.from_numpy(moment.full))
-        elif data is not None and name in seen:
-            yield name, _tapped_errors(model, name, weight, rounded, data, batch_size, notes)
+        elif scoring.dataset is not None and name in seen:
+            yield name, _tapped_errors(scoring, scoring.dataset, name, weight, rounded)
         else:
             yield name, dict.fromkeys(schemes, math.nan)
 
@@ -101,17 +99,18 @@ def _errors_by_moment(
 
 
 def _tapped_errors(
-    model: Model, name: str, weight: torch.Tensor, rounded: Mapping[str, torch.Tensor], data: Data, batch_size: int,
-    notes: list[str],
-) -> dict[str, float]:  # fmt: skip
+    scoring: Scoring, data: Data, name: str, weight: torch.Tensor, rounded: Mapping[str, torch.Tensor]
+) -> dict[str, float]:
     """Return each scheme's error at the layer's output, its input being that of the model as it is."""
     matrices = [weight, torch.zeros_like(weight), *rounded.values()]
     energy, errors = 0.0, [0.0] * len(rounded)
     with torch.no_grad():
-        for number, batch in numbered_batches(data, batch_size):
-            exact, bias, *others = layer_outputs(model, batch, name, matrices)
+        for number, batch in numbered_batches(data, scoring.batch_size):
+            exact, bias, *others = layer_outputs(scoring.model, batch, name, matrices)
             if not all(bool(output.isfinite().all()) for output in exact):
-                notes.append(f"batch {number + 1} was left out: the output of {name} holds NaN or infinite values")
+                scoring.finite.notes.append(
+                    f"batch {number + 1} was left out: the output of {name} holds NaN or infinite values"
+                )
                 continue
             energy += _distance(exact, bias)
             for index, other in enumerate(others):

@@ -5,25 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
-import numpy as np
 import torch
 
 from workbench.errors import MissingResultError
 from workbench.models.data.batches import Data, tappable
 from workbench.models.layer import Layer, LayerKind
-from workbench.models.model import Model
 from workbench.models.summary import ModelSummary
-from workbench.numerics.curvature import Curvature, predicted_loss, predicted_loss_full
+from workbench.numerics.curvature import predicted_loss, predicted_loss_full
 from workbench.numerics.rounding import Need
 from workbench.numerics.rounding import algorithm as find_algorithm
-from workbench.progress import Progress
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
+from workbench.sensitivity.scoring import Row, Scoring, Sloped
 from workbench.sensitivity.stacked_rounding import in_groups, rounded_layers
-
-Row = tuple[str, dict[str, float]]
-
-Sloped = tuple[str, dict[str, float], dict[str, np.ndarray]]
-"""A layer, the loss of each scheme, and the slopes (float32 ``[draws]``) of those that have any."""
 
 
 class Form(StrEnum):
@@ -39,64 +32,61 @@ def form_of(summary: ModelSummary, layer: Layer) -> Form:
     return Form.KRONECKER if per_token and layer.kind in (LayerKind.LINEAR, LayerKind.EMBEDDING) else Form.DIRECTIONAL
 
 
-def kronecker_rows(
-    model: Model, cells: Mapping[str, Sequence[str]], curvature: Mapping[str, Curvature], algorithm: str
-) -> Iterator[Row]:
+def kronecker_rows(scoring: Scoring, cells: Mapping[str, Sequence[str]]) -> Iterator[Row]:
     """Yield (layer, scheme to loss); a tied layer's loss is added to its owner's, whose weight it shares.
 
     An algorithm that sees the inputs leaves errors that are correlated along a row; those need the whole of A.  By its
     diagonal alone rounding with the weighted clip search is predicted 1.2 to 1.45 times too high on a small Llama.
     """
-    correlated = find_algorithm(algorithm).needs is not Need.NOTHING
+    model, curvature = scoring.model, scoring.curvature
+    correlated = find_algorithm(scoring.algorithm).needs is not Need.NOTHING
     tied: dict[str, list[str]] = {}
     for layer in model.summary.layers:
         tied.setdefault(layer.tied_to or layer.name, []).append(layer.name)
-    for name, rounded in rounded_layers(model, cells, algorithm, curvature):
+    for name, rounded in rounded_layers(model, cells, scoring.algorithm, curvature):
         weight = model.weight(name).float()
         uses = [curvature[member] for member in tied[name] if member in curvature]
-        yield name, {s: sum(_loss(values - weight, use, correlated) for use in uses) for s, values in rounded.items()}
+        forms = [predicted_loss_full if correlated and use.full is not None else predicted_loss for use in uses]
+        yield name, {
+            scheme: sum(loss(values - weight, use) for loss, use in zip(forms, uses, strict=True))
+            for scheme, values in rounded.items()
+        }
 
 
-def _loss(difference: torch.Tensor, use: Curvature, correlated: bool) -> float:
-    whole = correlated and use.full is not None
-    return (predicted_loss_full if whole else predicted_loss)(difference, use)
-
-
-def directional_rows(
-    model: Model, cells: Mapping[str, Sequence[str]], data: Data, curvature: Mapping[str, Curvature], *,
-    batch_size: int, seed: int, algorithm: str, progress: Progress,
-) -> Iterator[Sloped]:  # fmt: skip
+def directional_rows(scoring: Scoring, data: Data, cells: Mapping[str, Sequence[str]]) -> Iterator[Sloped]:
     """Yield (layer, scheme to loss, scheme to slopes), in as many passes over the data as the differences ask for."""
+    model = scoring.model
     chunks = list(in_groups(model.summary, cells, DIFFERENCE_BYTES))
     for number, chunk in enumerate(chunks):
-        rounded = rounded_layers(model, {name: cells[name] for name in chunk}, algorithm, curvature)
+        part = {name: cells[name] for name in chunk}
+        rounded = rounded_layers(model, part, scoring.algorithm, scoring.curvature)
         changes = {
             name: torch.stack([matrices[scheme] for scheme in cells[name]]) - model.weight(name).float()
             for name, matrices in rounded
         }
 
         def report(fraction: float, text: str, partial: object = None, done: int = number) -> None:
-            progress((done + fraction) / len(chunks), text)
+            scoring.progress((done + fraction) / len(chunks), text)
 
-        losses_of = directional_losses(model, changes, data, batch_size=batch_size, seed=seed, progress=report)
+        losses_of = directional_losses(
+            model, changes, data, batch_size=scoring.batch_size, seed=scoring.seed, progress=report
+        )
         for name in chunk:
             layer = losses_of[name]
             slopes = {} if layer.slopes is None else dict(zip(cells[name], layer.slopes.numpy(), strict=True))
             yield name, dict(zip(cells[name], layer.losses.tolist(), strict=True)), slopes
 
 
-def split_forms(
-    model: Model, names: Sequence[str], curvature: Mapping[str, Curvature], data: Data | None
-) -> tuple[list[str], list[str]]:
+def split_forms(scoring: Scoring, names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the layers to be predicted by the Kronecker and by the directional form.
 
     Without data the Kronecker form serves wherever there is curvature, and other layers stay open.  Raises
     MissingResultError if nothing can be predicted at all.
     """
-    by_name = model.summary.by_name
-    seen = {layer.name for layer in tappable(model)}
-    separable = {n for n in names if form_of(model.summary, by_name[n]) is Form.KRONECKER}
-    kronecker = [n for n in names if n in curvature and (data is None or n in separable)]
+    summary, data = scoring.model.summary, scoring.dataset
+    seen = {layer.name for layer in tappable(scoring.model)}
+    separable = {n for n in names if form_of(summary, summary.by_name[n]) is Form.KRONECKER}
+    kronecker = [n for n in names if n in scoring.curvature and (data is None or n in separable)]
     reached = [n for n in names if n not in kronecker and not (n in separable and n in seen)]
     if not kronecker and (data is None or not reached) and names:
         raise MissingResultError(

@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 
 from workbench.errors import PlanError
+from workbench.measurement.finite_batches import FiniteBatches
 from workbench.models.data.batches import Data, require_data
 from workbench.models.model import Model
 from workbench.models.summary import ModelSummary
@@ -20,6 +21,7 @@ from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
 from workbench.progress import Progress, silent
 from workbench.sensitivity.measured import measured_rows
+from workbench.sensitivity.scoring import Scoring
 from workbench.sensitivity.table import Sensitivity
 
 ROUND = 16
@@ -77,11 +79,12 @@ def refine(
         measured.score[:] = previous.cells(measured.layers, measured.schemes)
     for start in range(0, len(cells), ROUND):
         done = start / len(cells)
-        rows = measured_rows(
-            model, _open_cells(measured, cells[start : start + ROUND]), data, batch_size=batch_size,
-            algorithm=algorithm, curvature=curvature or {}, tick=partial(progress, done),
+        scoring = Scoring(
+            model=model, table=measured, curvature=curvature or {}, dataset=data, batch_size=batch_size,
+            seed=table.seed, algorithm=algorithm, progress=progress, finite=FiniteBatches(model=model),
         )  # fmt: skip
-        for name, losses in rows:
+        open_cells = _open_cells(measured, cells[start : start + ROUND])
+        for name, losses in measured_rows(scoring, data, open_cells, partial(progress, done)):
             for scheme, loss in losses.items():
                 measured.score[measured.row[name], measured.column[scheme]] = loss
             progress(done, f"measured {name}", replace(measured, score=measured.score.copy()))

@@ -16,8 +16,13 @@ from workbench.numerics.curvature import Curvature
 from workbench.numerics.rounding.round_weight import round_weight
 from workbench.progress import Progress
 from workbench.sensitivity.interaction import Directions
-from workbench.sensitivity.predicted import Row, Sloped
 from workbench.sensitivity.table import Sensitivity
+
+Row = tuple[str, dict[str, float]]
+"""A layer and the loss of each scheme."""
+
+Sloped = tuple[str, dict[str, float], dict[str, np.ndarray]]
+"""A layer, the loss of each scheme, and the slopes (float32 ``[draws]``) of those that have any."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -15,12 +15,8 @@ def _fill(scoring: Scoring, cells: OpenCells) -> None:
     from workbench.sensitivity.measured import measured_rows
 
     data = scoring.require_data("a measured loss")
-    rows = measured_rows(
-        scoring.model, cells, data, batch_size=scoring.batch_size, algorithm=scoring.algorithm,
-        curvature=scoring.curvature, tick=scoring.ticker(cells, -(-len(data) // scoring.batch_size)),
-        finite=scoring.finite,
-    )  # fmt: skip
-    scoring.fill(rows, len(cells))
+    tick = scoring.ticker(cells, -(-len(data) // scoring.batch_size))
+    scoring.fill(measured_rows(scoring, data, cells, tick), len(cells))
 
 
 MEASURED_KL = SensitivityMetric(

@@ -19,11 +19,7 @@ def _fill(scoring: Scoring, cells: OpenCells) -> None:
         raise MissingResultError("output_error needs calibrated curvature or data; calibrate, or give a data set")
     if scoring.dataset is not None:
         scoring.require_data("an output error")
-    rows = output_rows(
-        scoring.model, cells, scoring.dataset, batch_size=scoring.batch_size, algorithm=scoring.algorithm,
-        curvature=scoring.curvature, tick=scoring.ticker(cells, 1), notes=scoring.finite.notes,
-    )  # fmt: skip
-    scoring.fill(rows, len(cells))
+    scoring.fill(output_rows(scoring, cells, scoring.ticker(cells, 1)), len(cells))
 
 
 OUTPUT_ERROR = SensitivityMetric(

@@ -14,16 +14,11 @@ if TYPE_CHECKING:
 def _fill(scoring: Scoring, cells: OpenCells) -> None:
     from workbench.sensitivity.predicted import directional_rows, kronecker_rows, split_forms
 
-    model, data = scoring.model, scoring.dataset
-    kronecker, directional = split_forms(model, tuple(cells), scoring.curvature, data)
-    rows = kronecker_rows(model, {name: cells[name] for name in kronecker}, scoring.curvature, scoring.algorithm)
-    scoring.fill(rows, len(cells))
-    if directional and data is not None:
-        scoring.require_data("a predicted loss")
-        sloped = directional_rows(
-            model, {name: scoring.table.schemes for name in directional}, data, scoring.curvature,
-            batch_size=scoring.batch_size, seed=scoring.seed, algorithm=scoring.algorithm, progress=scoring.progress,
-        )  # fmt: skip
+    kronecker, directional = split_forms(scoring, tuple(cells))
+    scoring.fill(kronecker_rows(scoring, {name: cells[name] for name in kronecker}), len(cells))
+    if directional:
+        data = scoring.require_data("a predicted loss")
+        sloped = directional_rows(scoring, data, dict.fromkeys(directional, scoring.table.schemes))
         scoring.fill(scoring.with_slopes(sloped), len(directional), start=len(kronecker) / len(cells))
 
 
