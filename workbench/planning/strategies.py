@@ -27,7 +27,7 @@ from workbench.planning.search.search import assignments_of, plan_of
 from workbench.planning.totals import Totals, totals
 from workbench.sensitivity.table import Sensitivity
 
-Choice = Callable[[], Sequence[str]]
+Attempt = Callable[[], Sequence[str]]
 """The scheme of every group, by a strategy and one value of its free number."""
 
 
@@ -45,7 +45,7 @@ class Threshold:
     probe: str | None = None
     relative: bool = True
 
-    def choices(self, space: SearchSpace, table: Sensitivity, budgets: Budgets) -> list[Choice]:
+    def attempts(self, space: SearchSpace, table: Sensitivity, budgets: Budgets) -> list[Attempt]:
         """Return the schemes for rising limits."""
         steps = [(limit, _scored(table, scheme)) for limit, scheme in self.steps]
         scores = _scores(space, table, self.probe or steps[0][1], self.relative)
@@ -70,7 +70,7 @@ class TopK:
     better: str = "int8-channel"
     smaller: str = "int4-g32-asym"
 
-    def choices(self, space: SearchSpace, table: Sensitivity, budgets: Budgets) -> list[Choice]:
+    def attempts(self, space: SearchSpace, table: Sensitivity, budgets: Budgets) -> list[Attempt]:
         """Return the schemes for fewer and fewer groups of the better one."""
         better, smaller = _scored(table, self.better), _scored(table, self.smaller)
         rank = np.argsort(np.argsort(-_scores(space, table, smaller, False), kind="stable"))
@@ -106,7 +106,7 @@ def simple_plan(
     if budgets.microseconds is not None or budgets.loss is not None:
         raise PlanError("this strategy takes budgets of bytes or bits per weight only; use the strategy optimal")
     space = search_space(summary, table, base, constraints)
-    return _first_that_fits(space, table, strategy.choices(space, table, budgets), budgets, strategy.name)
+    return _first_that_fits(space, table, strategy.attempts(space, table, budgets), budgets, strategy.name)
 
 
 def _scores(space: SearchSpace, table: Sensitivity, probe: str, relative: bool) -> np.ndarray:
@@ -150,12 +150,12 @@ def _pick(group: Group, scheme: str) -> int:
 
 
 def _first_that_fits(
-    space: SearchSpace, table: Sensitivity, choices: Sequence[Choice], budgets: Budgets, name: str
+    space: SearchSpace, table: Sensitivity, attempts: Sequence[Attempt], budgets: Budgets, name: str
 ) -> Plan:
     """Return the first choice within the budgets, by bisection: each takes at most what the one before takes."""
 
     def sums_of(index: int) -> tuple[np.ndarray, Totals]:
-        chosen = zip(space.groups, choices[index](), strict=True)
+        chosen = zip(space.groups, attempts[index](), strict=True)
         picks = np.array([_pick(group, scheme) for group, scheme in chosen], np.int64)
         return picks, totals(space.summary, assignments_of(space, picks), table)
 
@@ -163,7 +163,7 @@ def _first_that_fits(
         small = budgets.nbytes is None or sums.nbytes <= budgets.nbytes
         return small and (budgets.bits_per_weight is None or sums.bits_per_weight <= budgets.bits_per_weight)
 
-    first = bisect_left(range(len(choices) - 1), True, key=lambda index: fits(sums_of(index)[1]))
+    first = bisect_left(range(len(attempts) - 1), True, key=lambda index: fits(sums_of(index)[1]))
     picks, sums = sums_of(first)
     if not fits(sums):
         raise BudgetError(
