@@ -166,7 +166,7 @@ class Builder:
                 activations.append((self.inputs, self.inputs.column[str(others["inputs"])], index))
         cells = [*weights, *activations]
         return [
-            (table, *np.array([(column, index) for other, column, index in cells if other is table]).T)
+            (table, *np.array([(column, index) for other, column, index in cells if other is table]).T.copy())
             for table in dict.fromkeys(table for table, _, _ in cells)
         ]
 
