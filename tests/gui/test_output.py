@@ -68,7 +68,7 @@ def test_a_plot_is_saved_as_picture_and_drawing(live: Callable[..., None], tmp_p
         assert image.width() == 2 * plot.width() and image.height() == 2 * plot.height()
         drawing = ElementTree.fromstring((tmp_path / "front.svg").read_text(encoding="utf-8"))
         text = "".join("".join(element.itertext()) for element in drawing.iter("{http://www.w3.org/2000/svg}text"))
-        assert "MB" in text and "present plan" in text.replace("\n", " ")
+        assert "MB" in text and "current plan" in text.replace("\n", " ")
         assert QSvgRenderer(str(tmp_path / "front.svg")).isValid()
         assert len(marks_in_their_clips(drawing)) == 4, "the legend's marks are seen"
         with pytest.raises(ExportError, match="ends in .png or .svg"):
