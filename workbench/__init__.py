@@ -27,7 +27,7 @@ _WHERE = {
     "quantize": "workbench.steps.quantize",
     "score": "workbench.steps.score",
     "search": "workbench.steps.search",
-    "start": "workbench.steps.files.new_session",
+    "start": "workbench.steps.files.first_look",
     "time_kernels": "workbench.steps.timing.kernels",
     "train": "workbench.steps.train",
 }
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from workbench.steps.evaluate import evaluate as evaluate
     from workbench.steps.files.export import apply as apply
     from workbench.steps.files.export import export as export
-    from workbench.steps.files.new_session import start as start
+    from workbench.steps.files.first_look import start as start
     from workbench.steps.files.open_model import open as open
     from workbench.steps.quantize import quantize as quantize
     from workbench.steps.score import score as score

@@ -38,7 +38,9 @@ def parser() -> argparse.ArgumentParser:
             epilog=f"example: workbench {command.example}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        command.add_flags(entry)
+        entry.set_defaults(refuse=entry.error)
+        for add in command.flags:
+            add(entry)
         entry.add_argument("--json", action="store_true", help="print one JSON object on standard output, nothing else")
         entry.add_argument("--debug", action="store_true", help="show the traceback of an error")
         entry.add_argument("--quiet", action="store_true", help="no progress bar")

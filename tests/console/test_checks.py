@@ -12,7 +12,7 @@ import pytest
 
 import workbench as wb
 from workbench.cli import main
-from workbench.console import interruption
+from workbench.console.terminal import Bar
 from workbench.planning.totals import plan_totals
 from workbench.session.session import Session
 
@@ -123,14 +123,12 @@ def test_an_interrupted_table_keeps_what_was_measured_and_goes_on_to_the_same_bi
     words = [command[0], str(first), *command[1:]]
     whole, part, rest = (tmp_path / f"{name}.qwb" for name in ("whole", "part", "rest"))
     assert main([*words, "--out", str(whole)]) == 0
-    take = interruption._Latest.__call__
 
-    def interrupted(self: Any, fraction: float, text: str, partial: Any = None) -> None:
-        take(self, fraction, text, partial)
+    def interrupted(self: Bar, fraction: float, text: str, partial: Any = None) -> None:
         if partial is not None:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(interruption._Latest, "__call__", interrupted)
+    monkeypatch.setattr(Bar, "__call__", interrupted)
     assert main([*words, "--out", str(part)]) == 1
     monkeypatch.undo()
     held = Session.load(part).sensitivities["measured_kl"].score

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from workbench.cli import main, parser
+from workbench.console import flags
+from workbench.console.command import of_step
+from workbench.console.flags import options_of
 from workbench.console.report import Table, described
-from workbench.console.step_command import of_step
-from workbench.console.step_flags import add_options, options_of
 from workbench.session.results import StepResult
 from workbench.steps.evaluate import EvaluateOptions
 from workbench.steps.options import OptionInfo, option
@@ -125,7 +126,7 @@ def test_a_new_step_has_a_command_with_a_report() -> None:
         quick: bool = option(False, OptionInfo(label="Quick", help="be quick"))
 
     entry = argparse.ArgumentParser()
-    add_options(entry, Options)
+    flags.flags_of(Options)(entry)
     assert options_of(Options, entry.parse_args(["--depth", "7", "--quick"])) == Options(depth=7, quick=True)
     assert "(default 3)" in entry.format_help() and "100 % at most" in entry.format_help()
 
@@ -145,7 +146,8 @@ def test_a_new_step_has_a_command_with_a_report() -> None:
     )  # fmt: skip
     command = of_step(step, "S.qwb")
     made = argparse.ArgumentParser()
-    command.add_flags(made)
+    for add in command.flags:
+        add(made)
     archived = Path(__file__).parent.parent / "archive" / "session-v1.qwb"
     report = command.run(made.parse_args([str(archived)]), lambda *_: None)
     assert not isinstance(report, int)

@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from workbench.cli import main, parser
+from workbench.console.flags import options_of
 from workbench.console.plan import check
-from workbench.console.step_flags import options_of
 from workbench.steps.search import SearchOptions
 
 

@@ -166,9 +166,9 @@ def test_a_cancelled_refinement_does_not_replace_a_table_that_knows_more() -> No
     full = sessions.table(session.model, "measured_kl")
     part = replace(full, score=np.where(np.arange(full.score.size).reshape(full.score.shape) < 3, full.score, np.nan))
     request = REFINE.request(session, RefineOptions(bits_per_weight=4.5))
-    assert request.kept(session, part).sensitivities["measured_kl"] is part
+    assert request.with_partial(session, part).sensitivities["measured_kl"] is part
     held = replace(session, sensitivities={**session.sensitivities, "measured_kl": full})
-    assert request.kept(held, part) is held
+    assert request.with_partial(held, part) is held
 
 
 def test_refining_says_what_is_missing(live: Callable[..., None]) -> None:

@@ -6,6 +6,7 @@ import argparse
 
 from workbench.console import flags
 from workbench.console.command import Command
+from workbench.console.flags import flag
 from workbench.console.report import Report
 from workbench.errors import DataError
 from workbench.measurement.evaluation import Timing
@@ -14,29 +15,6 @@ from workbench.session.session import Session
 from workbench.steps.timing.kernels import TIME_KERNELS, TimeKernelsOptions, join_timings, time_kernels, time_shapes
 
 OPTIONS = TimeKernelsOptions()
-
-
-def _add_flags(entry: argparse.ArgumentParser) -> None:
-    entry.add_argument("session", nargs="?", metavar="S.qwb", help="time the layers of this session's plan")
-    entry.add_argument(
-        "--shape", type=_shape, default=(4096, 4096), metavar="OxI",
-        help="without a session: outputs x inputs (default 4096x4096)",
-    )  # fmt: skip
-    entry.add_argument(
-        "--schemes", type=flags.schemes, default=("int8-channel", "int4-g32-asym"), metavar="A,B,...",
-        help="without a session: these schemes (default int8-channel,int4-g32-asym)",
-    )  # fmt: skip
-    entry.add_argument(
-        "--batch", type=_batches, default=(OPTIONS.batch,), metavar="N[,N...]",
-        help=f"rows of the input (default {OPTIONS.batch}); several, such as 1,4,16,128, are swept",
-    )  # fmt: skip
-    entry.add_argument(
-        "--repeats", type=flags.at_least(1), default=OPTIONS.repeats, metavar="N",
-        help=f"timed runs of each kernel (default {OPTIONS.repeats})",
-    )  # fmt: skip
-    entry.add_argument("--target", metavar="NAME", help="add the estimate from the data sheet of, say, nvidia-9.0")
-    entry.add_argument("--no-save", action="store_true", help="do not add the timings to the session")
-    entry.add_argument("--ncu", action="store_true", help="print the commands that profile the timed CUDA kernels")
 
 
 def _shape(text: str) -> tuple[int, int]:
@@ -65,12 +43,11 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
         predicted(arguments.target, (), session)  # an unknown name is an error before anything is timed
     for number, batch in enumerate(arguments.batch):
         part = part_of(progress, number / len(arguments.batch), (number + 1) / len(arguments.batch))
+        how = {"batch": batch, "repeats": arguments.repeats, "progress": part}
         if session is not None:
-            timings += time_kernels(session, batch=batch, repeats=arguments.repeats, progress=part)
+            timings += time_kernels(session, **how)
         else:
-            timings += time_shapes(
-                arguments.shape, arguments.schemes, batch=batch, repeats=arguments.repeats, progress=part
-            )
+            timings += time_shapes(arguments.shape, arguments.schemes, **how)
     if not timings:
         raise DataError("the session's plan quantizes no layer, so there is nothing to time; make a plan first")
     if session is not None and not arguments.no_save:
@@ -80,5 +57,19 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
 
 
 BENCH = Command(
-    name="bench", help=TIME_KERNELS.summary, example="bench --shape 4096x4096 --batch 1", add_flags=_add_flags, run=_run
-)
+    name="bench", help=TIME_KERNELS.summary, example="bench --shape 4096x4096 --batch 1", run=_run,
+    flags=(
+        flag("session", nargs="?", metavar="S.qwb", help="time the layers of this session's plan"),
+        flag("--shape", type=_shape, default=(4096, 4096), metavar="OxI",
+             help="without a session: outputs x inputs (default 4096x4096)"),
+        flag("--schemes", type=flags.schemes, default=("int8-channel", "int4-g32-asym"), metavar="A,B,...",
+             help="without a session: these schemes (default int8-channel,int4-g32-asym)"),
+        flag("--batch", type=_batches, default=(OPTIONS.batch,), metavar="N[,N...]",
+             help=f"rows of the input (default {OPTIONS.batch}); several, such as 1,4,16,128, are swept"),
+        flag("--repeats", type=flags.at_least(1), default=OPTIONS.repeats, metavar="N",
+             help=f"timed runs of each kernel (default {OPTIONS.repeats})"),
+        flag("--target", metavar="NAME", help="add the estimate from the data sheet of, say, nvidia-9.0"),
+        flag("--no-save", action="store_true", help="do not add the timings to the session"),
+        flag("--ncu", action="store_true", help="print the commands that profile the timed CUDA kernels"),
+    ),
+)  # fmt: skip

@@ -1,25 +1,92 @@
-"""A command of the command line."""
+"""Commands, and the command of a step: flags from its options; load the session, run, join, save, report."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Literal, TypeVar
 
-from workbench.console.report import Report
+from workbench.console.flags import PLAN, SESSION, TRUST, Flags, flag, flags_of, options_of
+from workbench.console.report import Report, described
+from workbench.planning.plan import Plan
 from workbench.progress import Progress
+from workbench.session.session import Session
+from workbench.steps.step import Step
 
-Flags = Callable[[argparse.ArgumentParser], None]
-Run = Callable[[argparse.Namespace, Progress], "Report | int"]
-"""Carries out a command; an exit code where there is nothing to print."""
+O = TypeVar("O")  # noqa: E741
+R = TypeVar("R")
+
+NO_SAVE = flag("--no-save", action="store_true", help="do not add the result to the session")
+OUT = flag("--out", metavar="S2.qwb", help="write the session here (default: back into S.qwb)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One command of the command line; ``add_flags`` describes its arguments to a parser."""
+    """One command; ``flags`` describe its arguments to a parser, ``run`` returns an exit code if it prints nothing."""
 
     name: str
     help: str
     example: str
-    add_flags: Flags
-    run: Run
+    flags: tuple[Flags, ...]
+    run: Callable[[argparse.Namespace, Progress], Report | int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome(Generic[O, R]):
+    """What a step gave: the session that was read (with the plan that was asked for), and with the result in it."""
+
+    before: Session
+    session: Session
+    options: O
+    result: R
+    notes: tuple[str, ...]
+    flags: argparse.Namespace
+
+
+def of_step(
+    step: Step[O, R], example: str, show: Callable[[Outcome[O, R]], Report] | None = None, *own: Flags,
+    with_plan: bool = False, saves: Literal["unless --no-save", "to --out"] = "unless --no-save",
+) -> Command:  # fmt: skip
+    """Return the command of a step, with ``own`` flags in addition to its options; ``show`` reports the outcome.
+
+    ``with_plan``: ``--plan`` replaces the session's plan for the run.  ``saves`` says where a result that joins the
+    session goes: back into the file unless told otherwise, or to ``--out``, with the notes of the run.
+    """
+    to_out = saves == "to --out"
+
+    def run(arguments: argparse.Namespace, progress: Progress) -> Report:
+        stored = Session.load(arguments.session)
+        before = replace(stored, plan=Plan.load(arguments.plan)) if with_plan and arguments.plan else stored
+        options, notes, results = options_of(step.options, arguments), list[str](), list[R]()
+        out = (arguments.out if to_out else None) or arguments.session
+        try:
+            result = step(before, options, trust=arguments.trust, notes=notes, progress=_watched(progress, results))
+        except KeyboardInterrupt:  # the same command goes on from what is saved
+            if step.keep is not None and results:
+                step.keep(stored, options, results[-1]).save(out)
+            raise
+        after = stored if step.join is None else step.join(stored, options, result)
+        if step.join is not None and (to_out or not arguments.no_save):
+            after = replace(after, notes=(*after.notes, *notes)) if to_out else after
+            after.save(out)
+        if show is None:
+            return described(step.title, result)
+        return show(Outcome(
+            before=before, session=after, options=options, result=result, notes=tuple(notes), flags=arguments
+        ))  # fmt: skip
+
+    saving = () if step.join is None else (OUT if to_out else NO_SAVE,)
+    flags = (SESSION, TRUST, *((PLAN,) if with_plan else ()), flags_of(step.options), *own, *saving)
+    return Command(name=step.name, help=step.summary, example=f"{step.name} {example}", flags=flags, run=run)
+
+
+def _watched(progress: Progress, results: list[Any]) -> Progress:
+    """Return a Progress that leaves the latest partial result in ``results``."""
+
+    def watched(fraction: float, text: str, partial: object = None) -> None:
+        if partial is not None:
+            results[:] = [partial]
+        progress(fraction, text, partial)
+
+    return watched

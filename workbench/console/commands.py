@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from workbench.console.bench import BENCH
-from workbench.console.channels import CHANNELS
 from workbench.console.check import CHECK
-from workbench.console.command import Command
+from workbench.console.command import Command, of_step
 from workbench.console.demo import DEMO
-from workbench.console.flags import everything, most
+from workbench.console.flags import ALL, most
 from workbench.console.launch import GUI
-from workbench.console.models import APPLY, CALIBRATE, INSPECT
+from workbench.console.models import APPLY, CALIBRATE, INFO, INSPECT, REPORT, exported
 from workbench.console.plan import PLAN
 from workbench.console.reports.checks import audited, budgeted, compared, judged
 from workbench.console.reports.evaluations import evaluated
-from workbench.console.reports.models import exported
 from workbench.console.reports.plans import explained, listed
 from workbench.console.reports.tables import refined, scored
-from workbench.console.sessions import INFO, OUTLIERS, RANGES, REPORT
-from workbench.console.step_command import of_step
+from workbench.console.tensors import CHANNELS, OUTLIERS, RANGES
 from workbench.steps import REGISTRY
 from workbench.steps.checks.audit import AUDIT
 from workbench.steps.checks.error_budget import ERROR_BUDGET
@@ -32,10 +29,7 @@ from workbench.steps.score import SCORE
 from workbench.steps.train import TRAIN
 
 _OWN = (
-    GUI,
-    DEMO,
-    INSPECT,
-    CALIBRATE,
+    GUI, DEMO, INSPECT, CALIBRATE,
     of_step(SCORE, "S.qwb --metric predicted-kl", scored, saves="to --out"),
     PLAN,
     of_step(EXPLAIN, "S.qwb --layer '*.mlp.*'", explained, with_plan=True),
@@ -47,18 +41,14 @@ _OWN = (
     of_step(REFINE, "S.qwb --bits-per-weight 4.5", refined, saves="to --out"),
     of_step(ERROR_BUDGET, "S.qwb --plan plan.json", budgeted, most("layers"), with_plan=True),
     OUTLIERS,
-    of_step(COMPARE, "A.qwb B.qwb", compared, everything),
+    of_step(COMPARE, "A.qwb B.qwb", compared, ALL),
     APPLY,
     of_step(
         TRAIN, "S.qwb --plan plan.json --steps 1000 --to safetensors --out trained.safetensors", exported,
         with_plan=True,
     ),
     of_step(EXPORT, "S.qwb --to script --out replay.py", exported, with_plan=True),
-    REPORT,
-    BENCH,
-    CHECK,
-    CHANNELS,
-    INFO,
+    REPORT, BENCH, CHECK, CHANNELS, INFO,
 )  # fmt: skip
 
 OF_THE_WINDOW = frozenset({

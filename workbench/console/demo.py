@@ -11,9 +11,10 @@ from pathlib import Path
 
 from workbench.console import launch
 from workbench.console.command import Command
+from workbench.console.flags import flag
+from workbench.console.models import facts_table
 from workbench.console.report import Report, readable_bytes
 from workbench.console.reports.evaluations import figures_of, metrics_table
-from workbench.console.reports.models import facts_table
 from workbench.errors import BackendUnavailableError
 from workbench.measurement.evaluation import Evaluation
 from workbench.progress import Progress, part_of
@@ -43,28 +44,26 @@ def run(out: Path, progress: Progress) -> Report:
     session = score(session, "predicted_kl", model=model, progress=part_of(progress, 0.2, 0.35))
     plan = search(session, bits_per_weight=BITS_PER_WEIGHT)
     session = replace(session, plan=plan)
-    evaluation = evaluate(
-        session, model=model, samples=EVALUATION_SAMPLES, progress=part_of(progress, 0.35, 0.6)
-    )
+    evaluation = evaluate(session, model=model, samples=EVALUATION_SAMPLES, progress=part_of(progress, 0.35, 0.6))
     timings = time_kernels(session, progress=part_of(progress, 0.6, 0.75))
     session = replace(session, evaluations=(evaluation,), timings=timings)
-    plan.save(out / "plan.json")
-    export(session, "script", str(out / "replay.py"), model=model)
-    packed = str(out / "model.safetensors")
-    export(session, "safetensors", packed, model=model, progress=part_of(progress, 0.75, 0.9))
-    session.save(out / "session.qwb")
-    progress(0.9, "Drawing the window")
-    picture = draw(out / "session.qwb", out / "window.png")
-    progress(1.0, "Done")
-    files = {
-        "session": str(out / "session.qwb"), "plan": str(out / "plan.json"), "script": str(out / "replay.py"),
-        "exported": packed, "window": picture,
+    names = {
+        "session": "session.qwb", "plan": "plan.json", "script": "replay.py", "exported": "model.safetensors",
+        "window": "window.png",
     }  # fmt: skip
+    files = {what: str(out / name) for what, name in names.items()}
+    plan.save(files["plan"])
+    export(session, "script", files["script"], model=model)
+    export(session, "safetensors", files["exported"], model=model, progress=part_of(progress, 0.75, 0.9))
+    session.save(files["session"])
+    progress(0.9, "Drawing the window")
+    draw(Path(files["session"]), Path(files["window"]))
+    progress(1.0, "Done")
     return _summary(files, evaluation, session.model.nbytes)
 
 
-def draw(session: Path, picture: Path) -> str:
-    """Draw the window of ``session`` into ``picture`` in a process of its own, offscreen; return where it is.
+def draw(session: Path, picture: Path) -> None:
+    """Draw the window of ``session`` into ``picture`` in a process of its own, offscreen.
 
     Raises BackendUnavailableError with Qt's own words where Qt cannot start.
     """
@@ -74,7 +73,6 @@ def draw(session: Path, picture: Path) -> str:
     if done.returncode or not picture.exists():
         words = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise BackendUnavailableError(f"the window could not be drawn ({words}); everything else was written")
-    return str(picture)
 
 
 def _summary(files: dict[str, str], evaluation: Evaluation, before: int) -> Report:
@@ -95,18 +93,15 @@ def _summary(files: dict[str, str], evaluation: Evaluation, before: int) -> Repo
     )  # fmt: skip
 
 
-def _add_flags(entry: argparse.ArgumentParser) -> None:
-    entry.add_argument("--headless", action="store_true", help="run all steps without a display")
-    entry.add_argument(
-        "--out", metavar="DIR", default="demo-output", help="where --headless writes (default demo-output)"
-    )
-
-
 def _run(arguments: argparse.Namespace, progress: Progress) -> Report | int:
     return run(Path(arguments.out), progress) if arguments.headless else launch.open_window(MODEL)
 
 
 DEMO = Command(
     name="demo", help="Shows the bundled model, in the window or headless.",
-    example="demo --headless --out demo-output", add_flags=_add_flags, run=_run,
+    example="demo --headless --out demo-output", run=_run,
+    flags=(
+        flag("--headless", action="store_true", help="run all steps without a display"),
+        flag("--out", metavar="DIR", default="demo-output", help="where --headless writes (default demo-output)"),
+    ),
 )  # fmt: skip

@@ -7,8 +7,7 @@ import os
 import sys
 
 from workbench.console.command import Command
-from workbench.console.flags import trust
-from workbench.console.step_flags import add_options
+from workbench.console.flags import TRUST, flag, flags_of
 from workbench.errors import BackendUnavailableError
 from workbench.progress import Progress
 from workbench.steps.files.open_model import OpenModelOptions
@@ -20,15 +19,6 @@ PACKAGES = (
 """Debian's and Ubuntu's names of what Qt needs on X11."""
 
 
-def missing_display() -> str | None:
-    """Return why no window can be shown here, or None."""
-    if sys.platform in ("win32", "darwin") or os.environ.get("QT_QPA_PLATFORM"):
-        return None
-    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
-        return None
-    return "there is no display (DISPLAY and WAYLAND_DISPLAY are not set)"
-
-
 def open_window(
     path: str | None, *, factory: str | None = None, weights: str | None = None, trust: bool = False
 ) -> int:
@@ -36,9 +26,12 @@ def open_window(
 
     Raises BackendUnavailableError without a display or without the libraries that Qt needs.
     """
-    reason = missing_display()
-    if reason:
-        raise BackendUnavailableError(f"{reason}; run 'workbench demo --headless' or the other commands instead")
+    screens = ("QT_QPA_PLATFORM", "DISPLAY", "WAYLAND_DISPLAY")
+    if sys.platform not in ("win32", "darwin") and not any(map(os.environ.get, screens)):
+        raise BackendUnavailableError(
+            "there is no display (DISPLAY and WAYLAND_DISPLAY are not set); run 'workbench demo --headless' or the "
+            "other commands instead"
+        )
     try:
         from workbench.gui.app import run
     except ImportError as error:
@@ -47,19 +40,14 @@ def open_window(
     return run(path, factory=factory, weights=weights, trust=trust)
 
 
-def _add_flags(entry: argparse.ArgumentParser) -> None:
-    entry.add_argument("path", nargs="?", metavar="MODEL|S.qwb", help="a model or a session to open")
-    add_options(entry, OpenModelOptions, "path")
-    trust(entry)
-
-
 def _run(arguments: argparse.Namespace, progress: Progress) -> int:
-    return open_window(
-        arguments.path, factory=arguments.factory, weights=arguments.weights, trust=arguments.trust
-    )
+    return open_window(arguments.path, factory=arguments.factory, weights=arguments.weights, trust=arguments.trust)
 
 
 GUI = Command(
-    name="gui", help="Opens the window (also without a command).", example="gui path/to/model", add_flags=_add_flags,
-    run=_run,
+    name="gui", help="Opens the window (also without a command).", example="gui path/to/model", run=_run,
+    flags=(
+        flag("path", nargs="?", metavar="MODEL|S.qwb", help="a model or a session to open"),
+        flags_of(OpenModelOptions, "path"), TRUST,
+    ),
 )  # fmt: skip

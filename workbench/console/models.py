@@ -1,19 +1,25 @@
-"""Commands that open a model: ``inspect``, ``calibrate``, ``apply``."""
+"""Commands on a model or a session as a whole: ``inspect``, ``calibrate``, ``apply``, ``info``, ``report``."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from workbench.console import step_flags
-from workbench.console.command import Command
-from workbench.console.report import Report
-from workbench.console.reports.models import calibrated, inspected, written
+from workbench.console.command import Command, Outcome
+from workbench.console.flags import SESSION, TRUST, flag, flags_of, options_of
+from workbench.console.report import Report, Table, readable_bytes, row
+from workbench.console.reports.evaluations import figures_of
 from workbench.console.reports.plans import left_to_the_runtime
-from workbench.console.step_flags import add_options, options_of
+from workbench.console.tensors import largest_tensors
 from workbench.deployment.exporters import exporter
+from workbench.errors import PlanError, WorkbenchError
+from workbench.insight.transitions import transitions
 from workbench.models.model import Model
-from workbench.planning.plan import Plan
+from workbench.planning.plan import Plan, resolve
 from workbench.progress import Progress, part_of
 from workbench.session.session import Session
 from workbench.steps.calibrate import CALIBRATE as STEP
@@ -23,57 +29,152 @@ from workbench.steps.files.open_model import OpenModelOptions
 from workbench.steps.files.open_model import open as open_model
 from workbench.steps.quantize import quantize
 
+MODEL = (flags_of(OpenModelOptions), TRUST)
+"""The path of a model and how to open it."""
+
 
 def _model(arguments: argparse.Namespace) -> Model:
-    options = options_of(OpenModelOptions, arguments)
-    return open_model(options.path, factory=options.factory, weights=options.weights, trust=arguments.trust)
-
-
-def _inspect(arguments: argparse.Namespace, progress: Progress) -> Report:
-    return inspected(_model(arguments).summary)
-
-
-def _calibrate_flags(entry: argparse.ArgumentParser) -> None:
-    step_flags.model(entry)
-    add_options(entry, CalibrateOptions)
-    entry.add_argument("--out", metavar="S.qwb", required=True, help="write the session here (required)")
-
-
-def _calibrate(arguments: argparse.Namespace, progress: Progress) -> Report:
-    options = options_of(CalibrateOptions, arguments)
-    session = calibrate(
-        _model(arguments), options.data or None, samples=options.samples, batch_size=options.batch_size,
-        seed=options.seed, progress=progress,
-    )  # fmt: skip
-    session.save(arguments.out)
-    return calibrated(session, arguments.out)
-
-
-def _apply_flags(entry: argparse.ArgumentParser) -> None:
-    step_flags.model(entry)
-    entry.add_argument("--plan", metavar="PLAN.json", required=True, help="the plan (required)")
-    entry.add_argument("--session", metavar="S.qwb", help="where calibrated ranges come from, if the plan needs them")
-    add_options(entry, ExportOptions)
+    return open_model(**asdict(options_of(OpenModelOptions, arguments)), trust=arguments.trust)
 
 
 def _apply(arguments: argparse.Namespace, progress: Progress) -> Report:
     model, plan, options = _model(arguments), Plan.load(arguments.plan), options_of(ExportOptions, arguments)
+    chosen = exporter(options.kind, options.settings)
     session = Session.load(arguments.session) if arguments.session else None
     quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
-    paths = exporter(options.kind).export(quantized, model, Path(options.out), part_of(progress, 0.7, 1.0))
+    paths = chosen.export(quantized, model, Path(options.out), part_of(progress, 0.7, 1.0))
     return written(paths, (*quantized.notes, *left_to_the_runtime(quantized.summary, plan)))
 
 
+def _report(arguments: argparse.Namespace, progress: Progress) -> Report:
+    from workbench.gui.screenshot import write_report
+
+    return written((write_report(Path(arguments.session), Path(arguments.out)),))
+
+
+def _inspect(arguments: argparse.Namespace, progress: Progress) -> Report:
+    """Return a model's layers."""
+    summary = _model(arguments).summary
+    rows = [row(layer, "name kind shape dtype parameters bytes=nbytes tied_to") for layer in summary.layers]
+    shown = [
+        {**each, "size": each["bytes"], "tied": f"tied to {each['tied_to']}" if each["tied_to"] else ""}
+        for each in rows
+    ]
+    return Report(
+        facts=row(summary, "model=name fingerprint parameters bytes=nbytes", layers=rows),
+        parts=[
+            f"{summary.name}: {summary.parameters:,} parameters, {readable_bytes(summary.nbytes)}",
+            summary.fingerprint,
+            Table(rows=shown, columns="name=layer | kind | shape | dtype | parameters | size | tied="),
+        ],
+    )
+
+
+def _calibrate(arguments: argparse.Namespace, progress: Progress) -> Report:
+    """Calibrate; return what was collected, with the tensors of the most extreme values."""
+    session = calibrate(_model(arguments), progress=progress, **asdict(options_of(CalibrateOptions, arguments)))
+    session.save(arguments.out)
+    record, layers = session.calibration, len({layer for layer, _ in session.statistics})
+    outliers = largest_tensors(session, "*", 1)[:3] if session.outliers else []
+    data = f"{record.samples} samples of {record.name}" if record else "weights only"
+    lines = [
+        f"outlier: {tensor['tap']} of {tensor['layer']} reaches {tensor['largest']:.4g}, {tensor['sigmas']:.0f} "
+        "standard deviations"
+        for tensor in outliers
+    ]
+    return Report(
+        facts=row(
+            session.model, "model=name fingerprint", session=arguments.out, layers=layers, outliers=outliers,
+            data=record and record.name, data_hash=record and record.content_hash,
+            samples=record.samples if record else 0,
+        ),
+        parts=[f"calibrated {layers} layers of {session.model.name} on {data}", f"session: {arguments.out}", *lines],
+        notes=session.notes,
+    )  # fmt: skip
+
+
+def _info(arguments: argparse.Namespace, progress: Progress) -> Report:
+    """Return what a session holds."""
+    path = Path(arguments.session)
+    if not path.exists():
+        raise WorkbenchError(f"there is no file {path}; give the path of a session (.qwb)")
+    session = Session.load(path)
+    record, model, changes = session.calibration, session.model, list[dict[str, Any]]()
+    tables = {name: list(table.score.shape) for name, table in session.sensitivities.items()}
+    with suppress(PlanError):  # a plan that does not fit the model is repaired in the window
+        changes = [asdict(change) for change in transitions(model, resolve(session.plan, model.layers))]
+    shown = [{**change, "sizes": " -> ".join(map(readable_bytes, change["nbytes"]))} for change in changes]
+    return Report(
+        facts=row(
+            model, "model=name fingerprint parameters", session=path, layers=len(model.layers),
+            source=model.source.path, calibration=record and row(record, "data=path samples hash=content_hash"),
+            statistics=len(session.statistics), sensitivities=tables, plan=session.plan.name,
+            rules=len(session.plan.rules),
+            evaluations=[{**figures_of(run), "plan": run.plan_name} for run in session.evaluations],
+            timings=len(session.timings), workbench=session.environment.workbench, transitions=changes,
+        ),
+        parts=[
+            facts_table({
+                "model": f"{model.name} ({model.parameters:,} parameters, {len(model.layers)} layers)",
+                "fingerprint": model.fingerprint, "source": model.source.path,
+                "calibration": f"{record.samples} samples of {record.path}" if record else "none",
+                "statistics": f"{len(session.statistics)} tensors",
+                "sensitivity": ", ".join(f"{name} {size[0]} x {size[1]}" for name, size in tables.items()) or "none",
+                "plan": f"{session.plan.name} ({len(session.plan.rules)} rules)",
+                "evaluations": len(session.evaluations), "timings": len(session.timings),
+                "made with": f"workbench {session.environment.workbench}",
+            }),
+            Table(rows=shown, columns="before=stored as | after=becomes | layers | weights | sizes=size"),
+        ],
+    )  # fmt: skip
+
+
+def facts_table(facts: Mapping[str, object]) -> Table:
+    """Return one row for each fact, without headings and for the text alone."""
+    rows = [{"title": title, "fact": str(fact)} for title, fact in facts.items()]
+    return Table(rows=rows, columns="title | fact", titles=False)
+
+
+def written(paths: Iterable[Path | str], notes: Iterable[str] = ()) -> Report:
+    """Return the files that a command wrote, with their bytes."""
+    sizes = {
+        path: sum(file.stat().st_size for file in (path.rglob("*") if path.is_dir() else (path,)) if file.is_file())
+        for path in map(Path, paths)
+    }
+    files = [{"path": path, "bytes": size} for path, size in sizes.items()]
+    lines = [f"wrote {path} ({readable_bytes(size)})" for path, size in sizes.items()]
+    return Report(facts={"files": files}, parts=lines, notes=tuple(notes))
+
+
+def exported(outcome: Outcome[Any, tuple[str, ...]]) -> Report:
+    """Return the files that hold the session's quantized model, and what of the plan they cannot hold."""
+    return written(outcome.result, left_to_the_runtime(outcome.before.model, outcome.before.plan))
+
+
 INSPECT = Command(
-    name="inspect", help="Lists the layers of a model.", example="inspect path/to/model --json",
-    add_flags=step_flags.model, run=_inspect,
+    name="inspect", help="Lists the layers of a model.", example="inspect path/to/model --json", run=_inspect,
+    flags=MODEL,
 )  # fmt: skip
 CALIBRATE = Command(
-    name=STEP.name, help=STEP.summary, example="calibrate path/to/model --data text.txt --out S.qwb",
-    add_flags=_calibrate_flags, run=_calibrate,
+    name=STEP.name, help=STEP.summary, example="calibrate path/to/model --data text.txt --out S.qwb", run=_calibrate,
+    flags=(
+        *MODEL, flags_of(CalibrateOptions),
+        flag("--out", metavar="S.qwb", required=True, help="write the session here (required)"),
+    ),
 )  # fmt: skip
 APPLY = Command(
     name="apply", help="Quantizes a model by a plan and writes it.",
-    example="apply path/to/model --plan plan.json --to safetensors --out quantized.safetensors",
-    add_flags=_apply_flags, run=_apply,
+    example="apply path/to/model --plan plan.json --to safetensors --out quantized.safetensors", run=_apply,
+    flags=(
+        *MODEL, flag("--plan", metavar="PLAN.json", required=True, help="the plan (required)"),
+        flag("--session", metavar="S.qwb", help="where calibrated ranges come from, if the plan needs them"),
+        flags_of(ExportOptions),
+    ),
+)  # fmt: skip
+INFO = Command(
+    name="info", help="Says what a session holds.", example="info S.qwb", run=_info, flags=(SESSION, TRUST)
+)
+REPORT = Command(
+    name="report", help="Writes a session's printable report.", example="report S.qwb report.html", run=_report,
+    flags=(SESSION, flag("out", metavar="OUT.html", help="write the page here, figures and tables inside")),
 )  # fmt: skip

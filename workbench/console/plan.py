@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
 
-from workbench.console import flags
 from workbench.console.command import Command
+from workbench.console.flags import SESSION, TRUST, flag, flags_of, names, options_of
 from workbench.console.report import Report
 from workbench.console.reports.plans import planned
-from workbench.console.step_flags import add_options, options_of
 from workbench.models.summary import quantizable
 from workbench.planning.plan import Plan, with_cache
 from workbench.planning.transform_names import check_names
@@ -26,22 +25,6 @@ from workbench.steps.search import SEARCH, SearchOptions
 BUDGETS = ("bits_per_weight", "size", "microseconds", "loss")
 WITH_UNIFORM = ("metric", "cache", "batch", "corrected", "schemes", "range_method")
 """Options of the search that do not contradict ``--uniform``."""
-
-
-def _add_flags(entry: argparse.ArgumentParser) -> None:
-    flags.session(entry)
-    flags.trust(entry)
-    add_options(entry, SearchOptions)
-    entry.add_argument(
-        "--uniform", type=scheme_name, metavar="SCHEME", help="one scheme everywhere, such as int4-g32-asym"
-    )
-    entry.add_argument(
-        "--transforms", type=flags.names, metavar="A,B,...",
-        help="rewrite the model first: fold-norms, equalize, awq, smoothquant, rotation-heads, rotation; or correct it "
-        "after rounding: bias-correction, norm-reestimation (default: as the session's plan)",
-    )  # fmt: skip
-    entry.add_argument("--out", metavar="PLAN.json", help="write the plan here, too (default: into the session only)")
-    entry.set_defaults(refuse=entry.error)
 
 
 def check(arguments: argparse.Namespace) -> None:
@@ -98,9 +81,13 @@ def output_of_libraries_as_errors() -> Iterator[None]:
 
 
 PLAN = Command(
-    name=SEARCH.name,
-    help=SEARCH.summary,
-    example="plan S.qwb --bits-per-weight 4.5 --out plan.json",
-    add_flags=_add_flags,
-    run=_run,
-)
+    name=SEARCH.name, help=SEARCH.summary, example="plan S.qwb --bits-per-weight 4.5 --out plan.json", run=_run,
+    flags=(
+        SESSION, TRUST, flags_of(SearchOptions),
+        flag("--uniform", type=scheme_name, metavar="SCHEME", help="one scheme everywhere, such as int4-g32-asym"),
+        flag("--transforms", type=names, metavar="A,B,...",
+             help="rewrite the model first: fold-norms, equalize, awq, smoothquant, rotation-heads, rotation; or "
+             "correct it after rounding: bias-correction, norm-reestimation (default: as the session's plan)"),
+        flag("--out", metavar="PLAN.json", help="write the plan here, too (default: into the session only)"),
+    ),
+)  # fmt: skip

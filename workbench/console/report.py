@@ -15,6 +15,12 @@ Row = Mapping[str, object]
 """A JSON object: numbers, words, None, and lists and objects of them."""
 
 
+def row(record: object, names: str, **others: object) -> dict[str, Any]:
+    """Return a JSON object: attributes of a record by name (``bytes=nbytes``: under another key), and ``others``."""
+    pairs = (name.partition("=") for name in names.split())
+    return {key: getattr(record, attribute or key) for key, _, attribute in pairs} | others
+
+
 def figure(value: object) -> str:
     """Return a value as a table shows it: a float with four digits, ``-`` where it is unknown."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -36,19 +42,17 @@ def readable_bytes(count: float) -> str:
     raise AssertionError
 
 
-def star(differs: bool) -> str:
-    """Mark a row."""
+def _star(differs: bool) -> str:
     return "*" if differs else ""
 
 
-def dimensions(shape: Sequence[int]) -> str:
-    """Return ``64 x 128``."""
+def _dimensions(shape: Sequence[int]) -> str:
     return " x ".join(map(str, shape))
 
 
 FORMATS: Mapping[str, Callable[[Any], str]] = {
     "size": readable_bytes, "bytes": "{:,}".format, "parameters": "{:,}".format, "weights": "{:,}".format,
-    "shape": dimensions, "differs": star, "used": star, "share": percent, "most_moved": percent,
+    "shape": _dimensions, "differs": _star, "used": _star, "share": percent, "most_moved": percent,
     "above_share": "{:.2%}".format, "clipped": "{:.3%}".format, "sigmas": "{:.1f}".format,
     "times_median": "{:.1f}".format, "bits_per_weight": "{:.4f}".format, "speedup": "{:.2f}x".format,
 }  # fmt: skip

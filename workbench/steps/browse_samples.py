@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import MissingResultError
 from workbench.models.data.files import CALIBRATION, EVALUATION
-from workbench.session.session import Session
 from workbench.steps import session_data
-from workbench.steps.options import Choice, OptionInfo, choices_of, option
+from workbench.steps.options import OptionInfo, choices_of, option
 from workbench.steps.step import Context, Step
 
 if TYPE_CHECKING:
@@ -21,23 +20,17 @@ PAGE = 48
 SPLITS = (CALIBRATION, EVALUATION)
 
 
-def splits() -> tuple[Choice, ...]:
-    """Return the two data sets that a session records."""
-    return choices_of(SPLITS)
-
-
-SPLIT = OptionInfo(label="Data", choices=splits, help="which of the session's data")
-START = OptionInfo(label="Start", minimum=0, metavar="N", help="the number of the first sample, from 0")
-COUNT = OptionInfo(label="Count", minimum=1, maximum=1000, metavar="N", help="how many samples")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowseSamplesOptions:
     """Which samples."""
 
-    split: str = option(CALIBRATION, SPLIT)
-    start: int = option(0, START)
-    count: int = option(PAGE, COUNT)
+    split: str = option(CALIBRATION, OptionInfo(
+        label="Data", choices=lambda: choices_of(SPLITS), help="which of the session's data"
+    ))  # fmt: skip
+    start: int = option(0, OptionInfo(
+        label="Start", minimum=0, metavar="N", help="the number of the first sample, from 0"
+    ))  # fmt: skip
+    count: int = option(PAGE, OptionInfo(label="Count", minimum=1, maximum=1000, metavar="N", help="how many samples"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -53,7 +46,6 @@ class SamplePage:
 
 def _run(context: Context, options: BrowseSamplesOptions) -> SamplePage:
     """Read them as they were recorded; MissingResultError where there are none, DataError where they have changed."""
-    from workbench.models.data.inputs import InputSpec
     from workbench.models.data.samples import read_samples
 
     session, model = context.session, context.model()
@@ -61,22 +53,12 @@ def _run(context: Context, options: BrowseSamplesOptions) -> SamplePage:
     if record is None:
         raise MissingResultError(f"the session names no {options.split} data; calibrate first")
     dataset = session_data.recorded(model, record)
-    spec: InputSpec = getattr(model, "inputs", InputSpec())
-    samples = read_samples(dataset, spec, options.start, options.count)
-    return SamplePage(
-        name=record.name, split=options.split, start=options.start, total=len(dataset), samples=samples
-    )  # fmt: skip
-
-
-def _heading(options: BrowseSamplesOptions, session: Session | None) -> str:
-    return f"Read {options.split} samples from {options.start + 1:,}"
+    samples = read_samples(dataset, session_data.inputs_of(model), options.start, options.count)
+    return SamplePage(name=record.name, split=options.split, start=options.start, total=len(dataset), samples=samples)
 
 
 BROWSE_SAMPLES = Step(
-    name="browse-samples",
-    title="Browse samples",
+    name="browse-samples", title="Browse samples", options=BrowseSamplesOptions, run=_run,
     summary="Reads a page of the session's calibration or evaluation samples.",
-    options=BrowseSamplesOptions,
-    run=_run,
-    heading=_heading,
-)
+    heading=lambda options, session: f"Read {options.split} samples from {options.start + 1:,}",
+)  # fmt: skip

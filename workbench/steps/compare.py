@@ -6,37 +6,22 @@ from dataclasses import dataclass, field
 
 from workbench.insight.compare import SessionComparison, compare_sessions
 from workbench.session.session import Session
-from workbench.steps.needs import everything
 from workbench.steps.options import OptionInfo
-from workbench.steps.step import Context, Step, short
-
-OTHER = OptionInfo(
-    label="Other session", path="file", metavar="B.qwb", positional=True, help="another session file"
-)  # fmt: skip
+from workbench.steps.step import Step, short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareOptions:
     """With which session."""
 
-    other: str = field(metadata=OTHER.metadata)
+    other: str = field(metadata=OptionInfo(
+        label="Other session", path="file", metavar="B.qwb", positional=True, help="another session file"
+    ).metadata)  # fmt: skip
 
 
-def _run(context: Context, options: CompareOptions) -> SessionComparison:
-    """Compare; raises SessionError for a file that cannot be read."""
-    return compare_sessions(context.session, Session.load(options.other))
-
-
-def _heading(options: CompareOptions, session: Session | None) -> str:
-    return f"Compare with {short(options.other)}"
-
-
-COMPARE = Step(
-    name="compare",
-    title="Compare with a session",
+COMPARE: Step[CompareOptions, SessionComparison] = Step(
+    name="compare", title="Compare with a session", options=CompareOptions, needs=lambda session, options: session,
     summary="Shows two sessions side by side: what each was made from, gives every layer, and measured.",
-    options=CompareOptions,
-    run=_run,
-    heading=_heading,
-    needs=everything,
-)
+    run=lambda context, options: compare_sessions(context.session, Session.load(options.other)),
+    heading=lambda options, session: f"Compare with {short(options.other)}",
+)  # fmt: skip

@@ -7,7 +7,6 @@ import platform
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.session.session import Session
 from workbench.steps.step import Context, Step
 
 
@@ -16,7 +15,7 @@ class DevicesOptions:
     """None."""
 
 
-def devices() -> tuple[str, ...]:
+def _run(context: Context, options: DevicesOptions) -> tuple[str, ...]:
     """Return one line for torch, the processor, and each GPU with its memory and compute capability."""
     import torch
 
@@ -28,9 +27,7 @@ def devices() -> tuple[str, ...]:
             f"GPU {number}: {facts.name}, {facts.total_memory / 1e9:.0f} GB, compute capability "
             f"{facts.major}.{facts.minor}"
         )
-    if not torch.cuda.device_count():
-        lines.append("GPU: none that torch can use")
-    return tuple(lines)
+    return tuple(lines) if torch.cuda.device_count() else (*lines, "GPU: none that torch can use")
 
 
 def processor() -> str:
@@ -44,20 +41,7 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def _run(context: Context, options: DevicesOptions) -> tuple[str, ...]:
-    return devices()
-
-
-def _heading(options: DevicesOptions, session: Session | None) -> str:
-    return "List the devices"
-
-
 DEVICES = Step(
-    name="devices",
-    title="List the devices",
+    name="devices", title="List the devices", options=DevicesOptions, run=_run, document=False,
     summary="Names the engine's torch, its threads, the processor and every GPU.",
-    options=DevicesOptions,
-    run=_run,
-    heading=_heading,
-    document=False,
-)
+)  # fmt: skip

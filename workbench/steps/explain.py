@@ -7,25 +7,24 @@ from dataclasses import dataclass
 from workbench.errors import PlanError, nearest
 from workbench.planning.explain import Explanation, Purchase, explain, next_purchase
 from workbench.planning.plan import Assignment, Plan, Rule, resolve
-from workbench.planning.totals import Totals, plan_totals
-from workbench.session.session import Session
-from workbench.steps.front import SCHEMES, efficient_plans
-from workbench.steps.needs import without_results
+from workbench.planning.totals import Totals
+from workbench.steps.front import AMONG, efficient_plans
 from workbench.steps.options import OptionInfo, option
-from workbench.steps.requirements import SCORED
+from workbench.steps.requirements import SCORED, with_tables
 from workbench.steps.search import METRIC, TARGET
+from workbench.steps.session_data import totals_of
 from workbench.steps.step import Context, Step, plan_name
-
-LAYERS = OptionInfo(label="Layers", metavar="PATTERN", help="only layers that match, such as '*.mlp.*'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainOptions:
     """Which layers, by whose losses, among which schemes."""
 
-    layer: str = option("*", LAYERS)
+    layer: str = option("*", OptionInfo(
+        label="Layers", metavar="PATTERN", help="only layers that match, such as '*.mlp.*'"
+    ))  # fmt: skip
     metric: str | None = option(None, METRIC)
-    schemes: tuple[str, ...] = option((), SCHEMES)
+    schemes: tuple[str, ...] = option((), AMONG)
     target: str | None = option(None, TARGET)
 
 
@@ -55,15 +54,13 @@ def _run(context: Context, options: ExplainOptions) -> Explained:
     front = efficient_plans(session, metric=options.metric, schemes=options.schemes, target=options.target)
     assignments = resolve(plan, session.model.layers)
     rule = Rule(pattern=options.layer, assignment=Assignment())
-    names = [layer.name for layer in session.model.stored if rule.matches(layer.name)]
+    known = [layer.name for layer in session.model.stored]
+    names = [name for name in known if rule.matches(name)]
     if not names:
-        known = [layer.name for layer in session.model.stored]
         raise PlanError(
             f"the pattern {options.layer!r} matches no layer with a weight of its own{nearest(options.layer, known)}"
         )
-    totals = plan_totals(
-        session.model, plan, table, session.inputs_table(table.metric), session.cache_table(table.metric)
-    )
+    totals = totals_of(session, plan, table.metric)
     return Explained(
         plan=plan, totals=totals, price=front.price(totals.nbytes), unit=table.unit,
         layers=tuple(explain(front, assignments, name, table) for name in names),
@@ -71,21 +68,8 @@ def _run(context: Context, options: ExplainOptions) -> Explained:
     )  # fmt: skip
 
 
-def _heading(options: ExplainOptions, session: Session | None) -> str:
-    return f"Explain {plan_name(session)}"
-
-
-def _needs(session: Session, options: ExplainOptions) -> Session:
-    return without_results(session, sensitivities=session.sensitivities)
-
-
 EXPLAIN = Step(
-    name="explain",
-    title="Explain the plan",
+    name="explain", title="Explain the plan", options=ExplainOptions, requires=(SCORED,), run=_run, needs=with_tables,
     summary="Explains why the plan's layers have their schemes, and what the next bytes would buy.",
-    options=ExplainOptions,
-    run=_run,
-    heading=_heading,
-    needs=_needs,
-    requires=(SCORED,),
-)
+    heading=lambda options, session: f"Explain {plan_name(session)}",
+)  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import TypeVar
 
 from workbench.errors import SchemeError
@@ -142,10 +142,7 @@ DATA = OptionInfo(
     help="a text file, a folder of images, an array file (.npz, .npy, .pt, .safetensors) or a bundled set "
     "(demo:language-model)",
 )  # fmt: skip
-EVALUATION_DATA = OptionInfo(
-    label="Data", path="data", metavar="DATA", help=DATA.help,
-    empty="the evaluation data that belong to the calibration data, disjoint from them",
-)  # fmt: skip
+EVALUATION_DATA = replace(DATA, empty="the evaluation data that belong to the calibration data, disjoint from them")
 BITS_PER_WEIGHT = OptionInfo(
     label="Size", minimum=0.1, maximum=64.0, increment=0.25, unit="bits per weight", metavar="B",
     help="mean bits of the quantizable weights",
@@ -164,13 +161,8 @@ def scheme_choices() -> tuple[Choice, ...]:
     from workbench.numerics.formats import activation_schemes
 
     listed = [*standard_schemes(), *activation_schemes()]
-    names = {*(scheme.name for scheme in listed), *(name for _, held in families() for name in held)}
+    names = {*(scheme.name for scheme in listed), *(name for _, members in families() for name in members)}
     return choices_of(sorted(names, key=reference_bits))
-
-
-def hyphenated(text: str) -> str:
-    """Return a name that has hyphens only from its spelling on the command line."""
-    return text.strip().replace("_", "-")
 
 
 def scheme_name(text: str) -> str:
@@ -186,3 +178,9 @@ def scheme_name(text: str) -> str:
 def scheme_names(schemes: Iterable[str] | None) -> tuple[str, ...]:
     """Return the canonical names of ``schemes``, the standard schemes for none; raises SchemeError."""
     return tuple(parse_scheme(name).name for name in schemes or [scheme.name for scheme in standard_schemes()])
+
+
+SCHEMES = OptionInfo(
+    label="Schemes", choices=scheme_choices, suggested=True, parse=scheme_name, metavar="A,B,...",
+    help="allow only these schemes", empty="all that were scored",
+)  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.models.model import Model
 from workbench.models.summary import ModelSummary
 from workbench.planning.plan import KEEP, LEARNED, Plan, resolve
 from workbench.progress import Progress, silent
@@ -13,7 +14,6 @@ from workbench.steps import session_data
 
 if TYPE_CHECKING:
     from workbench.models.data.datasets import Dataset
-    from workbench.models.model import Model
     from workbench.quantization.quantized_model import QuantizedModel
 
 

@@ -1,30 +1,46 @@
-"""What steps need of a session, with the reasons that greyed actions show and errors name."""
+"""What steps need of a session: before they can run, and in the engine."""
 
 from __future__ import annotations
 
-from workbench.errors import CannotRunError, PlanError
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+
+from workbench.errors import CannotRunError, MissingResultError, PlanError, WorkbenchError
+from workbench.numerics.curvature import Curvature
 from workbench.planning.plan import KEEP, Rule
+from workbench.sensitivity.metrics import BY_NAME
+from workbench.sensitivity.table import Sensitivity
+from workbench.session.calibrated_ranges import statistics_for_plan
 from workbench.session.session import Session
-from workbench.steps.step import Requirement
+
+WEIGHTS_ONLY = frozenset({"rtn", "rtn-clip"})
+"""Rounding algorithms that look at the weights only; any other gets the second moments of the inputs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """What a step needs of the session before it can run.
+
+    ``unmet(session)`` returns the reason why a step cannot be run, None if it can; ``step`` names the step that
+    provides what is missing, ``command`` is what to type for it.  A greyed action shows the reason, the command line
+    and Python raise ``error`` with it.
+    """
+
+    unmet: Callable[[Session], str | None]
+    error: type[WorkbenchError] = MissingResultError
+    step: str = ""
+    command: str = ""
+
+    def require(self, session: Session) -> None:
+        """Raise ``error`` with the reason if the requirement is not met."""
+        reason = self.unmet(session)
+        if reason is not None:
+            raise self.error(reason, command=self.command)
 
 
 def _cannot_run(session: Session) -> str | None:
     reason = session.model.cannot_run
     return None if reason is None else f"{session.model.name} cannot be run: {reason}"
-
-
-def _uncalibrated(session: Session) -> str | None:
-    return "the model has not been calibrated; calibrate first" if session.calibration is None else None
-
-
-def _unscored(session: Session) -> str | None:
-    return None if session.sensitivities else "no sensitivity has been computed; compute the sensitivity first"
-
-
-def _unpredicted(session: Session) -> str | None:
-    if "predicted_kl" in session.sensitivities:
-        return None
-    return "no predicted losses have been computed; compute the sensitivity by predicted KL first"
 
 
 def _quantizes_nothing(session: Session) -> str | None:
@@ -40,10 +56,59 @@ def _quantizes(rule: Rule) -> bool:
     return rule.assignment.weights != KEEP or rule.assignment.inputs is not None
 
 
+def _result(present: Callable[[Session], object], reason: str, step: str) -> Requirement:
+    return Requirement(unmet=lambda session: None if present(session) else reason, step=step)
+
+
 RUNS = Requirement(unmet=_cannot_run, error=CannotRunError)
 """The model is more than weights."""
 
-CALIBRATED = Requirement(unmet=_uncalibrated, step="calibrate")
-SCORED = Requirement(unmet=_unscored, step="sensitivity")
-PREDICTED = Requirement(unmet=_unpredicted, step="sensitivity")
+CALIBRATED = _result(
+    lambda session: session.calibration, "the model has not been calibrated; calibrate first", "calibrate"
+)
+SCORED = _result(
+    lambda session: session.sensitivities, "no sensitivity has been computed; compute the sensitivity first",
+    "sensitivity",
+)  # fmt: skip
+PREDICTED = _result(
+    lambda session: "predicted_kl" in session.sensitivities,
+    "no predicted losses have been computed; compute the sensitivity by predicted KL first", "sensitivity",
+)  # fmt: skip
 QUANTIZES = Requirement(unmet=_quantizes_nothing, error=PlanError, step="plan")
+
+
+def without_results(session: Session) -> Session:
+    """Return the session's facts, records, plan, locks and active ranges, and the statistics of the plan's ranges.
+
+    What else a step reads is added to it: a request carries no more to the engine.
+    """
+    return replace(
+        session, statistics=statistics_for_plan(session), ranges={}, curvature={}, sensitivities={}, plans={},
+        evaluations=(), timings=(), error_budget=None, audit=None, outliers={}, results={},
+    )  # fmt: skip
+
+
+def with_moments(session: Session, options: object = None) -> Session:
+    """Add what the plan's algorithms and transforms look at (AWQ, for one, at the inputs)."""
+    algorithms = {*(rule.assignment.algorithm for rule in session.plan.rules), *session.plan.transforms}
+    return replace(without_results(session), curvature=moments(session, algorithms))
+
+
+def with_tables(session: Session, options: object = None) -> Session:
+    """Add the sensitivity tables."""
+    return replace(without_results(session), sensitivities=session.sensitivities)
+
+
+def tables(session: Session, *metrics: str) -> Mapping[str, Sensitivity]:
+    """Return the session's tables by these metrics."""
+    return {name: table for name, table in session.sensitivities.items() if name in metrics}
+
+
+def moments(session: Session, algorithms: Collection[str], metric: str = "") -> Mapping[str, Curvature]:
+    """Return the moments that the step reads: whole second moments only for algorithms that look at the inputs."""
+    needed = BY_NAME[metric].moments if metric else "none"
+    if set(algorithms) - WEIGHTS_ONLY or needed == "full":
+        return session.curvature
+    if needed == "diagonal":
+        return {name: replace(full, full=None, outputs=None) for name, full in session.curvature.items()}
+    return {}

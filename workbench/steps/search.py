@@ -9,26 +9,18 @@ from workbench.errors import PlanError
 from workbench.numerics.ranges import REGISTRY as RANGES
 from workbench.planning.budgets import GOALS, Budgets, MeasuredTimes
 from workbench.planning.constraints import Constraints
-from workbench.planning.plan import KEEP, Plan, with_cache
+from workbench.planning.plan import KEEP, Plan
 from workbench.planning.search.search import search as search_plan
 from workbench.planning.strategies import NAMES, OPTIMAL, simple_plan
 from workbench.progress import Progress, silent
 from workbench.sensitivity.metrics import ACTIVATION_METRICS, BY_NAME, WEIGHT_METRICS
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
-from workbench.steps.needs import without_results
-from workbench.steps.options import BITS_PER_WEIGHT, Choice, OptionInfo, choices_of, option, scheme_choices, scheme_name
-from workbench.steps.requirements import SCORED
+from workbench.steps.options import BITS_PER_WEIGHT, SCHEMES, Choice, OptionInfo, choices_of, option, scheme_name
+from workbench.steps.requirements import SCORED, tables, without_results
 from workbench.steps.score import metric_name
-from workbench.steps.search_rules import (
-    NONE,
-    constraints_of,
-    correction_of,
-    require_weights_alone,
-    with_inputs,
-    with_range_method,
-)
-from workbench.steps.step import Context, Step
+from workbench.steps.search_rules import constraints_of, correction_of, with_activations, with_range_method
+from workbench.steps.step import Step
 from workbench.steps.timing.candidates import candidate_timings
 from workbench.steps.timing.kernels import BATCH
 
@@ -57,78 +49,14 @@ def parse_allowed(text: str) -> tuple[str, tuple[str, ...]]:
     return pattern, schemes
 
 
-def weight_metrics() -> tuple[Choice, ...]:
-    """Return the metrics whose tables a search can use."""
-    return tuple(Choice(name, BY_NAME[name].title) for name in WEIGHT_METRICS)
-
-
-def goals() -> tuple[Choice, ...]:
-    """Return what a search can minimise."""
-    return choices_of(GOALS)
-
-
-def strategies() -> tuple[Choice, ...]:
-    """Return the search and the simple rules to compare it with."""
-    return choices_of(NAMES)
-
-
-def range_methods() -> tuple[Choice, ...]:
-    """Return the methods that calibrate ranges."""
-    return choices_of(RANGES.names())
-
-
-SIZE = OptionInfo(
-    label="Bytes", minimum=1, parse=parse_size, unit="bytes", metavar="SIZE", empty="no limit",
-    help="bytes of all tensors, such as 120MB or 1.5GiB",
-)  # fmt: skip
-MICROSECONDS = OptionInfo(
-    label="Time", minimum=0.001, unit="µs", metavar="US", empty="no limit",
-    help="kernel time of all timed layers in microseconds",
-)  # fmt: skip
-LOSS = OptionInfo(
-    label="Loss", minimum=1e-12, metavar="L", empty="no limit", help="predicted loss, in the unit of the table"
-)  # fmt: skip
-MINIMISE = OptionInfo(label="Minimise", choices=goals, help="what the budgets leave open")
 METRIC = OptionInfo(
-    label="Metric", choices=weight_metrics, parse=metric_name, empty="the best table in the session",
+    label="Metric", parse=metric_name, empty="the best table in the session",
+    choices=lambda: tuple(Choice(name, BY_NAME[name].title) for name in WEIGHT_METRICS),
     help="whose losses to minimise; refined: the predicted losses corrected by the measured ones",
-)  # fmt: skip
-SCHEMES = OptionInfo(
-    label="Schemes", choices=scheme_choices, suggested=True, parse=scheme_name, metavar="A,B,...",
-    empty="all that were scored", help="allow only these schemes",
-)  # fmt: skip
-INPUTS = OptionInfo(
-    label="Inputs", metavar="A,B,...", parse=scheme_name, empty="as in the session's plan",
-    help="activation schemes of the searched layers, such as int8-token; of several the search chooses one or none for "
-    "each layer (sensitivity --metric predicted_kl_inputs scores them); none: of no layer",
-)  # fmt: skip
-CACHE = OptionInfo(
-    label="KV cache", metavar="SCHEME", parse=scheme_name, empty="as in the session's plan",
-    help="how keys and values are stored in the cache, such as int8-token (sensitivity --metric predicted_kl_cache "
-    "scores it), or none",
 )  # fmt: skip
 TARGET = OptionInfo(
     label="Target", metavar="NAME", empty="anything",
     help="only what this runs: vllm, gguf, nvidia-9.0, vllm@nvidia-9.0",
-)  # fmt: skip
-LOCK = OptionInfo(
-    label="Lock", metavar="PATTERN", repeated=True,
-    help="layers that keep what the session's plan gives them; may be repeated",
-)  # fmt: skip
-ALLOW = OptionInfo(
-    label="Allow", metavar="PATTERN=A,B", repeated=True, parse=parse_allowed,
-    help="layers that may have these schemes only (keep among them or not); may be repeated, the first match counts",
-)  # fmt: skip
-STRATEGY = OptionInfo(
-    label="Strategy", choices=strategies,
-    help="a simple rule to compare with, instead of the search; it looks at weights only, and a scheme of inputs is "
-    "given to all layers",
-)  # fmt: skip
-CORRECTED = OptionInfo(
-    label="Corrected", help="multiply predicted losses by the correction of the session's audit, and say so"
-)  # fmt: skip
-RANGE_METHOD = OptionInfo(
-    label="Range method", choices=range_methods, empty="min-max", help="how static ranges of inputs are calibrated"
 )  # fmt: skip
 
 
@@ -147,21 +75,55 @@ class SearchOptions:
     """
 
     bits_per_weight: float | None = option(None, replace(BITS_PER_WEIGHT, empty="no limit"))
-    size: int | None = option(None, SIZE)
-    microseconds: float | None = option(None, MICROSECONDS)
-    loss: float | None = option(None, LOSS)
-    minimise: str = option("loss", MINIMISE)
+    size: int | None = option(None, OptionInfo(
+        label="Bytes", minimum=1, parse=parse_size, unit="bytes", metavar="SIZE", empty="no limit",
+        help="bytes of all tensors, such as 120MB or 1.5GiB",
+    ))  # fmt: skip
+    microseconds: float | None = option(None, OptionInfo(
+        label="Time", minimum=0.001, unit="µs", metavar="US", empty="no limit",
+        help="kernel time of all timed layers in microseconds",
+    ))  # fmt: skip
+    loss: float | None = option(None, OptionInfo(
+        label="Loss", minimum=1e-12, metavar="L", empty="no limit", help="predicted loss, in the unit of the table"
+    ))  # fmt: skip
+    minimise: str = option("loss", OptionInfo(
+        label="Minimise", choices=lambda: choices_of(GOALS), help="what the budgets leave open"
+    ))  # fmt: skip
     metric: str | None = option(None, METRIC)
     schemes: tuple[str, ...] = option((), SCHEMES)
-    inputs: tuple[str, ...] = option((), INPUTS)
-    cache: str | None = option(None, CACHE)
+    inputs: tuple[str, ...] = option((), OptionInfo(
+        label="Inputs", metavar="A,B,...", parse=scheme_name, empty="as in the session's plan",
+        help="activation schemes of the searched layers, such as int8-token; of several the search chooses one or none "
+        "for each layer (sensitivity --metric predicted_kl_inputs scores them); none: of no layer",
+    ))  # fmt: skip
+    cache: str | None = option(None, OptionInfo(
+        label="KV cache", metavar="SCHEME", parse=scheme_name, empty="as in the session's plan",
+        help="how keys and values are stored in the cache, such as int8-token (sensitivity --metric predicted_kl_cache "
+        "scores it), or none",
+    ))  # fmt: skip
     target: str | None = option(None, TARGET)
-    lock: tuple[str, ...] = option((), LOCK)
-    allow: tuple[tuple[str, tuple[str, ...]], ...] = option((), ALLOW)
-    strategy: str = option(OPTIMAL, STRATEGY)
+    lock: tuple[str, ...] = option((), OptionInfo(
+        label="Lock", metavar="PATTERN", repeated=True,
+        help="layers that keep what the session's plan gives them; may be repeated",
+    ))  # fmt: skip
+    allow: tuple[tuple[str, tuple[str, ...]], ...] = option((), OptionInfo(
+        label="Allow", metavar="PATTERN=A,B", repeated=True, parse=parse_allowed,
+        help="layers that may have these schemes only (keep among them or not); may be repeated, the first match "
+        "counts",
+    ))  # fmt: skip
+    strategy: str = option(OPTIMAL, OptionInfo(
+        label="Strategy", choices=lambda: choices_of(NAMES),
+        help="a simple rule to compare with, instead of the search; it looks at weights only, and a scheme of inputs "
+        "is given to all layers",
+    ))  # fmt: skip
     batch: int = option(1, BATCH)
-    corrected: bool = option(False, CORRECTED)
-    range_method: str | None = option(None, RANGE_METHOD)
+    corrected: bool = option(False, OptionInfo(
+        label="Corrected", help="multiply predicted losses by the correction of the session's audit, and say so"
+    ))  # fmt: skip
+    range_method: str | None = option(None, OptionInfo(
+        label="Range method", choices=lambda: choices_of(RANGES.names()), empty="min-max",
+        help="how static ranges of inputs are calibrated",
+    ))  # fmt: skip
 
     @property
     def budgets(self) -> Budgets:
@@ -170,28 +132,20 @@ class SearchOptions:
             nbytes=self.size, bits_per_weight=self.bits_per_weight, microseconds=self.microseconds, loss=self.loss
         )
 
+    @property
+    def timed(self) -> bool:
+        """Whether kernel times matter."""
+        return self.minimise == "microseconds" or self.microseconds is not None
+
 
 def search(
-    session: Session,
-    *,
-    bits_per_weight: float | None = None,
-    size: int | None = None,
-    microseconds: float | None = None,
-    loss: float | None = None,
-    minimise: str = "loss",
-    metric: str | None = None,
-    schemes: Sequence[str] | None = None,
-    inputs: str | Sequence[str] | None = None,
-    cache: str | None = None,
-    target: str | None = None,
-    lock: str | Sequence[str] = (),
-    allow: Mapping[str, Sequence[str]] | Sequence[tuple[str, Sequence[str]]] | None = None,
-    strategy: str = OPTIMAL,
-    batch: int = 1,
-    corrected: bool = False,
-    range_method: str | None = None,
-    progress: Progress = silent,
-) -> Plan:
+    session: Session, *, bits_per_weight: float | None = None, size: int | None = None,
+    microseconds: float | None = None, loss: float | None = None, minimise: str = "loss", metric: str | None = None,
+    schemes: Sequence[str] | None = None, inputs: str | Sequence[str] | None = None, cache: str | None = None,
+    target: str | None = None, lock: str | Sequence[str] = (),
+    allow: Mapping[str, Sequence[str]] | Sequence[tuple[str, Sequence[str]]] | None = None, strategy: str = OPTIMAL,
+    batch: int = 1, corrected: bool = False, range_method: str | None = None, progress: Progress = silent,
+) -> Plan:  # fmt: skip
     """Return the plan that minimises ``minimise`` (``loss``, ``nbytes``, ``bits_per_weight``, ``microseconds``).
 
     Budgets, one at least: ``bits_per_weight``, ``size`` (bytes of the whole model), ``microseconds`` of all timed
@@ -217,17 +171,16 @@ def find_plan(session: Session, options: SearchOptions, progress: Progress = sil
     """
     rules = constraints_of(session, options.target, options.lock, options.schemes or None, options.allow)
     table = session.require_table(options.metric)
-    base, rules, activations = with_inputs(session, rules, session.inputs_table(table.metric), options.inputs)
+    base, rules, activations = with_activations(
+        session, rules, session.inputs_table(table.metric), options.inputs, options.cache
+    )
     if options.range_method is not None:
         base = with_range_method(session, base, options.range_method, rules.locked)
-    if options.cache is not None:
-        base = with_cache(base, session.model.layers, None if options.cache == NONE else options.cache, rules.locked)
     if options.strategy != OPTIMAL:
         return _by_strategy(session, options, table, base, rules)
     budgets, corrected = options.budgets, options.corrected and options.loss is not None
     if corrected and options.loss is not None:
-        require_weights_alone(session, base)
-        budgets = replace(budgets, loss=options.loss / correction_of(session, table.metric))
+        budgets = replace(budgets, loss=options.loss / correction_of(session, table.metric, base))
     times = _times(session, options, rules, table, progress)
     plan = search_plan(
         session.model, table, base=base, budgets=budgets, minimise=options.minimise, constraints=rules, times=times,
@@ -252,7 +205,7 @@ def _times(
     session: Session, options: SearchOptions, rules: Constraints, table: Sensitivity, progress: Progress
 ) -> MeasuredTimes | None:
     """Return the times of all candidates where they matter."""
-    if options.minimise != "microseconds" and options.microseconds is None:
+    if not options.timed:
         return None
     names = tuple(name for name in rules.schemes or table.schemes if name != KEEP)
     return MeasuredTimes.from_timings(
@@ -264,55 +217,31 @@ def _names(names: str | Sequence[str] | None) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names or ())
 
 
-def _run(context: Context, options: SearchOptions) -> Plan:
-    return find_plan(context.session, options, context.progress)
-
-
 def budget_text(options: SearchOptions) -> str:
     """Return the budgets for headings and the names of edits."""
-    texts = (
-        None if options.bits_per_weight is None else f"{options.bits_per_weight:g} bits per weight",
-        None if options.size is None else f"{options.size:,} bytes",
-        None if options.microseconds is None else f"{options.microseconds:g} µs",
-        None if options.loss is None else f"a loss of {options.loss:g}",
-    )
-    return ", ".join(text for text in texts if text is not None) or "any size"
-
-
-def _heading(options: SearchOptions, session: Session | None) -> str:
-    return f"Search a plan of {budget_text(options)}"
-
-
-def _undo(options: SearchOptions) -> str:
-    megabytes = "" if options.size is None else f"{options.size / 1e6:g} MB"
-    return f"Search within {megabytes or budget_text(options)}"
+    limits = {
+        "{:g} bits per weight": options.bits_per_weight, "{:,} bytes": options.size, "{:g} µs": options.microseconds,
+        "a loss of {:g}": options.loss,
+    }  # fmt: skip
+    return ", ".join(text.format(limit) for text, limit in limits.items() if limit is not None) or "any size"
 
 
 def _needs(session: Session, options: SearchOptions) -> Session:
-    """Keep the plan, the locks, the metric's table, those of activations and the cache, times and the audit if used."""
+    """Add the metric's table, those of activations and the cache, times and the audit if used."""
     used = WEIGHT_METRICS if options.metric is None else BY_NAME[options.metric].derived_from or (options.metric,)
-    tables = {name: table for name, table in session.sensitivities.items() if name in (*used, *ACTIVATION_METRICS)}
-    timed = options.minimise == "microseconds" or options.microseconds is not None
-    return without_results(
-        session, sensitivities=tables, timings=session.timings if timed else (),
-        audit=session.audit if options.corrected else None,
+    return replace(
+        without_results(session), sensitivities=tables(session, *used, *ACTIVATION_METRICS),
+        timings=session.timings if options.timed else (), audit=session.audit if options.corrected else None,
     )  # fmt: skip
 
 
-def _join(session: Session, options: SearchOptions, plan: Plan) -> Session:
-    return replace(session, plan=plan)
-
-
-SEARCH = Step(
-    name="plan",
-    title="Search a plan",
+SEARCH: Step[SearchOptions, Plan] = Step(
+    name="plan", title="Search a plan", options=SearchOptions, requires=(SCORED,), needs=_needs, call="wb.search",
     summary="Finds the plan of the least predicted loss within the budget.",
-    options=SearchOptions,
-    run=_run,
-    heading=_heading,
-    needs=_needs,
-    join=_join,
-    undo=_undo,
-    requires=(SCORED,),
-    call="wb.search",
-)
+    run=lambda context, options: find_plan(context.session, options, context.progress),
+    heading=lambda options, session: f"Search a plan of {budget_text(options)}",
+    join=lambda session, options, plan: replace(session, plan=plan),
+    undo=lambda options: (
+        f"Search within {budget_text(options) if options.size is None else f'{options.size / 1e6:g} MB'}"
+    ),
+)  # fmt: skip

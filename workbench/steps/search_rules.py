@@ -11,7 +11,7 @@ from workbench.errors import MissingResultError, PlanError, nearest
 from workbench.models.summary import quantizable
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.constraints import Constraints
-from workbench.planning.plan import KEEP, Assignment, Plan, Rule, resolve
+from workbench.planning.plan import KEEP, Assignment, Plan, Rule, resolve, with_cache
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 
@@ -19,19 +19,23 @@ NONE = "none"
 """Instead of a scheme of activations or of the cache: as computed."""
 
 
-def correction_of(session: Session, metric: str) -> float:
+def correction_of(session: Session, metric: str, plan: Plan | None = None) -> float:
     """Return the factor by which the session's audit corrects predicted losses of weights.
 
     It is fitted to the measurement of one plan, which whatever shows a corrected loss must say.  Raises
     MissingResultError without an audit or where it had no prediction, PlanError for a table of another metric than
-    ``predicted_kl``.
+    ``predicted_kl``, and where ``plan`` rounds activations or the cache.
     """
+    assignments = resolve(plan, session.model.layers).values() if plan else ()
+    if any(assignment.inputs is not None or assignment.cache is not None for assignment in assignments):
+        raise PlanError(
+            "the audit's correction is of weights alone, and the plan rounds activations or the cache too; give a "
+            "budget of bytes or bits per weight, or leave the correction out"
+        )
     if metric != "predicted_kl":
         raise PlanError(f"an audit corrects predicted_kl, and the losses here are {metric}; leave the correction out")
     if session.audit is None:
-        raise MissingResultError(
-            "there is no audit to correct by; audit a plan first", command="workbench audit S.qwb"
-        )
+        raise MissingResultError("there is no audit to correct by; audit a plan first", command="workbench audit S.qwb")
     correction = session.audit.audit.correction
     if not math.isfinite(correction) or correction <= 0:
         raise MissingResultError(
@@ -41,23 +45,10 @@ def correction_of(session: Session, metric: str) -> float:
     return correction
 
 
-def require_weights_alone(session: Session, base: Plan) -> None:
-    """Raise PlanError if the plan rounds activations or the cache: the audit's correction is of weights."""
-    assignments = resolve(base, session.model.layers).values()
-    if any(assignment.inputs is not None or assignment.cache is not None for assignment in assignments):
-        raise PlanError(
-            "the audit's correction is of weights alone, and the plan rounds activations or the cache too; give a "
-            "budget of bytes or bits per weight, or leave the correction out"
-        )
-
-
 def constraints_of(
-    session: Session,
-    target: str | None,
-    lock: Sequence[str] = (),
-    schemes: Sequence[str] | None = None,
+    session: Session, target: str | None, lock: Sequence[str] = (), schemes: Sequence[str] | None = None,
     allow: Sequence[tuple[str, Sequence[str]]] = (),
-) -> Constraints:
+) -> Constraints:  # fmt: skip
     """Return the session's locks, those of the patterns ``lock``, the allowed schemes and the target's rules.
 
     The schemes that ``allow`` gives one pattern several times add up.
@@ -77,24 +68,27 @@ def constraints_of(
     return replace(rules, legal=runtime.legal, bonds=runtime.bonds(session.model.layers), target=runtime.title)
 
 
-def with_inputs(
-    session: Session, rules: Constraints, table: Sensitivity | None, requested: Sequence[str]
+def with_activations(
+    session: Session, rules: Constraints, table: Sensitivity | None, inputs: Sequence[str], cache: str | None
 ) -> tuple[Plan, Constraints, Sensitivity | None]:
-    """Return the base plan, the rules and the activation losses of a search with the activation schemes ``requested``.
+    """Return the base plan, the rules and the activation losses of a search with these schemes of inputs and the cache.
 
-    One scheme, or none, leaves nothing to choose: the losses of what the base plan says are added as they stand, also
-    where a target takes a layer without it.  A scheme that was scored is given to the layers that have a score.
+    One scheme of inputs, or none, leaves nothing to choose: the losses of what the base plan says are added as they
+    stand, also where a target takes a layer without it.  A scheme that was scored is given to the layers that have a
+    score.
     """
-    if len(requested) > 1:
-        return session.plan, rules, _columns(table, requested)
     base = session.plan
-    if requested:
-        scheme = None if requested[0] == NONE else parse_scheme(requested[0]).name
+    if len(inputs) == 1:
+        scheme = None if inputs[0] == NONE else parse_scheme(inputs[0]).name
         searched = [layer.name for layer in quantizable(session.model.layers) if layer.name not in rules.locked]
         if table is not None and scheme is not None and scheme in table.column:
             # a layer that no data reached has no score, and is left alone
             searched = [name for name in searched if not math.isnan(table.of(name, scheme))]
         base = base.assign(searched, inputs=scheme)
+    if cache is not None:
+        base = with_cache(base, session.model.layers, None if cache == NONE else cache, rules.locked)
+    if len(inputs) > 1:
+        return base, rules, _columns(table, inputs)
     return base, replace(rules, keep_inputs=True), table
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import DataError, MissingResultError, NotAModelError
 from workbench.models.data.files import ALL, BUNDLED, CALIBRATION, EVALUATION, locate
 from workbench.models.data.record import DataRecord
-from workbench.numerics.statistics.outliers import TokenOutliers
+from workbench.models.model import Model
+from workbench.planning.plan import Plan
+from workbench.planning.totals import Totals, plan_totals
 from workbench.session.session import Session
 
 if TYPE_CHECKING:
+    from workbench.measurement.most_changed import Decode
     from workbench.models.data.datasets import Dataset
-    from workbench.models.model import Model
+    from workbench.models.data.inputs import InputSpec
 
 _KINDS = "a text file, a folder of images in class folders, or an array file (.npz, .npy, .pt, .safetensors)"
 
@@ -41,8 +43,9 @@ def for_evaluation(
     from workbench.models.data.datasets import open_dataset
 
     calibration = session.calibration.path if session.calibration is not None else None
-    if data is not None:
-        split = EVALUATION if _has_splits(data) or _same(data, calibration) else ALL
+    if data:
+        has_splits = locate(data, EVALUATION).half is None
+        split = EVALUATION if has_splits or _same(data, calibration) else ALL
         return open_dataset(data, model, split=split, samples=samples, seed=seed)
     if session.evaluation is not None:
         return recorded(model, session.evaluation, samples=samples)
@@ -64,16 +67,27 @@ def evaluation_record(model: Model, calibration: DataRecord) -> DataRecord | Non
         return None
 
 
-def readable(
-    found: Mapping[tuple[str, str], TokenOutliers], model: Model
-) -> Mapping[tuple[str, str], TokenOutliers]:
-    """Return the outliers with the text of their tokens, where the model came with a tokenizer."""
-    from workbench.measurement.token_outliers import with_texts
+def inputs_of(model: Model) -> InputSpec:
+    """Return what the model reads; a model that cannot be run says nothing of it."""
     from workbench.models.data.inputs import InputSpec
+
+    spec: InputSpec = getattr(model, "inputs", None) or InputSpec()
+    return spec
+
+
+def text_of_tokens(model: Model) -> Decode | None:
+    """Return the function that turns tokens into text, None where the model came without a tokenizer."""
     from workbench.models.data.samples import decoder
 
-    spec = getattr(model, "inputs", InputSpec())
-    return with_texts(found, decoder(spec)) if spec.tokenizer is not None else found
+    spec = inputs_of(model)
+    return None if spec.tokenizer is None else decoder(spec)
+
+
+def totals_of(session: Session, plan: Plan, metric: str) -> Totals:
+    """Return the plan's totals, with its loss by the tables that go with ``metric`` where there are any."""
+    return plan_totals(
+        session.model, plan, session.table(metric), session.inputs_table(metric), session.cache_table(metric)
+    )
 
 
 def recorded(model: Model, record: DataRecord, *, samples: int | None = None) -> Dataset:
@@ -116,14 +130,7 @@ def bundled_data(path: str) -> str | None:
     return None
 
 
-def _has_splits(data: str | Path) -> bool:
-    """Tell whether the data says itself which part is for evaluation."""
-    return locate(data, EVALUATION).half is None
-
-
 def _same(path: str | Path, other: str | None) -> bool:
-    if other is None:
-        return False
-    if str(path) == other:
-        return True
+    if other is None or str(path) == other:
+        return other is not None
     return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)

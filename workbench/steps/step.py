@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from workbench.engine.model_cache import ModelCache
-from workbench.errors import MissingResultError, WorkbenchError
+from workbench.errors import MissingResultError
+from workbench.models.model import Model
 from workbench.progress import Progress, silent
 from workbench.session.session import Session
 from workbench.session.workspace import EditableParts
-from workbench.steps.needs import without_results
-
-if TYPE_CHECKING:
-    from workbench.models.model import Model
+from workbench.steps.requirements import Requirement, without_results
 
 O = TypeVar("O")  # noqa: E741
 R = TypeVar("R")
@@ -23,27 +22,6 @@ R = TypeVar("R")
 NO_SESSION = "no model is open; open a model or a session first"
 HEAD = "import workbench as wb\n"
 SESSION_LINE = 'session = wb.Session.load("session.qwb")  # the session of the window, saved\n'
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Requirement:
-    """What a step needs of the session.
-
-    ``unmet(session)`` returns the reason why a step cannot be run, None if it can; ``step`` names the step that
-    provides what is missing, ``command`` is what to type for it.  A greyed action shows the reason, the command line
-    and Python raise ``error`` with it.
-    """
-
-    unmet: Callable[[Session], str | None]
-    error: type[WorkbenchError] = MissingResultError
-    step: str = ""
-    command: str = ""
-
-    def require(self, session: Session) -> None:
-        """Raise ``error`` with the reason if the requirement is not met."""
-        reason = self.unmet(session)
-        if reason is not None:
-            raise self.error(reason, command=self.command)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,25 +51,23 @@ class Context:
         return self.opened or self.models.get(self.session.model, self.trust)
 
 
-def _facts(session: Session, options: object) -> Session:
-    """Keep the model's facts, the plan, the locks, the data's records and the active ranges."""
-    return without_results(session)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step(Generic[O, R]):
-    """What a user can ask for.  All functions are module-level: a request, and its step with it, is pickled.
+    """What a user can ask for.
 
     ``name`` is the spelling on the command line, ``title`` the menu entry and the form's title, ``summary`` what the
     step does (form and help). ``options`` is the frozen dataclass of its options (see :mod:`workbench.steps.options`).
     ``run(context, options)`` does the work and changes nothing but the files that the options name. ``heading(options,
-    session)`` is the job's title. ``needs(session, options)`` returns the part of the session that ``run`` reads: what
-    crosses the pipe. ``join(session, options, result)`` puts a result into the session as it is by then;
+    session)`` is the job's title (default: ``title``). ``needs(session, options)`` returns the part of the session that
+    ``run`` reads: what crosses the pipe; the default is the model's facts, the plan, the locks, the data's records and
+    the active ranges. ``join(session, options, result)`` puts a result into the session as it is by then;
     ``keep(session, options, partial)`` what a cancelled run had computed. ``undo(options)`` names the edit, where the
     result is one. ``requires`` must be met before the step can run; ``document``: it works on a session.
     ``first(session)`` returns the options that a form starts with. ``call`` is the step's function in the public
     interface (``wb.evaluate``) if it has one; ``python(options, session)`` replaces the lines that are generated.
     ``listed``: it stands in the list of jobs.
+
+    A step is a constant of its ``run``'s module, named like the step in capitals; a pickle only refers to it.
     """
 
     name: str
@@ -99,8 +75,8 @@ class Step(Generic[O, R]):
     summary: str
     options: type[O]
     run: Callable[[Context, O], R]
-    heading: Callable[[O, Session | None], str]
-    needs: Callable[[Session, O], Session] = _facts
+    heading: Callable[[O, Session | None], str] | None = None
+    needs: Callable[[Session, O], Session] = lambda session, options: without_results(session)
     join: Callable[[Session, O, R], Session] | None = None
     keep: Callable[[Session, O, R], Session] | None = None
     undo: Callable[[O], str] | None = None
@@ -119,10 +95,11 @@ class Step(Generic[O, R]):
 
         Raises what ``run`` raises, and the errors of requirements that are not met.
         """
-        context = Context(
-            document=session, opened=model, trust=trust, progress=progress, notes=[] if notes is None else notes
-        )
-        return self.within(context, options)
+        context = Context(document=session, opened=model, trust=trust, progress=progress)
+        return self.within(context if notes is None else replace(context, notes=notes), options)
+
+    def __reduce__(self) -> tuple[Callable[[str, str], AnyStep], tuple[str, str]]:
+        return _imported, (self.run.__module__, self.name)
 
     def within(self, context: Context, options: O) -> R:
         """Run the step in a context whose session meets its requirements; else raises their errors."""
@@ -158,7 +135,8 @@ class Request(Generic[O, R]):
     @property
     def title(self) -> str:
         """What the list of jobs shows."""
-        return self.step.heading(self.options, self.session)
+        heading = self.step.heading
+        return self.step.title if heading is None else heading(self.options, self.session)
 
     @property
     def keeps_partial(self) -> bool:
@@ -210,7 +188,7 @@ class Request(Generic[O, R]):
         current.model.require_fingerprint(self.session.model.fingerprint, "the result")
         return self.step.join(current, self.options, result)
 
-    def kept(self, current: Session, partial: R) -> Session:
+    def with_partial(self, current: Session, partial: R) -> Session:
         """Return ``current`` with what a cancelled run had computed; as it is where that is nothing."""
         return current if self.step.keep is None else self.step.keep(current, self.options, partial)
 
@@ -223,15 +201,14 @@ class Request(Generic[O, R]):
         about = ["session"] if step.document else []
         if step.call:
             return f"{HEAD}\n{start}result = {step.call}({', '.join([*about, *arguments(self.options)])})\n"
-        module, name, options = step.run.__module__, constant(step), step.options.__name__
-        about = about or ["None"]
-        called = f"{name}({', '.join(about)}, {options}({', '.join(arguments(self.options))}))"
-        return f"{HEAD}from {module} import {name}, {options}\n\n{start}result = {called}\n"
+        name, options = step.name.upper().replace("-", "_"), step.options.__name__
+        called = f"{name}({(about or ['None'])[0]}, {options}({', '.join(arguments(self.options))}))"
+        return f"{HEAD}from {step.run.__module__} import {name}, {options}\n\n{start}result = {called}\n"
 
 
-def constant(step: Step[O, R]) -> str:
-    """Return the name under which a step stands in the module of its function: ``error-budget`` is ERROR_BUDGET."""
-    return step.name.upper().replace("-", "_")
+def _imported(module: str, name: str) -> AnyStep:
+    members = vars(importlib.import_module(module)).values()
+    return next(member for member in members if isinstance(member, Step) and member.name == name)
 
 
 def arguments(options: object, *names: str) -> list[str]:

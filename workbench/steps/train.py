@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from workbench.errors import CannotRunError, ExportError
+from workbench.models.model import Model
 from workbench.models.sources import reopen
 from workbench.planning.plan import Plan
 from workbench.progress import Progress, part_of, silent
@@ -14,7 +15,6 @@ from workbench.session.calibrated_ranges import ranges_of_plan
 from workbench.session.session import Session
 from workbench.steps import session_data
 from workbench.steps.files.export import KIND, OUT
-from workbench.steps.needs import without_results
 from workbench.steps.options import BATCH_SIZE, DATA, SAMPLES, SEED, Choice, OptionInfo, option
 from workbench.steps.quantize import require_same
 from workbench.steps.requirements import QUANTIZES, RUNS
@@ -22,7 +22,6 @@ from workbench.steps.step import Context, Step, short
 
 if TYPE_CHECKING:
     from workbench.models.data.datasets import Dataset
-    from workbench.models.model import Model
     from workbench.quantization.quantized_model import QuantizedModel
 
 
@@ -34,67 +33,44 @@ def weight_kinds() -> tuple[Choice, ...]:
     return tuple(Choice(member.name, f"{member.name}: {member.description}") for member in writers)
 
 
-def losses() -> tuple[Choice, ...]:
-    """Return what can be minimised."""
-    return Choice("kl", "Divergence from floating point"), Choice("task", "The task's own")
-
-
-TRAINING_DATA = replace(DATA, empty="the calibration data")
-EPOCHS = OptionInfo(
-    label="Epochs", minimum=0.0, maximum=10000.0, metavar="N",
-    help="how often all samples are seen; 0: the number of steps counts",
-)  # fmt: skip
-STEPS = OptionInfo(
-    label="Steps", minimum=1, maximum=1_000_000, metavar="N", help="how often the weights are changed"
-)  # fmt: skip
-LEARNING_RATE = OptionInfo(
-    label="Learning rate", minimum=1e-5, maximum=10.0, increment=0.005, metavar="R",
-    help="the most that a weight moves in the first step, in steps of its grid; it falls to 0 with a cosine",
-)  # fmt: skip
-LOSS = OptionInfo(
-    label="Loss", choices=losses,
-    help="what to minimise: KL to the floating-point model in nats, or cross-entropy to the data's labels",
-)  # fmt: skip
-CHECKPOINT = OptionInfo(
-    label="Checkpoint", path="save", metavar="FILE", form=False, empty="beside the output until it is written",
-    help="save the run here every 50 steps, and go on from it",
-)  # fmt: skip
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainOptions:
     """On which data, how long, how fast, and what is written of it."""
 
-    data: str = option("", TRAINING_DATA)
-    epochs: float = option(0.0, EPOCHS)
-    steps: int = option(1000, STEPS)
-    learning_rate: float = option(0.01, LEARNING_RATE)
-    loss: Literal["kl", "task"] = option("kl", LOSS)
+    data: str = option("", replace(DATA, empty="the calibration data"))
+    epochs: float = option(0.0, OptionInfo(
+        label="Epochs", minimum=0.0, maximum=10000.0, metavar="N",
+        help="how often all samples are seen; 0: the number of steps counts",
+    ))  # fmt: skip
+    steps: int = option(1000, OptionInfo(
+        label="Steps", minimum=1, maximum=1_000_000, metavar="N", help="how often the weights are changed"
+    ))  # fmt: skip
+    learning_rate: float = option(0.01, OptionInfo(
+        label="Learning rate", minimum=1e-5, maximum=10.0, increment=0.005, metavar="R",
+        help="the most that a weight moves in the first step, in steps of its grid; it falls to 0 with a cosine",
+    ))  # fmt: skip
+    loss: Literal["kl", "task"] = option("kl", OptionInfo(
+        label="Loss",
+        choices=lambda: (Choice("kl", "Divergence from floating point"), Choice("task", "The task's own")),
+        help="what to minimise: KL to the floating-point model in nats, or cross-entropy to the data's labels",
+    ))  # fmt: skip
     samples: int | None = option(None, SAMPLES)
     batch_size: int | None = option(None, replace(BATCH_SIZE, empty="4 texts, 64 images"))
     seed: int = option(0, SEED)
     kind: str = field(metadata=replace(KIND, choices=weight_kinds).metadata)
     out: str = field(metadata=OUT.metadata)
-    checkpoint: str | None = option(None, CHECKPOINT)
+    checkpoint: str | None = option(None, OptionInfo(
+        label="Checkpoint", path="save", metavar="FILE", form=False, empty="beside the output until it is written",
+        help="save the run here every 50 steps, and go on from it",
+    ))  # fmt: skip
 
 
 def train(
-    session: Session,
-    plan: Plan | None = None,
-    *,
-    model: Model | None = None,
-    data: str | Path | None = None,
-    epochs: float = 0.0,
-    steps: int = 1000,
-    learning_rate: float = 0.01,
-    batch_size: int | None = None,
-    loss: Literal["kl", "task"] = "kl",
-    samples: int | None = None,
-    seed: int = 0,
-    checkpoint: str | Path | None = None,
-    trust: bool = False,
-    progress: Progress = silent,
-) -> QuantizedModel:
+    session: Session, plan: Plan | None = None, *, model: Model | None = None, data: str | Path | None = None,
+    epochs: float = 0.0, steps: int = 1000, learning_rate: float = 0.01, batch_size: int | None = None,
+    loss: Literal["kl", "task"] = "kl", samples: int | None = None, seed: int = 0, checkpoint: str | Path | None = None,
+    trust: bool = False, progress: Progress = silent,
+) -> QuantizedModel:  # fmt: skip
     """Train new weights on the grids of ``plan`` (default: the session's) from the floating-point model.
 
     ``data`` defaults to the calibration's; ``epochs`` above 0 decides the number of steps.  See
@@ -108,7 +84,7 @@ def train(
     if session.model.cannot_run is not None:
         raise CannotRunError(f"{session.model.name} cannot be trained: {session.model.cannot_run}")
     model = model or reopen(session.model, trust=trust)
-    if data is None and session.calibration is not None:
+    if not data and session.calibration is not None:
         dataset = session_data.recorded(model, session.calibration, samples=samples)
     else:
         dataset = session_data.for_calibration(model, data, samples=samples, seed=seed)
@@ -135,26 +111,14 @@ def _run(context: Context, options: TrainOptions) -> tuple[str, ...]:
     chosen = exporter(options.kind)
     if not chosen.needs_model:
         raise ExportError(f"{options.kind} holds no weights, which are all that training changes; choose another kind")
-    model = context.model()
-    checkpoint = options.checkpoint or f"{options.out.rstrip('/')}.training"
-    trained = train(
-        context.session, model=model, data=options.data or None, epochs=options.epochs, steps=options.steps,
-        learning_rate=options.learning_rate, batch_size=options.batch_size, loss=options.loss, samples=options.samples,
-        seed=options.seed, checkpoint=checkpoint, progress=part_of(context.progress, 0.0, 0.9),
-    )  # fmt: skip
+    model, training = context.model(), asdict(options)
+    del training["kind"], training["out"]
+    training["checkpoint"] = checkpoint = options.checkpoint or f"{options.out.rstrip('/')}.training"
+    trained = train(context.session, model=model, progress=part_of(context.progress, 0.0, 0.9), **training)
     paths = chosen.export(trained, model, Path(options.out), part_of(context.progress, 0.9, 1.0))
     if options.checkpoint is None:
         Path(checkpoint).unlink(missing_ok=True)
     return tuple(str(path) for path in paths)
-
-
-def _heading(options: TrainOptions, session: Session | None) -> str:
-    return f"Train {'the plan' if session is None else session.plan.name} to {short(options.out)}"
-
-
-def _needs(session: Session, options: TrainOptions) -> Session:
-    """Keep the plan, the active ranges and the record of the calibration's data."""
-    return without_results(session)
 
 
 def _first(session: Session) -> TrainOptions:
@@ -165,16 +129,12 @@ def _first(session: Session) -> TrainOptions:
     )  # fmt: skip
 
 
-TRAIN = Step(
-    name="train",
-    title="Train",
+TRAIN: Step[TrainOptions, tuple[str, ...]] = Step(
+    name="train", title="Train", options=TrainOptions, requires=(RUNS, QUANTIZES), run=_run, first=_first,
     summary="Trains new weights on the grids of the plan's schemes, from the floating-point model, and writes them. "
     "The run is saved every 50 steps and when it is cancelled: Retry goes on from there. The model itself stays as it "
     "is.",
-    options=TrainOptions,
-    run=_run,
-    heading=_heading,
-    needs=_needs,
-    first=_first,
-    requires=(RUNS, QUANTIZES),
-)
+    heading=lambda options, session: (
+        f"Train {'the plan' if session is None else session.plan.name} to {short(options.out)}"
+    ),
+)  # fmt: skip

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from workbench.planning.plan import resolve
 from workbench.session.results import StepResult
-from workbench.session.session import Session
 from workbench.steps.step import Context, Step
 
 
@@ -32,15 +31,8 @@ def _run(context: Context, options: CountWeightsOptions) -> StepResult:
     return StepResult.of(Count, [Count(scheme=scheme, weights=weights) for scheme, weights in counts.items()])
 
 
-def _heading(options: CountWeightsOptions, session: Session | None) -> str:
-    return "Count the weights"
-
-
-def _join(session: Session, options: CountWeightsOptions, result: StepResult) -> Session:
-    return replace(session, results={**session.results, "count-weights": result})
-
-
 COUNT_WEIGHTS = Step(
-    name="count-weights", title="Count weights", summary="Counts the weights that each scheme of the plan stores.",
-    options=CountWeightsOptions, run=_run, heading=_heading, join=_join,
+    name="count-weights", title="Count weights", options=CountWeightsOptions, run=_run,
+    summary="Counts the weights that each scheme of the plan stores.",
+    join=lambda session, options, result: replace(session, results={**session.results, "count-weights": result}),
 )  # fmt: skip

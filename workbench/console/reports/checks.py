@@ -3,49 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
-from workbench.console.report import Report, Row, Table, figure, percent
-from workbench.console.step_command import Outcome
+from workbench.console.command import Outcome
+from workbench.console.report import Report, Row, Table, figure, percent, row
 from workbench.insight.compare import SessionComparison, Side
 from workbench.measurement.data_quality import CalibrationQuality
 from workbench.sensitivity.audit import PlanAudit
 from workbench.sensitivity.error_budget import BudgetPair
-from workbench.steps.checks.audit import AuditOptions
-from workbench.steps.checks.error_budget import ErrorBudgetOptions
-from workbench.steps.checks.quality import QualityOptions
-from workbench.steps.compare import CompareOptions
 
 
-def audited(outcome: Outcome[AuditOptions, PlanAudit]) -> Report:
+def audited(outcome: Outcome[Any, PlanAudit]) -> Report:
     """Return predicted, measured one by one and measured together; the layers that interact most first.
 
     An audit leaves inputs, keys and values as they are, even where the plan rounds them.
     """
-    audit, inputs, cached = outcome.result.audit, outcome.result.rounded_inputs, outcome.result.cached
-    row = {name: index for index, name in enumerate(audit.layers)}
+    audit, kinds = outcome.result.audit, ("predicted", "alone", "joined", "interaction")
+    index = {name: number for number, name in enumerate(audit.layers)}
     layers = [
-        {
-            "name": name, "predicted": float(audit.predicted[row[name]]), "alone": float(audit.alone[row[name]]),
-            "joined": float(audit.joined[row[name]]), "interaction": float(audit.interaction[row[name]]),
-        }
+        {"name": name, **{kind: float(getattr(audit, kind)[index[name]]) for kind in kinds}}
         for name in audit.most_interacting(outcome.flags.most)
-    ]  # fmt: skip
-    sums = {
-        "predicted": audit.predicted_sum, "predicted_whole": audit.predicted_whole, "alone": audit.alone_sum,
-        "whole": audit.whole,
-    }  # fmt: skip
-    lines = _audit_lines(outcome.result)
+    ]
+    sums = row(audit, "predicted=predicted_sum predicted_whole alone=alone_sum whole")
     columns = (
         "predicted=predicted, one by one | predicted_whole=predicted, together | alone=measured, one by one | "
         "whole=measured, together"
     )
     return Report(
-        facts={
-            "sentence": audit.sentence(), "samples": audit.samples, **sums, "correction": audit.correction,
-            "left_out": inputs, "cache_left_out": cached, "notes": audit.notes,
-        },
+        facts=row(
+            audit, "samples correction notes", sentence=audit.sentence(), **sums,
+            left_out=outcome.result.rounded_inputs, cache_left_out=outcome.result.cached,
+        ),
         parts=[
-            *lines,
+            *_audit_lines(outcome.result),
             *(f"note: {note}" for note in audit.notes),
             Table(rows=[sums], columns=columns),
             "losses in nats, the largest interaction first",
@@ -72,121 +62,94 @@ def _audit_lines(checked: PlanAudit) -> list[str]:
     return lines
 
 
-def judged(outcome: Outcome[QualityOptions, CalibrationQuality]) -> Report:
+def judged(outcome: Outcome[Any, CalibrationQuality]) -> Report:
     """Return the verdict, the coverage, the saturation curve and the tensors that the data represent worst."""
     quality = outcome.result
-    cover, saturation = quality.coverage, quality.saturation
+    cover, saturation, enough = quality.coverage, quality.saturation, bool(quality.saturation.enough)
     moved = saturation.moved.max(axis=1).tolist() if saturation.moved.size else []
     steps = [
-        {"samples": count, "most_moved": share}
-        for count, share in zip(saturation.samples[1:], moved, strict=True)
-    ]  # fmt: skip
+        {"samples": count, "most_moved": share} for count, share in zip(saturation.samples[1:], moved, strict=True)
+    ]
     distances = [
         {"layer": layer, "tap": tap, "standard_deviations": distance}
         for (layer, tap), distance in list(quality.distances.items())[: outcome.flags.most]
     ]
-    enough, samples = bool(saturation.enough), (quality.calibration.samples, quality.evaluation.samples)
+    first, second = quality.calibration.samples, quality.evaluation.samples
     return Report(
         facts={
-            "sentence": quality.sentence(), "enough": enough, "samples": samples[0], "evaluation_samples": samples[1],
-            "coverage": asdict(cover),
-            "unsettled": [f"{layer} {tap}" for layer, tap in saturation.unsettled],
+            "sentence": quality.sentence(), "enough": enough, "samples": first, "evaluation_samples": second,
+            "coverage": asdict(cover), "unsettled": [f"{layer} {tap}" for layer, tap in saturation.unsettled],
         },
         parts=[
             f"verdict: {'enough' if enough else 'not enough'}: {quality.sentence()}",
-            f"calibration {samples[0]} samples, evaluation {samples[1]}",
+            f"calibration {first} samples, evaluation {second}",
             f"coverage of the evaluation data: tokens {percent(cover.tokens)}, lengths {percent(cover.lengths)}, "
             f"classes {percent(cover.classes)}; of the vocabulary {percent(cover.vocabulary)}",
             "",
             "how far ranges still moved",
             Table(key="saturation", rows=steps, columns="samples | most_moved=most"),
             "farthest from the evaluation data",
-            Table(
-                key="distances", rows=distances,
-                columns="layer | tap | standard_deviations=standard deviations",
-            ),
+            Table(key="distances", rows=distances, columns="layer | tap | standard_deviations=standard deviations"),
         ],
     )  # fmt: skip
 
 
-def budgeted(outcome: Outcome[ErrorBudgetOptions, BudgetPair]) -> Report:
+def budgeted(outcome: Outcome[Any, BudgetPair]) -> Report:
     """Return signal to noise at every block's output, and the layers that send most noise to the output."""
-    pair, most = outcome.result, outcome.flags.most
-    predicted = None if pair.predicted is None else pair.predicted.decibels.tolist()
+    pair, predicted = outcome.result, outcome.result.predicted
+    measured = pair.measured.decibels.tolist()
+    expected = [None] * len(measured) if predicted is None else predicted.decibels.tolist()
     blocks = [
-        {"block": block, "measured": measured, "predicted": None if predicted is None else predicted[index]}
-        for index, (block, measured) in enumerate(
-            zip(pair.measured.blocks, pair.measured.decibels.tolist(), strict=True)
-        )
+        {"block": block, "measured": noise, "predicted": guess}
+        for block, noise, guess in zip(pair.measured.blocks, measured, expected, strict=True)
     ]
-    shares = () if pair.predicted is None else pair.predicted.worst(pair.predicted.blocks[-1], most)
+    shares = () if predicted is None else predicted.worst(predicted.blocks[-1], outcome.flags.most)
     worst = [{"layer": name, "share": share} for name, share in shares]
+    most_noise = ("most noise at the output, as predicted", Table(rows=worst, columns="layer | share"))
     return Report(
         facts={"plan": pair.plan_name, "samples": pair.gains.samples, "worst": worst},
         parts=[
             f"signal to noise of {pair.plan_name} in dB ({pair.gains.samples} samples; - stands for no noise or no "
             "prediction)",
             Table(key="blocks", rows=blocks, columns="block=output of | measured | predicted"),
-            *(
-                ("most noise at the output, as predicted",
-                 Table(rows=worst, columns="layer | share"))
-                if worst else ()
-            ),
+            *(most_noise if worst else ()),
         ],
         notes=tuple(dict.fromkeys(outcome.notes)),
-    )  # fmt: skip
+    )
 
 
-def compared(outcome: Outcome[CompareOptions, SessionComparison]) -> Report:
+def compared(outcome: Outcome[Any, SessionComparison]) -> Report:
     """Return facts, layers (those that differ, or all) and metrics of two sessions side by side."""
     comparison = outcome.result
     pairs = [pair for pair in comparison.layers if outcome.flags.all or pair.differs]
-    layers = [
-        {"name": pair.name, "differs": pair.differs, "first": _side(pair.first), "second": _side(pair.second)}
-        for pair in pairs
-    ]
+    layers = [row(pair, "name differs", first=_side(pair.first), second=_side(pair.second)) for pair in pairs]
     shown = [
-        {
-            "name": pair.name, "first": _said(pair.first), "second": _said(pair.second),
-            "loss": pair.first and pair.first.loss, "other": pair.second and pair.second.loss,
-        }
+        row(pair, "name", first=_words(pair.first), second=_words(pair.second), loss=pair.first and pair.first.loss,
+            other=pair.second and pair.second.loss)
         for pair in pairs
     ]  # fmt: skip
     metrics = [
-        {
-            "metric": pair.metric, "unit": pair.unit, "data": pair.data, "differs": pair.differs,
-            "first": pair.first and pair.first.value, "second": pair.second and pair.second.value,
-        }
+        row(pair, "metric unit data differs", first=pair.first and pair.first.value,
+            second=pair.second and pair.second.value)
         for pair in comparison.metrics
     ]  # fmt: skip
-    facts = [{**asdict(fact), "differs": fact.differs} for fact in comparison.facts]
-    return Report(
-        facts={
-            "same_model": comparison.same_model, "layers": layers, "layers_in_all": len(comparison.layers),
-            "metrics": metrics,
-        },
-        parts=[
-            Table(key="facts", rows=facts, columns="differs= | title= | first | second"),
-            f"{len(shown)} of {len(comparison.layers)} layers are shown",
-            *(
-                (Table(rows=shown, columns="name=layer | first | second | loss | other=loss"),)
-                if shown else ()
-            ),
-            *(
-                (Table(rows=metrics, columns="differs= | metric | unit | data | first | second"),)
-                if metrics else ()
-            ),
-        ],
-    )  # fmt: skip
+    facts, count = [row(fact, "title first second differs") for fact in comparison.facts], len(comparison.layers)
+    parts: list[str | Table] = [
+        Table(key="facts", rows=facts, columns="differs= | title= | first | second"),
+        f"{len(shown)} of {count} layers are shown",
+    ]
+    if shown:
+        parts.append(Table(rows=shown, columns="name=layer | first | second | loss | other=loss"))
+    if metrics:
+        parts.append(Table(rows=metrics, columns="differs= | metric | unit | data | first | second"))
+    return Report(facts=row(comparison, "same_model", layers=layers, layers_in_all=count, metrics=metrics), parts=parts)
 
 
 def _side(side: Side | None) -> Row | None:
-    if side is None:
-        return None
-    return {**asdict(side.assignment), "bits": side.bits, "loss": side.loss}
+    return None if side is None else asdict(side.assignment) | row(side, "bits loss")
 
 
-def _said(side: Side | None) -> str:
+def _words(side: Side | None) -> str:
     if side is None:
         return "absent"
     inputs = f" inputs {side.assignment.inputs}" if side.assignment.inputs else ""

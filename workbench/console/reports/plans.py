@@ -4,39 +4,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from workbench.console.report import Report, Row, Table, figure, readable_bytes
-from workbench.console.step_command import Outcome
+from workbench.console.command import Outcome
+from workbench.console.report import Report, Table, figure, readable_bytes, row
 from workbench.models.summary import ModelSummary
-from workbench.planning.explain import Explanation, Purchase
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.search.search import Front
-from workbench.planning.totals import Totals, cache_bits, cached_layers, plan_totals, quantized_inputs, totals
+from workbench.planning.totals import Totals, cache_bits, cached_layers, quantized_inputs, totals
 from workbench.sensitivity.metrics import TABLE_METRICS
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
-from workbench.steps.explain import Explained, ExplainOptions
-from workbench.steps.front import FrontOptions
+from workbench.steps.explain import Explained
 from workbench.steps.search_rules import correction_of
+from workbench.steps.session_data import totals_of
+
+Assignments = Mapping[str, Assignment]
 
 
 def planned(session: Session, plan: Plan, metric: str | None = None, *, corrected: bool = False) -> Report:
     """Return a plan's totals and every layer's scheme; the loss ``corrected`` by the session's audit if asked for."""
-    assignments = resolve(plan, session.model.layers)
+    layers, assignments = session.model.layers, resolve(plan, session.model.layers)
     scores = session.require_table(metric) if session.sensitivities.keys() & set(TABLE_METRICS) else None
-    inputs = session.inputs_table(scores.metric) if scores else None
-    cache = session.cache_table(scores.metric) if scores else None
-    sums = plan_totals(session.model, plan, scores, inputs, cache)
-    counts = _transformed(plan) or _counted(session.model, assignments, scores, inputs, cache)
+    sums = totals_of(session, plan, scores.metric if scores else "")
+    counts = _transformed(plan) or _counted(session, assignments, scores)
     correction = _corrected(session, assignments, scores, sums) if corrected else None
-    schemes = {name: chosen.weights for name, chosen in assignments.items()}
-    columns = {
+    activations = {
         "inputs": {name: chosen.inputs for name, chosen in assignments.items() if chosen.inputs is not None},
-        "cache": cached_layers(session.model.layers, assignments),
+        "cache": cached_layers(layers, assignments),
     }
-    token, plain = (bits / 8 for bits in cache_bits(session.model.layers, assignments))
+    token, plain = (bits / 8 for bits in cache_bits(layers, assignments))
     lines = [
         f"{sums.bits_per_weight:.3f} bits per weight, {readable_bytes(sums.nbytes)}, "
         + ("no prediction" if sums.predicted is None else f"predicted {sums.predicted:.4g}")
@@ -48,21 +47,26 @@ def planned(session: Session, plan: Plan, metric: str | None = None, *, correcte
             f"corrected {correction['loss']:.4g}: the weights' prediction times {correction['factor']:.3g}, fitted to "
             f"the audit of “{correction['audit_of']}”"
         )
-    if columns["cache"]:
+    if activations["cache"]:
         lines.append(f"key-value cache: {token:,.0f} bytes a token, as computed {plain:,.0f}")
-    rows = [
-        {"layer": name, "scheme": scheme, **{key: known.get(name) for key, known in columns.items()}}
-        for name, scheme in schemes.items()
-    ]
-    shown = " | ".join(["layer", "scheme", *(key for key, known in columns.items() if known)])
     return Report(
-        facts={
-            "bits_per_weight": sums.bits_per_weight, "bytes": sums.nbytes, "predicted": sums.predicted,
-            "predicted_counts": counts, "corrected": correction,
-            "schemes": schemes, **columns, "cache_bytes_per_token": {"plan": token, "as computed": plain},
-        },
-        parts=[*lines, Table(rows=rows, columns=shown)],
+        facts=row(
+            sums, "bits_per_weight bytes=nbytes predicted", predicted_counts=counts, corrected=correction,
+            schemes={name: chosen.weights for name, chosen in assignments.items()}, **activations,
+            cache_bytes_per_token={"plan": token, "as computed": plain},
+        ),
+        parts=[*lines, _layers(assignments, activations)],
     )  # fmt: skip
+
+
+def _layers(assignments: Assignments, activations: Mapping[str, Mapping[str, str]]) -> Table:
+    """Return each layer's schemes: of its weight, and of inputs and cache where any layer has one."""
+    rows = [
+        {"layer": name, "scheme": chosen.weights, **{what: known.get(name) for what, known in activations.items()}}
+        for name, chosen in assignments.items()
+    ]
+    columns = ["layer", "scheme", *(what for what, known in activations.items() if known)]
+    return Table(rows=rows, columns=" | ".join(columns))
 
 
 def _transformed(plan: Plan) -> str:
@@ -71,8 +75,8 @@ def _transformed(plan: Plan) -> str:
 
 
 def _corrected(
-    session: Session, assignments: Mapping[str, Assignment], scores: Sensitivity | None, sums: Totals
-) -> Row | None:
+    session: Session, assignments: Assignments, scores: Sensitivity | None, sums: Totals
+) -> dict[str, Any] | None:
     """Return the predicted loss with that of the weights multiplied by the audit's correction, and where it is from."""
     factor = correction_of(session, scores.metric if scores else "no table")
     weights = totals(session.model, assignments, scores).predicted
@@ -82,13 +86,11 @@ def _corrected(
     return {"loss": loss, "factor": factor, "audit_of": session.audit.plan_name}
 
 
-def _counted(
-    model: ModelSummary, assignments: Mapping[str, Assignment], scores: Sensitivity | None,
-    inputs: Sensitivity | None, cache: Sensitivity | None,
-) -> str | None:  # fmt: skip
+def _counted(session: Session, assignments: Assignments, scores: Sensitivity | None) -> str | None:
     """Return what the predicted loss counts, None where there is none."""
     if scores is None:
         return None
+    model = session.model
     for name, chosen in assignments.items():
         unscored = chosen.weights != KEEP and math.isnan(scores.of(name, chosen.weights))
         if unscored and model.by_name[name].tied_to is None:
@@ -97,21 +99,19 @@ def _counted(
                 f"{scores.metric} --schemes {chosen.weights}), or keep the layer if no data reach it"
             )
     counted, without = ["weights"], []
-    for what, cost, losses, places in (
-        ("inputs", "rounded inputs cost", inputs, quantized_inputs(model, assignments)),
-        ("cache", "rounded key-value cache costs", cache, cached_layers(model.layers, assignments)),
+    inputs, cache = session.inputs_table(scores.metric), session.cache_table(scores.metric)
+    for what, cost, where, losses, places in (
+        ("inputs", "rounded inputs cost", "at the input", inputs, quantized_inputs(model, assignments)),
+        ("cache", "rounded key-value cache costs", "in the cache", cache, cached_layers(model.layers, assignments)),
     ):
+        command = f"sensitivity --metric predicted_kl_{what}"
         if places and losses is None:
-            without.append(f"what the {cost} was not scored (sensitivity --metric predicted_kl_{what})")
-        elif losses is not None:
-            for name, scheme in places.items():
-                if math.isnan(losses.of(name, scheme)):
-                    where = "at the input" if what == "inputs" else "in the cache"
-                    return (
-                        f"nothing: {scheme} {where} of {name} was not scored (sensitivity --metric predicted_kl_{what} "
-                        f"--schemes {scheme})"
-                    )
-            counted += [what] if places else []
+            without.append(f"what the {cost} was not scored ({command})")
+            continue
+        for name, scheme in places.items():
+            if losses is not None and math.isnan(losses.of(name, scheme)):
+                return f"nothing: {scheme} {where} of {name} was not scored ({command} --schemes {scheme})"
+        counted += [what] if places else []
     parts = " and ".join(counted)
     return f"{parts} only: {'; '.join(without)}" if without else parts
 
@@ -128,7 +128,7 @@ def left_to_the_runtime(model: ModelSummary, plan: Plan) -> tuple[str, ...]:
     )
 
 
-def explained(outcome: Outcome[ExplainOptions, Explained]) -> Report:
+def explained(outcome: Outcome[Any, Explained]) -> Report:
     """Return a plan's figures, what the next bytes buy, and a sentence for each layer."""
     answer = outcome.result
     sums, unit, purchase = answer.totals, answer.unit, answer.purchase
@@ -138,37 +138,27 @@ def explained(outcome: Outcome[ExplainOptions, Explained]) -> Report:
     )
     price = "nothing that costs bytes avoids any loss"
     if purchase is not None:
-        layers = purchase.layers[0] if len(purchase.layers) == 1 else f"{len(purchase.layers)} layers"
+        which = purchase.layers[0] if len(purchase.layers) == 1 else f"{len(purchase.layers)} layers"
         price = (
             f"at this size a byte avoids {figure(answer.price)} {unit}; the next {purchase.nbytes:,.0f} bytes would "
-            f"take {layers} from {purchase.before} to {purchase.after} and avoid {figure(purchase.loss)}"
+            f"take {which} from {purchase.before} to {purchase.after} and avoid {figure(purchase.loss)}"
         )
+    bought = purchase and row(purchase, "layers before after bytes=nbytes loss")
+    layers = [
+        row(layer, "layer scheme bytes_saved=saved loss_added=added fixed sentence",
+            shared_with=[name for name in layer.layers if name != layer.layer])
+        for layer in answer.layers
+    ]  # fmt: skip
     return Report(
-        facts={
-            "plan": answer.plan.name, "bytes": sums.nbytes, "bits_per_weight": sums.bits_per_weight,
-            "predicted": sums.predicted, "unit": unit, "price": answer.price, "next": purchase and _bought(purchase),
-            "layers": [_explanation(layer) for layer in answer.layers],
-        },
+        facts=row(
+            sums, "bytes=nbytes bits_per_weight predicted", plan=answer.plan.name, unit=unit, price=answer.price,
+            next=bought, layers=layers,
+        ),
         parts=[heading, price, "", *(f"{layer.layer}: {layer.sentence}" for layer in answer.layers)],
     )  # fmt: skip
 
 
-def _bought(purchase: Purchase) -> Row:
-    return {
-        "layers": purchase.layers, "before": purchase.before, "after": purchase.after, "bytes": purchase.nbytes,
-        "loss": purchase.loss,
-    }  # fmt: skip
-
-
-def _explanation(layer: Explanation) -> Row:
-    return {
-        "layer": layer.layer, "shared_with": [name for name in layer.layers if name != layer.layer],
-        "scheme": layer.scheme, "bytes_saved": layer.saved, "loss_added": layer.added, "fixed": layer.fixed,
-        "sentence": layer.sentence,
-    }  # fmt: skip
-
-
-def listed(outcome: Outcome[FrontOptions, Front]) -> Report:
+def listed(outcome: Outcome[Any, Front]) -> Report:
     """Return plans evenly along the front."""
     front, points = outcome.result, outcome.flags.points
     table = outcome.session.require_table(outcome.options.metric)

@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench_kernels.catalog import cuda_reason
 
-from workbench.console.report import Report, Row, Table, figure
+from workbench.console.report import Report, Row, Table, figure, row
 from workbench.insight.estimates import Predicted
 from workbench.measurement.evaluation import Timing
 
@@ -18,50 +18,42 @@ def timed(timings: Sequence[Timing], predicted: Predicted | None = None, *, ncu:
     With ``ncu`` also the commands that profile the CUDA kernels, each once: none without a CUDA device.
     """
     rows = [_row(timing) for timing in timings]
-    cuda = cuda_reason() or "available"
-    device = timings[0].device if timings else None
+    cuda, device = cuda_reason() or "available", timings[0].device if timings else None
     facts: dict[str, object] = {"device": device, "cuda": cuda, "rows": rows}
-    lines = [f"device: {device}", f"CUDA: {cuda}"]
+    lines, after = [f"device: {device}", f"CUDA: {cuda}"], list[str]()
     columns = (
         "layer | scheme | shape | batch | microseconds=us | baseline_microseconds=FP us | speedup=speed-up | "
         "gigabytes_per_second=GB/s | teraoperations_per_second=Tops | occupancy"
     )
-    after: list[str] = []
     if predicted is not None:
-        for row, one in zip(rows, predicted.kernels, strict=True):
-            row["estimate"] = one and {
-                "microseconds": one.microseconds, "speedup": one.speedup, "bound": one.bound, "how": one.how
-            }  # fmt: skip
-        plans: list[Row] = [
-            {"batch": batch, "refused": len(p.refused), "microseconds": p.microseconds, "speedup": p.speedup}
-            for batch, p in predicted.plans.items()
+        for each, kernel in zip(rows, predicted.kernels, strict=True):
+            each["estimate"] = kernel and row(kernel, "microseconds speedup bound how")
+        plans = [
+            row(plan, "microseconds speedup", batch=batch, refused=len(plan.refused))
+            for batch, plan in predicted.plans.items()
         ]
         facts["estimates"] = {"title": predicted.title, "plan": plans}
         lines.append(predicted.title)
         columns += " | estimated=estimate"
         after += map(_whole_plan, plans)
-    reasons = dict.fromkeys(row["occupancy_reason"] for row in rows if row["occupancy_reason"])
+    reasons = dict.fromkeys(each["occupancy_reason"] for each in rows if each["occupancy_reason"])
     after += [f"occupancy -: {reason}" for reason in reasons]
     if ncu:
-        commands = list(dict.fromkeys(filter(None, (timing.ncu_command for timing in timings))))
-        facts["ncu"] = commands
+        facts["ncu"] = commands = list(dict.fromkeys(filter(None, (timing.ncu_command for timing in timings))))
         none = f"nothing to profile with ncu, no timed kernel ran on a CUDA device (CUDA: {cuda})"
         after += ["profile with Nsight Compute:", *commands] if commands else [none]
-    shown = [{**row, "speedup": _speedup(row), "estimated": _estimate(row.get("estimate"))} for row in rows]
+    shown = [{**each, "speedup": _speedup(each), "estimated": _estimate(each.get("estimate"))} for each in rows]
     return Report(facts=facts, parts=[*lines, Table(rows=shown, columns=f"{columns} | note=what ran"), *after])
 
 
 def _row(timing: Timing) -> dict[str, Any]:
-    return {
-        "layer": timing.layer, "scheme": timing.scheme, "shape": timing.shape, "batch": timing.batch,
-        "kernel": timing.kernel, "baseline_kernel": timing.baseline_kernel,
-        "microseconds": timing.median if timing.samples.size else None,
-        "baseline_microseconds": timing.baseline_median if timing.baseline_samples.size else None,
-        "repeats": int(timing.samples.size), "note": timing.note,
-        "gigabytes_per_second": timing.gigabytes_per_second,
-        "teraoperations_per_second": timing.teraoperations_per_second,
-        "occupancy": timing.occupancy or None, "occupancy_reason": timing.no_occupancy or None,
-    }  # fmt: skip
+    return row(
+        timing, "layer scheme shape batch kernel baseline_kernel note gigabytes_per_second teraoperations_per_second",
+        microseconds=timing.median if timing.samples.size else None,
+        baseline_microseconds=timing.baseline_median if timing.baseline_samples.size else None,
+        repeats=int(timing.samples.size), occupancy=timing.occupancy or None,
+        occupancy_reason=timing.no_occupancy or None,
+    )  # fmt: skip
 
 
 def _speedup(row: dict[str, Any]) -> float | None:

@@ -10,7 +10,8 @@ from workbench.gui.commands.command import Command
 from workbench.gui.shell import step_keys
 from workbench.session.workspace import State
 from workbench.steps.files.first_look import STILL_LOADING, is_first_look
-from workbench.steps.step import Requirement, Step
+from workbench.steps.requirements import Requirement
+from workbench.steps.step import Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

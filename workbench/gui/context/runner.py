@@ -155,7 +155,7 @@ class JobRunner:
         session = self._workspace.state.session
         if partial is None or session is None or not request.fits(session):
             return ""
-        joined = request.kept(session, cast(R, partial))  # of the type of a result
+        joined = request.with_partial(session, cast(R, partial))  # of the type of a result
         if joined is session:
             return ""
         self._workspace.update(lambda current: joined)

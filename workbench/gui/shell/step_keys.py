@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from workbench.session.session import Session
-from workbench.steps.step import Requirement
+from workbench.steps.requirements import Requirement
 
 STEP_KEYS = {
     "calibrate": "F5", "sensitivity": "F6", "refine": "Ctrl+F6", "plan": "F7", "evaluate": "F8",

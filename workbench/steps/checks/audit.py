@@ -10,12 +10,10 @@ from workbench.planning.totals import cached_layers, quantized_inputs
 from workbench.progress import part_of
 from workbench.sensitivity.audit import Audit, PlanAudit, audit_weights
 from workbench.sensitivity.interaction import interaction_of
-from workbench.session.session import Session
 from workbench.steps import session_data
-from workbench.steps.needs import moments_of_plan, without_results
 from workbench.steps.options import BATCH_SIZE, EVALUATION_DATA, SAMPLES, option
 from workbench.steps.quantize import quantize
-from workbench.steps.requirements import QUANTIZES, RUNS
+from workbench.steps.requirements import QUANTIZES, RUNS, tables, with_moments
 from workbench.steps.step import Context, Step, plan_name
 
 
@@ -45,7 +43,7 @@ def _audit(context: Context, options: AuditOptions) -> Audit:
     """
     session, model = context.session, context.model()
     plan, progress = session.plan, context.progress
-    dataset = session_data.for_evaluation(model, session, options.data or None, samples=options.samples, seed=0)
+    dataset = session_data.for_evaluation(model, session, options.data, samples=options.samples, seed=0)
     quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.2))
     weights = {name: parse_scheme(stored.scheme).decode(stored) for name, stored in quantized.tensors.items()}
     table = None if plan.transforms else session.sensitivities.get("predicted_kl")
@@ -58,34 +56,12 @@ def _audit(context: Context, options: AuditOptions) -> Audit:
     )  # fmt: skip
 
 
-def _heading(options: AuditOptions, session: Session | None) -> str:
-    return f"Audit {plan_name(session)}"
-
-
-def _needs(session: Session, options: AuditOptions) -> Session:
-    """Keep the plan, the active ranges, the prediction, and the moments that its algorithms look at."""
-    tables = {name: table for name, table in session.sensitivities.items() if name == "predicted_kl"}
-    return without_results(session, sensitivities=tables, curvature=moments_of_plan(session))
-
-
-def _join(session: Session, options: AuditOptions, audit: PlanAudit) -> Session:
-    return replace(session, audit=audit)
-
-
-def _first(session: Session) -> AuditOptions:
-    return AuditOptions(data=session_data.last_data(session, session.evaluation))
-
-
 AUDIT = Step(
-    name="audit",
-    title="Audit the plan",
+    name="audit", title="Audit the plan", options=AuditOptions, requires=(RUNS, QUANTIZES), run=_run,
     summary="Measures the loss of each of the plan's layers quantized alone, of all together, and of all but one: "
     "whether the losses add up, and which layers make each other's worse. Takes two runs over the data for each layer.",
-    options=AuditOptions,
-    run=_run,
-    heading=_heading,
-    needs=_needs,
-    join=_join,
-    first=_first,
-    requires=(RUNS, QUANTIZES),
-)
+    heading=lambda options, session: f"Audit {plan_name(session)}",
+    needs=lambda session, options: replace(with_moments(session), sensitivities=tables(session, "predicted_kl")),
+    join=lambda session, options, audit: replace(session, audit=audit),
+    first=lambda session: AuditOptions(data=session_data.last_data(session, session.evaluation)),
+)  # fmt: skip

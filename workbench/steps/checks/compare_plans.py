@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from workbench.errors import DataError, MissingResultError
 from workbench.measurement.evaluation import Evaluation
 from workbench.measurement.paired import Difference, between
 from workbench.session.session import Session
-from workbench.steps.needs import without_results
 from workbench.steps.options import OptionInfo
-from workbench.steps.step import Context, Step
-
-FIRST = OptionInfo(label="First", help="the plan's hash and the data's hash of the first evaluation", command=False)
-SECOND = OptionInfo(label="Second", help="the same of the second, which is subtracted", command=False)
+from workbench.steps.requirements import without_results
+from workbench.steps.step import Step
 
 Run = tuple[str, str]
 """The plan's and the data's hash of an evaluation."""
@@ -23,8 +20,12 @@ Run = tuple[str, str]
 class ComparePlansOptions:
     """Which two of the session's evaluations, each by its plan's and its data's hash."""
 
-    first: Run = field(metadata=FIRST.metadata)
-    second: Run = field(metadata=SECOND.metadata)
+    first: Run = field(metadata=OptionInfo(
+        label="First", help="the plan's hash and the data's hash of the first evaluation", command=False
+    ).metadata)  # fmt: skip
+    second: Run = field(metadata=OptionInfo(
+        label="Second", help="the same of the second, which is subtracted", command=False
+    ).metadata)  # fmt: skip
 
 
 def run_of(evaluation: Evaluation) -> Run:
@@ -50,33 +51,20 @@ def _evaluation(session: Session, run: Run) -> Evaluation:
     raise MissingResultError(f"the session has no evaluation of the plan {run[0]} on the data {run[1]}; evaluate first")
 
 
-def _run(context: Context, options: ComparePlansOptions) -> tuple[Difference, ...]:
-    session = context.session
-    return paired_differences(_evaluation(session, options.first), _evaluation(session, options.second))
+def _pair(session: Session, options: ComparePlansOptions) -> tuple[Evaluation, Evaluation]:
+    return _evaluation(session, options.first), _evaluation(session, options.second)
 
 
 def _heading(options: ComparePlansOptions, session: Session | None) -> str:
     if session is None:
-        return COMPARE_TITLE
-    first, second = (_evaluation(session, run).plan_name for run in (options.first, options.second))
-    return f"Compare {first} with {second}"
+        return COMPARE_PLANS.title
+    first, second = _pair(session, options)
+    return f"Compare {first.plan_name} with {second.plan_name}"
 
 
-def _needs(session: Session, options: ComparePlansOptions) -> Session:
-    """Keep the two evaluations."""
-    return without_results(
-        session, evaluations=tuple(_evaluation(session, run) for run in (options.first, options.second))
-    )
-
-
-COMPARE_TITLE = "Compare two evaluations"
-
-COMPARE_PLANS = Step(
-    name="compare-plans",
-    title=COMPARE_TITLE,
+COMPARE_PLANS: Step[ComparePlansOptions, tuple[Difference, ...]] = Step(
+    name="compare-plans", title="Compare two evaluations", options=ComparePlansOptions, heading=_heading,
     summary="Compares two evaluations sample by sample.",
-    options=ComparePlansOptions,
-    run=_run,
-    heading=_heading,
-    needs=_needs,
-)
+    run=lambda context, options: paired_differences(*_pair(context.session, options)),
+    needs=lambda session, options: replace(without_results(session), evaluations=_pair(session, options)),
+)  # fmt: skip

@@ -10,10 +10,9 @@ from workbench.progress import part_of
 from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget, NoiseGains
 from workbench.session.session import Session
 from workbench.steps import session_data
-from workbench.steps.needs import moments_of_plan, without_results
 from workbench.steps.options import BATCH_SIZE, SAMPLES, SEED, option
 from workbench.steps.quantize import quantize
-from workbench.steps.requirements import CALIBRATED, RUNS
+from workbench.steps.requirements import CALIBRATED, RUNS, tables, with_moments
 from workbench.steps.step import Context, Step, plan_name
 
 
@@ -70,34 +69,16 @@ def _predicted(session: Session, gains: NoiseGains) -> tuple[ErrorBudget | None,
 
 
 def _known_gains(session: Session, samples: int, seed: int) -> NoiseGains | None:
-    known = None if session.error_budget is None else session.error_budget.gains
-    return known if known is not None and (known.samples, known.seed) == (samples, seed) else None
-
-
-def _heading(options: ErrorBudgetOptions, session: Session | None) -> str:
-    return f"Error budget of {plan_name(session)}"
-
-
-def _needs(session: Session, options: ErrorBudgetOptions) -> Session:
-    """Keep the plan, the active ranges, weight errors, gains, and the moments that the plan's algorithms look at."""
-    tables = {name: table for name, table in session.sensitivities.items() if name == "weight_error"}
-    return without_results(
-        session, sensitivities=tables, curvature=moments_of_plan(session), error_budget=session.error_budget
-    )
-
-
-def _join(session: Session, options: ErrorBudgetOptions, budget: BudgetPair) -> Session:
-    return replace(session, error_budget=budget)
+    gains = session.error_budget and session.error_budget.gains
+    return gains if gains and (gains.samples, gains.seed) == (samples, seed) else None
 
 
 ERROR_BUDGET = Step(
-    name="error-budget",
-    title="Error budget",
+    name="error-budget", title="Error budget", options=ErrorBudgetOptions, requires=(RUNS, CALIBRATED), run=_run,
     summary="Measures signal to noise at every block's output: where the plan's error enters, and where it grows.",
-    options=ErrorBudgetOptions,
-    run=_run,
-    heading=_heading,
-    needs=_needs,
-    join=_join,
-    requires=(RUNS, CALIBRATED),
-)
+    heading=lambda options, session: f"Error budget of {plan_name(session)}",
+    needs=lambda session, options: replace(
+        with_moments(session), sensitivities=tables(session, "weight_error"), error_budget=session.error_budget
+    ),
+    join=lambda session, options, budget: replace(session, error_budget=budget),
+)  # fmt: skip

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from workbench.measurement.data_quality import CalibrationQuality, contents, coverage, distances, saturation
 from workbench.progress import part_of
-from workbench.session.session import Session
 from workbench.steps import session_data
 from workbench.steps.options import BATCH_SIZE, SAMPLES, option
 from workbench.steps.requirements import CALIBRATED, RUNS
@@ -33,23 +32,14 @@ def _run(context: Context, options: QualityOptions) -> CalibrationQuality:
     seen = calibrate(
         model, evaluation, batch_size=size, curvature=False, progress=part_of(context.progress, 0.6, 1.0)
     ).statistics
-    held, other = (contents(dataset.batches(size)) for dataset in (calibration, evaluation))
+    first, other = (contents(dataset.batches(size)) for dataset in (calibration, evaluation))
     return CalibrationQuality(
-        calibration=held, evaluation=other, coverage=coverage(held, other), saturation=saturation(steps),
+        calibration=first, evaluation=other, coverage=coverage(first, other), saturation=saturation(steps),
         distances=distances(steps[-1][1], seen),
     )  # fmt: skip
 
 
-def _heading(options: QualityOptions, session: Session | None) -> str:
-    return "Judge the calibration data"
-
-
 QUALITY = Step(
-    name="quality",
-    title="Judge the calibration data",
+    name="quality", title="Judge the calibration data", options=QualityOptions, requires=(RUNS, CALIBRATED), run=_run,
     summary="Judges whether the calibration data are enough, and whether they resemble the evaluation data.",
-    options=QualityOptions,
-    run=_run,
-    heading=_heading,
-    requires=(RUNS, CALIBRATED),
 )

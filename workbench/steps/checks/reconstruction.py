@@ -9,9 +9,8 @@ from workbench.planning.plan import resolve
 from workbench.progress import part_of
 from workbench.session.results import StepResult
 from workbench.session.session import Session
-from workbench.steps.needs import moments_of_plan, without_results
 from workbench.steps.quantize import quantize
-from workbench.steps.requirements import QUANTIZES
+from workbench.steps.requirements import QUANTIZES, with_moments
 from workbench.steps.step import Context, Step, plan_name
 
 if TYPE_CHECKING:
@@ -58,11 +57,11 @@ def _run(context: Context, options: ReconstructionOptions) -> StepResult:
     for name, stored in quantized.tensors.items():
         context.progress(0.9 + 0.1 * len(rows) / len(quantized.tensors), f"comparing {name}")
         decoded = parse_scheme(stored.scheme).decode(stored)
-        rows.append(_compared(name, assignments[name].weights, rewritten.weight(name), decoded))
+        rows.append(_reconstruction(name, assignments[name].weights, rewritten.weight(name), decoded))
     return StepResult.of(Reconstruction, rows, plan=session.plan.hash, plan_name=session.plan.name)
 
 
-def _compared(layer: str, scheme: str, weight: torch.Tensor, decoded: torch.Tensor) -> Reconstruction:
+def _reconstruction(layer: str, scheme: str, weight: torch.Tensor, decoded: torch.Tensor) -> Reconstruction:
     import torch
 
     exact = weight.double()
@@ -75,27 +74,10 @@ def _compared(layer: str, scheme: str, weight: torch.Tensor, decoded: torch.Tens
     )  # fmt: skip
 
 
-def _heading(options: ReconstructionOptions, session: Session | None) -> str:
-    return f"Reconstruction by {plan_name(session)}"
-
-
-def _needs(session: Session, options: ReconstructionOptions) -> Session:
-    """Keep the plan, the active ranges, and the moments that the plan's algorithms look at."""
-    return without_results(session, curvature=moments_of_plan(session))
-
-
-def _join(session: Session, options: ReconstructionOptions, result: StepResult) -> Session:
-    return replace(session, results={**session.results, NAME: result})
-
-
 RECONSTRUCTION = Step(
-    name=NAME,
-    title="Reconstruction",
+    name=NAME, title="Reconstruction", options=ReconstructionOptions, requires=(QUANTIZES,), run=_run,
     summary="Quantizes the model by the plan and compares each weight with the original: SQNR, largest error, zeros.",
-    options=ReconstructionOptions,
-    run=_run,
-    heading=_heading,
-    needs=_needs,
-    join=_join,
-    requires=(QUANTIZES,),
-)
+    heading=lambda options, session: f"Reconstruction by {plan_name(session)}",
+    needs=with_moments,
+    join=lambda session, options, result: replace(session, results={**session.results, NAME: result}),
+)  # fmt: skip

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from workbench.models.model import Model
 from workbench.models.sources import reopen
 from workbench.planning.plan import Plan, resolve
 from workbench.progress import Progress, part_of, silent
 from workbench.session.calibrated_ranges import ranges_of_plan
 from workbench.session.session import Session
-from workbench.steps.needs import moments_of_plan, without_results
 from workbench.steps.options import Choice, OptionInfo, option
 from workbench.steps.quantize import quantize, require_same
+from workbench.steps.requirements import with_moments
 from workbench.steps.step import Context, Step, short
-
-if TYPE_CHECKING:
-    from workbench.models.model import Model
 
 
 def kinds() -> tuple[Choice, ...]:
@@ -30,7 +27,6 @@ def kinds() -> tuple[Choice, ...]:
 
 KIND = OptionInfo(label="Kind", choices=kinds, flag="to", metavar="KIND", help="the form to write")
 OUT = OptionInfo(label="Write to", path="save", metavar="PATH", help="the file or folder to write")
-SET = OptionInfo(label="Options", flag="set", metavar="OPTION=VALUE", form=False, help="options of that form")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,19 +35,15 @@ class ExportOptions:
 
     kind: str = field(metadata=KIND.metadata)
     out: str = field(metadata=OUT.metadata)
-    settings: tuple[str, ...] = option((), SET)
+    settings: tuple[str, ...] = option((), OptionInfo(
+        label="Options", flag="set", metavar="OPTION=VALUE", form=False, help="options of that form"
+    ))  # fmt: skip
 
 
 def apply(
-    model: Model,
-    plan: Plan,
-    kind: str,
-    out: str | Path,
-    *,
-    session: Session | None = None,
-    settings: Sequence[str] = (),
-    progress: Progress = silent,
-) -> tuple[Path, ...]:
+    model: Model, plan: Plan, kind: str, out: str | Path, *, session: Session | None = None,
+    settings: Sequence[str] = (), progress: Progress = silent,
+) -> tuple[Path, ...]:  # fmt: skip
     """Quantize ``model`` by ``plan`` and write it to ``out`` in the form ``kind``; returns the paths written.
 
     ``settings`` (``option=value``) change the options of the form from their defaults.
@@ -64,16 +56,9 @@ def apply(
 
 
 def export(
-    session: Session,
-    kind: str,
-    out: str | Path,
-    *,
-    plan: Plan | None = None,
-    model: Model | None = None,
-    trust: bool = False,
-    settings: Sequence[str] = (),
-    progress: Progress = silent,
-) -> tuple[Path, ...]:
+    session: Session, kind: str, out: str | Path, *, plan: Plan | None = None, model: Model | None = None,
+    trust: bool = False, settings: Sequence[str] = (), progress: Progress = silent,
+) -> tuple[Path, ...]:  # fmt: skip
     """Write the session's plan (or ``plan``), or the model quantized by it, to ``out``; returns the paths written.
 
     Forms that hold no weights (the plan, a replay script) do not open the model.  Raises ExportError.
@@ -96,33 +81,13 @@ def _run(context: Context, options: ExportOptions) -> tuple[str, ...]:
     from workbench.deployment.exporters import exporter
 
     model = context.model() if exporter(options.kind).needs_model else None
-    paths = export(
-        context.session, options.kind, options.out, model=model, settings=options.settings, progress=context.progress
-    )
+    paths = export(context.session, model=model, progress=context.progress, **asdict(options))
     return tuple(str(path) for path in paths)
 
 
-def _heading(options: ExportOptions, session: Session | None) -> str:
-    return f"Export {options.kind} to {short(options.out)}"
-
-
-def _needs(session: Session, options: ExportOptions) -> Session:
-    """Keep the plan, the active ranges and the moments that its algorithms look at."""
-    return without_results(session, curvature=moments_of_plan(session))
-
-
-def _first(session: Session) -> ExportOptions:
-    return ExportOptions(kind=kinds()[0].value, out="")
-
-
-EXPORT = Step(
-    name="export",
-    title="Export",
+EXPORT: Step[ExportOptions, tuple[str, ...]] = Step(
+    name="export", title="Export", options=ExportOptions, run=_run, needs=with_moments, call="wb.export",
     summary="Writes the plan, or the quantized model, for another program.",
-    options=ExportOptions,
-    run=_run,
-    heading=_heading,
-    needs=_needs,
-    first=_first,
-    call="wb.export",
-)
+    heading=lambda options, session: f"Export {options.kind} to {short(options.out)}",
+    first=lambda session: ExportOptions(kind=kinds()[0].value, out=""),
+)  # fmt: skip

@@ -1,4 +1,4 @@
-"""What can be shown of a model before its network is loaded: its weights, as the files hold them.
+"""The first session of a model, and what it shows before the network is loaded: the weights, as the files hold them.
 
 Loading a network's code takes seconds, reading some megabytes of weights does not.  The first look is a session like
 that of a weights-only model; layers that only the network tells (tied ones, kinds, arithmetic) are not in it yet.
@@ -10,6 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.errors import WorkbenchError
+from workbench.models.model import Model
+from workbench.planning.plan import Plan
+from workbench.progress import Progress, silent
+from workbench.session.environment import environment
 from workbench.session.session import Session
 
 STILL_LOADING = "The network is still being loaded; its weights are shown already"
@@ -17,6 +21,18 @@ STILL_LOADING = "The network is still being loaded; its weights are shown alread
 
 MAX_BYTES = 256 << 20
 """Weights of more bytes are not read twice."""
+
+
+def start(model: Model, progress: Progress = silent) -> Session:
+    """Return a new session: the model's facts, the weights' statistics, a plan that keeps every layer as it is."""
+    from workbench.measurement.calibrate import weight_statistics
+
+    summary = model.summary
+    return Session(
+        model=summary, environment=environment(), plan=Plan(model=summary.name, fingerprint=summary.fingerprint),
+        statistics=weight_statistics(model, progress),
+        notes=tuple(f"the weights of {name} hold NaN or infinite values" for name in summary.non_finite),
+    )  # fmt: skip
 
 
 def first_look(path: str) -> Session | None:
@@ -30,18 +46,17 @@ def first_look(path: str) -> Session | None:
     from workbench.models.sources.source import display_name
     from workbench.models.sources.stored import SafetensorsStore
     from workbench.models.summary import ModelSource
-    from workbench.steps.files.new_session import start
 
     try:
-        found, bundled = resolve(path)
-        if detect(found).name != "huggingface":
+        place, bundled = resolve(path)
+        if detect(place).name != "huggingface":
             return None
-        folder = found if found.is_dir() else found.parent
+        folder = place if place.is_dir() else place.parent
         read_config(folder)
         files = weight_files(folder)
         if not files or sum(file.stat().st_size for file in files) > MAX_BYTES:
             return None
-        source = ModelSource(kind="huggingface", path=path if bundled or found.is_file() else str(found))
+        source = ModelSource(kind="huggingface", path=path if bundled or place.is_file() else str(place))
         model = weights_only_model(source, SafetensorsStore(files))
         look = start(model)
     except (WorkbenchError, OSError):

@@ -5,21 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.session.session import Session
-from workbench.steps.needs import everything
 from workbench.steps.options import OptionInfo, option
 from workbench.steps.step import Context, Step
-
-FOLDER = OptionInfo(label="Folder", path="folder", help="the folder of the window's recovery copies")
-PATH = OptionInfo(label="File", path="file", empty="never saved", help="the session's own file")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepRecoveryOptions:
     """Into which ``folder`` the copy goes, and the file ``path`` that it belongs to (None: never saved)."""
 
-    folder: str = field(metadata=FOLDER.metadata)
-    path: str | None = option(None, PATH)
+    folder: str = field(metadata=OptionInfo(
+        label="Folder", path="folder", help="the folder of the window's recovery copies"
+    ).metadata)  # fmt: skip
+    path: str | None = option(None, OptionInfo(
+        label="File", path="file", empty="never saved", help="the session's own file"
+    ))  # fmt: skip
 
 
 def _run(context: Context, options: KeepRecoveryOptions) -> str:
@@ -30,17 +29,8 @@ def _run(context: Context, options: KeepRecoveryOptions) -> str:
     return str(write_recovery(context.session, path, Path(options.folder)))
 
 
-def _heading(options: KeepRecoveryOptions, session: Session | None) -> str:
-    return "Keep a recovery copy"
-
-
 KEEP_RECOVERY = Step(
-    name="keep-recovery",
-    title="Keep a recovery copy",
+    name="keep-recovery", title="Keep a recovery copy", options=KeepRecoveryOptions, run=_run, listed=False,
     summary="Copies unsaved work aside, to be offered after a crash.",
-    options=KeepRecoveryOptions,
-    run=_run,
-    heading=_heading,
-    needs=everything,
-    listed=False,
-)
+    needs=lambda session, options: session,
+)  # fmt: skip

@@ -4,37 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from workbench.models.model import Model
 from workbench.session.session import Session
-from workbench.steps.files.first_look import first_look
-from workbench.steps.files.new_session import start
+from workbench.steps.files.first_look import first_look, start
 from workbench.steps.options import OptionInfo, option
 from workbench.steps.step import Context, Step, arguments, short
-
-if TYPE_CHECKING:
-    from workbench.models.model import Model
-
-PATH = OptionInfo(
-    label="Model", path="data", metavar="MODEL", positional=True,
-    help="a Hugging Face folder, a torch.export .pt2 file, a .safetensors file or folder, or a Python file",
-)  # fmt: skip
-FACTORY = OptionInfo(
-    label="Function", empty="build", metavar="NAME", help="the function of a Python file that builds the model"
-)  # fmt: skip
-WEIGHTS = OptionInfo(
-    label="Weights", path="file", metavar="FILE", empty="what the Python file loads",
-    help="the state dict for a Python file (.safetensors, .pt, .pth)",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenModelOptions:
     """Which model, and how a Python file builds it."""
 
-    path: str = field(metadata=PATH.metadata)
-    factory: str | None = option(None, FACTORY)
-    weights: str | None = option(None, WEIGHTS)
+    path: str = field(metadata=OptionInfo(
+        label="Model", path="data", metavar="MODEL", positional=True,
+        help="a Hugging Face folder, a torch.export .pt2 file, a .safetensors file or folder, or a Python file",
+    ).metadata)  # fmt: skip
+    factory: str | None = option(None, OptionInfo(
+        label="Function", empty="build", metavar="NAME", help="the function of a Python file that builds the model"
+    ))  # fmt: skip
+    weights: str | None = option(None, OptionInfo(
+        label="Weights", path="file", metavar="FILE", empty="what the Python file loads",
+        help="the state dict for a Python file (.safetensors, .pt, .pth)",
+    ))  # fmt: skip
 
 
 def open(
@@ -61,21 +53,11 @@ def _run(context: Context, options: OpenModelOptions) -> Session:
     return start(model, context.progress)
 
 
-def _heading(options: OpenModelOptions, session: Session | None) -> str:
-    return f"Open {short(options.path)}"
-
-
-def _python(options: OpenModelOptions, session: Session | None) -> str:
-    return f"\nmodel = wb.open({', '.join([repr(options.path), *arguments(options, 'factory', 'weights')])})"
-
-
 OPEN = Step(
-    name="open",
-    title="Open a model",
+    name="open", title="Open a model", options=OpenModelOptions, run=_run, document=False,
     summary="Opens a model and reads its weights.",
-    options=OpenModelOptions,
-    run=_run,
-    heading=_heading,
-    document=False,
-    python=_python,
-)
+    heading=lambda options, session: f"Open {short(options.path)}",
+    python=lambda options, session: (
+        f"\nmodel = wb.open({', '.join([repr(options.path), *arguments(options, 'factory', 'weights')])})"
+    ),
+)  # fmt: skip

@@ -6,37 +6,22 @@ from dataclasses import dataclass, field
 
 from workbench.session.session import Session
 from workbench.steps.options import OptionInfo
-from workbench.steps.step import Context, Step, short
-
-PATH = OptionInfo(label="Session", path="file", metavar="S.qwb", positional=True, help="a session file")
+from workbench.steps.step import Step, short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenSessionOptions:
     """Which file."""
 
-    path: str = field(metadata=PATH.metadata)
+    path: str = field(metadata=OptionInfo(
+        label="Session", path="file", metavar="S.qwb", positional=True, help="a session file"
+    ).metadata)  # fmt: skip
 
 
-def _run(context: Context, options: OpenSessionOptions) -> Session:
-    return Session.load(options.path)
-
-
-def _heading(options: OpenSessionOptions, session: Session | None) -> str:
-    return f"Open {short(options.path)}"
-
-
-def _python(options: OpenSessionOptions, session: Session | None) -> str:
-    return f"\nsession = wb.Session.load({options.path!r})"
-
-
-OPEN_SESSION = Step(
-    name="open-session",
-    title="Open a session",
+OPEN_SESSION: Step[OpenSessionOptions, Session] = Step(
+    name="open-session", title="Open a session", options=OpenSessionOptions, document=False,
     summary="Reads a session file.",
-    options=OpenSessionOptions,
-    run=_run,
-    heading=_heading,
-    document=False,
-    python=_python,
-)
+    run=lambda context, options: Session.load(options.path),
+    heading=lambda options, session: f"Open {short(options.path)}",
+    python=lambda options, session: f"\nsession = wb.Session.load({options.path!r})",
+)  # fmt: skip

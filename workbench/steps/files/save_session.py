@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from workbench.session.session import Session
-from workbench.steps.needs import everything
 from workbench.steps.options import OptionInfo
 from workbench.steps.step import SESSION_LINE, Context, Step, short
-
-PATH = OptionInfo(label="File", path="save", metavar="S.qwb", positional=True, help="the file to write")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaveSessionOptions:
     """Where to."""
 
-    path: str = field(metadata=PATH.metadata)
+    path: str = field(metadata=OptionInfo(
+        label="File", path="save", metavar="S.qwb", positional=True, help="the file to write"
+    ).metadata)  # fmt: skip
 
 
 def _run(context: Context, options: SaveSessionOptions) -> str:
@@ -25,21 +23,10 @@ def _run(context: Context, options: SaveSessionOptions) -> str:
     return options.path
 
 
-def _heading(options: SaveSessionOptions, session: Session | None) -> str:
-    return f"Save {short(options.path)}"
-
-
-def _python(options: SaveSessionOptions, session: Session | None) -> str:
-    return f"\n{SESSION_LINE}session.save({options.path!r})"
-
-
 SAVE_SESSION = Step(
-    name="save-session",
-    title="Save the session",
+    name="save-session", title="Save the session", options=SaveSessionOptions, run=_run,
     summary="Writes the session to a file; the old file stays whole if anything fails.",
-    options=SaveSessionOptions,
-    run=_run,
-    heading=_heading,
-    needs=everything,
-    python=_python,
-)
+    heading=lambda options, session: f"Save {short(options.path)}",
+    needs=lambda session, options: session,
+    python=lambda options, session: f"\n{SESSION_LINE}session.save({options.path!r})",
+)  # fmt: skip

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import MissingResultError, PlanError
+from workbench.models.model import Model
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.numerics.statistics.observe import observe
@@ -14,15 +15,13 @@ from workbench.progress import Progress, part_of
 from workbench.session.calibrated_ranges import ranges_of_plan
 from workbench.session.session import Session
 from workbench.steps import session_data
-from workbench.steps.needs import moments_of_plan, without_results
 from workbench.steps.options import LAYER, SAMPLES, option
 from workbench.steps.quantize import quantize
+from workbench.steps.requirements import with_moments
 from workbench.steps.step import Context, Step
 
 if TYPE_CHECKING:
     import torch
-
-    from workbench.models.model import Model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +92,7 @@ def _transformed(
         model, session.plan, curvature=session.curvature, ranges=ranges_of_plan(session, session.plan), data=data,
         progress=part_of(progress, 0.0, 0.7),
     )  # fmt: skip
-    few = session_data.recorded(
-        model, session.calibration, samples=min(options.samples, session.calibration.samples)
-    )  # fmt: skip
+    few = session_data.recorded(model, session.calibration, samples=min(options.samples, session.calibration.samples))
     seen = calibrate(done.model, few, curvature=False, progress=part_of(progress, 0.7, 1.0)).statistics
     return done.model, seen.get((options.layer, "input"))
 
@@ -114,21 +111,8 @@ def rounded_weight(session: Session, owner: str, model: Model, progress: Progres
     return None if stored is None else parse_scheme(stored.scheme).decode(stored)
 
 
-def _heading(options: BeforeAfterOptions, session: Session | None) -> str:
-    return f"Before and after of {options.layer}"
-
-
-def _needs(session: Session, options: BeforeAfterOptions) -> Session:
-    """Keep the plan, the active ranges and the moments that its algorithms look at."""
-    return without_results(session, curvature=moments_of_plan(session))
-
-
 BEFORE_AFTER = Step(
-    name="before-after",
-    title="Before and after",
+    name="before-after", title="Before and after", options=BeforeAfterOptions, run=_run, needs=with_moments,
     summary="Shows what the plan's transforms and rounding make of one layer's weight and input.",
-    options=BeforeAfterOptions,
-    run=_run,
-    heading=_heading,
-    needs=_needs,
-)
+    heading=lambda options, session: f"Before and after of {options.layer}",
+)  # fmt: skip

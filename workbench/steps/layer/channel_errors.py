@@ -9,8 +9,8 @@ import numpy as np
 from workbench.errors import PlanError
 from workbench.session.session import Session
 from workbench.steps.layer.before_after import plan_for, rounded_weight
-from workbench.steps.needs import moments_of_plan, without_results
 from workbench.steps.options import LAYER
+from workbench.steps.requirements import with_moments
 from workbench.steps.step import Context, Step
 
 
@@ -61,23 +61,15 @@ def _run(context: Context, options: ChannelErrorsOptions) -> ChannelErrors:
     )  # fmt: skip
 
 
-def _heading(options: ChannelErrorsOptions, session: Session | None) -> str:
-    return f"Errors by channel of {options.layer}"
-
-
 def _needs(session: Session, options: ChannelErrorsOptions) -> Session:
-    """Keep the plan, the ranges, the layer's curvature and the moments that the plan's algorithms look at."""
-    own = session.curvature.get(options.layer)
+    """Add the layer's curvature and the moments that the plan's algorithms look at."""
+    reduced, own = with_moments(session), session.curvature.get(options.layer)
     diagonal = {} if own is None else {options.layer: replace(own, full=None)}
-    return without_results(session, curvature={**diagonal, **moments_of_plan(session)})
+    return replace(reduced, curvature={**diagonal, **reduced.curvature})
 
 
 CHANNEL_ERRORS = Step(
-    name="channel-errors",
-    title="Errors by channel",
+    name="channel-errors", title="Errors by channel", options=ChannelErrorsOptions, run=_run, needs=_needs,
     summary="Finds the channels that a layer's rounding error is in.",
-    options=ChannelErrorsOptions,
-    run=_run,
-    heading=_heading,
-    needs=_needs,
-)
+    heading=lambda options, session: f"Errors by channel of {options.layer}",
+)  # fmt: skip

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from workbench.errors import MissingResultError
 from workbench.session.session import Session
 from workbench.steps import session_data
-from workbench.steps.needs import without_results
 from workbench.steps.options import BATCH_SIZE, LAYER, SAMPLES, SEED, option
+from workbench.steps.requirements import without_results
 from workbench.steps.step import Context, Step
 
 
@@ -44,9 +44,7 @@ def _run(context: Context, options: InputWeightsOptions) -> InputWeights | None:
     seen = session.statistics.get((options.layer, "input"))
     if session.calibration is None or seen is None or not seen.count:
         raise MissingResultError("the loss of an input range needs a calibration that saw the input; calibrate first")
-    data = session_data.recorded(
-        model, session.calibration, samples=min(options.samples, session.calibration.samples)
-    )  # fmt: skip
+    data = session_data.recorded(model, session.calibration, samples=min(options.samples, session.calibration.samples))
     weights = input_weights(
         model, options.layer, data, 2.0**seen.exponent, batch_size=options.batch_size, seed=options.seed,
         progress=context.progress,
@@ -54,23 +52,15 @@ def _run(context: Context, options: InputWeightsOptions) -> InputWeights | None:
     return None if weights is None else InputWeights(layer=options.layer, weights=weights, samples=len(data))
 
 
-def _heading(options: InputWeightsOptions, session: Session | None) -> str:
-    return f"What an input error of {options.layer} costs"
-
-
 def _needs(session: Session, options: InputWeightsOptions) -> Session:
-    """Keep the input's histogram."""
+    """Add the input's histogram."""
     place = options.layer, "input"
-    histogram = session.statistics.get(place)
-    return without_results(session, statistics={} if histogram is None else {place: histogram})
+    histogram = {place: session.statistics[place]} if place in session.statistics else {}
+    return replace(without_results(session), statistics=histogram)
 
 
 INPUT_WEIGHTS = Step(
-    name="input-weights",
-    title="What an input error costs",
+    name="input-weights", title="What an input error costs", options=InputWeightsOptions, run=_run, needs=_needs,
     summary="Finds what an error costs at each value of a layer's input.",
-    options=InputWeightsOptions,
-    run=_run,
-    heading=_heading,
-    needs=_needs,
-)
+    heading=lambda options, session: f"What an input error of {options.layer} costs",
+)  # fmt: skip

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from workbench.measurement.evaluation import Timing
 from workbench.planning.plan import Assignment
 from workbench.progress import Progress, silent
 from workbench.session.session import Session
-from workbench.steps.needs import without_results
 from workbench.steps.options import OptionInfo, option, scheme_choices
-from workbench.steps.step import Context, Step
+from workbench.steps.requirements import without_results
+from workbench.steps.step import Step
 from workbench.steps.timing.kernels import BATCH, REPEATS, join_timings
-
-SCHEMES = OptionInfo(
-    label="Schemes", choices=scheme_choices, suggested=True, metavar="A,B,...", help="the schemes to time"
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeCandidatesOptions:
     """Which schemes, at which batch size, how often."""
 
-    schemes: tuple[str, ...] = field(metadata=SCHEMES.metadata)
+    schemes: tuple[str, ...] = field(metadata=OptionInfo(
+        label="Schemes", choices=scheme_choices, suggested=True, metavar="A,B,...", help="the schemes to time"
+    ).metadata)  # fmt: skip
     batch: int = option(1, BATCH)
     repeats: int = option(10, REPEATS)
 
@@ -31,7 +29,10 @@ class TimeCandidatesOptions:
 def candidate_timings(
     session: Session, schemes: Sequence[str], *, batch: int = 1, repeats: int = 10, progress: Progress = silent
 ) -> tuple[Timing, ...]:
-    """Return the session's timings at ``batch`` and those of every shape and scheme that it lacks, timed now."""
+    """Return the session's timings at ``batch`` and those of every shape and scheme that it lacks, timed now.
+
+    The model is not opened: its shapes are enough.
+    """
     from workbench.measurement.timing import TIMED_KINDS, device_name, time_layers
 
     device = device_name()
@@ -49,29 +50,10 @@ def candidate_timings(
     return (*known, *time_layers(facts, assignments, batch=batch, repeats=repeats, progress=progress))
 
 
-def _run(context: Context, options: TimeCandidatesOptions) -> tuple[Timing, ...]:
-    """Time; needs the shapes only, not the model's file."""
-    return candidate_timings(
-        context.session, options.schemes, batch=options.batch, repeats=options.repeats, progress=context.progress
-    )
-
-
-def _heading(options: TimeCandidatesOptions, session: Session | None) -> str:
-    return f"Time {len(options.schemes)} candidates at batch {options.batch}"
-
-
-def _needs(session: Session, options: TimeCandidatesOptions) -> Session:
-    """Keep the model's facts and the timings."""
-    return without_results(session, timings=session.timings)
-
-
-TIME_CANDIDATES = Step(
-    name="time-candidates",
-    title="Time the candidates of a search",
+TIME_CANDIDATES: Step[TimeCandidatesOptions, tuple[Timing, ...]] = Step(
+    name="time-candidates", title="Time the candidates of a search", options=TimeCandidatesOptions, join=join_timings,
     summary="Times every scheme that a search may choose, at every shape of the model that lacks a timing.",
-    options=TimeCandidatesOptions,
-    run=_run,
-    heading=_heading,
-    needs=_needs,
-    join=join_timings,
-)
+    run=lambda context, options: candidate_timings(context.session, progress=context.progress, **asdict(options)),
+    heading=lambda options, session: f"Time {len(options.schemes)} candidates at batch {options.batch}",
+    needs=lambda session, options: replace(without_results(session), timings=session.timings),
+)  # fmt: skip

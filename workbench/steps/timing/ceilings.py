@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import timeit
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -70,9 +70,4 @@ def _of_the_processor() -> Ceilings:
 def _best(work: Callable[[], object]) -> float:
     """Return the shortest of several runs in seconds, after one to warm up."""
     work()
-    seconds = []
-    for _ in range(TRIES):
-        start = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
+    return min(timeit.repeat(work, number=1, repeat=TRIES))

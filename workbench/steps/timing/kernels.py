@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from workbench.measurement.evaluation import Timing
 from workbench.models.layer import Layer, LayerKind
@@ -13,7 +13,7 @@ from workbench.progress import Progress, silent
 from workbench.session.session import Session
 from workbench.steps.options import OptionInfo, option, scheme_names
 from workbench.steps.requirements import QUANTIZES
-from workbench.steps.step import Context, Step, plan_name
+from workbench.steps.step import Step, plan_name
 
 BATCH = OptionInfo(label="Batch", minimum=1, maximum=65536, metavar="N", help="rows of the input")
 REPEATS = OptionInfo(label="Repeats", minimum=3, maximum=10000, metavar="N", help="timed runs of each kernel")
@@ -28,14 +28,9 @@ class TimeKernelsOptions:
 
 
 def time_kernels(
-    session: Session,
-    plan: Plan | None = None,
-    *,
-    batch: int = 1,
-    repeats: int = 30,
-    progress: Progress = silent,
+    session: Session, plan: Plan | None = None, *, batch: int = 1, repeats: int = 30, progress: Progress = silent
 ) -> tuple[Timing, ...]:
-    """Time the kernels that serve the plan's schemes beside the floating-point ones, on this machine."""
+    """Time the kernels that serve the plan's schemes beside the floating-point ones; the model stays closed."""
     from workbench.measurement.timing import time_layers
 
     assignments = resolve(plan or session.plan, session.model.layers)
@@ -43,13 +38,9 @@ def time_kernels(
 
 
 def time_shapes(
-    shape: tuple[int, int],
-    schemes: Sequence[str] | None = None,
-    *,
-    batch: int = 1,
-    repeats: int = 30,
+    shape: tuple[int, int], schemes: Sequence[str] | None = None, *, batch: int = 1, repeats: int = 30,
     progress: Progress = silent,
-) -> tuple[Timing, ...]:
+) -> tuple[Timing, ...]:  # fmt: skip
     """Time the kernels for one linear layer of ``shape`` (outputs x inputs) under each scheme, without a model."""
     from workbench.measurement.timing import time_layers
 
@@ -84,23 +75,10 @@ def join_timings(session: Session, options: object, timings: Sequence[Timing]) -
     return replace(session, timings=with_timings(session.timings, timings))
 
 
-def _run(context: Context, options: TimeKernelsOptions) -> tuple[Timing, ...]:
-    """Time; needs the shapes only, not the model's file."""
-    return time_kernels(context.session, batch=options.batch, repeats=options.repeats, progress=context.progress)
-
-
-def _heading(options: TimeKernelsOptions, session: Session | None) -> str:
-    return f"Time the kernels of {plan_name(session)}"
-
-
-TIME_KERNELS = Step(
-    name="time-kernels",
-    title="Time the kernels",
+TIME_KERNELS: Step[TimeKernelsOptions, tuple[Timing, ...]] = Step(
+    name="time-kernels", title="Time the kernels", options=TimeKernelsOptions, requires=(QUANTIZES,), join=join_timings,
     summary="Times the kernels that serve the plan's schemes beside the floating-point ones, on this machine.",
-    options=TimeKernelsOptions,
-    run=_run,
-    heading=_heading,
-    join=join_timings,
-    requires=(QUANTIZES,),
+    run=lambda context, options: time_kernels(context.session, progress=context.progress, **asdict(options)),
+    heading=lambda options, session: f"Time the kernels of {plan_name(session)}",
     call="wb.time_kernels",
-)
+)  # fmt: skip

@@ -18,17 +18,15 @@ from workbench.steps.timing.kernels import REPEATS, join_timings, time_kernels
 LATENCY, THROUGHPUT = (1, 4, 16), (128, 1024, 4096)
 """Rows of inputs: a few tokens at a time, and prompts or many users at once."""
 
-BATCHES = OptionInfo(
-    label="Batches", minimum=1, metavar="N,N,...", help="rows of the input, one sweep over all",
-    empty="1 to 4096 on a GPU, 1 to 128 on a processor",
-)  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepBatchesOptions:
     """Over which batch sizes, how often."""
 
-    batches: tuple[int, ...] = option((), BATCHES)
+    batches: tuple[int, ...] = option((), OptionInfo(
+        label="Batches", minimum=1, metavar="N,N,...", help="rows of the input, one sweep over all",
+        empty="1 to 4096 on a GPU, 1 to 128 on a processor",
+    ))  # fmt: skip
     repeats: int = option(10, REPEATS)
 
 
@@ -62,28 +60,14 @@ def sweep_batches(
 
 
 def _run(context: Context, options: SweepBatchesOptions) -> Sweep:
-    """Time and measure; needs the shapes only, not the model's file."""
-    timings = sweep_batches(
-        context.session, options.batches, repeats=options.repeats, progress=part_of(context.progress, 0.0, 0.9)
-    )
-    return Sweep(timings=timings, ceilings=measure_ceilings(part_of(context.progress, 0.9, 1.0)))
-
-
-def _heading(options: SweepBatchesOptions, session: Session | None) -> str:
-    return "Sweep batch sizes" if session is None else f"Sweep batch sizes of {session.plan.name}"
-
-
-def _join(session: Session, options: SweepBatchesOptions, sweep: Sweep) -> Session:
-    return join_timings(session, options, sweep.timings)
+    timing, measuring = part_of(context.progress, 0.0, 0.9), part_of(context.progress, 0.9, 1.0)
+    timings = sweep_batches(context.session, options.batches, repeats=options.repeats, progress=timing)
+    return Sweep(timings=timings, ceilings=measure_ceilings(measuring))
 
 
 SWEEP_BATCHES = Step(
-    name="sweep-batches",
-    title="Sweep batch sizes",
+    name="sweep-batches", title="Sweep batch sizes", options=SweepBatchesOptions, requires=(QUANTIZES,), run=_run,
     summary="Times the plan's kernels at several batch sizes and measures the memory's and the arithmetic's ceilings.",
-    options=SweepBatchesOptions,
-    run=_run,
-    heading=_heading,
-    join=_join,
-    requires=(QUANTIZES,),
-)
+    heading=lambda options, session: "Sweep batch sizes" + (f" of {session.plan.name}" if session else ""),
+    join=lambda session, options, sweep: join_timings(session, options, sweep.timings),
+)  # fmt: skip
