@@ -22,7 +22,8 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.errors import ExportError
 from workbench.gui.report.pictures import save_picture
-from workbench.gui.report.report import Section, Table, page
+from workbench.gui.report.report import page
+from workbench.gui.report.sections import Section, Table
 from workbench.gui.tables.files import raw_rows
 from workbench.sensitivity.audit import Audit, PlanAudit
 

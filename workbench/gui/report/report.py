@@ -6,12 +6,11 @@ The page needs nothing else, reads well in a browser and prints well.
 from __future__ import annotations
 
 import base64
-import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from jinja2 import Environment
@@ -21,38 +20,8 @@ from workbench.atomic import replacing
 from workbench.errors import ExportError
 from workbench.session.workspace import State
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """A picture: an SVG file, or a PNG's bytes; ``caption`` says what it shows."""
-
-    caption: str
-    svg: bytes = b""
-    png: bytes = b""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """``rows`` of text, the headings first; ``cut`` rows more were left out."""
-
-    caption: str
-    rows: Sequence[Sequence[str]]
-    cut: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """A heading, sentences, pictures and tables."""
-
-    title: str
-    words: Sequence[str] = ()
-    figures: Sequence[Figure] = field(default=())
-    tables: Sequence[Table] = field(default=())
-
-    @property
-    def anchor(self) -> str:
-        """The section's id in the page."""
-        return "-".join(re.findall(r"[^\W_]+", self.title.lower()))
+if TYPE_CHECKING:
+    from workbench.gui.report.sections import Section
 
 
 def html(state: State) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from PySide6.QtCore import QSize
@@ -27,7 +29,6 @@ from workbench.gui.plots.histogram import Histogram
 from workbench.gui.plots.plot import Plot
 from workbench.gui.plots.timing import BatchSweep, KernelTimes, RooflinePlot
 from workbench.gui.report.pictures import png, svg
-from workbench.gui.report.report import Figure, Section, Table
 from workbench.gui.shell.theme import LIGHT
 from workbench.gui.tables.fields import Field
 from workbench.insight import quantities
@@ -47,6 +48,39 @@ from workbench.session.workspace import State
 
 PLOT = QSize(520, 300)
 MAX_ROWS, MAX_HEATMAP_ROWS = 300, 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A picture: an SVG file, or a PNG's bytes; ``caption`` says what it shows."""
+
+    caption: str
+    svg: bytes = b""
+    png: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """``rows`` of text, the headings first; ``cut`` rows more were left out."""
+
+    caption: str
+    rows: Sequence[Sequence[str]]
+    cut: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A heading, sentences, pictures and tables."""
+
+    title: str
+    words: Sequence[str] = ()
+    figures: Sequence[Figure] = field(default=())
+    tables: Sequence[Table] = field(default=())
+
+    @property
+    def anchor(self) -> str:
+        """The section's id in the page."""
+        return "-".join(re.findall(r"[^\W_]+", self.title.lower()))
 
 
 def picture(plot: Plot) -> Figure:
