@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -120,7 +121,8 @@ def _network_class(transformers: Any, folder: Path, architecture: str) -> Any:
     if not architecture:
         return transformers.AutoModel
     network = getattr(transformers, architecture, None)
-    if not isinstance(network, type) or not issubclass(network, transformers.PreTrainedModel):
+    known = inspect.isclass(network) and issubclass(network, transformers.PreTrainedModel)
+    if not known:
         raise NotAModelError(
             f"{folder}: config.json names the class {architecture}, which transformers {transformers.__version__} does "
             "not have; install a version that has it, or open the .safetensors file for the weights alone"
