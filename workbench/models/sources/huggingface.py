@@ -120,7 +120,7 @@ def _network_class(transformers: Any, folder: Path, architecture: str) -> Any:
     """Return the class that config.json names; NotAModelError where its output or its inputs are not supported."""
     if not architecture:
         return transformers.AutoModel
-    network = getattr(transformers, architecture, None)
+    network: Any = getattr(transformers, architecture, None)
     known = inspect.isclass(network) and issubclass(network, transformers.PreTrainedModel)
     if not known:
         raise NotAModelError(
