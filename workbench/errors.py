@@ -126,7 +126,12 @@ class CancelledError(WorkbenchError):
     partial: object = None
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, its type's name where it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 def nearest(name: str, known: Iterable[str], limit: int = 3) -> str:
     """Return ``name``'s closest spellings among ``known`` as readable text, or an empty string."""
-    found = difflib.get_close_matches(name, list(known), n=limit, cutoff=0.4)
-    return f"; the closest are {', '.join(found)}" if found else ""
+    matches = difflib.get_close_matches(name, list(known), n=limit, cutoff=0.4)
+    return f"; the closest are {', '.join(matches)}" if matches else ""

@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.measurement.evaluation import Evaluation, Metric, Timing
 from workbench.models.data.record import DataRecord
-from workbench.models.layer import KeptTensor, Layer, LayerKind
+from workbench.models.layer import Layer, LayerKind, StoredTensor
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.numerics.formats import parse_scheme, standard_schemes
 from workbench.numerics.ranges import METHODS
@@ -32,7 +32,7 @@ def summary(blocks: int = 4, *, name: str = "tiny-llama", prefix: str = "model.l
             layers.append(_layer(f"{prefix}.{block}.{part}", shape, LayerKind.LINEAR, f"{prefix}.{block}"))
     layers.append(_layer("lm_head", (2048, 256), LayerKind.LINEAR, "", tied_to="model.embed_tokens"))
     kept = tuple(
-        KeptTensor(name=f"{prefix}.{block}.{norm}.weight", shape=(256,), dtype="float32")
+        StoredTensor(name=f"{prefix}.{block}.{norm}.weight", shape=(256,), dtype="float32")
         for block in range(blocks)
         for norm in ("input_layernorm", "post_attention_layernorm")
     )

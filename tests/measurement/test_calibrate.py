@@ -104,7 +104,7 @@ def test_a_tied_weight_has_the_curvature_of_both_its_uses():
     found = calibrate(model, data, batch_size=4, seed=5).curvature
     assert found["embed"].rows.shape == found["head"].rows.shape == (13,)
     untied = Decoder()
-    untied.load_state_dict(model._body.network.state_dict())
+    untied.load_state_dict(model.body.network.state_dict())
     untied.head.weight = torch.nn.Parameter(untied.embed.weight.detach().clone())
     apart = model_of(untied, OutputKind.TOKEN_LOGITS)
     for name in ("embed", "head"):
@@ -124,10 +124,10 @@ def test_the_same_seed_gives_the_same_bits():
 
 def test_the_model_is_left_as_it_was():
     model = decoder()
-    before = {name: tensor.clone() for name, tensor in model._body.network.state_dict().items()}
+    before = {name: tensor.clone() for name, tensor in model.body.network.state_dict().items()}
     calibrate(model, tokens())
-    assert all(torch.equal(before[name], tensor) for name, tensor in model._body.network.state_dict().items())
-    assert all(parameter.grad is None for parameter in model._body.network.parameters())
+    assert all(torch.equal(before[name], tensor) for name, tensor in model.body.network.state_dict().items())
+    assert all(parameter.grad is None for parameter in model.body.network.parameters())
 
 
 def test_padding_is_not_observed():
@@ -217,7 +217,7 @@ def test_empty_data_and_cancelling():
 def test_weight_statistics_count_nan_and_go_on():
     model = decoder()
     with torch.no_grad():
-        model._body.network.up.weight[0, 0] = float("nan")
+        model.body.network.up.weight[0, 0] = float("nan")
     found = weight_statistics(model)
     assert found["up", "weight"].non_finite == 1 and found["up", "weight"].count == 95
     assert found["head", "weight"] is found["embed", "weight"]

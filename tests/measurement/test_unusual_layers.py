@@ -164,10 +164,10 @@ def test_no_layers_are_no_layers() -> None:
 def test_no_gradient_at_the_models_own_weights_is_formed() -> None:
     model, data = made(Positions, OutputKind.CLASS_LOGITS), tokens(6, 7)
     formed: list[str] = []
-    for name, parameter in model.network.named_parameters():
+    for name, parameter in model.body.network.named_parameters():
         parameter.register_hook(lambda gradient, name=name: formed.append(name))
     layers: list[str] = []
     batch = next(data.batches(6))
     GradientPass(model).run(batch, 0, 0, None, lambda name, tensor, gradient: layers.append(name))
     assert set(layers) == {"words", "places", "out"} and not formed
-    assert all(parameter.grad is None for parameter in model.network.parameters())
+    assert all(parameter.grad is None for parameter in model.body.network.parameters())

@@ -34,13 +34,13 @@ class Rows:
 def model_of(network: nn.Module, output: OutputKind) -> NetworkModel:
     """Return ``network`` as a model that takes ``input_ids`` or ``inputs``."""
     network.eval()
-    found = find_layers(network, lambda name, tensor: str(tensor.dtype).removeprefix("torch."))
+    parts = find_layers(network, lambda name, tensor: str(tensor.dtype).removeprefix("torch."))
     summary = ModelSummary(
         name=type(network).__name__, source=ModelSource(kind="test", path="test"), fingerprint="sha256:test",
-        output=output, layers=found.layers, kept=tuple(found.kept), non_finite=tuple(found.non_finite),
+        output=output, layers=parts.layers, kept=tuple(parts.kept), non_finite=tuple(parts.non_finite),
     )  # fmt: skip
     body = Body(
-        network=network, hooks=found.hooks,
+        network=network, hooks=parts.hooks,
         call=lambda forward, batch: forward(batch["input_ids"] if "input_ids" in batch else batch["inputs"]),
     )  # fmt: skip
     return NetworkModel(summary, body, InputSpec())
@@ -139,7 +139,7 @@ def sample_gradients(
     from workbench.measurement.gradients import batch_generator, drawn_gradient
 
     leaf = model.weight(name).clone().requires_grad_()
-    view, found = model.with_weights({name: leaf}), []
+    view, gradients = model.with_weights({name: leaf}), []
     for number, batch in enumerate(data.batches(batch_size)):
         output = view.run(batch)
         generator = batch_generator(seed, number)
@@ -148,5 +148,5 @@ def sample_gradients(
             for sample in range(output.shape[0]):
                 only = torch.zeros_like(drawn)
                 only[sample] = drawn[sample]
-                found.append(torch.autograd.grad(output, leaf, only, retain_graph=True)[0])
-    return torch.stack(found)
+                gradients.append(torch.autograd.grad(output, leaf, only, retain_graph=True)[0])
+    return torch.stack(gradients)

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from tests.planning.synthetic import decoder, linear, summary_of, table_of
-from workbench.deployment.targets import RUNTIMES, legal, target, target_names
+from workbench.deployment.targets import RUNTIMES, target, target_names
 from workbench.errors import BudgetError, PlanError
 from workbench.models.layer import LayerKind
 from workbench.numerics.formats import all_schemes
@@ -85,17 +85,17 @@ def test_an_estimate_on_estimated_figures_says_so():
     ],
 )
 def test_what_targets_accept_and_why_not(scheme: str, inputs: str | None, where: str, reason: str | None):
-    said = legal(scheme, BIG, where, inputs)
+    said = target(where).legal(BIG, scheme, inputs)
     assert said is None if reason is None else said is not None and reason in said
 
 
 def test_shapes_and_kinds_are_refused_with_the_figure():
-    assert "multiple of 128, the layer has 96" in (legal("int4-g32", linear("l", 64, 96), "vllm") or "")
-    assert "multiple of 256, the layer has 4096" not in (legal("q4_k", BIG, "gguf") or "")
-    assert "multiple of 256, the layer has 288" in (legal("q4_k", linear("l", 64, 288), "gguf") or "")
+    assert "multiple of 128, the layer has 96" in (target("vllm").legal(linear("l", 64, 96), "int4-g32") or "")
+    assert "multiple of 256, the layer has 4096" not in (target("gguf").legal(BIG, "q4_k") or "")
+    assert "multiple of 256, the layer has 288" in (target("gguf").legal(linear("l", 64, 288), "q4_k") or "")
     convolution = replace(BIG, kind=LayerKind.CONV2D)
-    assert "conv2d" in (legal("int8-channel", convolution, "vllm") or "")
-    assert "bfloat16" in (legal(KEEP, replace(BIG, dtype="bfloat16"), "nvidia-7.5") or "")
+    assert "conv2d" in (target("vllm").legal(convolution, "int8-channel") or "")
+    assert "bfloat16" in (target("nvidia-7.5").legal(replace(BIG, dtype="bfloat16"), KEEP) or "")
 
 
 def test_every_target_answers_for_every_scheme():
@@ -103,7 +103,7 @@ def test_every_target_answers_for_every_scheme():
         for scheme in all_schemes():
             answer = target(name).legal(BIG, scheme.name, None)
             assert answer is None or answer
-    assert all(any(legal(s.name, BIG, r.name) is None for s in all_schemes()) for r in RUNTIMES)
+    assert all(any(target(r.name).legal(BIG, s.name) is None for s in all_schemes()) for r in RUNTIMES)
 
 
 def test_an_unknown_target_is_named_with_the_closest():

@@ -58,7 +58,7 @@ def test_another_model_is_refused_with_both_fingerprints():
 def test_a_layer_with_nan_is_kept_and_noted():
     model = decoder()
     with torch.no_grad():
-        model._body.network.up.weight[1, 1] = float("nan")
+        model.body.network.up.weight[1, 1] = float("nan")
     found = quantize(model, Plan().assign(["up", "down"], weights="int4-channel"))
     assert set(found.tensors) == {"down"}
     assert len(found.notes) == 1 and "up" in found.notes[0] and "kept" in found.notes[0]

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from workbench.models.data.datasets import open_dataset
 from workbench.models.layer import LayerKind
-from workbench.models.sources import open_model, open_source
+from workbench.models.sources import open_model, reopen
 from workbench.models.summary import OutputKind
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +38,7 @@ def test_llama_layers() -> None:
 def test_llama_folder_and_file_are_one_model() -> None:
     folder, file = open_model(LLAMA), open_model(LLAMA / "model.safetensors")
     assert (
-        folder.summary.fingerprint == file.summary.fingerprint == open_source(folder.summary.source).summary.fingerprint
+        folder.summary.fingerprint == file.summary.fingerprint == reopen(folder.summary).summary.fingerprint
     )
     name = "model.layers.2.mlp.down_proj"
     assert torch.equal(folder.weight(name), file.weight(name))

@@ -30,6 +30,7 @@ class Chain:
         self.weights = weights
         layers = (linear(name, *weight.shape, block=name) for name, weight in weights.items())
         self._summary = replace(summary_of(*layers), cannot_run=cannot_run)
+        self.tappable = frozenset(weights)
 
     @property
     def summary(self) -> ModelSummary:

@@ -223,8 +223,8 @@ def test_a_layer_with_nan_leaves_its_row_open(metric):
     curvature = calibrate(good, data).curvature
     model = decoder()
     with torch.no_grad():
-        model._body.network.down.bias[0] += 0.0
-        model._body.network.up.weight[1, 1] = float("inf")
+        model.body.network.down.bias[0] += 0.0
+        model.body.network.up.weight[1, 1] = float("inf")
     table = score(model, metric, SCHEMES, curvature=curvature, dataset=Rows(input_ids=data.tensors["input_ids"]))
     assert np.isnan(table.score[table.row["up"]]).all()
     if metric != "measured_kl":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.models.layer import KeptTensor, Layer, LayerKind
+from workbench.models.layer import Layer, LayerKind, StoredTensor
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.planning.plan import Plan
 from workbench.sensitivity.table import Sensitivity
@@ -32,7 +32,7 @@ def summary(layers: int = 4, cannot_run: str | None = None) -> ModelSummary:
     return ModelSummary(
         name="small", source=ModelSource(kind="safetensors", path="/nowhere/small.safetensors"),
         fingerprint="sha256:" + "0" * 64, output=OutputKind.TOKEN_LOGITS, layers=(table, *linear, head),
-        kept=(KeptTensor(name="norm", shape=(32,), dtype="float32"),), cannot_run=cannot_run,
+        kept=(StoredTensor(name="norm", shape=(32,), dtype="float32"),), cannot_run=cannot_run,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.measurement.evaluation import Changed, Evaluation, Metric, Timing
 from workbench.models.data.record import DataRecord
-from workbench.models.layer import KeptTensor, Layer, LayerKind
+from workbench.models.layer import Layer, LayerKind, StoredTensor
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.ranges import Range
@@ -48,8 +48,8 @@ def summary(layers: tuple[Layer, ...]) -> ModelSummary:
         output=OutputKind.TOKEN_LOGITS,
         layers=layers,
         kept=(
-            KeptTensor(name="norm.weight", shape=(8,), dtype="bfloat16"),
-            KeptTensor(name="x", shape=(), dtype="int64"),
+            StoredTensor(name="norm.weight", shape=(8,), dtype="bfloat16"),
+            StoredTensor(name="x", shape=(), dtype="int64"),
         ),
         non_finite=(layers[0].name,),
     )

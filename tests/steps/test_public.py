@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.deployment.exporters import EXPORTERS, exporter
+from workbench.deployment.exporters import EXPORTERS
 from workbench.errors import (
     BudgetError,
     CancelledError,
@@ -377,7 +377,7 @@ def test_kernels_are_timed_for_a_plan_and_for_a_bare_shape(scored: Session) -> N
 @pytest.mark.parametrize("kind", [exporter.name for exporter in EXPORTERS])
 def test_every_exporter_writes_from_a_session(model: Model, scored: Session, tmp_path: Path, kind: str) -> None:
     session = replace(scored, plan=Plan.uniform(quantizable(scored.model.layers), "int8-channel"))
-    out = tmp_path / f"out{exporter(kind).suffix}"
+    out = tmp_path / "out"
     progress = Recorder()
     written = wb.export(session, kind, out, model=model, progress=progress)
     assert written and all(path.exists() for path in written)

@@ -1,4 +1,4 @@
-"""How to decode a packed tensor, said in the file itself, and a decoder that needs nothing but numpy.
+"""How to decode a packed tensor, as the file itself says, and a decoder that needs nothing but numpy.
 
 For every scheme a file's metadata holds an object of these members:
 
@@ -85,16 +85,14 @@ def decode(how: Mapping[str, Any], shape: tuple[int, int], arrays: Mapping[str, 
         return widen(arrays["codes"], how["cast"]).reshape(shape)
     rows, columns = shape
     height, width = how["rows"] or max(rows, 1), how["columns"] or max(columns, 1)
-    bands, groups = -(-rows // height), -(-columns // width)
-    values = _codebook_values if "codebooks" in how else _scaled_values
-    parts = _parameters(how, arrays, bands, groups)
+    parts = _parameters(how, arrays, -(-rows // height), -(-columns // width))
     out = np.empty(shape, np.float32)
     step = max(_TILE // max(columns, 1), 1)
     group = np.arange(columns) // width
     for start in range(0, rows, step):
         codes = unpack(arrays["codes"][start : start + step], columns, how["bits"])
         band = (np.arange(start, start + len(codes)) // height)[:, None]
-        out[start : start + step] = values(how, codes, band, group, parts)
+        out[start : start + step] = _values(codes, band, group, parts)
     return out
 
 
@@ -105,6 +103,8 @@ def _parameters(
     if "codebooks" in how:
         return {"codebooks": widen(arrays["codebooks"], how["codebooks"]).reshape(bands, groups, 2 ** how["bits"])}
     parts = {"scales": _scales(how, arrays).reshape(bands, groups)}
+    if how["table"] is not None:
+        parts["table"] = np.array([np.nan if value is None else value for value in how["table"]], np.float32)
     if "offsets" in how:
         parts["offsets"] = widen(arrays["offsets"], how["offsets"]).reshape(bands, groups)
     elif how["table"] is None:
@@ -124,26 +124,16 @@ def _scales(how: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> np.ndar
     return scales * arrays["tensor_scale"] if how.get("tensor_scale") else scales
 
 
-def _scaled_values(
-    how: Mapping[str, Any], codes: np.ndarray, band: np.ndarray, group: np.ndarray, parts: Mapping[str, np.ndarray]
-) -> np.ndarray:
-    if how["table"] is not None:
-        value: np.ndarray = np.array([np.nan if v is None else v for v in how["table"]], np.float32)[codes]
-    else:
-        value = codes.astype(np.float32)
-        if "shifts" in parts:
-            value -= parts["shifts"][band, group]
+def _values(codes: np.ndarray, band: np.ndarray, group: np.ndarray, parts: Mapping[str, np.ndarray]) -> np.ndarray:
+    if "codebooks" in parts:
+        return np.asarray(parts["codebooks"][band, group, codes] + np.float32(0))
+    value: np.ndarray = parts["table"][codes] if "table" in parts else codes.astype(np.float32)
+    if "shifts" in parts:
+        value -= parts["shifts"][band, group]
     value *= parts["scales"][band, group]
     if "offsets" in parts:
         value += parts["offsets"][band, group]
     return value
-
-
-def _codebook_values(
-    how: Mapping[str, Any], codes: np.ndarray, band: np.ndarray, group: np.ndarray, parts: Mapping[str, np.ndarray]
-) -> np.ndarray:
-    values: np.ndarray = parts["codebooks"][band, group, codes] + np.float32(0)
-    return values
 
 
 def unpack(packed: np.ndarray, columns: int, bits: int) -> np.ndarray:

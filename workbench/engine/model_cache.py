@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from workbench.models.model import Model
 from workbench.models.sources import reopen
 from workbench.models.summary import ModelSource, ModelSummary
-
-if TYPE_CHECKING:
-    from workbench.models.model import Model
 
 Stamp = tuple[tuple[str, int, int], ...]
 

@@ -43,9 +43,7 @@ class Divergence:
         return each.reshape(each.shape[0], -1).sum(dim=1)
 
 
-def logit_divergence(
-    reference: torch.Tensor, candidate: torch.Tensor, p: torch.Tensor | None = None
-) -> torch.Tensor:
+def logit_divergence(reference: torch.Tensor, candidate: torch.Tensor, p: torch.Tensor | None = None) -> torch.Tensor:
     """Return KL(softmax(reference) || softmax(candidate)) along the last axis, float64, never negative.
 
     ``p`` is ``softmax(reference)`` in float64 where it is known already.

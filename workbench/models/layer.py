@@ -1,12 +1,16 @@
-"""Facts about one layer of a model.  No tensors, no torch."""
+"""Facts about the layers and other tensors of a model; importing it loads no torch."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from workbench.models.dtypes import DTYPES
+
+if TYPE_CHECKING:
+    import torch
 
 
 class LayerKind(StrEnum):
@@ -70,10 +74,23 @@ class Layer:
         """Bytes of the weight as the model stores it."""
         return self.parameters * DTYPES[self.dtype].bits // 8
 
+    def matrix_of(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return a stored tensor (of ``shape``) as the matrix of outputs x inputs; a view where possible."""
+        return tensor.permute(self.axes).reshape(self.matrix)
+
+    def tensor_of(self, matrix: torch.Tensor) -> torch.Tensor:
+        """Return a matrix of outputs x inputs as the stored tensor: the inverse of ``matrix_of``.
+
+        Contiguous, as a file gives it: products of the same numbers in another order of memory differ in their last
+        bits.
+        """
+        back = [self.axes.index(axis) for axis in range(len(self.axes))]
+        return matrix.reshape([self.shape[axis] for axis in self.axes]).permute(back).contiguous()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptTensor:
-    """A tensor that is kept in floating point: a norm, a bias, a buffer."""
+class StoredTensor:
+    """A named tensor as a file or a network stores it; ``dtype`` by torch's name."""
 
     name: str
     shape: tuple[int, ...]
@@ -81,5 +98,5 @@ class KeptTensor:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the tensor as the model stores it."""
+        """Bytes of the tensor."""
         return math.prod(self.shape) * DTYPES[self.dtype].bits // 8

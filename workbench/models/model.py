@@ -1,10 +1,14 @@
-"""The contract of an opened model: it owns the network; apart from it only Workspace and Job are mutable."""
+"""An opened model: it owns the network; apart from it only Workspace and Job are mutable."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
 
+from workbench.errors import CannotRunError, ModelError
+from workbench.models.data.inputs import InputSpec
 from workbench.models.summary import ModelSummary
 
 if TYPE_CHECKING:
@@ -15,64 +19,109 @@ Batch = Mapping[str, "torch.Tensor"]
 (int64, samples) where the data set has them."""
 
 Tap = Callable[[str, "torch.Tensor", "torch.Tensor"], None]
-"""Called as ``tap(layer name, input, output)`` after a layer ran, with live tensors (so that a gradient hook can be set
-on the output).  For linear layers the last axis is the feature, for convolutions axis 1; for an embedding the input
-holds the int64 token ids."""
+"""Called as ``tap(layer name, input, output)`` after a layer ran, with live tensors (so that a gradient hook can
+be set on the output).  For linear layers the last axis is the feature, for convolutions axis 1; for an embedding
+the input holds the int64 token ids."""
 
 Replacement = Callable[["torch.Tensor"], "torch.Tensor"]
 """What a layer's input or output passes through on its way."""
 
 
-@runtime_checkable
-class Model(Protocol):
-    """A network whose weights can be read, that can be run, and run again with other weights.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Overrides:
+    """What a view of a model has in place of the model's own.
 
-    The user's network is never changed: ``with_weights`` returns a view that runs with replaced tensors.
+    ``weights`` maps a layer that owns its tensor to a matrix of outputs x inputs, ``kept`` maps names of
+    ``summary.kept`` to tensors, ``inputs`` and ``outputs`` map layers to what their input or output passes through.
     """
 
-    @property
-    def summary(self) -> ModelSummary:
-        """The model's facts."""
-        ...
+    weights: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    kept: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    inputs: Mapping[str, Replacement] = field(default_factory=dict)
+    outputs: Mapping[str, Replacement] = field(default_factory=dict)
+
+
+class Model(ABC):
+    """A network whose weights can be read, that can be run, and run again with other weights.
+
+    The user's network is never changed: ``with_weights`` and the like return views.  ``tappable`` names the layers
+    whose own input and output can be tapped or replaced.
+    """
+
+    tappable: frozenset[str] = frozenset()
+
+    def __init__(self, summary: ModelSummary, inputs: InputSpec, overrides: Overrides) -> None:
+        self.summary, self.inputs, self.overrides = summary, inputs, overrides
+
+    @abstractmethod
+    def _stored(self, name: str, dtype: str) -> torch.Tensor:
+        """Return the model's own tensor ``name``, detached, in its stored ``dtype``."""
+
+    @abstractmethod
+    def _view(self, summary: ModelSummary, overrides: Overrides) -> Self:
+        """Return a view of the same network."""
 
     def weight(self, layer: str) -> torch.Tensor:
-        """Return the layer's weight as the matrix of outputs x inputs, in its stored dtype, detached.
+        """Return the layer's weight as the matrix of outputs x inputs, detached, in its stored dtype.
 
-        A view where the layout allows it; never write into it.
+        A view where the layout allows it; never write into it.  Replaced weights come as they were passed.
         """
-        ...
+        facts = self.summary.layer(layer)
+        replaced = self.overrides.weights.get(facts.tied_to or facts.name)
+        return facts.matrix_of(self._stored(facts.parameter, facts.dtype)) if replaced is None else replaced.detach()
 
     def kept(self, name: str) -> torch.Tensor:
         """Return the tensor ``name`` of ``summary.kept`` as stored (dtype, shape), detached; never write into it."""
-        ...
+        facts, replaced = self.summary.kept_tensor(name), self.overrides.kept.get(name)
+        return self._stored(name, facts.dtype) if replaced is None else replaced.detach()
 
     def run(
-        self,
-        batch: Batch,
-        tap: Tap | None = None,
-        inputs: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] | None = None,
-        layers: Sequence[str] | None = None,
-        outputs: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] | None = None,
-    ) -> torch.Tensor:
+        self, batch: Batch, tap: Tap | None = None, inputs: Mapping[str, Replacement] | None = None,
+        layers: Sequence[str] | None = None, outputs: Mapping[str, Replacement] | None = None,
+    ) -> torch.Tensor:  # fmt: skip
         """Run one batch and return the output (logits: samples x tokens x vocabulary, or samples x classes).
 
         ``inputs`` maps a layer to a function that replaces its input (activation quantization), ``outputs`` to one
         that replaces its output (key-value caches), before the tap; ``layers`` limits the tap to some layers.
-        Gradients flow if the caller has enabled them.  Raises CannotRunError for weights-only models.
+        Gradients flow if the caller has enabled them.  Raises CannotRunError for weights-only models and where
+        ``inputs`` or ``outputs`` name a layer that is not ``tappable``, DataError where the network does not accept
+        the batch.
         """
-        ...
+        raise CannotRunError(f"{self.summary.name} cannot be run: {self.summary.cannot_run}")
 
-    def with_weights(self, weights: Mapping[str, torch.Tensor]) -> Model:
-        """Return a view of this model that runs with ``weights`` (layer name to matrix of outputs x inputs).
+    def with_weights(self, weights: Mapping[str, torch.Tensor]) -> Self:
+        """Return a view that runs with ``weights`` (layer name to matrix of outputs x inputs).
 
-        A layer that is tied to a replaced one runs with the replaced tensor too.
+        A layer that is tied to a replaced one runs with the replaced tensor too; where both are named, the owner's is
+        used.  Raises ModelError for an unknown layer and for a matrix of another shape.
         """
-        ...
+        merged = dict(self.overrides.weights)
+        for layer in sorted(map(self.summary.layer, weights), key=lambda layer: layer.tied_to is None):
+            matrix = weights[layer.name]
+            if tuple(matrix.shape) != layer.matrix:
+                raise ModelError(f"the weight for {layer.name} is {tuple(matrix.shape)}, its matrix is {layer.matrix}")
+            owner = self.summary.by_name[layer.tied_to or layer.name]
+            same_view = (owner.axes, owner.row_axes) == (layer.axes, layer.row_axes)
+            merged[owner.name] = matrix if same_view else owner.matrix_of(layer.tensor_of(matrix))
+        return self._view(self.summary, replace(self.overrides, weights=merged))
 
-    def with_kept(self, kept: Mapping[str, torch.Tensor]) -> Model:
-        """Return a view that runs with other tensors for some of ``summary.kept`` (norms, biases, buffers), by name."""
-        ...
+    def with_kept(self, kept: Mapping[str, torch.Tensor]) -> Self:
+        """Return a view that runs with other tensors for some of ``summary.kept``; ModelError for a name or shape."""
+        for name, tensor in kept.items():
+            shape = self.summary.kept_tensor(name).shape
+            if tuple(tensor.shape) != shape:
+                raise ModelError(f"the tensor for {name} is {tuple(tensor.shape)}, it has to be {shape}")
+        return self._view(self.summary, replace(self.overrides, kept={**self.overrides.kept, **kept}))
 
-    def untied(self, layers: Collection[str]) -> Model:
+    def with_activations(self, inputs: Mapping[str, Replacement], outputs: Mapping[str, Replacement]) -> Self:
+        """Return a view in which layer inputs and outputs pass through these functions."""
+        changed = replace(
+            self.overrides, inputs={**self.overrides.inputs, **inputs}, outputs={**self.overrides.outputs, **outputs}
+        )
+        return self._view(self.summary, changed)
+
+    def untied(self, layers: Collection[str]) -> Self:
         """Return a view in which these tied layers own their weight; its ``summary`` says so.  Values stay the same."""
-        ...
+        own = {name: self.weight(name) for name in layers if self.summary.layer(name).tied_to in self.overrides.weights}
+        changed = replace(self.overrides, weights={**self.overrides.weights, **own})
+        return self._view(self.summary.untied(layers), changed)

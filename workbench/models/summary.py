@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from math import prod
 
-from workbench.errors import FingerprintMismatchError
-from workbench.models.layer import KeptTensor, Layer, LayerKind
+from workbench.errors import FingerprintMismatchError, ModelError, nearest
+from workbench.models.layer import Layer, LayerKind, StoredTensor
 
 
 class OutputKind(StrEnum):
@@ -62,7 +62,7 @@ class ModelSummary:
     fingerprint: str
     output: OutputKind
     layers: tuple[Layer, ...]
-    kept: tuple[KeptTensor, ...] = ()
+    kept: tuple[StoredTensor, ...] = ()
     cannot_run: str | None = None
     non_finite: tuple[str, ...] = ()
 
@@ -106,6 +106,28 @@ class ModelSummary:
         """Bytes of the tensors that stay in floating point under every plan."""
         return sum(tensor.nbytes for tensor in self.kept)
 
+    def layer(self, name: str) -> Layer:
+        """Return the layer ``name``; raises ModelError naming the closest ones."""
+        layer = self.by_name.get(name)
+        if layer is None:
+            raise ModelError(f"{self.name} has no layer {name!r}{nearest(name, self.by_name)}")
+        return layer
+
+    def kept_tensor(self, name: str) -> StoredTensor:
+        """Return the facts of the tensor ``name`` of ``kept``; raises ModelError naming the closest ones."""
+        known = {tensor.name: tensor for tensor in self.kept}
+        if name not in known:
+            raise ModelError(f"{self.name} keeps no tensor {name!r}{nearest(name, known)}")
+        return known[name]
+
+    def untied(self, layers: Collection[str]) -> ModelSummary:
+        """Return the facts with ``layers`` owning their weight; ModelError for one that is tied to nothing."""
+        for name in layers:
+            if self.layer(name).tied_to is None:
+                raise ModelError(f"{name} is tied to no other layer, so its tie cannot be cut")
+        cut = tuple(replace(layer, tied_to=None) if layer.name in layers else layer for layer in self.layers)
+        return replace(self, layers=cut)
+
     def require_fingerprint(self, other: str, what: str) -> None:
         """Raise FingerprintMismatchError unless ``other`` is this model's fingerprint."""
         if other != self.fingerprint:
@@ -118,8 +140,8 @@ class ModelSummary:
 def quantizable(layers: Iterable[Layer]) -> Sequence[Layer]:
     """Return the layers that a search may touch by default: all but embeddings and what is tied to them.
 
-    An embedding is a table look-up: it costs no arithmetic, and most runtimes keep it in floating point.  A person
-    can still give it a scheme by hand.
+    An embedding is a table look-up: it costs no arithmetic, and most runtimes keep it in floating point.  The user can
+    still give it a scheme.
     """
     everything = tuple(layers)
     embeddings = {layer.name for layer in everything if layer.kind is LayerKind.EMBEDDING}

@@ -10,22 +10,20 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_map_only
 
 from workbench.errors import CannotRunError, DataError, TransformError
 from workbench.models.data.batches import Data
+from workbench.models.execution.stacked import tensors_of
 from workbench.models.layer import LayerKind
-from workbench.models.model import Model
-
-if TYPE_CHECKING:
-    from workbench.models.model import Batch
+from workbench.models.model import Batch, Model
 
 TOKENS = 6
-"""Positions of a probe that is made up: enough to tell the axes of a tensor apart."""
+"""Positions of a probe where there is no data: enough to tell the axes of a tensor apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +90,7 @@ class Trace:
         """Return in how many places each tensor is used."""
         uses = Counter(number for step in self.steps for number in step.inputs)
         numbers = {name: number for number, name in self.names.items()}
-        for step in self.steps:
-            if isinstance(step, LayerCall):
-                uses.update(numbers[name] for name in step.kept)
+        uses.update(numbers[name] for step in self.steps if isinstance(step, LayerCall) for name in step.kept)
         return uses
 
 
@@ -123,21 +119,17 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        before = [self.number(leaf) for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
-        names = [self.trace.names[number] for number in before if number in self.trace.names]
-        stand_ins = tree_map(self._stand_in, (tuple(args), dict(kwargs)))
+        inputs = tuple(map(self.number, tensors_of((args, kwargs))))
+        ref_args, ref_kwargs = tree_map_only(torch.Tensor, lambda leaf: Ref(self.number(leaf)), (tuple(args), kwargs))
         result = func(*args, **kwargs)
         if self._open is not None:
-            self._used += names
+            self._used += [self.trace.names[number] for number in inputs if number in self.trace.names]
             return result
-        after = tuple(self.number(leaf) for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor))
+        outputs = tuple(map(self.number, tensors_of(result)))
         self.trace.steps.append(
-            Operation(function=func, args=stand_ins[0], kwargs=stand_ins[1], inputs=tuple(before), outputs=after)
+            Operation(function=func, args=ref_args, kwargs=ref_kwargs, inputs=inputs, outputs=outputs)
         )
         return result
-
-    def _stand_in(self, leaf: Any) -> Any:
-        return Ref(self.number(leaf)) if isinstance(leaf, torch.Tensor) else leaf
 
     def enter(self, layer: str, tensor: torch.Tensor) -> torch.Tensor:
         """Note that ``layer`` begins with ``tensor``."""
@@ -145,7 +137,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return tensor
 
     def leave(self, layer: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
-        """Note what ``layer`` gave."""
+        """Note the output of ``layer``."""
         if self._open is None or self._open[0] != layer:
             raise TransformError(f"the layer {layer} runs inside of another layer: its graph cannot be followed")
         entered, self._open = self._open[1], None
@@ -160,57 +152,44 @@ def _place(tensor: torch.Tensor) -> Any:
     return start, tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype
 
 
-def record(model: Model, batch: Batch) -> Trace:
-    """Run ``model`` on ``batch`` (one sample suffices) and return what happened between its layers.
+def trace(model: Model, data: Data | None = None) -> Trace:
+    """Run ``model`` on a :func:`probe` and return what happened between its layers.
 
     Raises CannotRunError for a weights-only model, TransformError where the model does something that cannot be
     recorded.
     """
+    batch, name = probe(model, data), model.summary.name
     if model.summary.cannot_run is not None:
-        raise CannotRunError(f"{model.summary.name} cannot be rewritten: {model.summary.cannot_run}")
+        raise CannotRunError(f"{name} cannot be rewritten: {model.summary.cannot_run}")
     kept = {tensor.name: model.kept(tensor.name).clone() for tensor in model.summary.kept}
     kept = {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in kept.items()}
-    view = model.with_kept(kept)
     recorder = _Recorder(kept)
-    layers = sorted(getattr(model, "tappable", frozenset(layer.name for layer in model.summary.layers)))
+    inputs = {layer: partial(recorder.enter, layer) for layer in sorted(model.tappable)}
+    view = model.with_kept(kept)
     with torch.no_grad(), recorder:
         try:
-            output = view.run(
-                batch, tap=recorder.leave, inputs={name: partial(recorder.enter, name) for name in layers}
-            )
-        except (NotImplementedError, AssertionError, AttributeError) as error:
-            raise TransformError(f"the graph of {model.summary.name} cannot be traced: {error}") from error
+            output = view.run(batch, tap=recorder.leave, inputs=inputs)
+        except (DataError, NotImplementedError, AssertionError, AttributeError) as error:
+            raise TransformError(f"the graph of {name} cannot be traced: {error}") from error
     recorder.trace.output = recorder.number(output)
     return recorder.trace
 
 
 def probe(model: Model, data: Data | None = None) -> Batch:
-    """Return a batch of one sample to record the model with: the first of ``data``, else one made up.
+    """Return a batch of one sample to trace the model with: the first of ``data``, else random values.
 
     Raises TransformError where neither data nor what the model says of its inputs suffices.
     """
     if data is not None and len(data):
         batch = next(data.batches(1))
         return {name: tensor for name, tensor in batch.items() if name != "labels"}
-    spec = getattr(model, "inputs", None)
-    first = next(iter(model.summary.layers), None)
+    spec, first = model.inputs, next(iter(model.summary.layers), None)
     generator = torch.Generator().manual_seed(0)
     if first is not None and first.kind is LayerKind.EMBEDDING:
-        known = getattr(spec, "vocabulary", None) or first.shape[0]
-        limit = getattr(spec, "positions", None) or TOKENS
-        length = getattr(spec, "length", None) or min(TOKENS, limit)
-        return {"input_ids": torch.randint(0, known, (1, length), generator=generator)}
-    size, channels = getattr(spec, "size", None), getattr(spec, "channels", None)
-    if size is not None:
-        return {"inputs": torch.randn(1, channels or 3, *size, generator=generator)}
+        length = spec.length or min(TOKENS, spec.positions or TOKENS)
+        return {"input_ids": torch.randint(0, spec.vocabulary or first.shape[0], (1, length), generator=generator)}
+    if spec.size is not None:
+        return {"inputs": torch.randn(1, spec.channels or 3, *spec.size, generator=generator)}
     raise TransformError(
         f"nothing is known of what {model.summary.name} takes, so its graph cannot be followed; calibrate it first"
     )
-
-
-def trace(model: Model, data: Data | None = None) -> Trace:
-    """Record ``model`` on a probe; see :func:`record` and :func:`probe`."""
-    try:
-        return record(model, probe(model, data))
-    except DataError as error:
-        raise TransformError(f"the graph of {model.summary.name} cannot be followed: {error}") from error

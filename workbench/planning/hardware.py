@@ -94,13 +94,14 @@ def hardware_from(document: Mapping[str, Any]) -> Hardware:
     """Return the profile that a parsed JSON document (schema: ``resources/hardware.schema.json``) describes."""
     return Hardware(
         name=document["name"], title=document["title"], kind=document["kind"], keeps=tuple(document["keeps"]),
-        accepts=tuple(Acceptance(**_with_tuples(entry)) for entry in document["accepts"]),
-        devices=tuple(Device(**_with_tuples(entry)) for entry in document["devices"]),
+        accepts=tuple(Acceptance(**with_tuples(entry)) for entry in document["accepts"]),
+        devices=tuple(Device(**with_tuples(entry)) for entry in document["devices"]),
         sources=tuple(document["sources"]), note=document.get("note", ""),
     )  # fmt: skip
 
 
-def _with_tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
+def with_tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a JSON object with its lists as tuples."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.models.execution.activation_quantizers import Ranges, cache_quantizer, input_quantizer
-from workbench.models.model import Batch, Model, Replacement, Tap
+from workbench.models.model import Model, Replacement
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.quantized_tensor import QuantizedTensor
@@ -54,7 +54,7 @@ class QuantizedModel:
         model = self.rewritten(model)
         view = model.with_kept(self.kept).with_weights(decoded(self.tensors))
         inputs = input_quantizers(self.summary, self.plan, self.ranges)
-        return _BoundModel(view, inputs, cache_quantizers(self.summary, self.plan))
+        return view.with_activations(inputs, cache_quantizers(self.summary, self.plan))
 
     def rewritten(self, model: Model) -> Model:
         """Return ``model`` as the plan's transforms left it, still in floating point; what is not quantized is exact.
@@ -87,46 +87,3 @@ def cache_quantizers(summary: ModelSummary, plan: Plan) -> dict[str, Replacement
     """Return the function that rounds what each layer of keys or values gives the cache, where ``plan`` says so."""
     cached = cached_layers(summary.layers, resolve(plan, summary.layers))
     return {name: cache_quantizer(summary.by_name[name], scheme) for name, scheme in cached.items()}
-
-
-class _BoundModel:
-    """A model whose layer inputs, keys and values pass through quantizers; everything else is the inner model's."""
-
-    def __init__(self, model: Model, inputs: Mapping[str, Replacement], cache: Mapping[str, Replacement]) -> None:
-        self._model, self._inputs, self._cache = model, inputs, cache
-
-    def _around(self, model: Model) -> Model:
-        return _BoundModel(model, self._inputs, self._cache)
-
-    @property
-    def summary(self) -> ModelSummary:
-        return self._model.summary
-
-    @property
-    def tappable(self) -> frozenset[str]:
-        own: frozenset[str] = getattr(self._model, "tappable", frozenset())
-        return own
-
-    def weight(self, layer: str) -> torch.Tensor:
-        return self._model.weight(layer)
-
-    def with_weights(self, weights: Mapping[str, torch.Tensor]) -> Model:
-        return self._around(self._model.with_weights(weights))
-
-    def kept(self, name: str) -> torch.Tensor:
-        return self._model.kept(name)
-
-    def with_kept(self, kept: Mapping[str, torch.Tensor]) -> Model:
-        return self._around(self._model.with_kept(kept))
-
-    def untied(self, layers: Collection[str]) -> Model:
-        return self._around(self._model.untied(layers))
-
-    def run(
-        self, batch: Batch, tap: Tap | None = None, inputs: Mapping[str, Replacement] | None = None,
-        layers: Sequence[str] | None = None, outputs: Mapping[str, Replacement] | None = None,
-    ) -> torch.Tensor:  # fmt: skip
-        return self._model.run(
-            batch, tap=tap, inputs={**self._inputs, **(inputs or {})}, layers=layers,
-            outputs={**self._cache, **(outputs or {})},
-        )  # fmt: skip

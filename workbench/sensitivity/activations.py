@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -24,12 +23,9 @@ from workbench.models.data.batches import Data, tappable, units_of
 from workbench.models.execution.activation_quantizers import Ranges, cache_quantizer, input_quantizer
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import LayerKind
-from workbench.models.model import Model, Replacement
+from workbench.models.model import Batch, Model, Replacement
 from workbench.sensitivity.metrics.metric import OpenCells, Part
 from workbench.sensitivity.scoring import Scoring
-
-if TYPE_CHECKING:
-    from workbench.models.model import Batch
 
 Quantizers = Mapping[str, Mapping[str, Replacement]]
 """What each scheme does to a layer's activations, by layer and scheme."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -22,12 +21,9 @@ from workbench.measurement.gradients import GradientPass, batch_generator, drawn
 from workbench.measurement.weight_gradients import ConvolutionGeometry, linear_gradients
 from workbench.models.data.batches import Data, numbered_batches, samples_of, tappable, units_of
 from workbench.models.layer import Layer, LayerKind
-from workbench.models.model import Model
+from workbench.models.model import Batch, Model
 from workbench.progress import Progress, silent
 from workbench.sensitivity.interaction import MOST_DRAWS
-
-if TYPE_CHECKING:
-    from workbench.models.model import Batch
 
 DIFFERENCE_BYTES = 1 << 30
 """The most bytes of differences that are held at once; more take another pass over the data."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -14,10 +13,7 @@ from workbench.measurement.divergence import Divergence
 from workbench.models.execution.network import NetworkModel
 from workbench.models.execution.resume import Recording, Resumable
 from workbench.models.execution.stacked import UnevenSamplesError
-from workbench.models.model import Model
-
-if TYPE_CHECKING:
-    from workbench.models.model import Batch
+from workbench.models.model import Batch, Model
 
 RECORDED_BYTES = 1 << 30
 """The most bytes of reference outputs and block inputs that are kept; what does not fit is computed again."""
@@ -82,7 +78,7 @@ class SingleLayerRuns:
         """Drop what only the group of the last batch needs."""
         if self._now is not None:
             for name in self._inside:
-                del self._now.kept[name]
+                del self._now.outputs[name]
             self._now.stacked.clear()
         self._inside, self._now, self._distance = set(), None, None
 

@@ -69,9 +69,8 @@ def evaluation_record(model: Model, calibration: DataRecord) -> DataRecord | Non
 
 def inputs_of(model: Model) -> InputSpec:
     """Return what the model reads; a model that cannot be run says nothing of it."""
-    from workbench.models.data.inputs import InputSpec
 
-    spec: InputSpec = getattr(model, "inputs", None) or InputSpec()
+    spec = model.inputs
     return spec
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from workbench.models.model import Model
-from workbench.models.sources.safetensors_file import weights_only_model
 from workbench.models.sources.source import Opening
-from workbench.models.sources.stored import StateDictStore
+from workbench.models.sources.stored import tensors_in_memory
+from workbench.models.sources.weights_only import weights_only_model
 from workbench.models.summary import ModelSource
 
 
@@ -30,4 +30,4 @@ class NumpyArchive:
         """Load the arrays; pickles are refused by NumPy."""
         with np.load(request.path, allow_pickle=False) as archive:
             state = {name: torch.from_numpy(archive[name]) for name in archive.files}
-        return weights_only_model(ModelSource(kind=self.name, path=request.given), StateDictStore(state))
+        return weights_only_model(ModelSource(kind=self.name, path=request.recorded), tensors_in_memory(state))

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from workbench.errors import CannotRunError
-from workbench.models.layer import KeptTensor, Layer, LayerKind
+from workbench.models.layer import Layer, LayerKind, StoredTensor
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.quantization.quantize import quantize
@@ -68,7 +68,7 @@ def tensor_model() -> TensorModel:
         _layer("плотный", tensors, LayerKind.LINEAR, (0, 1)),
     )
     kept = tuple(
-        KeptTensor(name=name, shape=tuple(tensors[name].shape), dtype=str(tensors[name].dtype).removeprefix("torch."))
+        StoredTensor(name=name, shape=tuple(tensors[name].shape), dtype=str(tensors[name].dtype).removeprefix("torch."))
         for name in ("norm.weight", "norm.count", "mask", "empty")
     )
     source = ModelSource(kind="safetensors", path="models/some.safetensors")

@@ -33,7 +33,7 @@ def test_importing_loads_nothing_heavy() -> None:
 def test_an_exporter_keeps_the_contract(each: Exporter) -> None:
     assert isinstance(each, Exporter) and exporter(each.name) is each
     assert each.description and not each.description.endswith(".") and each.title
-    assert exporter_options(each).keys().isdisjoint({"name", "title", "description", "suffix", "needs_model"})
+    assert exporter_options(each).keys().isdisjoint({"name", "title", "description", "needs_model"})
     with pytest.raises((AttributeError, TypeError)):  # TypeError: slots in Python 3.11
         each.name = "other"  # type: ignore[misc]
 
@@ -50,7 +50,6 @@ class Notes:
     name: ClassVar = "notes"
     title: ClassVar = "Notes"
     description: ClassVar = "the plan's name"
-    suffix: ClassVar = ".txt"
     needs_model: ClassVar = False
     author: str = "nobody"
     copies: int = 1
@@ -81,7 +80,7 @@ def test_writes_one_file_and_reports_progress(each: Exporter, tmp_path: Path) ->
     def progress(fraction: float, text: str, partial: Any = None) -> None:
         seen.append(fraction)
 
-    out = tmp_path / f"out{each.suffix}"
+    out = tmp_path / "out"
     written = each.export(quantized(model, plan), model if each.needs_model else None, out, progress)
     assert written == (out,) and os.listdir(tmp_path) == [out.name]
     assert seen[-1] == 1.0 and seen == sorted(seen) and seen[0] >= 0

@@ -19,7 +19,7 @@ from tests.deployment.exporters.models import TensorModel, plan_of, quantized, t
 from workbench.deployment.exporters import exporter
 from workbench.deployment.exporters.packed_safetensors import read_packed
 from workbench.errors import ExportError
-from workbench.models.layer import KeptTensor
+from workbench.models.layer import StoredTensor
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import Plan
 from workbench.planning.totals import plan_totals
@@ -52,19 +52,19 @@ def test_the_file_holds_the_plans_bytes_and_no_more(name: str, tmp_path: Path) -
 @pytest.mark.parametrize("name", PLANS)
 def test_the_numpy_reader_gives_the_evaluated_values(name: str, tmp_path: Path) -> None:
     model, result = export(PLANS[name], tmp_path / "m.safetensors")
-    found = read_packed(tmp_path / "m.safetensors")
-    assert set(found) == {layer.parameter for layer in model.summary.stored} | {k.name for k in model.summary.kept}
+    tensors = read_packed(tmp_path / "m.safetensors")
+    assert set(tensors) == {layer.parameter for layer in model.summary.stored} | {k.name for k in model.summary.kept}
     for layer in model.summary.stored:
         if layer.name in result.tensors:
             stored = result.tensors[layer.name]
-            matrix = found[layer.parameter].transpose(layer.axes).reshape(layer.matrix)
+            matrix = tensors[layer.parameter].transpose(layer.axes).reshape(layer.matrix)
             expected = parse_scheme(stored.scheme).decode(stored).numpy()
             assert matrix.dtype == np.float32 and np.ascontiguousarray(matrix).tobytes() == expected.tobytes()
         else:
             expected = model.tensors[layer.parameter].float().numpy()
-            np.testing.assert_array_equal(found[layer.parameter], expected)
-    assert found["norm.count"] == 3 and found["mask"].tolist() == [True, False, True]
-    np.testing.assert_array_equal(found["norm.weight"], model.tensors["norm.weight"].float().numpy())
+            np.testing.assert_array_equal(tensors[layer.parameter], expected)
+    assert tensors["norm.count"] == 3 and tensors["mask"].tolist() == [True, False, True]
+    np.testing.assert_array_equal(tensors["norm.weight"], model.tensors["norm.weight"].float().numpy())
 
 
 def bits_of(row: bytes, bits: int, count: int) -> list[int]:
@@ -135,9 +135,11 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     export(PLANS["mixed"], out)
     whole = out.read_bytes()
     for content, words in (
-        (b"", "not a safetensors"), (b"\xff" * 20, "not a safetensors"), (whole[:-1], "truncated"),
+        (b"", "not a whole safetensors"),
+        (b"\xff" * 20, "not a whole safetensors"),
+        (whole[:-1], "not a whole safetensors"),
         (whole.replace(b"quantization-workbench/packed", b"quantization-workbench/raided"), "not a packed file"),
-    ):  # fmt: skip
+    ):
         out.write_bytes(content)
         with pytest.raises(ExportError, match=words):
             read_packed(out)
@@ -157,7 +159,7 @@ def test_wrong_values_do_not_pass_the_proof(tmp_path: Path, monkeypatch: pytest.
 
 def test_two_tensors_of_one_name_are_refused(tmp_path: Path) -> None:
     model = tensor_model()
-    twin = KeptTensor(name="odd.weight.codes", shape=(4,), dtype="uint8")
+    twin = StoredTensor(name="odd.weight.codes", shape=(4,), dtype="uint8")
     summary = dataclasses.replace(model.summary, kept=(*model.summary.kept, twin))
     model = dataclasses.replace(model, summary=summary)
     with pytest.raises(ExportError, match=r"two tensors would be called odd\.weight\.codes"):

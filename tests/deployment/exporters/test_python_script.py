@@ -81,10 +81,10 @@ def test_hostile_names_stay_strings(tmp_path: Path) -> None:
     text = script(Plan(rules=rules, name='"""\nraise SystemExit(1)\n"""'), model.summary, '""".py')
     tree = ast.parse(text)
     assert not [node for node in tree.body if isinstance(node, ast.Raise)]
-    found = next(
+    rows = next(
         ast.literal_eval(n.value) for n in tree.body if isinstance(n, ast.Assign) and n.targets[0].id == "RULES"
     )
-    assert [row[0] for row in found] == [rule.pattern for rule in rules]
+    assert [row[0] for row in rows] == [rule.pattern for rule in rules]
     assert "which the plan's static input schemes need" in text
 
 

@@ -122,7 +122,8 @@ def write(path: Path) -> Path:
 
 @pytest.mark.parametrize("suffix", [".npz", ".pt", ".safetensors"])
 def test_pixels_become_floats(tmp_path: Path, suffix: str) -> None:
-    data = open_dataset(write(tmp_path / f"a{suffix}"), IMAGES, mean=(0.5, 0.4, 0.3), std=(0.2, 0.3, 0.4))
+    normalized = model(tokens=False, channels=3, mean=(0.5, 0.4, 0.3), std=(0.2, 0.3, 0.4))
+    data = open_dataset(write(tmp_path / f"a{suffix}"), normalized)
     (batch,) = data.batches(10)
     expected = (PIXELS.astype(np.float64) / 255 - [0.5, 0.4, 0.3]) / [0.2, 0.3, 0.4]
     np.testing.assert_allclose(batch["inputs"].numpy(), expected.transpose(0, 3, 1, 2), rtol=1e-5, atol=1e-6)
@@ -171,7 +172,7 @@ def test_files_named_after_splits_are_taken_whole(tmp_path: Path) -> None:
 def test_the_bundled_digits() -> None:
     data = open_dataset("demo:digits-classifier", model(tokens=False), split="evaluation", samples=20)
     assert data.record.path == "demo:digits-classifier"
-    assert data.labelled
+    assert "labels" in data.tensors
     with pytest.raises(DataError, match="ask for one of them"):
         open_dataset("demo:digits-classifier", model(tokens=False))
     with pytest.raises(DataError, match="no bundled data 'digits'; the closest are digits-classifier"):
@@ -236,7 +237,7 @@ def test_bad_text_is_told(tmp_path: Path, reader: Any) -> None:
         open_dataset(words(tmp_path / "a.txt", 50), TOKENS)
     with pytest.raises(DataError, match="does not take token ids"):
         open_dataset(tmp_path / "a.txt", IMAGES)
-    with pytest.raises(DataError, match="sequence length of 40 tokens was given, the model takes 2 to 16"):
+    with pytest.raises(DataError, match="sequence length is 40 tokens, the model takes 2 to 16"):
         open_dataset(tmp_path / "a.txt", reader, sequence_length=40)
 
 

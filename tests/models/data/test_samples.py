@@ -28,23 +28,23 @@ def test_without_a_tokenizer_the_ids_are_shown() -> None:
 @pytest.mark.parametrize("shape", [(8, 8), (8, 8, 1), (8, 8, 3), (3, 8, 8), (1, 8, 8)])
 def test_thumbnails_of_every_layout(shape: tuple[int, ...]) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
-    found = thumbnail(pixels)
-    assert found is not None and found.shape == (8, 8, 3) and found.dtype == np.uint8
+    picture = thumbnail(pixels)
+    assert picture is not None and picture.shape == (8, 8, 3) and picture.dtype == np.uint8
     if shape == (3, 8, 8):
-        assert np.array_equal(found, np.moveaxis(pixels, 0, -1))
+        assert np.array_equal(picture, np.moveaxis(pixels, 0, -1))
 
 
 def test_large_pictures_are_averaged() -> None:
     pixels = np.zeros((400, 200), np.uint8)
     pixels[::2, ::2] = 200
-    found = thumbnail(pixels)
-    assert found is not None and max(found.shape) <= MOST_PIXELS
-    assert abs(float(found.mean()) - float(pixels.mean())) < 6
+    picture = thumbnail(pixels)
+    assert picture is not None and max(picture.shape) <= MOST_PIXELS
+    assert abs(float(picture.mean()) - float(pixels.mean())) < 6
 
 
 def test_floats_are_spread_and_what_is_no_image_has_no_picture() -> None:
-    found = thumbnail(np.linspace(-1, 1, 16).reshape(4, 4))
-    assert found is not None and found.min() == 0 and found.max() == 255
+    picture = thumbnail(np.linspace(-1, 1, 16).reshape(4, 4))
+    assert picture is not None and picture.min() == 0 and picture.max() == 255
     constant = thumbnail(np.full((4, 4), np.nan))
     assert constant is not None and not constant.any()
     assert thumbnail(np.zeros(7)) is None and thumbnail(np.zeros((5, 6, 7))) is None

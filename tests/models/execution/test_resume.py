@@ -82,11 +82,11 @@ def test_what_ran_before_does_not_run_again() -> None:
         for module in model.body.network.modules():
             forward = module.forward
             module.forward = lambda *a, f=forward, m=module, **k: (ran.append(names[id(m)]), f(*a, **k))[1]
-        found = resumable.run(view, batch, recording, "blocks.2.down")
+        output = resumable.run(view, batch, recording, "blocks.2.down")
         assert set(ran) == {"", "blocks.2", "blocks.2.down", "head"}
         for module in model.body.network.modules():
             del module.__dict__["forward"]
-        assert torch.equal(found, view.run(batch))
+        assert torch.equal(output, view.run(batch))
 
 
 def test_the_network_is_left_as_it_was() -> None:
@@ -120,13 +120,13 @@ def test_a_layer_alone_gives_what_it_gives_inside_the_model(case: str) -> None:
         if layer.name not in model.tappable or layer.tied_to:
             continue
         other = model.weight(layer.name) * 0.5
-        found: list[torch.Tensor] = []
+        outputs: list[torch.Tensor] = []
         with torch.no_grad():
             mine = layer_outputs(model, batch, layer.name, [model.weight(layer.name), other])
-            model.run(batch, tap=lambda name, x, y, found=found: found.append(y.clone()), layers=(layer.name,))
-        assert len(mine[0]) == len(found) == 1
-        torch.testing.assert_close(mine[0][0], found[0])
-        assert not torch.equal(mine[1][0], found[0])
+            model.run(batch, tap=lambda name, x, y, outputs=outputs: outputs.append(y.clone()), layers=(layer.name,))
+        assert len(mine[0]) == len(outputs) == 1
+        torch.testing.assert_close(mine[0][0], outputs[0])
+        assert not torch.equal(mine[1][0], outputs[0])
 
 
 @pytest.mark.parametrize("case", ["decoder", "convolutions", "stack"])
@@ -143,8 +143,8 @@ def test_several_weights_in_one_run_give_what_each_gives_alone(case: str) -> Non
                 continue
             stacked.append(name)
             matrices = [model.weight(name) * factor for factor in (1.1, 0.7, 1.0)]
-            found = resumable.run_stacked(batch, recording, name, matrices)
-            for matrix, output in zip(matrices, found, strict=True):
+            outputs = resumable.run_stacked(batch, recording, name, matrices)
+            for matrix, output in zip(matrices, outputs, strict=True):
                 torch.testing.assert_close(output, model.with_weights({name: matrix}).run(batch), rtol=1e-5, atol=1e-6)
         assert torch.equal(recording.output, model.run(batch))
     assert len(stacked) >= 3

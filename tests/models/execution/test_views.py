@@ -18,7 +18,7 @@ def test_kept_tensors_are_replaced_in_the_view_alone():
     assert torch.equal(view.kept("up.bias"), zero["up.bias"]) and model.kept("up.bias").any()
     with_weights = view.with_weights({"up": model.weight("up")})
     assert torch.equal(view.run(batch), with_weights.run(batch)) and not torch.equal(view.run(batch), before)
-    network = model._body.network
+    network = model.body.network
     for name in zero:
         network.get_parameter(name).zero_()
     assert torch.equal(model.run(batch), view.run(batch))

@@ -18,10 +18,10 @@ from tests.models.sources.networks import Experts, Images, Tokens, save_python, 
 from workbench.errors import CannotRunError, DataError, ModelTooLargeError, NotAModelError, UnsafeModelError
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
-from workbench.models.sources import open_model, open_source
+from workbench.models.sources import open_model, reopen, stored
 from workbench.models.sources.exported_archive import is_plain_expression
 from workbench.models.sources.layers import block_of
-from workbench.models.sources.stored import SafetensorsStore, StateDictStore, fingerprint
+from workbench.models.sources.stored import fingerprint, tensors_in_files, tensors_in_memory
 from workbench.models.summary import OutputKind
 
 IDS = torch.arange(10).reshape(2, 5)
@@ -47,7 +47,7 @@ def test_layers_of_a_python_model(tmp_path: Path) -> None:
     assert model.summary.output is OutputKind.TOKEN_LOGITS
     kept = {tensor.name for tensor in model.summary.kept}
     assert {"norm.weight", "norm.running_mean", "conv.bias", "attention.in_proj_bias"} <= kept
-    assert open_source(model.summary.source, trust=True).summary == model.summary
+    assert reopen(model.summary, trust=True).summary == model.summary
 
 
 def test_layers_of_transposed_convolutions(tmp_path: Path) -> None:
@@ -98,9 +98,9 @@ def test_a_state_dict_is_read_weights_only(tmp_path: Path, nest: bool) -> None:
     state = seeded(Images).state_dict()
     torch.save({"state_dict": state, "epoch": 3} if nest else state, tmp_path / "net.pth")
     save_file(dict(state), tmp_path / "net.safetensors")
-    one, other = open_model(tmp_path / "net.pth"), open_model(tmp_path / "net.safetensors")
-    assert one.summary.fingerprint == other.summary.fingerprint
-    assert {x.name for x in one.summary.layers} == {x.name for x in other.summary.layers}
+    pickled, plain = open_model(tmp_path / "net.pth"), open_model(tmp_path / "net.safetensors")
+    assert pickled.summary.fingerprint == plain.summary.fingerprint
+    assert {x.name for x in pickled.summary.layers} == {x.name for x in plain.summary.layers}
 
 
 def test_a_pickled_module_is_refused(tmp_path: Path) -> None:
@@ -198,17 +198,18 @@ def test_headers_that_do_not_fit_are_told(tmp_path: Path, dtype: str, end: int, 
 def test_one_hash_for_the_same_tensors_in_a_file_and_in_memory(tmp_path: Path) -> None:
     state = {"b": torch.arange(6.0).reshape(2, 3).bfloat16(), "a": torch.tensor([True, False]), "c": torch.tensor(3)}
     save_file(state, tmp_path / "a.safetensors")
-    store = SafetensorsStore([tmp_path / "a.safetensors"])
-    assert fingerprint(store) == fingerprint(StateDictStore(state))
+    store = tensors_in_files([tmp_path / "a.safetensors"])
+    assert fingerprint(store) == fingerprint(tensors_in_memory(state))
     dtypes = {name: tensor.dtype for name, tensor in store.tensors.items()}
     assert dtypes == {"a": "bool", "b": "bfloat16", "c": "int64"}
 
 
-def test_bare_files_larger_than_memory_open(tmp_path: Path) -> None:
+def test_bare_files_larger_than_memory_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "available_memory", lambda: 10)
     save_file({"a.weight": torch.zeros(64, 64)}, tmp_path / "a.safetensors")
-    assert open_model(tmp_path / "a.safetensors", memory_limit=10).summary.parameters == 4096
+    assert open_model(tmp_path / "a.safetensors").summary.parameters == 4096
     with pytest.raises(ModelTooLargeError, match="GB available"):
-        open_model(save_python(tmp_path, Images), trust=True, memory_limit=10)
+        open_model(save_python(tmp_path, Images), trust=True)
 
 
 @pytest.mark.filterwarnings("ignore")  # torch.export's own, while it writes

@@ -12,7 +12,7 @@ from safetensors import safe_open
 
 from workbench.errors import ModelTooLargeError, NotAModelError, UnsafeModelError
 from workbench.models.layer import LayerKind
-from workbench.models.sources import open_model, open_source
+from workbench.models.sources import open_model, reopen, stored
 from workbench.models.summary import OutputKind
 
 IDS = torch.arange(12).reshape(2, 6)
@@ -71,7 +71,7 @@ def test_two_openings_and_the_bare_shards_agree(tmp_path: Path) -> None:
     llama(tmp_path)
     model = open_model(tmp_path)
     bare = open_model(tmp_path / "model.safetensors.index.json")
-    again = open_source(model.summary.source)
+    again = reopen(model.summary)
     assert model.summary.fingerprint == again.summary.fingerprint == bare.summary.fingerprint
     assert {layer.name for layer in bare.summary.layers} == {layer.name for layer in model.summary.stored}
     assert all(torch.equal(bare.weight(layer.name), model.weight(layer.name)) for layer in bare.summary.layers)
@@ -189,9 +189,10 @@ def test_a_missing_shard_is_named(folder: Path) -> None:
         open_model(folder)
 
 
-def test_a_model_too_large_is_told_before_loading(folder: Path) -> None:
+def test_a_model_too_large_is_told_before_loading(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "available_memory", lambda: 1000)
     with pytest.raises(ModelTooLargeError, match=r"needs about 0\.\d+ GB of memory.*0\.0000 GB available"):
-        open_model(folder, memory_limit=1000)
+        open_model(folder)
 
 
 def bert(**settings: Any) -> Any:

@@ -13,8 +13,8 @@ from tests.quantization.transforms.networks import After, Fused, Gated, language
 from workbench.errors import CannotRunError, MissingResultError, PlanError, TransformError
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.evaluate import evaluate
+from workbench.models.sources.weights_only import WeightsOnlyModel
 from workbench.models.summary import quantizable
-from workbench.models.weights_only import WeightsOnlyModel
 from workbench.planning import transform_names as names
 from workbench.planning.budgets import Budgets
 from workbench.planning.plan import Plan

@@ -15,7 +15,7 @@ from tests.quantization.transforms.convolutional import Chain, Plain, Residual, 
 from workbench.errors import CannotRunError, MissingResultError, TransformError
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.evaluate import evaluate
-from workbench.models.weights_only import WeightsOnlyModel
+from workbench.models.sources.weights_only import WeightsOnlyModel
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.ranges import range_method
 from workbench.planning.plan import Plan
@@ -65,7 +65,7 @@ def test_the_rewritten_curvature_is_that_of_the_rewritten_model(names):
 def test_folded_weights_are_those_that_torch_fuses():
     model, data = classifier(), pictures()
     done = transform(model, plan_for(model, "fold-norms"), data=data)
-    network = model.network
+    network = model.body.network
     for layer, norm, fuse in (
         ("a", "na", fuse_conv_bn_eval), ("b", "nb", fuse_conv_bn_eval), ("e", "ne", fuse_linear_bn_eval),
         ("f", "nf", fuse_linear_bn_eval),
@@ -125,7 +125,7 @@ def test_corrected_outputs_have_the_old_mean(layer):
 
     def mean(view):
         seen = []
-        handle = model.network.get_submodule(after).register_forward_hook(lambda m, a, o: seen.append(o.clone()))
+        handle = model.body.network.get_submodule(after).register_forward_hook(lambda m, a, o: seen.append(o.clone()))
         outputs(view, data)
         handle.remove()
         return seen[0].transpose(0, 1).flatten(1).mean(dim=1)
@@ -142,7 +142,7 @@ def test_reestimated_norms_see_inputs_of_their_own_mean_and_variance():
     model, data = classifier(), pictures(64)
     plan = replace(Plan().assign(["a"], weights="int3-tensor"), transforms=("norm-reestimation",))
     found = quantize(model, plan, data=data)
-    a = model.network.get_submodule("a")
+    a = model.body.network.get_submodule("a")
     x = next(data.batches(64))["inputs"]
     shape = a.weight.shape
     with torch.no_grad():

@@ -49,7 +49,7 @@ def test_the_files_compute_what_was_evaluated(calibrated, names, tmp_path):
 
     exporter("state-dict").export(found, model, tmp_path / "state.safetensors", silent)
     written = load_file(tmp_path / "state.safetensors")
-    network = model.network
+    network = model.body.network
     inputs = model.inputs.preprocess(batch["inputs"]) if batch["inputs"].dtype == torch.uint8 else batch["inputs"]
     names_of = {name for name, _ in (*network.named_parameters(), *network.named_buffers())}
     assert set(written) == names_of

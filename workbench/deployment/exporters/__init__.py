@@ -4,17 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
-from workbench.deployment.exporters.contract import Exporter
 from workbench.deployment.exporters.huggingface import HuggingFaceFolder
 from workbench.deployment.exporters.packed_safetensors import PackedSafetensors
 from workbench.deployment.exporters.plan_file import PlanFile
 from workbench.deployment.exporters.python_script import PythonScript
 from workbench.deployment.exporters.state_dict import StateDict
 from workbench.errors import ExportError, nearest
+from workbench.progress import Progress
 from workbench.registry import Registry
 
-__all__ = ["EXPORTERS", "REGISTRY", "Exporter", "exporter", "exporter_options"]
+if TYPE_CHECKING:
+    from workbench.models.model import Model
+    from workbench.quantization.quantized_model import QuantizedModel
+
+
+@runtime_checkable
+class Exporter(Protocol):
+    """A kind of file or folder.
+
+    Implementations are frozen dataclasses that import nothing heavy when imported.  Their FIELDS are their options,
+    each with a default (bool, int, float or str); the command line and Python set them by name (``option=value``).
+    """
+
+    name: ClassVar[str]
+    """What ``--to`` is given."""
+
+    title: ClassVar[str]
+    """What the window calls it."""
+
+    description: ClassVar[str]
+    """One line for menus and help."""
+
+    needs_model: ClassVar[bool]
+    """Whether weights are read: without, the quantized model may hold no tensors and the model may be None."""
+
+    def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
+        """Write ``quantized`` to ``out``, read it back, prove that it is the same, and return the paths written.
+
+        Nothing is left at ``out`` that failed the proof, and what was there before stays until the proof is done.
+        Raises ExportError for what the target cannot hold and for a place that cannot be written, and
+        FingerprintMismatchError if ``model`` is another one.
+        """
+
 
 EXPORTERS: tuple[Exporter, ...] = (PlanFile(), PythonScript(), PackedSafetensors(), StateDict(), HuggingFaceFolder())
 

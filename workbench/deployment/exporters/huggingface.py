@@ -13,20 +13,14 @@ import numpy as np
 
 from workbench.atomic import replacing_folder
 from workbench.deployment.safetensors_file import write_safetensors
-from workbench.deployment.tensors import (
-    Entry,
-    check,
-    decoded_entries,
-    kept_entries,
-    refuse_quantized_activations,
-    stored_form,
-    tensor_bytes,
-)
+from workbench.deployment.tensors import Entry, check, decoded_entries, kept_entries, refuse_quantized_activations
 from workbench.errors import ExportError, ModelError
-from workbench.models.dtypes import DTYPES
+from workbench.models.dtypes import DTYPES, tensor_bytes
 from workbench.progress import Progress
 
 if TYPE_CHECKING:
+    import torch
+
     from workbench.models.model import Model
     from workbench.quantization.quantized_model import QuantizedModel
 
@@ -43,11 +37,10 @@ class HuggingFaceFolder:
     name: ClassVar = "huggingface"
     title: ClassVar = "Hugging Face folder"
     description: ClassVar = "a folder that transformers loads, with the evaluated values in float32"
-    suffix: ClassVar = ""
     needs_model: ClassVar = True
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
-        """Write, load with transformers, compare; see :class:`workbench.deployment.exporters.contract.Exporter`."""
+        """Write, load with transformers, compare; see :class:`workbench.deployment.exporters.Exporter`."""
         opened = check(quantized, model)
         source = _source_folder(opened)
         refuse_quantized_activations(quantized, opened, "a float checkpoint")
@@ -81,23 +74,18 @@ def _source_folder(model: Model) -> Path:
 
 
 def _check_place(out: Path, source: Path) -> None:
-    """Raise ExportError if something else than an earlier export stands at ``out``."""
-    if not out.exists():
-        return
+    """Raise ExportError if anything but an earlier export stands at ``out``."""
     if out.is_dir() and out.resolve() != source.resolve():
-        present = {str(path.relative_to(out)) for path in out.rglob("*")}
-        if present <= _listed(out):
+        try:
+            written = {MARKER, *json.loads((out / MARKER).read_text(encoding="utf-8"))["files"]}
+        except (OSError, ValueError, KeyError, TypeError):
+            written = set()
+        if {str(path.relative_to(out)) for path in out.rglob("*")} <= written:
             return
-    raise ExportError(f"{out} exists and holds more than an earlier export; choose a new folder, nothing was changed")
-
-
-def _listed(out: Path) -> set[str]:
-    """Return the names that an earlier export says it wrote, its marker included."""
-    try:
-        content = json.loads((out / MARKER).read_text(encoding="utf-8"))
-        return {MARKER, *content["files"]}
-    except (OSError, ValueError, KeyError, TypeError):
-        return set()
+    if out.exists():
+        raise ExportError(
+            f"{out} exists and holds more than an earlier export; choose a new folder, nothing was changed"
+        )
 
 
 def _marker(quantized: QuantizedModel, files: list[str]) -> str:
@@ -139,11 +127,10 @@ def _widened(entry: Entry) -> Entry:
     if "float" not in entry.dtype or DTYPES[entry.dtype].bits >= 32:
         return entry
 
-    def load() -> np.ndarray:
+    def load() -> torch.Tensor:
         import torch
 
-        stored = torch.from_numpy(entry.load().copy()).view(getattr(torch, entry.dtype))
-        return tensor_bytes(stored.to(torch.float32))
+        return torch.as_tensor(entry.load()).to(torch.float32)
 
     return dataclasses.replace(entry, dtype="float32", load=load)
 
@@ -157,10 +144,12 @@ def _prove(folder: Path, entries: list[Entry], model: Model) -> None:
     except ModelError as error:
         raise ExportError(f"transformers does not load what was written: {error}") from error
     written = {entry.name: entry for entry in entries}
+
+    def compare(name: str, tensor: torch.Tensor) -> None:
+        if not np.array_equal(tensor_bytes(tensor), written[name].data()):
+            raise ExportError(f"transformers loads other values for {name} than were evaluated; please report")
+
     for layer in model.summary.stored:
-        values = tensor_bytes(stored_form(layer, loaded.weight(layer.name)))
-        if not np.array_equal(values, written[layer.parameter].load()):
-            raise ExportError(f"transformers loads other values for {layer.name} than were evaluated; please report")
+        compare(layer.parameter, layer.tensor_of(loaded.weight(layer.name)))
     for tensor in model.summary.kept:
-        if not np.array_equal(tensor_bytes(loaded.kept(tensor.name)), written[tensor.name].load()):
-            raise ExportError(f"transformers loads other values for {tensor.name} than were written; please report")
+        compare(tensor.name, loaded.kept(tensor.name))

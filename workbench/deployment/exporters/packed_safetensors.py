@@ -11,18 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from workbench.atomic import replacing
-from workbench.deployment.packed_layout import decode, layout, widen
-from workbench.deployment.safetensors_file import SafetensorsFile, write_safetensors
-from workbench.deployment.tensors import (
-    Entry,
-    array_entries,
-    check,
-    decoded,
-    expected_nbytes,
-    kept_entries,
-    tensor_bytes,
-)
+from workbench.deployment.packed_layout import decode, layout
+from workbench.deployment.safetensors_file import prove_bytes, read_safetensors, write_safetensors
+from workbench.deployment.tensors import Entry, array_entries, check, decoded, expected_nbytes, kept_entries
 from workbench.errors import ExportError
+from workbench.models.dtypes import tensor_bytes
 from workbench.numerics.formats import parse_scheme
 from workbench.progress import Progress, part_of
 
@@ -45,11 +38,10 @@ class PackedSafetensors:
     name: ClassVar = "safetensors"
     title: ClassVar = "Packed safetensors"
     description: ClassVar = "packed codes and scales in one safetensors file that says how to decode them"
-    suffix: ClassVar = ".safetensors"
     needs_model: ClassVar = True
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
-        """Write, read back, compare every value; see :class:`workbench.deployment.exporters.contract.Exporter`."""
+        """Write, read back, compare every value; see :class:`workbench.deployment.exporters.Exporter`."""
         opened = check(quantized, model)
         metadata = _metadata(quantized, opened)
         with replacing(out, ExportError, "the packed model") as temporary:
@@ -63,7 +55,7 @@ def read_packed(path: Path) -> dict[str, np.ndarray]:
     """Return every tensor of a packed file under its parameter's name, in its stored shape.
 
     Quantized weights and kept floating-point tensors come as float32 (float64 stays), all else as stored; bit patterns
-    of float8 stay uint8.  numpy alone.  Raises ExportError for a file that is foreign, damaged or of a later version.
+    of float8 stay uint8.  Raises ExportError for a file that is foreign, damaged or of a later version.
     """
     packed = PackedFile(path)
     return {name: packed.read(name) for name in packed.names}
@@ -101,8 +93,8 @@ class PackedFile:
 
     def __init__(self, path: Path) -> None:
         """Read the header; raises ExportError for a file that is foreign, damaged or of a later version."""
-        self.file = SafetensorsFile(path)
-        metadata = self.file.metadata
+        self.store = read_safetensors(path)
+        metadata = self.store.metadata
         if metadata.get("type") != TYPE:
             raise ExportError(f"{path} is not a packed file of the workbench")
         if metadata.get("version") != str(VERSION):
@@ -115,16 +107,19 @@ class PackedFile:
             packed = {f"{name}.{part}" for name, entry in self.tensors.items() for part in entry["parts"]}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ExportError(f"{path} is damaged: it does not say what its tensors are") from error
-        self.names = (*self.tensors, *(name for name in self.file.entries if name not in packed))
+        self.names = (*self.tensors, *(name for name in self.store.tensors if name not in packed))
 
     def read(self, name: str) -> np.ndarray:
         """Return one tensor as :func:`read_packed` does."""
+        import torch
+
         entry = self.tensors.get(name)
         if entry is None:
-            kept = self.file.read(name)
-            dtype = self.file.entries[name]["dtype"]
-            return widen(kept, "bfloat16") if dtype == "BF16" else kept.astype(np.float32) if dtype == "F16" else kept
-        arrays = {part: self.file.read(f"{name}.{part}") for part in entry["parts"]}
+            tensor = self.store.read(name)
+            if tensor.is_floating_point() and tensor.itemsize < 4:
+                tensor = tensor.float() if tensor.itemsize == 2 else tensor.view(torch.uint8)
+            return tensor.numpy()
+        arrays = {part: self.store.read(f"{name}.{part}").numpy() for part in entry["parts"]}
         matrix = decode(self.schemes[entry["scheme"]], tuple(entry["matrix"]), arrays)
         axes = entry["axes"]
         back = sorted(range(len(axes)), key=axes.__getitem__)
@@ -133,18 +128,14 @@ class PackedFile:
 
 def _prove(path: Path, quantized: QuantizedModel, model: Model, progress: Progress) -> None:
     """Raise ExportError unless the file's bytes are the plan's and its values those that were evaluated."""
-    packed, summary = PackedFile(path), model.summary
-    expected = expected_nbytes(quantized, model)
-    if packed.file.data_bytes != expected:
-        raise ExportError(
-            f"the file holds {packed.file.data_bytes} bytes of tensors, the plan counts {expected}; please report"
-        )
-    for number, layer in enumerate(summary.stored):
-        progress(0.5 + number / max(len(summary.stored), 1) / 2, f"checking {layer.name}")
+    packed, layers = PackedFile(path), model.summary.stored
+    expected, nbytes = expected_nbytes(quantized, model), sum(each.nbytes for each in packed.store.tensors.values())
+    if nbytes != expected:
+        raise ExportError(f"the file holds {nbytes} bytes of tensors, the plan counts {expected}; please report")
+    for number, layer in enumerate(layers):
+        progress(0.5 + number / max(len(layers), 1) / 2, f"checking {layer.name}")
         if layer.name in quantized.tensors:
             values = np.ascontiguousarray(packed.read(layer.parameter)).reshape(-1).view(np.uint8)
             if not np.array_equal(values, tensor_bytes(decoded(quantized, layer))):
                 raise ExportError(f"{layer.name} does not decode to the values that were evaluated; please report")
-    for entry in kept_entries(quantized, model):
-        if packed.file.read(entry.name).tobytes() != entry.load().tobytes():
-            raise ExportError(f"{entry.name} did not read back as it was written; try another place")
+    prove_bytes(packed.store, kept_entries(quantized, model))

@@ -22,12 +22,10 @@ class PlanFile:
     name: ClassVar = "plan"
     title: ClassVar = "Plan (JSON)"
     description: ClassVar = "the plan as JSON, for this workbench and for other programs"
-    suffix: ClassVar = ".json"
     needs_model: ClassVar = False
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
-        """Write the plan and read it back; see :class:`workbench.deployment.exporters.contract.Exporter`."""
-        progress(0.0, f"writing {out.name}")
+        """Write the plan and read it back; see :class:`workbench.deployment.exporters.Exporter`."""
         try:
             quantized.plan.save(out)
         except PlanError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from workbench.atomic import replacing
-from workbench.deployment.safetensors_file import SafetensorsFile, write_safetensors
+from workbench.deployment.safetensors_file import prove_bytes, read_safetensors, write_safetensors
 from workbench.deployment.tensors import Entry, check, decoded_entries, kept_entries, refuse_quantized_activations
 from workbench.errors import ExportError
 from workbench.progress import Progress
@@ -29,11 +29,10 @@ class StateDict:
     name: ClassVar = "state-dict"
     title: ClassVar = "Float state dict"
     description: ClassVar = "the decoded values as a float state dict (safetensors), for torch's load_state_dict"
-    suffix: ClassVar = ".safetensors"
     needs_model: ClassVar = True
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
-        """Write, read back, compare; see :class:`workbench.deployment.exporters.contract.Exporter`."""
+        """Write, read back, compare; see :class:`workbench.deployment.exporters.Exporter`."""
         opened = check(quantized, model)
         refuse_quantized_activations(quantized, opened, "a float state dict")
         if quantized.changes.untied:
@@ -46,17 +45,9 @@ class StateDict:
         metadata = {"format": "pt", "fingerprint": quantized.summary.fingerprint}
         with replacing(out, ExportError, "the state dict") as temporary:
             write_safetensors(temporary, entries, metadata, progress)
-            prove(temporary, entries)
+            prove_bytes(read_safetensors(temporary), entries)
         progress(1.0, f"wrote {out.name}")
         return (out,)
-
-
-def prove(path: Path, entries: list[Entry]) -> None:
-    """Raise ExportError unless the file at ``path`` holds the bytes of every entry."""
-    file = SafetensorsFile(path)
-    for entry in entries:
-        if file.read(entry.name).tobytes() != entry.load().tobytes():
-            raise ExportError(f"{entry.name} did not read back as it was written; try another place")
 
 
 def _tied(model: Model, entries: list[Entry]) -> Iterator[Entry]:

@@ -10,7 +10,7 @@ from typing import Any
 from workbench.gui.tables.fields import METRIC_UNIT, Field
 from workbench.insight import quantities
 from workbench.insight.layer_facts import LayerFacts
-from workbench.models.layer import KeptTensor
+from workbench.models.layer import StoredTensor
 from workbench.planning.plan import KEEP
 
 NAME, SCHEME, HISTOGRAM, LOSS, SIZE, BITS, SHAPE, WEIGHTS, KIND, INPUTS, MEASURED, TIME, ALGORITHM, CACHE = range(14)
@@ -26,7 +26,7 @@ class Column(Field):
     """
 
     width: int = 9
-    kept: Callable[[KeptTensor], Any] | None = None
+    kept: Callable[[StoredTensor], Any] | None = None
     muted: bool = False
     hidden: bool = False
 

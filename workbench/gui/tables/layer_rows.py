@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from workbench.models.layer import KeptTensor, Layer
+from workbench.models.layer import Layer, StoredTensor
 from workbench.models.summary import ModelSummary
 
 ROOT = -1
@@ -21,7 +21,7 @@ class Row:
     parent: int
     position: int
     layer: Layer | None = None
-    kept: KeptTensor | None = None
+    kept: StoredTensor | None = None
     children: list[int] = field(default_factory=list)
 
     @property
@@ -38,7 +38,7 @@ class Rows:
     top: list[int] = field(default_factory=list)
     layers: dict[str, int] = field(default_factory=dict)
 
-    def add(self, label: str, parent: int = ROOT, layer: Layer | None = None, kept: KeptTensor | None = None) -> int:
+    def add(self, label: str, parent: int = ROOT, layer: Layer | None = None, kept: StoredTensor | None = None) -> int:
         """Append a row and return its index."""
         siblings, index = self.children(parent), len(self.rows)
         self.rows.append(Row(label, parent, len(siblings), layer, kept))

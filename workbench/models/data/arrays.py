@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,8 +9,8 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError, WorkbenchError
-from workbench.models.data.files import half_of
-from workbench.models.data.images import Prepare, Stored, preparation
+from workbench.models.data.files import Prepare, Stored
+from workbench.models.data.images import preparation
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.text import windows
 
@@ -31,10 +30,9 @@ def read_arrays(file: Path, spec: InputSpec, asked: int | None, length: int, hal
     arrays = _load(file)
     inputs, labels = _pick(arrays, file)
     if spec.tokens is True or (spec.tokens is None and not inputs.is_floating_point() and inputs.ndim < 3):
-        windows_ = _token_windows(inputs, file, spec, asked, length, half)
-        tensors, prepare = {"input_ids": windows_, **_mask(arrays, inputs, windows_, file)}, None
-        if inputs.ndim == 1:
-            half, labels = None, None  # the stream was halved before it was cut
+        ids = _token_windows(inputs, file, spec, asked, length, half)
+        tensors, prepare = {"input_ids": ids, **_mask(arrays, inputs, ids, file)}, None
+        labels = None if inputs.ndim == 1 else labels
     else:
         as_stored = spec.preprocess is not None or inputs.dtype == torch.uint8
         tensors, prepare = {"inputs": inputs if as_stored else inputs.to(torch.float32)}, _prepare(inputs, spec)
@@ -43,13 +41,13 @@ def read_arrays(file: Path, spec: InputSpec, asked: int | None, length: int, hal
         if len(labels) != count:
             raise DataError(f"{file} holds {count} samples but {len(labels)} labels; each sample needs one")
         tensors["labels"] = labels.to(torch.int64)
-    chosen = torch.from_numpy(half_of(count, half))
+    halved = "input_ids" in tensors and inputs.ndim == 1
+    return Stored(count=count, load=lambda rows: rows_of(tensors, rows), prepare=prepare, halved=halved)
 
-    def take(indices: np.ndarray) -> Mapping[str, torch.Tensor]:
-        rows = chosen[torch.from_numpy(indices)]
-        return {name: tensor[rows] for name, tensor in tensors.items()}
 
-    return Stored(count=len(chosen), take=take, prepare=prepare)
+def rows_of(tensors: Mapping[str, torch.Tensor], indices: np.ndarray) -> dict[str, torch.Tensor]:
+    """Return some samples of every tensor."""
+    return {name: tensor[torch.from_numpy(indices)] for name, tensor in tensors.items()}
 
 
 def _prepare(inputs: torch.Tensor, spec: InputSpec) -> Prepare:
@@ -73,10 +71,8 @@ def _load(file: Path) -> dict[str, torch.Tensor]:
             return {name: _tensor(loaded[name]) for name in loaded.files}
     except WorkbenchError:
         raise
-    except (OSError, ValueError, EOFError, TypeError, KeyError, zipfile.BadZipFile) as error:
-        raise DataError(f"{file} cannot be read as arrays (pickled objects are never read): {error}") from None
-    except Exception as error:  # safetensors has an error type of its own
-        raise DataError(f"{file} cannot be read as arrays: {error}") from error
+    except Exception as error:  # safetensors has an error type of its own, and NumPy raises many
+        raise DataError(f"{file} cannot be read as arrays (pickled objects are never read): {error}") from error
 
 
 def _tensors(file: Path) -> dict[str, torch.Tensor]:

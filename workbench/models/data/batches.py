@@ -9,13 +9,10 @@ import torch
 
 from workbench.errors import CannotRunError, DataError
 from workbench.models.data.record import DataRecord
-from workbench.models.layer import Layer, LayerKind
+from workbench.models.layer import Layer
 from workbench.models.model import Batch, Model
 from workbench.models.summary import ModelSummary
 from workbench.progress import Progress, silent
-
-UNOBSERVED = (LayerKind.RECURRENT, LayerKind.ATTENTION, LayerKind.EXPERTS, LayerKind.MATRIX)
-"""Kinds whose weights are used inside a module or a function, where no tap sees their own input and output."""
 
 
 @runtime_checkable
@@ -57,11 +54,7 @@ def numbered_batches(
 
 def tappable(model: Model) -> tuple[Layer, ...]:
     """Return the layers whose own input and output a tap can see, in model order."""
-    known = getattr(model, "tappable", None)
-    layers = model.summary.layers
-    if known is not None:
-        return tuple(layer for layer in layers if layer.name in known)
-    return tuple(layer for layer in layers if layer.kind not in UNOBSERVED)
+    return tuple(layer for layer in model.summary.layers if layer.name in model.tappable)
 
 
 def token_mask(batch: Batch) -> torch.Tensor | None:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from workbench.errors import DataError
-from workbench.models.data.arrays import read_arrays
-from workbench.models.data.files import ALL, Part, locate
-from workbench.models.data.images import Prepare, Stored, read_images
+from workbench.models.data.arrays import read_arrays, rows_of
+from workbench.models.data.files import ALL, Part, Prepare, Stored, half_of, locate
+from workbench.models.data.images import read_images
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.record import DataRecord
 from workbench.models.data.text import read_text
-
-if TYPE_CHECKING:
-    from workbench.models.model import Batch, Model
-
-Samples = Mapping[str, torch.Tensor]
+from workbench.models.dtypes import hash_of
+from workbench.models.model import Batch, Model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,22 +29,17 @@ class Dataset:
     """
 
     record: DataRecord
-    tensors: Samples
+    tensors: Batch
     prepare: Prepare = None
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return self.record.samples
 
-    @property
-    def labelled(self) -> bool:
-        """Whether the samples have labels."""
-        return "labels" in self.tensors
-
     def batches(self, batch_size: int) -> Iterator[Batch]:
         """Yield batches of at most ``batch_size`` samples in a fixed order; the last may be smaller."""
         if batch_size < 1:
-            raise DataError(f"a batch size of {batch_size} was given; it must be at least 1")
+            raise DataError(f"the batch size is {batch_size}; it must be at least 1")
         for start in range(0, len(self), batch_size):
             batch = {name: tensor[start : start + batch_size] for name, tensor in self.tensors.items()}
             if self.prepare is not None:
@@ -65,8 +55,6 @@ def open_dataset(
     samples: int | None = None,
     seed: int = 0,
     sequence_length: int | None = None,
-    mean: tuple[float, ...] | None = None,
-    std: tuple[float, ...] | None = None,
 ) -> Dataset:
     """Open a data set for ``model``.
 
@@ -76,24 +64,23 @@ def open_dataset(
     file, calibration takes one half and evaluation the other, whatever the seed, the number of samples and the
     sequence length.  ``samples`` are drawn from the split with ``seed`` (None: all of it, in order); fewer are taken
     where there are fewer, and ``notes`` says so.  ``sequence_length`` in tokens (default: 256, or what the model
-    takes at most).  ``mean`` and ``std`` normalise images scaled to 0..1.  Raises DataError.
+    takes at most).  Raises DataError.
     """
     if samples is not None and samples < 1:
         raise DataError(f"{samples} samples were asked for; at least 1 is needed")
-    spec: InputSpec = getattr(model, "inputs", InputSpec())
-    if mean is not None or std is not None:
-        spec = replace(spec, mean=mean or spec.mean, std=std or spec.std)
-    part = locate(path, split)
+    spec, part = model.inputs, locate(path, split)
     length = _length(spec, sequence_length)
     rows = _read(part, spec, length, asked=sequence_length is not None)
-    chosen, notes = _choose(rows.count, samples, seed, part)
-    tensors = rows.take(chosen)
+    half = half_of(rows.count, None if rows.halved else part.half)
+    chosen, notes = _choose(len(half), samples, seed, part)
+    tensors = rows.load(half[chosen])
     _check(tensors, spec, part.file)
     if rows.prepare is not None:
         _try(rows.prepare, tensors["inputs"], part.file)
     record = DataRecord(
-        name=part.name, path=part.given, split=split, samples=len(chosen), seed=seed, content_hash=content_hash(tensors)
-    )
+        name=part.name, path=part.recorded, split=split, samples=len(chosen), seed=seed,
+        content_hash=content_hash(tensors),
+    )  # fmt: skip
     return Dataset(record=record, tensors=tensors, prepare=rows.prepare, notes=notes)
 
 
@@ -102,20 +89,18 @@ def _length(spec: InputSpec, asked: int | None) -> int:
     length = asked or spec.length or min(256, spec.positions or 256)
     if length < 2 or (most is not None and length > most) or (spec.length and length != spec.length):
         expected = f"exactly {spec.length}" if spec.length else f"2 to {most}" if most else "at least 2"
-        raise DataError(f"a sequence length of {length} tokens was given, the model takes {expected}")
+        raise DataError(f"the sequence length is {length} tokens, the model takes {expected}")
     return length
 
 
 def _read(part: Part, spec: InputSpec, length: int, asked: bool) -> Stored:
     if part.kind == "text":
-        windows = read_text(part.file, spec, length, part.half)
-        return Stored(
-            count=len(windows), take=lambda chosen: {"input_ids": windows[torch.from_numpy(chosen)]}, prepare=None
-        )
+        tensors = {"input_ids": read_text(part.file, spec, length, part.half)}
+        return Stored(count=len(tensors["input_ids"]), load=lambda rows: rows_of(tensors, rows), halved=True)
     if part.kind == "images":
         if spec.tokens:
             raise DataError(f"{part.file} holds images, the model takes token ids; give a text file or token windows")
-        return read_images(part.file, spec, part.half)
+        return read_images(part.file, spec)
     return read_arrays(part.file, spec, length if asked or spec.length else None, length, part.half)
 
 
@@ -130,7 +115,7 @@ def _choose(count: int, samples: int | None, seed: int, part: Part) -> tuple[np.
     return np.sort(np.random.default_rng(seed).permutation(count)[:samples]), ()
 
 
-def _check(tensors: Samples, spec: InputSpec, file: Path) -> None:
+def _check(tensors: Batch, spec: InputSpec, file: Path) -> None:
     if "input_ids" in tensors:
         low, high = (int(bound) for bound in torch.aminmax(tensors["input_ids"]))
         if low < 0 or (spec.vocabulary is not None and high >= spec.vocabulary):
@@ -155,9 +140,5 @@ def _try(prepare: Callable[[torch.Tensor], torch.Tensor], inputs: torch.Tensor, 
 
 def content_hash(tensors: Mapping[str, torch.Tensor]) -> str:
     """Return ``sha256:`` and the hash over every tensor's name, dtype, shape and bytes, in the order of names."""
-    total = hashlib.sha256()
-    for name in sorted(tensors):
-        tensor: Any = tensors[name].contiguous()
-        total.update(f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\0".encode())
-        total.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
-    return "sha256:" + total.hexdigest()
+    ordered = sorted(tensors.items())
+    return hash_of((f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\0", tensor) for name, tensor in ordered)

@@ -1,15 +1,23 @@
-"""Which file, or which half of it, a split of a data set is."""
+"""Which file, or which half of it, a split of a data set is, and the samples that a reader finds there."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from workbench.errors import DataError, nearest
+
+if TYPE_CHECKING:
+    import torch
+
+Prepare = Callable[["torch.Tensor"], "torch.Tensor"] | None
+"""From a batch of samples as stored to what the model takes; None where they are the same."""
 
 CALIBRATION, EVALUATION, ALL = "calibration", "evaluation", "all"
 SPLITS = (CALIBRATION, EVALUATION, ALL)
@@ -28,29 +36,45 @@ HALVING_SEED = 20240229
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """``half``: 0 the calibration half of ``file``, 1 the evaluation half, None all of it.  ``kind``: ``text``,
-    ``arrays`` or ``images``; ``given`` is what a session records."""
+    ``arrays`` or ``images``; ``recorded`` is the path that a session records."""
 
     file: Path
     kind: str
     half: int | None
     split: str
     name: str
-    given: str
+    recorded: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stored:
+    """``count`` samples: ``load(indices)`` gives some, ``prepare`` makes a batch of them what the model takes.
+
+    ``halved``: the stream was cut to the part's half before it was cut into samples.
+    """
+
+    count: int
+    load: Callable[[np.ndarray], Mapping[str, torch.Tensor]]
+    prepare: Prepare = None
+    halved: bool = False
 
 
 def locate(path: str | Path, split: str) -> Part:
     """Return the part of ``path`` that is ``split``; raises DataError saying what was expected."""
     if split not in SPLITS:
         raise DataError(f"there is no split {split!r}{nearest(split, SPLITS)}; expected {', '.join(SPLITS)}")
-    text = str(path)
-    if text.startswith("demo:"):
-        return _in_pair(_bundled(text.removeprefix("demo:")), split, text, text)
-    source = Path(os.path.abspath(Path(path).expanduser()))
+    text, half = str(path), {CALIBRATION: 0, EVALUATION: 1}.get(split)
+    bundled = text.startswith("demo:")
+    source = _bundled(text.removeprefix("demo:")) if bundled else Path(os.path.abspath(Path(path).expanduser()))
     if not source.exists():
         raise DataError(f"the data {source} does not exist; expected {EXPECTED}")
-    if source.is_dir():
-        return _in_folder(source, split)
-    return _in_file(source, split)
+    if source.is_dir() and (_named(source, CALIBRATION) or _named(source, EVALUATION)):
+        name, recorded = (text, text) if bundled else (source.name, str(source))
+        file, half = _in_pair(source, split, name), None
+    else:
+        file, half = (source, half) if source.is_dir() else _in_file(source, split, half)
+        name, recorded = file.name, str(file)
+    return Part(file=file, kind=_kind(file), half=half, split=split, name=name, recorded=recorded)
 
 
 def _bundled(name: str) -> Path:
@@ -60,42 +84,32 @@ def _bundled(name: str) -> Path:
     return folder
 
 
-def _in_folder(folder: Path, split: str) -> Part:
-    if _named(folder, CALIBRATION) or _named(folder, EVALUATION):
-        return _in_pair(folder, split, folder.name, str(folder))
-    return Part(file=folder, kind="images", half=_half(split), split=split, name=folder.name, given=str(folder))
-
-
-def _in_pair(folder: Path, split: str, name: str, given: str) -> Part:
+def _in_pair(folder: Path, split: str, name: str) -> Path:
     if split == ALL:
         raise DataError(f"{name} holds a calibration and an evaluation part; ask for one of them")
     file = _named(folder, split)
     if file is None:
         raise DataError(f"{folder} holds no {split} data; expected {split}.txt, {split}.npz or the like in it")
-    return Part(file=file, kind=_kind(file), half=None, split=split, name=name, given=given)
+    return file
 
 
-def _in_file(file: Path, split: str) -> Part:
-    kind, other = _kind(file), EVALUATION if split == CALIBRATION else CALIBRATION
+def _in_file(file: Path, split: str, half: int | None) -> tuple[Path, int | None]:
+    other = EVALUATION if split == CALIBRATION else CALIBRATION
     if split == ALL or file.stem.startswith(split):
-        return Part(file=file, kind=kind, half=None, split=split, name=file.name, given=str(file))
-    if file.stem.startswith(other):
-        partner = file.with_name(split + file.name.removeprefix(other))
-        if not partner.is_file():
-            raise DataError(f"{file} is {other} data and there is no {partner.name} beside it; name the {split} data")
-        return Part(file=partner, kind=kind, half=None, split=split, name=partner.name, given=str(partner))
-    return Part(file=file, kind=kind, half=_half(split), split=split, name=file.name, given=str(file))
-
-
-def _half(split: str) -> int | None:
-    return {CALIBRATION: 0, EVALUATION: 1}.get(split)
+        return file, None
+    if not file.stem.startswith(other):
+        return file, half
+    partner = file.with_name(split + file.name.removeprefix(other))
+    if not partner.is_file():
+        raise DataError(f"{file} is {other} data and there is no {partner.name} beside it; name the {split} data")
+    return partner, None
 
 
 def _named(folder: Path, split: str) -> Path | None:
     """Return the file or folder of ``folder`` that is named after a split."""
     entries = sorted(entry for entry in folder.iterdir() if entry.stem.split("_")[0] == split)
-    entries = [entry for entry in entries if entry.is_dir() or entry.suffix.lower() in (*TEXT, *ARRAYS)]
-    return entries[0] if entries else None
+    suffixes = (*TEXT, *ARRAYS)
+    return next((entry for entry in entries if entry.is_dir() or entry.suffix.lower() in suffixes), None)
 
 
 def _kind(file: Path) -> str:

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from workbench.errors import DataError
-from workbench.models.data.files import PICTURES, half_of
+from workbench.models.data.files import PICTURES, Stored
 from workbench.models.data.inputs import InputSpec
-
-Prepare = Callable[[torch.Tensor], torch.Tensor] | None
-"""From a batch of samples as stored to what the model takes; None where they are the same."""
 
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Stored:
-    """``count`` samples: ``take(indices)`` loads them, ``prepare`` makes a batch of them what the model takes."""
-
-    count: int
-    take: Callable[[np.ndarray], Mapping[str, torch.Tensor]]
-    prepare: Prepare
-
-
-def read_images(folder: Path, spec: InputSpec, half: int | None) -> Stored:
+def read_images(folder: Path, spec: InputSpec) -> Stored:
     """List the images of a folder; the names of class folders, sorted, are the labels 0, 1, ...
 
     Images that lie in the folder itself have no labels.  Raises DataError where there is none.
@@ -39,16 +26,15 @@ def read_images(folder: Path, spec: InputSpec, half: int | None) -> Stored:
     entries = entries or [(file, 0) for file in _pictures(folder)]
     if not entries:
         raise DataError(f"{folder} holds no images; expected class folders of {', '.join(PICTURES[:3])} files")
-    chosen = half_of(len(entries), half)
 
-    def take(indices: np.ndarray) -> Mapping[str, torch.Tensor]:
-        rows = [entries[index] for index in chosen[indices]]
+    def load(indices: np.ndarray) -> dict[str, torch.Tensor]:
+        rows = [entries[index] for index in indices]
         tensors = {"inputs": _stack([file for file, _ in rows], spec)}
         if labelled:
             tensors["labels"] = torch.tensor([label for _, label in rows])
         return tensors
 
-    return Stored(count=len(chosen), take=take, prepare=preparation(spec))
+    return Stored(count=len(entries), load=load, prepare=preparation(spec))
 
 
 def _pictures(folder: Path) -> list[Path]:
@@ -83,18 +69,13 @@ def _decode(path: Path, spec: InputSpec) -> np.ndarray:
 
 
 def preparation(spec: InputSpec) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Return the function from a batch of stored images to what the model takes."""
-    return _own(spec) if spec.preprocess is not None else lambda images: images_to_floats(images, spec)
-
-
-def _own(spec: InputSpec) -> Callable[[torch.Tensor], torch.Tensor]:
-    """The model's own ``preprocess``, which is given a numpy array and may return one or a tensor."""
-
-    def prepare(images: torch.Tensor) -> torch.Tensor:
-        assert spec.preprocess is not None
-        return torch.as_tensor(spec.preprocess(images.numpy())).to(torch.float32)
-
-    return prepare
+    """Return the function from a batch of stored images to what the model takes: its own ``preprocess`` if it has one,
+    which is passed a numpy array and may return one or a tensor.
+    """
+    own = spec.preprocess
+    if own is None:
+        return lambda images: images_to_floats(images, spec)
+    return lambda images: torch.as_tensor(own(images.numpy())).to(torch.float32)
 
 
 def images_to_floats(images: torch.Tensor, spec: InputSpec) -> torch.Tensor:

@@ -1,10 +1,12 @@
-"""A data set's samples as people read them: text, small pictures, or numbers in words."""
+"""A data set's samples for the user to read: text, small pictures, or numbers in words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import repeat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.models.data.datasets import Dataset
 
 MOST_PIXELS = 96
-"""The longer side of a thumbnail; larger pictures are averaged over blocks."""
+"""The longer side of a thumbnail; larger pictures are averaged over square blocks."""
 
 SHOWN = 24
 """Token ids that are shown where no tokenizer turns them into text."""
@@ -40,37 +42,36 @@ def read_samples(dataset: Dataset, spec: InputSpec, start: int, count: int) -> t
     if start < 0 or count < 1:
         raise DataError(f"samples from {start}, {count} of them, were asked for; give a start from 0 and at least one")
     part = {name: tensor[start : start + count] for name, tensor in dataset.tensors.items()}
-    labels = part["labels"].reshape(-1).tolist() if "labels" in part else None
-    ids = part.get("input_ids")
-    if ids is not None:
-        rows = ids.tolist()
-        read = decoder(spec)
-        shown = [Sample(index=start + n, text=read(row), tokens=len(row)) for n, row in enumerate(rows)]
+    labels = part["labels"].reshape(-1).tolist() if "labels" in part else repeat(None)
+    shown: list[dict[str, Any]]
+    if "input_ids" in part:
+        decode = decoder(spec)
+        shown = [{"text": decode(row), "tokens": len(row)} for row in part["input_ids"].tolist()]
     else:
         arrays = part["inputs"].numpy()
-        shown = [
-            Sample(index=start + n, text=_in_words(array), picture=thumbnail(array)) for n, array in enumerate(arrays)
-        ]
-    if labels is None:
-        return tuple(shown)
-    return tuple(
-        Sample(index=sample.index, text=sample.text, picture=sample.picture, label=label, tokens=sample.tokens)
-        for sample, label in zip(shown, labels, strict=True)
-    )
+        shown = [{"text": _in_words(array), "picture": thumbnail(array)} for array in arrays]
+    pairs = zip(shown, labels, strict=False)
+    return tuple(Sample(index=index, label=label, **each) for index, (each, label) in enumerate(pairs, start))
 
 
 def decoder(spec: InputSpec) -> Callable[[Sequence[int]], str]:
     """Return what turns token ids into text: the model's tokenizer, or the first ids as numbers without one."""
-    folder = spec.tokenizer
-    if folder is not None and (folder / "tokenizer.json").is_file():
-        from tokenizers import Tokenizer
+    tokenizer = fast_tokenizer(spec.tokenizer)
+    if tokenizer is None:
+        return _numbers
+    return lambda ids: str(tokenizer.decode(list(ids), skip_special_tokens=False))
 
-        try:
-            tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        except Exception as error:  # the tokenizers' own errors have no common type
-            raise DataError(f"the tokenizer in {folder} cannot be used: {error}") from error
-        return lambda ids: str(tokenizer.decode(list(ids), skip_special_tokens=False))
-    return _numbers
+
+def fast_tokenizer(folder: Path | None) -> Any:
+    """Return the tokenizer of ``tokenizer.json`` in ``folder``, None without one; DataError for a damaged one."""
+    if folder is None or not (folder / "tokenizer.json").is_file():
+        return None
+    from tokenizers import Tokenizer
+
+    try:
+        return Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except Exception as error:  # the tokenizers' own errors have no common type
+        raise DataError(f"the tokenizer in {folder} cannot be used: {error}") from error
 
 
 def _numbers(ids: Sequence[int]) -> str:
@@ -84,6 +85,8 @@ def thumbnail(array: np.ndarray) -> np.ndarray | None:
     Takes ``[height, width]``, ``[height, width, channels]`` and ``[channels, height, width]`` with 1, 3 or 4 channels;
     values that are not bytes are scaled from the least to the greatest.
     """
+    from PIL import Image
+
     if array.ndim == 2:
         array = array[..., None]
     if array.ndim != 3 or min(array.shape) < 1:
@@ -92,23 +95,15 @@ def thumbnail(array: np.ndarray) -> np.ndarray | None:
         if array.shape[0] not in (1, 3, 4):
             return None
         array = np.moveaxis(array, 0, -1)
-    values = _smaller(np.nan_to_num(array[..., :3].astype(np.float64), posinf=0.0, neginf=0.0))
+    step = -(-max(array.shape[:2]) // MOST_PIXELS)
+    with np.errstate(over="ignore"):  # values that float32 cannot hold are shown as 0
+        values = np.nan_to_num(array[..., :3].astype(np.float32), posinf=0.0, neginf=0.0)
+    bands = [np.asarray(Image.fromarray(band).reduce(step)) for band in np.moveaxis(values, -1, 0)]
     if array.dtype != np.uint8:
-        low, high = float(values.min()), float(values.max())
-        values = (values - low) * (255.0 / (high - low)) if high > low else np.zeros_like(values)
-    picture = np.clip(values.round(), 0, 255).astype(np.uint8)
-    return np.repeat(picture, 3, axis=-1) if picture.shape[-1] == 1 else np.ascontiguousarray(picture)
-
-
-def _smaller(values: np.ndarray) -> np.ndarray:
-    """Average over square blocks, so that the longer side has at most ``MOST_PIXELS``; a rest at the edge is left."""
-    step = -(-max(values.shape[:2]) // MOST_PIXELS)
-    height, width = (max(size // step, 1) for size in values.shape[:2])
-    if step == 1 or min(values.shape[:2]) < step:
-        return values[::step, ::step]
-    cut = values[: height * step, : width * step]
-    averaged: np.ndarray = cut.reshape(height, step, width, step, -1).mean(axis=(1, 3))
-    return averaged
+        low, high = float(np.min(bands)), float(np.max(bands))
+        bands = [(band - low) * (255.0 / (high - low)) if high > low else np.zeros_like(band) for band in bands]
+    picture = np.stack(bands * (3 // len(bands)), axis=-1)
+    return np.clip(picture.round(), 0, 255).astype(np.uint8)
 
 
 def _in_words(array: np.ndarray) -> str:

@@ -8,6 +8,7 @@ import torch
 
 from workbench.errors import DataError
 from workbench.models.data.inputs import InputSpec
+from workbench.models.data.samples import fast_tokenizer
 
 
 def read_text(file: Path, spec: InputSpec, length: int, half: int | None) -> torch.Tensor:
@@ -31,11 +32,9 @@ def encode(text: str, spec: InputSpec, file: Path) -> list[int]:
             f"{file} is text, but the model has no tokenizer; put tokenizer.json into its folder, or give token "
             "windows (.npy)"
         )
+    tokenizer = fast_tokenizer(folder)
     try:
-        if (folder / "tokenizer.json").is_file():
-            from tokenizers import Tokenizer
-
-            tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        if tokenizer is not None:
             tokenizer.no_truncation()
             tokenizer.no_padding()
             return list(tokenizer.encode(text, add_special_tokens=False).ids)

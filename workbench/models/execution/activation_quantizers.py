@@ -27,10 +27,17 @@ def input_quantizer(layer: Layer, scheme_name: str, ranges: Ranges) -> Replaceme
     A scheme for a whole tensor is static: it takes the calibrated range, and MissingResultError says that there is
     none.  Any other is dynamic: scales are computed from each token (each sample, for convolutions) when it is seen.
     """
-    scheme = parse_scheme(scheme_name)
-    parameters = _static_parameters(layer.name, scheme, ranges) if takes_range(scheme) else None
-    by_sample = layer.kind.is_convolution
-    return _ActivationQuantizer(layer=layer.name, scheme=scheme, parameters=parameters, by_sample=by_sample)
+    scheme, by_sample = parse_scheme(scheme_name), layer.kind.is_convolution
+    if not takes_range(scheme):
+        return _ActivationQuantizer(f"the input of {layer.name}", scheme, by_sample)
+    calibrated = ranges.get((layer.name, "input"))
+    if calibrated is None:
+        raise MissingResultError(
+            f"the inputs of {layer.name} have the static scheme {scheme.name}, but no range was calibrated for them; "
+            "calibrate first, or choose a dynamic scheme such as int8-token"
+        )
+    parameters = scheme.fit_range(calibrated.low, calibrated.high)
+    return _ActivationQuantizer(f"the input of {layer.name}", scheme, by_sample, parameters)
 
 
 def cache_quantizer(layer: Layer, scheme_name: str) -> Replacement:
@@ -38,29 +45,17 @@ def cache_quantizer(layer: Layer, scheme_name: str) -> Replacement:
 
     Scales are of each token (or of groups of its features); keys are rounded before their rotation by position.
     """
-    scheme = cache_scheme(scheme_name)
-    return _ActivationQuantizer(layer=layer.name, scheme=scheme, parameters=None, by_sample=False, end="output")
+    return _ActivationQuantizer(f"the output of {layer.name}", cache_scheme(scheme_name))
 
 
-def _static_parameters(name: str, scheme: Scheme, ranges: Ranges) -> Parameters:
-    known = ranges.get((name, "input"))
-    if known is None:
-        raise MissingResultError(
-            f"the inputs of {name} have the static scheme {scheme.name}, but no range was calibrated for them; "
-            "calibrate first, or choose a dynamic scheme such as int8-token"
-        )
-    return scheme.fit_range(known.low, known.high)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class _ActivationQuantizer:
     """Rounds a layer's input (or, for a KV cache, its output) to the grid of a scheme; token ids pass unchanged."""
 
-    layer: str
+    place: str
     scheme: Scheme
-    parameters: Parameters | None
-    by_sample: bool
-    end: str = "input"
+    by_sample: bool = False
+    parameters: Parameters | None = None
 
     def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
         if not tensor.is_floating_point():
@@ -69,6 +64,5 @@ class _ActivationQuantizer:
         try:
             parameters = self.parameters or self.scheme.fit(rows)
         except NonFiniteError:
-            values = f"the {self.end} of {self.layer}"
-            raise NonFiniteError(f"{values} holds NaN or infinite values: no scale fits") from None
+            raise NonFiniteError(f"{self.place} holds NaN or infinite values: no scale fits") from None
         return self.scheme.round(rows, parameters).reshape(tensor.shape).to(tensor.dtype)

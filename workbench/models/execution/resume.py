@@ -7,11 +7,12 @@ modules runs as always.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
@@ -19,12 +20,10 @@ from torch.func import functional_call
 from torch.utils import _pytree as pytree
 
 from workbench.models.data.batches import samples_of
-from workbench.models.execution.network import NetworkModel, tensor_of
-from workbench.models.execution.stacked import largest_nbytes, repeated, repeated_batch, several_weights
-from workbench.models.model import Model
-
-if TYPE_CHECKING:
-    from workbench.models.model import Batch
+from workbench.models.execution.network import NetworkModel
+from workbench.models.execution.stacked import repeated, repeated_batch, running, several_weights, tensors_of
+from workbench.models.layer import Layer
+from workbench.models.model import Batch, Model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,23 +40,23 @@ class Recording:
     """One batch through the model as it is: the order of the modules, the output, and outputs of some modules.
 
     ``written`` names the modules whose output something later writes into, so that only copies are handed out;
-    ``stacked`` holds kept outputs repeated for several weights.
+    ``stacked`` holds outputs repeated for several weights.
     """
 
     calls: dict[str, Call]
     output: torch.Tensor
-    kept: dict[str, Any] = field(default_factory=dict)
+    outputs: dict[str, Any] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
     stacked: dict[tuple[str, int], Any] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of everything that is kept."""
-        return _nbytes((self.output, list(self.kept.values())))
+        """Bytes of all outputs."""
+        return self.output.nbytes + self.nbytes_of(self.outputs)
 
     def nbytes_of(self, names: Iterable[str]) -> int:
-        """Bytes of what is kept of some modules."""
-        return _nbytes([self.kept[name] for name in names])
+        """Bytes of the outputs of some modules."""
+        return sum(tensor.nbytes for tensor in tensors_of([self.outputs[name] for name in names]))
 
 
 class Resumable:
@@ -65,8 +64,7 @@ class Resumable:
 
     def __init__(self, model: NetworkModel) -> None:
         self._model = model
-        self._network = model.body.network
-        self._modules = dict(self._network.named_modules())
+        self._modules = dict(model.body.network.named_modules())
 
     def unit_of(self, layer: str) -> str:
         """Return the block that holds ``layer``: an entry of the outermost list of modules, else its own module."""
@@ -87,23 +85,39 @@ class Resumable:
 
     def record(self, batch: Batch) -> Recording:
         """Run ``batch`` through the model as it is and note the order of its modules."""
-        calls: dict[str, Call] = {}
-        with self._traced(calls):
-            output = self._model.run(batch)
-        return Recording(calls=calls, output=output)
+        calls, begun, clock = dict[str, Call](), dict[str, int](), count()
+
+        def begin(name: str, *_: Any) -> None:
+            begun.setdefault(name, next(clock))
+
+        def end(name: str, *_: Any) -> None:
+            times = calls[name].times + 1 if name in calls else 1
+            calls[name] = Call(begin=begun[name], end=next(clock), times=times)
+
+        with self._model.body.lock, ExitStack() as stack:
+            for name, module in self._modules.items():
+                stack.callback(module.register_forward_pre_hook(partial(begin, name)).remove)
+                stack.callback(module.register_forward_hook(partial(end, name)).remove)
+            return Recording(output=self._model.run(batch), calls=calls)
 
     def keep(self, batch: Batch, recording: Recording, names: set[str]) -> set[str]:
-        """Keep the outputs of the modules ``names`` too, resuming from what is kept; return the names of new ones."""
-        missing = {name for name in names if name in recording.calls} - set(recording.kept)
+        """Keep the outputs of the modules ``names`` too, resuming from kept ones; return the names of new ones."""
+        missing = {name for name in names if name in recording.calls} - set(recording.outputs)
         if not missing:
             return set()
+        versions: dict[str, list[tuple[torch.Tensor, int]]] = {}
+
+        def capture(name: str, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+            recording.outputs[name] = _copied(output)
+            versions[name] = [(tensor, tensor._version) for tensor in tensors_of(output)]
+
         begin = min(recording.calls[name].begin for name in missing)
-        answered = [name for name in self._before(recording, begin) if name in recording.kept]
-        originals: dict[str, list[tuple[torch.Tensor, int]]] = {}
-        with self._answering(recording, answered), self._capturing(missing, recording, originals):
+        with self._answering(recording, self._before(recording, begin)), ExitStack() as stack:
+            for name in missing:
+                stack.callback(self._modules[name].register_forward_hook(partial(capture, name)).remove)
             self._model.run(batch)
         recording.written |= {
-            name for name, tensors in originals.items() if any(t._version != version for t, version in tensors)
+            name for name, tensors in versions.items() if any(t._version != version for t, version in tensors)
         }
         return missing
 
@@ -118,8 +132,7 @@ class Resumable:
 
     def run(self, view: NetworkModel, batch: Batch, recording: Recording, layer: str) -> torch.Tensor:
         """Run a view in which the weight of ``layer`` alone differs from the recorded model."""
-        answered = [name for name in self.before(recording, layer) if name in recording.kept]
-        with self._answering(recording, answered):
+        with self._answering(recording, self.before(recording, layer)):
             return view.run(batch)
 
     def stackable(self, recording: Recording, layer: str) -> bool:
@@ -131,9 +144,10 @@ class Resumable:
         return len(names) == 1 and hooked and call is not None and call.times == 1 and self._model.is_original
 
     def most_stacked(self, recording: Recording, layer: str, nbytes: int) -> int:
-        """Return how many weights may share a run so that no kept output takes more than ``nbytes`` then."""
-        outputs = [recording.kept[name] for name in self.before(recording, layer) if name in recording.kept]
-        return max(nbytes // max(largest_nbytes([recording.output, *outputs]), 1), 1)
+        """Return how many weights may share a run so that no recorded output takes more than ``nbytes`` then."""
+        names = self.before(recording, layer) & recording.outputs.keys()
+        tensors = tensors_of([recording.output, *(recording.outputs[name] for name in names)])
+        return max(nbytes // max([1, *(tensor.nbytes for tensor in tensors)]), 1)
 
     def run_stacked(
         self, batch: Batch, recording: Recording, layer: str, matrices: Sequence[torch.Tensor]
@@ -148,19 +162,14 @@ class Resumable:
         facts = self._model.summary.by_name[layer]
         place, _, parameter = facts.parameter.rpartition(".")
         module = self._modules[place]
-        stored = module.get_parameter(parameter)
-        tensors = [tensor_of(facts, matrix).to(stored.device, stored.dtype) for matrix in matrices]
-        answered = [name for name in self.before(recording, layer) if name in recording.kept]
-        for name in answered:
+        names = self.before(recording, layer) & recording.outputs.keys()
+        for name in names:
             if (name, times) not in recording.stacked:
-                recording.stacked[name, times] = repeated(recording.kept[name], samples, times)
-        stacked = Recording(
-            calls=recording.calls, output=recording.output, written=recording.written,
-            kept={name: recording.stacked[name, times] for name in answered},
-        )  # fmt: skip
-        with self._answering(stacked, answered), several_weights(module, parameter, tensors):
-            output = self._model.run(repeated_batch(batch, times))
-        return list(output.chunk(times))
+                recording.stacked[name, times] = repeated(recording.outputs[name], samples, times)
+        stacked = replace(recording, outputs={name: recording.stacked[name, times] for name in names})
+        tensors = _as_stored(facts, matrices, module.get_parameter(parameter))
+        with self._answering(stacked, names), several_weights(module, parameter, tensors):
+            return list(self._model.run(repeated_batch(batch, times)).chunk(times))
 
     def _owners(self, layer: str) -> list[str]:
         """Return the modules that hold the layer's parameter, under each of its names."""
@@ -180,61 +189,17 @@ class Resumable:
         return {name for name in ended if not any(outer in ended for outer in _around(name))}
 
     @contextmanager
-    def _traced(self, calls: dict[str, Call]) -> Iterator[None]:
-        clock = count()
-        begun: dict[str, int] = {}
-
-        def begin(name: str) -> None:
-            now = next(clock)
-            begun.setdefault(name, now)
-
-        def end(name: str) -> None:
-            times = calls[name].times + 1 if name in calls else 1
-            calls[name] = Call(begin=begun[name], end=next(clock), times=times)
-
+    def _answering(self, recording: Recording, names: set[str]) -> Iterator[None]:
+        """Let the modules of ``names`` whose output is recorded answer with it instead of running."""
         with self._model.body.lock, ExitStack() as stack:
-            for name, module in self._modules.items():
-                before = module.register_forward_pre_hook(lambda module, args, name=name: begin(name))
-                after = module.register_forward_hook(lambda module, args, output, name=name: end(name))
-                stack.callback(before.remove)
-                stack.callback(after.remove)
-            yield
-
-    @contextmanager
-    def _answering(self, recording: Recording, names: Sequence[str]) -> Iterator[None]:
-        """Let the modules ``names`` answer with what is kept of them instead of running."""
-        with self._model.body.lock, ExitStack() as stack:
-            for name in names:
-                module, output = self._modules[name], recording.kept[name]
-                own = "forward" in module.__dict__
-                before = module.forward
-                module.forward = _answer(output, copied=name in recording.written)
-                if own:
-                    stack.callback(setattr, module, "forward", before)
-                else:
-                    stack.callback(module.__dict__.pop, "forward")
-            yield
-
-    @contextmanager
-    def _capturing(
-        self, names: set[str], recording: Recording, originals: dict[str, list[tuple[torch.Tensor, int]]]
-    ) -> Iterator[None]:
-        def keep(name: str, output: Any) -> None:
-            recording.kept[name] = _copied(output)
-            tensors = [leaf for leaf in pytree.tree_leaves(output) if isinstance(leaf, torch.Tensor)]
-            originals[name] = [(tensor, tensor._version) for tensor in tensors]
-
-        with self._model.body.lock, ExitStack() as stack:
-            for name in names:
-                hook = self._modules[name].register_forward_hook(
-                    lambda module, args, output, name=name: keep(name, output)
-                )
-                stack.callback(hook.remove)
+            for name in names & recording.outputs.keys():
+                forward = partial(_answer, recording.outputs[name], name in recording.written)
+                stack.enter_context(running(self._modules[name], forward))
             yield
 
 
-def _answer(output: Any, *, copied: bool) -> Callable[..., Any]:
-    return lambda *args, **kwargs: _copied(output) if copied else output
+def _answer(output: Any, copied: bool, *args: Any, **kwargs: Any) -> Any:
+    return _copied(output) if copied else output
 
 
 def _around(name: str) -> Iterator[str]:
@@ -249,9 +214,8 @@ def _copied(output: Any) -> Any:
     return pytree.tree_map_only(torch.Tensor, torch.clone, output)
 
 
-def _nbytes(output: Any) -> int:
-    leaves = pytree.tree_leaves(output)
-    return sum(leaf.element_size() * leaf.numel() for leaf in leaves if isinstance(leaf, torch.Tensor))
+def _as_stored(facts: Layer, matrices: Sequence[torch.Tensor], stored: torch.Tensor) -> list[torch.Tensor]:
+    return [facts.tensor_of(matrix).to(stored) for matrix in matrices]
 
 
 def layer_outputs(model: Model, batch: Batch, layer: str, matrices: Sequence[torch.Tensor]) -> list[list[torch.Tensor]]:
@@ -259,7 +223,7 @@ def layer_outputs(model: Model, batch: Batch, layer: str, matrices: Sequence[tor
 
     One output for each time that the layer runs.  The network runs once, the layer alone for each matrix.
     """
-    if not isinstance(model, NetworkModel):
+    if not isinstance(model, NetworkModel) or model.overrides.inputs:
         return [_tapped(model.with_weights({layer: matrix}), batch, layer) for matrix in matrices]
     facts, body = model.summary.by_name[layer], model.body
     module = body.network.get_submodule(body.hooks[layer])
@@ -275,8 +239,7 @@ def layer_outputs(model: Model, batch: Batch, layer: str, matrices: Sequence[tor
         finally:
             handle.remove()
         name = facts.parameter.rpartition(".")[2]
-        stored = module.get_parameter(name)
-        tensors = [tensor_of(facts, matrix).to(stored.device, stored.dtype) for matrix in matrices]
+        tensors = _as_stored(facts, matrices, module.get_parameter(name))
         return [[functional_call(module, {name: each}, *call) for call in calls] for each in tensors]
 
 

@@ -7,16 +7,16 @@ samples takes little longer than one.  What ran before the layer is the same for
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-if TYPE_CHECKING:
-    from workbench.models.model import Batch
+from workbench.models.model import Batch
 
 
 class UnevenSamplesError(Exception):
@@ -37,10 +37,23 @@ def repeated_batch(batch: Batch, times: int) -> dict[str, torch.Tensor]:
     return {name: torch.cat([tensor] * times) for name, tensor in batch.items()}
 
 
-def largest_nbytes(outputs: Sequence[Any]) -> int:
-    """Return the bytes of the largest tensor in ``outputs``."""
-    leaves = (leaf for leaf in pytree.tree_leaves(list(outputs)) if isinstance(leaf, torch.Tensor))
-    return max((leaf.element_size() * leaf.numel() for leaf in leaves), default=0)
+def tensors_of(output: Any) -> list[torch.Tensor]:
+    """Return the tensors in ``output``, any nest of them."""
+    return [leaf for leaf in pytree.tree_leaves(output) if isinstance(leaf, torch.Tensor)]
+
+
+@contextmanager
+def running(module: nn.Module, forward: Callable[..., Any]) -> Iterator[None]:
+    """Let ``module`` run ``forward`` instead of its own."""
+    before = module.__dict__.get("forward")
+    module.forward = forward
+    try:
+        yield
+    finally:
+        if before is None:
+            del module.__dict__["forward"]
+        else:
+            module.forward = before
 
 
 @contextmanager
@@ -49,32 +62,19 @@ def several_weights(module: nn.Module, parameter: str, tensors: Sequence[torch.T
 
     Raises UnevenSamplesError out of the run where the input cannot be divided equally.
     """
-    copies = [_with(module, {parameter: tensor}) for tensor in tensors]
-    own = module.__dict__.get("forward")
-    module.forward = _sharing(copies)
-    try:
+    with running(module, partial(_share, [_with(module, parameter, tensor) for tensor in tensors])):
         yield
-    finally:
-        if own is None:
-            del module.__dict__["forward"]
-        else:
-            module.forward = own
 
 
-def _with(module: nn.Module, tensors: Mapping[str, torch.Tensor]) -> nn.Module:
-    """Return a copy of ``module`` that shares all but ``tensors`` with it and has no hooks."""
+def _with(module: nn.Module, parameter: str, tensor: torch.Tensor) -> nn.Module:
+    """Return a copy of ``module`` that shares all but ``parameter`` with it and has no hooks."""
     twin = copy.copy(module)
-    twin._parameters = dict(module._parameters)
-    for name, tensor in tensors.items():
-        twin._parameters[name] = nn.Parameter(tensor, requires_grad=False)
+    twin._parameters = {**module._parameters, parameter: nn.Parameter(tensor, requires_grad=False)}
     return twin
 
 
-def _sharing(copies: Sequence[nn.Module]) -> Callable[..., torch.Tensor]:
-    def forward(*args: Any, **kwargs: Any) -> torch.Tensor:
-        if len(args) != 1 or kwargs or not isinstance(args[0], torch.Tensor) or args[0].shape[0] % len(copies):
-            raise UnevenSamplesError
-        shares = args[0].chunk(len(copies))
-        return torch.cat([twin.forward(share) for twin, share in zip(copies, shares, strict=True)])
-
-    return forward
+def _share(twins: Sequence[nn.Module], *args: Any, **kwargs: Any) -> torch.Tensor:
+    if len(args) != 1 or kwargs or not isinstance(args[0], torch.Tensor) or args[0].shape[0] % len(twins):
+        raise UnevenSamplesError
+    shares = args[0].chunk(len(twins))
+    return torch.cat([twin.forward(share) for twin, share in zip(twins, shares, strict=True)])

@@ -10,7 +10,7 @@ from workbench.models.sources.exported_program import ExportedProgramFile
 from workbench.models.sources.huggingface import HuggingFaceFolder
 from workbench.models.sources.python_module import PythonModule
 from workbench.models.sources.safetensors_file import SafetensorsFiles
-from workbench.models.sources.source import Opening, Source, absolute
+from workbench.models.sources.source import Source, absolute
 from workbench.models.sources.state_dict_file import StateDictFile
 from workbench.registry import Registry
 
@@ -28,8 +28,6 @@ REGISTRY: Registry[Source] = Registry(
 )
 
 BUNDLED = ("language-model", "digits-classifier")
-
-__all__ = ["BUNDLED", "REGISTRY", "SOURCES", "Opening", "bundled_folder", "detect", "resolve"]
 
 
 def kinds() -> str:

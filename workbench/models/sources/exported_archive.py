@@ -25,6 +25,7 @@ SAFE_TARGET = re.compile(
     r"|_operator\.(add|sub|mul|truediv|floordiv|mod|pow|neg|pos|eq|ne|lt|le|gt|ge|and_|or_|xor|getitem)"
 )
 UNSAFE_TARGET = re.compile(r"torch\.ops\.aten\.from_file\b.*")
+MODEL = r"(^|/)models/[^/]+\.json$"
 NAME = re.compile(r"[\w.@:<>+*/-]*")
 EXPRESSION = re.compile(r"[\w\s+\-*/%(),.<>=!&|~]*")
 FUNCTIONS = frozenset({
@@ -54,7 +55,7 @@ def require_plain(path: Path) -> int:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-            if not any(re.search(r"(^|/)models/[^/]+\.json$", name) for name in names):
+            if not any(re.search(MODEL, name) for name in names):
                 raise NotAModelError(
                     f"{path} is not an exported program of this version of torch; write it with torch.export.save"
                 )
@@ -67,40 +68,33 @@ def require_plain(path: Path) -> int:
 
 def _check_member(path: Path, archive: zipfile.ZipFile, name: str) -> None:
     if re.search(r"/(weights|constants)/[^/]*config\.json$", name):
-        entries = json.loads(archive.read(name))["config"]
-        for tensor, entry in entries.items():
+        for tensor, entry in json.loads(archive.read(name))["config"].items():
             if entry["use_pickle"] or not str(entry["path_name"]).startswith(("weight_", "tensor_")):
                 raise _refused(path, f"the tensor or object {tensor} is pickled")
     elif re.search(r"/(weights|constants)/[^/]*\.pt$", name):
         raise _refused(path, f"{name} is a pickle")
-    elif name.endswith(".pt"):
-        _check_sample(path, archive.read(name))
-    elif re.search(r"(^|/)models/[^/]+\.json$", name):
+    elif name.endswith(".pt") and (data := archive.read(name)):
+        try:
+            torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")
+        except Exception:
+            raise _refused(path, "its sample inputs are pickled objects") from None
+    elif re.search(MODEL, name):
         for key, value in _strings(json.loads(archive.read(name))):
-            _check_string(path, key, value)
+            if reason := _unsafe(key, value):
+                raise _refused(path, reason)
 
 
-def _check_sample(path: Path, data: bytes) -> None:
-    if not data:
-        return
-    try:
-        torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")
-    except Exception:
-        raise _refused(path, "its sample inputs are pickled objects") from None
-
-
-def _check_string(path: Path, key: str, value: str) -> None:
+def _unsafe(key: str, value: str) -> str | None:
+    """Return what a string of the model could do when it is opened, None for a harmless one."""
     if key == "target":
-        if not SAFE_TARGET.fullmatch(value) or UNSAFE_TARGET.fullmatch(value):
-            raise _refused(path, f"it calls {value}")
-    elif key in EXPRESSIONS:
-        if not is_plain_expression(value):
-            raise _refused(path, f"it evaluates {value!r}")
-    elif key in TREES:
-        if any(mark in value for mark in IMPORTING):
-            raise _refused(path, "its inputs or outputs are containers that import a module")
-    elif not NAME.fullmatch(value):
-        raise _refused(path, f"it names something {value!r}")
+        safe = SAFE_TARGET.fullmatch(value) and not UNSAFE_TARGET.fullmatch(value)
+        return None if safe else f"it calls {value}"
+    if key in EXPRESSIONS:
+        return None if is_plain_expression(value) else f"it evaluates {value!r}"
+    if key in TREES:
+        imports = any(mark in value for mark in IMPORTING)
+        return "its inputs or outputs are containers that import a module" if imports else None
+    return None if NAME.fullmatch(value) else f"it names something {value!r}"
 
 
 def is_plain_expression(text: str) -> bool:

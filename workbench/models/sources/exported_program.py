@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,29 +10,32 @@ from typing import Any
 import torch
 from torch import nn
 
-from workbench.errors import DataError, NotAModelError
+from workbench.errors import DataError, NotAModelError, first_line
 from workbench.models.data.inputs import InputSpec
 from workbench.models.execution.network import Call, Forward
 from workbench.models.layer import LayerKind
-from workbench.models.model import Model
+from workbench.models.model import Batch, Model
 from workbench.models.sources.exported_archive import require_plain
 from workbench.models.sources.layers import (
     PACKED,
     Role,
     find_layers,
     is_norm,
-    linear_role,
+    module_role,
     stored_dtypes,
     transposed_role,
     unknown_role,
 )
-from workbench.models.sources.memory import WORKING_SHARE, require_memory
-from workbench.models.sources.python_module import first_tensor
+from workbench.models.sources.python_module import call_plainly
 from workbench.models.sources.source import Opening, guessed_inputs, network_model
-from workbench.models.sources.stored import StateDictStore, fingerprint
+from workbench.models.sources.stored import WORKING_SHARE, require_memory, tensors_in_memory
 from workbench.models.summary import ModelSource, OutputKind
 
-CONVOLUTIONS = {"conv1d": LayerKind.CONV1D, "conv2d": LayerKind.CONV2D, "conv3d": LayerKind.CONV3D}
+MODULE_KINDS = {
+    "linear": LayerKind.LINEAR, "conv1d": LayerKind.CONV1D, "conv2d": LayerKind.CONV2D, "conv3d": LayerKind.CONV3D,
+}  # fmt: skip
+"""What the operations of aten that take a weight as their second argument do."""
+
 INTEGERS = (torch.int64, torch.int32)
 
 
@@ -51,41 +53,40 @@ class ExportedProgramFile:
     def open(self, request: Opening) -> Model:
         """Check the archive, load the program, find the layers in its graphs."""
         size = require_plain(request.path)
-        require_memory(int(size * WORKING_SHARE), str(request.path), request.memory_limit)
-        program = _load(request.path)
-        store = StateDictStore(program.state_dict)
+        require_memory(int(size * WORKING_SHARE), str(request.path))
+        program, network = _load(request.path)
+        store = tensors_in_memory(program.state_dict)
         takes, gives = _signature(program, request.path)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            network: nn.Module = torch.export.unflatten(program)
         parts = find_layers(network, stored_dtypes(store.tensors), Graphs(network))
         inputs = _inputs(takes, guessed_inputs(parts))
-        output = _output(gives, bool(inputs.tokens))
-        return network_model(
-            ModelSource(kind=self.name, path=request.given), network, parts, fingerprint(store), output,
-            _call(_fixed(takes)), inputs,
-        )  # fmt: skip
+        source = ModelSource(kind=self.name, path=request.recorded)
+        samples = takes.shape[0] if takes.ndim and isinstance(takes.shape[0], int) else None
+        call = call_plainly if samples is None else _in_pieces(samples)
+        return network_model(source, network, parts, store, _output(gives, bool(inputs.tokens)), call, inputs)
 
 
-def _load(path: Path) -> Any:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return torch.export.load(path)
-    except Exception as error:  # the reader raises nearly everything for an archive that it does not understand
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise NotAModelError(f"torch.export cannot load {path}: {reason}; export the model again") from error
+def _load(path: Path) -> tuple[Any, nn.Module]:
+    """Return the program and its modules."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            program = torch.export.load(path)
+        except Exception as error:  # the reader raises nearly everything for an archive that it does not understand
+            raise NotAModelError(
+                f"torch.export cannot load {path}: {first_line(error)}; export the model again"
+            ) from error
+        return program, torch.export.unflatten(program)
 
 
 def _signature(program: Any, path: Path) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the program's only input and its first output, as tensors without data (sizes may be symbolic)."""
     names = program.graph_signature.user_inputs
     placeholders = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
-    taken = [placeholders.get(name) for name in names]
-    if len(taken) != 1 or not isinstance(taken[0], torch.Tensor):
-        raise NotAModelError(f"{path} takes {len(taken)} inputs; a program of one tensor was expected, wrap it in one")
+    inputs = [placeholders.get(name) for name in names]
+    if len(inputs) != 1 or not isinstance(inputs[0], torch.Tensor):
+        raise NotAModelError(f"{path} takes {len(inputs)} inputs; a program of one tensor was expected, wrap it in one")
     (result,) = [node for node in program.graph.nodes if node.op == "output"]
-    return taken[0], result.args[0][0].meta["val"]
+    return inputs[0], result.args[0][0].meta["val"]
 
 
 def _inputs(takes: torch.Tensor, guessed: InputSpec) -> InputSpec:
@@ -105,23 +106,19 @@ def _output(gives: torch.Tensor, tokens: bool) -> OutputKind:
     return OutputKind.CLASS_LOGITS if gives.ndim == 2 else OutputKind.EMBEDDING
 
 
-def _fixed(takes: torch.Tensor) -> int | None:
-    return takes.shape[0] if takes.ndim and isinstance(takes.shape[0], int) else None
+def _in_pieces(size: int) -> Call:
+    """Return how a program that was exported for ``size`` samples runs a multiple of them."""
 
-
-def _call(fixed: int | None) -> Call:
-    """Run batches of any size; a program exported for ``fixed`` samples is run piece by piece, the last one padded."""
-
-    def call(forward: Forward, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        inputs = batch["input_ids"] if "input_ids" in batch else batch["inputs"]
-        if fixed is None or len(inputs) == fixed:
-            return first_tensor(forward(inputs))
-        if len(inputs) % fixed:
+    def call(forward: Forward, batch: Batch) -> torch.Tensor:
+        samples = len(next(iter(batch.values())))
+        if samples % size:
             raise DataError(
-                f"the program was exported for batches of {fixed}, {len(inputs)} samples came; use a multiple of "
-                f"{fixed}, or export it with a dynamic batch dimension (torch.export.Dim)"
+                f"the program was exported for batches of {size}, {samples} samples came; use a multiple of {size}, or "
+                "export it with a dynamic batch dimension (torch.export.Dim)"
             )
-        return torch.cat([first_tensor(forward(piece)) for piece in torch.split(inputs, fixed)])
+        split = {name: torch.split(tensor, size) for name, tensor in batch.items()}
+        pieces = [{name: parts[index] for name, parts in split.items()} for index in range(samples // size)]
+        return torch.cat([call_plainly(forward, piece) for piece in pieces])
 
     return call
 
@@ -144,15 +141,15 @@ class Graphs:
         if not parameter.is_floating_point() or parameter.ndim < 2:
             return None
         owner, node, user = self._uses.get(f"{path}.{name}" if path else name, (None, None, None))
-        axes = tuple(range(parameter.ndim))
         if name in PACKED or (owner is not None and owner is not module and path.endswith("out_proj")):
-            return Role(kind=LayerKind.ATTENTION, axes=axes, named_by_module=name == "weight", per_token=True)
+            return Role(kind=LayerKind.ATTENTION, named_by_module=name == "weight")
+        shape = tuple(parameter.shape)
         if user is None or user.op != "call_function":
-            return unknown_role(tuple(parameter.shape))
+            return unknown_role(shape)
         operation = str(user.target).removeprefix("aten.").split(".")[0]
-        role = _role_in(operation, user, node, tuple(parameter.shape))
+        role = _role_in(operation, user, node, shape)
         if role is None:
-            return None if is_norm(operation) else unknown_role(tuple(parameter.shape))
+            return None if is_norm(operation) else unknown_role(shape)
         alone = owner is module and name == "weight" and _runs_alone(module, user)
         return replace(
             role, hookable=role.hookable and alone, named_by_module=role.named_by_module and name == "weight"
@@ -160,18 +157,15 @@ class Graphs:
 
 
 def _role_in(operation: str, user: Any, node: Any, shape: tuple[int, ...]) -> Role | None:
-    axes = tuple(range(len(shape)))
-    if operation == "linear" and user.args[1] is node:
-        return linear_role(axes)
-    if operation in CONVOLUTIONS and user.args[1] is node:
-        return Role(kind=CONVOLUTIONS[operation], axes=axes, hookable=True, named_by_module=True)
-    if operation.startswith("conv_transpose") and user.args[1] is node:
-        return transposed_role(shape, int(user.args[6]) if len(user.args) > 6 else 1)
     if operation == "embedding" and user.args[0] is node:
-        return Role(kind=LayerKind.EMBEDDING, axes=axes, hookable=True, named_by_module=True)
+        return module_role(LayerKind.EMBEDDING)
     if operation in {"lstm", "gru", "rnn_tanh", "rnn_relu"}:
-        return Role(kind=LayerKind.RECURRENT, axes=axes, per_token=True)
-    return None
+        return Role(kind=LayerKind.RECURRENT)
+    if len(user.args) < 2 or user.args[1] is not node:
+        return None
+    if operation.startswith("conv_transpose"):
+        return transposed_role(shape, int(user.args[6]) if len(user.args) > 6 else 1)
+    return module_role(MODULE_KINDS[operation]) if operation in MODULE_KINDS else None
 
 
 def _runs_alone(module: nn.Module, user: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,16 +14,15 @@ from typing import Any
 
 import torch
 
-from workbench.errors import BackendUnavailableError, NotAModelError, UnsafeModelError
+from workbench.errors import BackendUnavailableError, NotAModelError, UnsafeModelError, first_line
 from workbench.models.data.inputs import InputSpec
 from workbench.models.dtypes import FLOATING
 from workbench.models.execution.network import Call, Forward
-from workbench.models.model import Model
+from workbench.models.model import Batch, Model
 from workbench.models.sources.layers import find_layers, stored_dtypes
-from workbench.models.sources.memory import memory_to_run, require_memory
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.source import Opening, network_model
-from workbench.models.sources.stored import SafetensorsStore, fingerprint
+from workbench.models.sources.stored import TensorStore, memory_to_run, require_memory, tensors_in_files
 from workbench.models.summary import ModelSource, OutputKind
 
 HEADS: Mapping[str, OutputKind] = {
@@ -52,26 +52,21 @@ class HuggingFaceFolder:
         """Check, estimate, load in float32; ``Layer.dtype`` says how the file stores each weight."""
         folder = request.path if request.path.is_dir() else request.path.parent
         config = read_config(folder)
-        store = SafetensorsStore(_weights(folder))
-        require_memory(memory_to_run(store.tensors.values()), str(folder), request.memory_limit)
+        store = tensors_in_files(_weights(folder))
+        require_memory(memory_to_run(store.tensors.values()), str(folder))
         architecture = str((config.get("architectures") or [""])[0])
         network = _load(folder, architecture)
         parts = find_layers(network, stored_dtypes(store.tensors, _usual_dtype(store)))
-        output, tokens = _output(network), network.main_input_name == "input_ids"
-        place = str(folder) if request.path != folder else request.given
-        return network_model(
-            ModelSource(kind=self.name, path=place), network, parts, fingerprint(store), output,
-            _call(network, tokens), _inputs(folder, network, config, tokens),
-        )  # fmt: skip
+        tokens = network.main_input_name == "input_ids"
+        source = ModelSource(kind=self.name, path=str(folder) if request.path != folder else request.recorded)
+        inputs = _token_inputs(folder, network) if tokens else _image_inputs(folder, config)
+        return network_model(source, network, parts, store, _output(network), _call(network, tokens), inputs)
 
 
 def read_config(folder: Path) -> dict[str, Any]:
     """Return config.json; raises NotAModelError, or UnsafeModelError where it asks for remote code."""
     file = folder / "config.json"
-    try:
-        config = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise NotAModelError(f"{file} cannot be read as JSON: {error}") from None
+    config = _read_json(file)
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise NotAModelError(
             f"{file} names no model_type, so it is not a Hugging Face model; for the weights alone open the "
@@ -86,6 +81,13 @@ def read_config(folder: Path) -> dict[str, Any]:
         method = dict(config["quantization_config"]).get("quant_method", "an unknown method")
         raise NotAModelError(f"{folder} is already quantized ({method}); open the floating-point model it came from")
     return config
+
+
+def _read_json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise NotAModelError(f"{file} cannot be read as JSON: {error}") from None
 
 
 def _weights(folder: Path) -> list[Path]:
@@ -153,8 +155,7 @@ def _load(folder: Path, architecture: str) -> Any:
     except NotAModelError:
         raise
     except Exception as error:  # transformers raises nearly everything for a folder that it does not understand
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise NotAModelError(f"transformers cannot load {folder}: {reason}") from error
+        raise NotAModelError(f"transformers cannot load {folder}: {first_line(error)}") from error
     missing = sorted({*report["missing_keys"], *(str(entry) for entry in report["mismatched_keys"])})
     if missing:
         raise NotAModelError(
@@ -179,19 +180,19 @@ def _quiet(transformers: Any) -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _usual_dtype(store: SafetensorsStore) -> str | None:
-    sizes: dict[str, int] = {}
+def _usual_dtype(store: TensorStore) -> str | None:
+    sizes = Counter[str]()
     for tensor in store.tensors.values():
         if tensor.dtype in FLOATING:
-            sizes[tensor.dtype] = sizes.get(tensor.dtype, 0) + math.prod(tensor.shape)
-    return max(sizes, key=lambda dtype: sizes[dtype], default=None)
+            sizes[tensor.dtype] += math.prod(tensor.shape)
+    return max(sizes, key=sizes.__getitem__, default=None)
 
 
 def _call(network: torch.nn.Module, tokens: bool) -> Call:
     head = _head(type(network).__name__)
     options = {"use_cache": False} if head is OutputKind.TOKEN_LOGITS else {}
 
-    def call(forward: Forward, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    def call(forward: Forward, batch: Batch) -> torch.Tensor:
         mask = batch.get("attention_mask")
         if not tokens:
             answer = forward(pixel_values=batch["inputs"])
@@ -213,24 +214,19 @@ def mean_pooled(states: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor
     return (states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
 
 
-def _inputs(folder: Path, network: Any, config: Mapping[str, Any], tokens: bool) -> InputSpec:
-    if not tokens:
-        return _image_inputs(folder, config)
+def _token_inputs(folder: Path, network: Any) -> InputSpec:
     positions = getattr(network.config, "max_position_embeddings", None) or getattr(network.config, "n_positions", None)
     embedding = network.get_input_embeddings()
     has_tokenizer = any((folder / name).is_file() for name in TOKENIZERS)
+    vocabulary = int(embedding.weight.shape[0])
     return InputSpec(
-        tokens=True, vocabulary=int(embedding.weight.shape[0]), positions=positions,
-        tokenizer=folder if has_tokenizer else None,
-    )  # fmt: skip
+        tokens=True, vocabulary=vocabulary, positions=positions, tokenizer=folder if has_tokenizer else None
+    )
 
 
 def _image_inputs(folder: Path, config: Mapping[str, Any]) -> InputSpec:
     file = folder / "preprocessor_config.json"
-    try:
-        settings = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    except ValueError as error:
-        raise NotAModelError(f"{file} cannot be read as JSON: {error}") from None
+    settings = _read_json(file) if file.is_file() else {}
     size = settings.get("size", config.get("image_size"))
     if isinstance(size, Mapping):
         size = (size.get("height") or size.get("shortest_edge"), size.get("width") or size.get("shortest_edge"))

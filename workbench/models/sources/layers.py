@@ -2,41 +2,59 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import nn
 
-from workbench.models.layer import KeptTensor, Layer, LayerKind
+from workbench.models.dtypes import dtype_name
+from workbench.models.layer import Layer, LayerKind, StoredTensor
 from workbench.models.sources.stored import all_finite
 
 SMALLEST = 64
-"""A parameter of an unknown module with fewer elements than this is kept: nothing is won by quantizing it."""
+"""A parameter of an unknown module with fewer elements than this is kept: quantizing it gains nothing."""
 
 CONVOLUTIONS = {nn.Conv1d: LayerKind.CONV1D, nn.Conv2d: LayerKind.CONV2D, nn.Conv3d: LayerKind.CONV3D}
 TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 RECURRENT = (nn.RNNBase, nn.RNNCellBase)
 PACKED = frozenset({"in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight"})
+PER_TOKEN = (LayerKind.LINEAR, LayerKind.ATTENTION, LayerKind.RECURRENT)
+"""Kinds whose weights are multiplied once for each token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """How one parameter is used.  ``hookable``: its module runs it alone, so that the module's input and output are
-    the layer's; ``named_by_module``: the layer has the module's name rather than the parameter's."""
+    """How one parameter is used.
+
+    ``axes`` None: outputs come first as stored.  ``hookable``: its module runs it alone, so that the module's input and
+    output are the layer's; ``named_by_module``: the layer has the module's name rather than the parameter's.
+    """
 
     kind: LayerKind
-    axes: tuple[int, ...]
+    axes: tuple[int, ...] | None = None
     row_axes: int = 1
     hookable: bool = False
     named_by_module: bool = False
-    per_token: bool = False
+
+    def layer(self, tensor: StoredTensor, tied_to: str | None = None) -> Layer:
+        """Return the layer of the parameter ``tensor``."""
+        name = tensor.name.removesuffix(".weight") if self.named_by_module else tensor.name
+        axes = self.axes or tuple(range(len(tensor.shape)))
+        macs = math.prod(tensor.shape) if self.kind in PER_TOKEN else None
+        return Layer(
+            name=name, kind=self.kind, parameter=tensor.name, shape=tensor.shape, dtype=tensor.dtype, axes=axes,
+            row_axes=self.row_axes, block=block_of(name), macs=macs, tied_to=tied_to,
+        )  # fmt: skip
 
 
-Classifier = Callable[[str, nn.Module, str, torch.Tensor], "Role | None"]
+Classifier = Callable[[str, nn.Module, str, torch.Tensor], Role | None]
 """``(module path, module, parameter name, parameter)`` to its role, or None for a parameter that is kept."""
+
+Dtypes = Callable[[str, torch.Tensor], str]
+"""The stored dtype of a named tensor."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,7 +62,7 @@ class NetworkParts:
     """What a network holds; ``hooks`` maps the layers that can be tapped to their module's path."""
 
     by_name: dict[str, Layer] = field(default_factory=dict)
-    kept: list[KeptTensor] = field(default_factory=list)
+    kept: list[StoredTensor] = field(default_factory=list)
     hooks: dict[str, str] = field(default_factory=dict)
     non_finite: list[str] = field(default_factory=list)
 
@@ -54,13 +72,10 @@ class NetworkParts:
         return tuple(self.by_name.values())
 
 
-def find_layers(
-    network: nn.Module, dtypes: Callable[[str, torch.Tensor], str], classify: Classifier | None = None
-) -> NetworkParts:
+def find_layers(network: nn.Module, dtypes: Dtypes, classify: Classifier | None = None) -> NetworkParts:
     """Return the layers and kept tensors of ``network``, in the order of its modules.
 
-    ``dtypes`` gives the stored dtype of a named tensor.  A parameter that appears twice is one tensor: its first name
-    owns it, later ones are tied to it.
+    A parameter that appears twice is one tensor: its first name owns it, later ones are tied to it.
     """
     role_of = classify or Modules(network)
     parts, owners = NetworkParts(), dict[int, str]()
@@ -70,42 +85,33 @@ def find_layers(
                 role = role_of(path, module, name, parameter)
                 _add(parts, owners, path, name, parameter, role, dtypes)
         for name, buffer in module._buffers.items():
-            if buffer is not None and name not in module._non_persistent_buffers_set and id(buffer) not in owners:
-                owners[id(buffer)] = _join(path, name)
-                _keep(parts, _join(path, name), buffer, dtypes)
+            if buffer is not None and name not in module._non_persistent_buffers_set:
+                _add(parts, owners, path, name, buffer, None, dtypes)
     return parts
 
 
 def _add(
-    parts: NetworkParts, owners: dict[int, str], path: str, name: str, parameter: torch.Tensor, role: Role | None,
-    dtypes: Callable[[str, torch.Tensor], str],
+    parts: NetworkParts, owners: dict[int, str], path: str, name: str, tensor: torch.Tensor, role: Role | None,
+    dtypes: Dtypes,
 ) -> None:  # fmt: skip
-    full, owner = _join(path, name), owners.get(id(parameter))
+    full, owner = f"{path}.{name}" if path else name, owners.get(id(tensor))
+    if role is None and owner is not None:
+        return
+    dtype = parts.by_name[owner].dtype if owner in parts.by_name else dtypes(full, tensor)
+    stored = StoredTensor(name=full, shape=tuple(tensor.shape), dtype=dtype)
     if role is None:
-        if owner is None:
-            owners[id(parameter)] = full
-            _keep(parts, full, parameter, dtypes)
-        return
-    layer = path if role.named_by_module and path else full
-    if layer in parts.by_name or (owner and owner not in parts.by_name):
-        return
-    owners.setdefault(id(parameter), layer)
-    stored = parts.by_name[owner].dtype if owner else dtypes(full, parameter)
-    shape = tuple(parameter.shape)
-    parts.by_name[layer] = Layer(
-        name=layer, kind=role.kind, parameter=full, shape=shape, dtype=stored, axes=role.axes, row_axes=role.row_axes,
-        block=block_of(layer), macs=parameter.numel() if role.per_token else None, tied_to=owner,
-    )  # fmt: skip
-    if role.hookable:
-        parts.hooks[layer] = path
-    if not all_finite(parameter):
-        parts.non_finite.append(layer)
-
-
-def _keep(parts: NetworkParts, name: str, tensor: torch.Tensor, dtypes: Callable[[str, torch.Tensor], str]) -> None:
-    parts.kept.append(KeptTensor(name=name, shape=tuple(tensor.shape), dtype=dtypes(name, tensor)))
+        parts.kept.append(stored)
+    else:
+        layer = role.layer(stored, tied_to=owner)
+        if layer.name in parts.by_name or (owner and owner not in parts.by_name):
+            return
+        parts.by_name[layer.name] = layer
+        full = layer.name
+        if role.hookable:
+            parts.hooks[layer.name] = path
+    owners.setdefault(id(tensor), full)
     if not all_finite(tensor):
-        parts.non_finite.append(name)
+        parts.non_finite.append(full)
 
 
 class Modules:
@@ -121,35 +127,33 @@ class Modules:
             return None
         if name == "weight" and (role := self._known(module, parameter)) is not None:
             return role
-        axes = tuple(range(parameter.ndim))
         if isinstance(module, RECURRENT):
-            return Role(kind=LayerKind.RECURRENT, axes=axes, per_token=True)
+            return Role(kind=LayerKind.RECURRENT)
         if isinstance(module, nn.MultiheadAttention):
-            return Role(kind=LayerKind.ATTENTION, axes=axes, per_token=True) if name in PACKED else None
+            return Role(kind=LayerKind.ATTENTION) if name in PACKED else None
         return unknown_role(tuple(parameter.shape), transposed=bool(getattr(module, "is_transposed", False)))
 
     def _known(self, module: nn.Module, parameter: torch.Tensor) -> Role | None:
-        axes = tuple(range(parameter.ndim))
         if id(module) in self._attention_outputs:
-            return Role(kind=LayerKind.ATTENTION, axes=axes, named_by_module=True, per_token=True)
+            return Role(kind=LayerKind.ATTENTION, named_by_module=True)
         if isinstance(module, nn.Linear):
-            return linear_role(axes)
+            return module_role(LayerKind.LINEAR)
         if type(module).__name__ == "Conv1D" and hasattr(module, "nf"):  # GPT-2's linear layer, stored inputs x outputs
-            return linear_role((1, 0))
+            return module_role(LayerKind.LINEAR, axes=(1, 0))
         for convolution, kind in CONVOLUTIONS.items():
             if isinstance(module, convolution):
-                return Role(kind=kind, axes=axes, hookable=True, named_by_module=True)
+                return module_role(kind)
         if isinstance(module, TRANSPOSED):
             return transposed_role(tuple(parameter.shape), module.groups)
         if isinstance(module, nn.Embedding | nn.EmbeddingBag):
             plain = type(module).forward is nn.Embedding.forward  # others take a mask or offsets, or scale the rows
-            return Role(kind=LayerKind.EMBEDDING, axes=axes, hookable=plain, named_by_module=True)
+            return Role(kind=LayerKind.EMBEDDING, hookable=plain, named_by_module=True)
         return None
 
 
-def linear_role(axes: tuple[int, ...]) -> Role:
-    """The role of a linear layer's weight, stored with the output axis at ``axes[0]``."""
-    return Role(kind=LayerKind.LINEAR, axes=axes, hookable=True, named_by_module=True, per_token=True)
+def module_role(kind: LayerKind, axes: tuple[int, ...] | None = None, row_axes: int = 1) -> Role:
+    """The role of a weight that its module runs alone."""
+    return Role(kind=kind, axes=axes, row_axes=row_axes, hookable=True, named_by_module=True)
 
 
 def transposed_role(shape: tuple[int, ...], groups: int) -> Role:
@@ -158,24 +162,18 @@ def transposed_role(shape: tuple[int, ...], groups: int) -> Role:
     Ungrouped, a row is an output channel.  Depthwise (one input for each group), input and output axes together number
     the outputs.  In between no permutation puts the output channels first: a row is one output channel of every group.
     """
-    kernel = tuple(range(2, len(shape)))
-    kind = LayerKind.CONV_TRANSPOSE
     if groups > 1 and groups == shape[0]:
-        return Role(kind=kind, axes=(0, 1, *kernel), row_axes=2, hookable=True, named_by_module=True)
-    return Role(kind=kind, axes=(1, 0, *kernel), hookable=True, named_by_module=True)
+        return module_role(LayerKind.CONV_TRANSPOSE, row_axes=2)
+    return module_role(LayerKind.CONV_TRANSPOSE, axes=(1, 0, *range(2, len(shape))))
 
 
 def unknown_role(shape: tuple[int, ...], transposed: bool = False) -> Role | None:
     """The role of a parameter whose module says nothing: experts if 3-D, a matrix if of more than one row."""
-    if len(shape) < 2 or shape[0] == 1 or torch.Size(shape).numel() < SMALLEST:
+    if len(shape) < 2 or shape[0] == 1 or math.prod(shape) < SMALLEST:
         return None
     if len(shape) == 3:
-        return Role(kind=LayerKind.EXPERTS, axes=(0, 2, 1) if transposed else (0, 1, 2), row_axes=2)
-    return Role(kind=LayerKind.MATRIX, axes=tuple(range(len(shape))))
-
-
-def _join(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
+        return Role(kind=LayerKind.EXPERTS, axes=(0, 2, 1) if transposed else None, row_axes=2)
+    return Role(kind=LayerKind.MATRIX)
 
 
 def is_norm(name: str) -> bool:
@@ -195,21 +193,19 @@ def block_of(name: str) -> str:
     return parts[0]
 
 
-def stored_dtypes(stored: Mapping[str, Any], fallback: str | None = None) -> Callable[[str, torch.Tensor], str]:
-    """Return a look-up of a tensor's stored dtype by name; ``stored`` maps names to anything with a ``dtype``.
+def stored_dtypes(stored: Mapping[str, StoredTensor], fallback: str | None = None) -> Dtypes:
+    """Return a look-up of a tensor's stored dtype by its name in the network.
 
-    A checkpoint may lack or have a first component that the network's names have not (``transformer.``); a tensor that
-    is not found at all has ``fallback``, else its own dtype.
+    A checkpoint may lack or have a first component that the network's names have not (``transformer.``); a tensor under
+    none of these names has ``fallback``, else its own dtype.
     """
-    shortened = {re.sub(r"^[^.]+\.", "", name): tensor.dtype for name, tensor in stored.items()}
+    shortened = {re.sub(r"^[^.]+\.", "", name): tensor for name, tensor in stored.items()}
 
     def look_up(name: str, tensor: torch.Tensor) -> str:
         without = re.sub(r"^[^.]+\.", "", name)
-        if name in stored:
-            return str(stored[name].dtype)
-        if without in stored:
-            return str(stored[without].dtype)
-        own = str(tensor.dtype).removeprefix("torch.")
-        return str(shortened.get(name) or (fallback if tensor.is_floating_point() else None) or own)
+        match = stored.get(name) or stored.get(without) or shortened.get(name)
+        if match is not None:
+            return match.dtype
+        return fallback if fallback and tensor.is_floating_point() else dtype_name(tensor)
 
     return look_up

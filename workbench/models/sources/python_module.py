@@ -15,13 +15,18 @@ from torch import nn
 
 from workbench.errors import NotAModelError, TrustRequiredError, WorkbenchError, nearest
 from workbench.models.execution.network import Forward
-from workbench.models.model import Model
+from workbench.models.model import Batch, Model
 from workbench.models.sources.layers import NetworkParts, find_layers, stored_dtypes
-from workbench.models.sources.memory import memory_to_run, require_memory
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.source import Opening, absolute, guessed_inputs, network_model
-from workbench.models.sources.state_dict_file import load_state_dict
-from workbench.models.sources.stored import SafetensorsStore, StateDictStore, TensorStore, fingerprint
+from workbench.models.sources.state_dict_file import SUFFIXES, load_state_dict
+from workbench.models.sources.stored import (
+    TensorStore,
+    memory_to_run,
+    require_memory,
+    tensors_in_files,
+    tensors_in_memory,
+)
 from workbench.models.summary import ModelSource, OutputKind
 
 NETWORK_FILE = "network.py"
@@ -51,22 +56,21 @@ class PythonModule:
                 f"opening {file} runs it as a Python program; allow it (--trust) only if you know it", str(file)
             )
         weights = absolute(request.weights) if request.weights else _beside(file)
-        store = _open_store(weights, request.memory_limit) if weights else None
+        store = _open_store(weights) if weights else None
         module = run_file(file)
         network = _build(module, file, request.factory or "build")
         if store is not None:
             _load(network, store, weights)
         else:
-            store = StateDictStore(network.state_dict())
+            store = tensors_in_memory(network.state_dict())
         parts = find_layers(network, stored_dtypes(store.tensors))
-        print_ = fingerprint(store)
         _to_single_precision(network)
         source = ModelSource(
-            kind=self.name, path=request.given, factory=request.factory,
+            kind=self.name, path=request.recorded, factory=request.factory,
             weights=str(weights) if request.weights else None,
         )  # fmt: skip
         inputs = replace(guessed_inputs(parts), preprocess=getattr(module, "preprocess", None))
-        return network_model(source, network, parts, print_, _output(module, parts, file), _call, inputs)
+        return network_model(source, network, parts, store, _output(module, parts, file), call_plainly, inputs)
 
 
 def run_file(file: Path) -> ModuleType:
@@ -112,14 +116,14 @@ def _beside(file: Path) -> Path | None:
     return next((file.parent / name for name in names if (file.parent / name).is_file()), None)
 
 
-def _open_store(weights: Path, limit: int | None) -> TensorStore:
+def _open_store(weights: Path) -> TensorStore:
     if not weights.exists():
         raise NotAModelError(f"the weights {weights} do not exist; give a .safetensors file or a .pt/.pth state dict")
-    if weights.suffix in (".pt", ".pth", ".ckpt", ".bin"):
-        require_memory(weights.stat().st_size, str(weights), limit)
-        return StateDictStore(load_state_dict(weights))
-    store = SafetensorsStore(weight_files(weights))
-    require_memory(memory_to_run(store.tensors.values()), str(weights), limit)
+    if weights.suffix in SUFFIXES:
+        require_memory(weights.stat().st_size, str(weights))
+        return tensors_in_memory(load_state_dict(weights))
+    store = tensors_in_files(weight_files(weights))
+    require_memory(memory_to_run(store.tensors.values()), str(weights))
     return store
 
 
@@ -166,7 +170,8 @@ def _output(module: ModuleType, parts: NetworkParts, file: Path) -> OutputKind:
     return OutputKind.TOKEN_LOGITS if inputs.tokens and last == inputs.vocabulary else OutputKind.CLASS_LOGITS
 
 
-def _call(forward: Forward, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+def call_plainly(forward: Forward, batch: Batch) -> torch.Tensor:
+    """Hand the batch's ids or inputs to the network and return the tensor of its answer."""
     return first_tensor(forward(batch["input_ids"] if "input_ids" in batch else batch["inputs"]))
 
 

@@ -1,9 +1,8 @@
-"""The contract of a model source and what every source does with what it found."""
+"""The contract of a model source, and what every source does with a network that it has built."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -15,34 +14,30 @@ from workbench.models.execution.network import Body, Call, NetworkModel
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
 from workbench.models.sources.layers import NetworkParts
+from workbench.models.sources.stored import TensorStore, fingerprint
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """A request to open ``path``; ``given`` is what the session records, the rest is as for ``open_model``."""
+    """A request to open ``path``, which a session records as ``recorded``; the other fields as for ``open_model``."""
 
     path: Path
-    given: str
+    recorded: str
     factory: str | None = None
     weights: Path | None = None
     trust: bool = False
-    memory_limit: int | None = None
 
 
 @runtime_checkable
 class Source(Protocol):
     """One kind of model source; implementations are frozen dataclasses without fields."""
 
-    @property
-    def name(self) -> str:
-        """The kind that a session records."""
-        ...
+    name: str
+    """The kind that a session records."""
 
-    @property
-    def description(self) -> str:
-        """What it opens, with an article, for messages: "a .pt2 exported program"."""
-        ...
+    description: str
+    """What it opens, with an article, for messages: "a .pt2 exported program"."""
 
     def detects(self, path: Path) -> bool:
         """Tell, without reading more than names and first bytes, whether ``path`` is of this kind."""
@@ -61,8 +56,8 @@ def display_name(path: Path) -> str:
 
 
 def network_model(
-    source: ModelSource, network: nn.Module, parts: NetworkParts, fingerprint: str, output: OutputKind, call: Call,
-    inputs: InputSpec, non_finite: Iterable[str] = (),
+    source: ModelSource, network: nn.Module, parts: NetworkParts, store: TensorStore, output: OutputKind, call: Call,
+    inputs: InputSpec,
 ) -> NetworkModel:  # fmt: skip
     """Assemble a model that can be run; the network is put into evaluation mode."""
     network.eval()
@@ -70,9 +65,8 @@ def network_model(
         if parameter.is_floating_point():
             parameter.requires_grad_(True)
     summary = ModelSummary(
-        name=display_name(Path(source.path.removeprefix("demo:"))), source=source, fingerprint=fingerprint,
-        output=output, layers=parts.layers, kept=tuple(parts.kept),
-        non_finite=tuple(dict.fromkeys([*parts.non_finite, *non_finite])),
+        name=display_name(Path(source.path.removeprefix("demo:"))), source=source, fingerprint=fingerprint(store),
+        output=output, layers=parts.layers, kept=tuple(parts.kept), non_finite=tuple(dict.fromkeys(parts.non_finite)),
     )  # fmt: skip
     return NetworkModel(summary, Body(network=network, call=call, hooks=parts.hooks), inputs)
 
@@ -82,10 +76,8 @@ def guessed_inputs(parts: NetworkParts) -> InputSpec:
     first = next(iter(parts.layers), None)
     if first is not None and first.kind is LayerKind.EMBEDDING:
         return InputSpec(tokens=True, vocabulary=first.shape[0])
-    channels = None
-    if first is not None and first.kind is LayerKind.CONV2D and first.name in parts.hooks:
-        channels = first.shape[1]
-    return InputSpec(tokens=False, channels=channels)
+    convolution = first is not None and first.kind is LayerKind.CONV2D and first.name in parts.hooks
+    return InputSpec(tokens=False, channels=first.shape[1] if first is not None and convolution else None)
 
 
 def absolute(path: Path) -> Path:

@@ -12,10 +12,9 @@ import torch
 
 from workbench.errors import NotAModelError, UnsafeModelError
 from workbench.models.model import Model
-from workbench.models.sources.memory import require_memory
-from workbench.models.sources.safetensors_file import weights_only_model
 from workbench.models.sources.source import Opening
-from workbench.models.sources.stored import StateDictStore
+from workbench.models.sources.stored import require_memory, tensors_in_memory
+from workbench.models.sources.weights_only import weights_only_model
 from workbench.models.summary import ModelSource
 
 SUFFIXES = (".pt", ".pth", ".ckpt", ".bin")
@@ -39,9 +38,9 @@ class StateDictFile:
 
     def open(self, request: Opening) -> Model:
         """Load the tensors; raises UnsafeModelError for a pickled module."""
-        require_memory(request.path.stat().st_size, str(request.path), request.memory_limit)
-        state = load_state_dict(request.path)
-        return weights_only_model(ModelSource(kind=self.name, path=request.given), StateDictStore(state))
+        require_memory(request.path.stat().st_size, str(request.path))
+        store = tensors_in_memory(load_state_dict(request.path))
+        return weights_only_model(ModelSource(kind=self.name, path=request.recorded), store)
 
 
 def load_weights_only(path: Path) -> Any:

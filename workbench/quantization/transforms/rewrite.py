@@ -9,7 +9,6 @@ from itertools import chain
 import numpy as np
 import torch
 
-from workbench.models.execution.network import cut_ties
 from workbench.models.model import Model
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
@@ -90,7 +89,7 @@ class Draft:
         """Give a tied layer a weight of its own; nothing for one that has one."""
         if self.summary.by_name[layer].tied_to is not None:
             self.weights[layer] = self.weight(layer)
-            self.summary = cut_ties(self.summary, (layer,))
+            self.summary = self.summary.untied((layer,))
             self.untied = (*self.untied, layer)
 
     def non_finite(self, layers: Iterable[str], vectors: Iterable[str] = ()) -> str | None:

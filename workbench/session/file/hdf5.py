@@ -39,7 +39,7 @@ from workbench.atomic import replacing
 from workbench.errors import SessionError
 from workbench.measurement.evaluation import Timing
 from workbench.models.data.record import DataRecord
-from workbench.models.layer import KeptTensor, Layer
+from workbench.models.layer import Layer, StoredTensor
 from workbench.models.summary import ModelSource, ModelSummary
 from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.sensitivity.table import Sensitivity
@@ -227,7 +227,7 @@ def _write_model(file: h5py.File, model: ModelSummary) -> None:
     group = write_record(file, "model", model)
     write_record(group, "source", model.source)
     write_table(group, "layers", Columns.of(Layer, model.layers))
-    write_table(group, "kept", Columns.of(KeptTensor, model.kept))
+    write_table(group, "kept", Columns.of(StoredTensor, model.kept))
     write_text(group, "non_finite", model.non_finite)
 
 
@@ -236,7 +236,7 @@ def _read_model(file: h5py.File) -> ModelSummary:
     group = member(file, "model")
     facts["source"] = build(ModelSource, read_record(group, "source", ModelSource), "/model/source")
     facts["layers"] = tuple(read_records(group, "layers", Layer)[1])
-    facts["kept"] = tuple(read_records(group, "kept", KeptTensor)[1])
+    facts["kept"] = tuple(read_records(group, "kept", StoredTensor)[1])
     facts["non_finite"] = tuple(read_text(group, "non_finite"))
     return build(ModelSummary, facts, "/model")
 

@@ -42,9 +42,10 @@ def first_look(path: str) -> Session | None:
     """
     from workbench.models.sources.catalog import detect, resolve
     from workbench.models.sources.huggingface import read_config
-    from workbench.models.sources.safetensors_file import weight_files, weights_only_model
+    from workbench.models.sources.safetensors_file import weight_files
     from workbench.models.sources.source import display_name
-    from workbench.models.sources.stored import SafetensorsStore
+    from workbench.models.sources.stored import tensors_in_files
+    from workbench.models.sources.weights_only import weights_only_model
     from workbench.models.summary import ModelSource
 
     try:
@@ -57,7 +58,7 @@ def first_look(path: str) -> Session | None:
         if not files or sum(file.stat().st_size for file in files) > MAX_BYTES:
             return None
         source = ModelSource(kind="huggingface", path=path if bundled or place.is_file() else str(place))
-        model = weights_only_model(source, SafetensorsStore(files))
+        model = weights_only_model(source, tensors_in_files(files))
         look = start(model)
     except (WorkbenchError, OSError):
         return None

@@ -1,0 +1,103 @@
+"""What a plan can be made for: runtimes, as data in ``resources/runtimes``, chips, or a runtime on a chip."""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from workbench.errors import PlanError, nearest
+from workbench.models.layer import Layer, LayerKind
+from workbench.planning.acceptance import Acceptance, refusal
+from workbench.planning.groups import EXPERTS, FUSED_GATE_UP, FUSED_QKV, FUSED_W1_W3, Bond, Sharing, bonds_of
+from workbench.planning.hardware import Hardware, hardware, profiles, with_tuples
+from workbench.planning.plan import KEEP
+
+SHARING: dict[str, Sharing] = {
+    "fused-qkv": FUSED_QKV, "fused-gate-up": FUSED_GATE_UP, "fused-w1-w3": FUSED_W1_W3, "experts": EXPERTS,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """A program that runs exported models: the formats it loads, for which kinds of layers, what must share.
+
+    ``source`` names the public documentation that this was taken from.
+    """
+
+    name: str
+    title: str
+    source: str
+    keeps: tuple[str, ...]
+    kinds: frozenset[LayerKind]
+    sharing: tuple[Sharing, ...]
+    accepts: tuple[Acceptance, ...]
+
+    def refuses(self, layer: Layer, weights: str, inputs: str | None) -> str | None:
+        """Return why the runtime cannot run the layer so, None if it can."""
+        if weights != KEEP and layer.kind not in self.kinds:
+            return f"{self.title} quantizes no {layer.kind} layers"
+        return refusal(self.accepts, self.keeps, layer, weights, inputs)
+
+
+def _runtime(name: str) -> Runtime:
+    file = importlib.resources.files("workbench_resources").joinpath("runtimes", f"{name}.json")
+    document = json.loads(file.read_text(encoding="utf-8"))
+    return Runtime(
+        name=name, title=document["title"], source=document["source"], keeps=tuple(document["keeps"]),
+        kinds=frozenset(map(LayerKind, document["kinds"])), sharing=tuple(SHARING[key] for key in document["sharing"]),
+        accepts=tuple(Acceptance(**with_tuples(entry)) for entry in document["accepts"]),
+    )  # fmt: skip
+
+
+RUNTIMES: tuple[Runtime, ...] = tuple(map(_runtime, ("vllm", "onnxruntime", "gguf", "torchao")))
+"""A new one is a file and its name here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Target:
+    """A runtime, a kind of hardware, or both."""
+
+    name: str
+    runtime: Runtime | None = None
+    chip: Hardware | None = None
+    _known: dict[tuple[object, ...], str | None] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """What the user reads."""
+        return " on ".join(part.title for part in (self.runtime, self.chip) if part is not None)
+
+    def legal(self, layer: Layer, weights: str, inputs: str | None = None) -> str | None:
+        """Return why the target cannot run ``layer`` so, None if it can; remembered by kind, shape and schemes."""
+        key = (layer.kind, layer.matrix, layer.dtype, weights, inputs)
+        if key not in self._known:
+            parts = (part for part in (self.runtime, self.chip) if part is not None)
+            reasons = (part.refuses(layer, weights, inputs) for part in parts)
+            self._known[key] = next((reason for reason in reasons if reason), None)
+        return self._known[key]
+
+    def bonds(self, layers: tuple[Layer, ...]) -> tuple[Bond, ...]:
+        """Return the layers that the runtime joins, which must share one scheme."""
+        return bonds_of(layers, self.runtime.sharing) if self.runtime else ()
+
+
+def target_names() -> tuple[str, ...]:
+    """Return the runtimes and the hardware profiles; ``runtime@hardware`` joins two of them."""
+    return (*(runtime.name for runtime in RUNTIMES), *profiles())
+
+
+@lru_cache(maxsize=64)
+def target(name: str) -> Target:
+    """Return the target called ``name``; PlanError that names the closest ones."""
+    first, _, second = name.strip().lower().partition("@")
+    by_name = {runtime.name: runtime for runtime in RUNTIMES}
+    if first in by_name:
+        return Target(name=name, runtime=by_name[first], chip=hardware(second) if second else None)
+    if first in profiles() and not second:
+        return Target(name=name, chip=hardware(first))
+    raise PlanError(
+        f"there is no target {name!r}{nearest(name, target_names())}; there are {', '.join(target_names())}, and "
+        "runtime@hardware such as vllm@nvidia-9.0"
+    )
