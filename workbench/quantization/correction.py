@@ -142,10 +142,12 @@ def reestimate_norms(
     3.1, but for that.  Norms in ``folded`` stay as they are.  Raises CannotRunError, and TransformError where no norm
     is left.
     """
-    network = getattr(model, "network", None)
-    if network is None:
+    from workbench.models.execution.network import NetworkModel
+
+    if not isinstance(model, NetworkModel):
         raise CannotRunError(f"{model.summary.name} cannot be run, so its batch norms cannot be measured")
-    before, after = (_measured_norms(network, view, data, folded) for view in (reference, quantized.bind(model)))
+    network, views = model.body.network, (reference, quantized.bind(model))
+    before, after = (_measured_norms(network, view, data, folded) for view in views)
     if not after:
         first = model.summary.layers[0].name if model.summary.layers else "a layer"
         reason = f"fold-norms folded {_few(list(folded))}" if folded else f"none follows {first} or any layer"

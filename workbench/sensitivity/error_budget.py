@@ -233,8 +233,9 @@ def _outputs(model: Model, batch: Batch, blocks: Sequence[str], owner: Model | N
 @contextmanager
 def _watching(model: Model, blocks: Sequence[str], watch: Watch) -> Iterator[Callable[..., None] | None]:
     """Watch the modules that blocks are named after; where there are none, the last layer of each block."""
-    network = getattr(model, "network", None)
-    modules = dict(network.named_modules()) if network is not None else {}
+    from workbench.models.execution.network import NetworkModel
+
+    modules = dict(model.body.network.named_modules()) if isinstance(model, NetworkModel) else {}
     if not all(block in modules for block in blocks if block != OUTPUT):
         block_of = {layer.name: layer.block for layer in model.summary.layers}
         yield lambda layer, _, output: watch(block_of[layer], output.detach())

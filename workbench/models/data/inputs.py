@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workbench.errors import DataError
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InputSpec:
@@ -29,3 +31,15 @@ class InputSpec:
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
     preprocess: Callable[[Any], Any] | None = None
+
+
+def fast_tokenizer(folder: Path | None) -> Any:
+    """Return the tokenizer of ``tokenizer.json`` in ``folder``, None without one; DataError for a damaged one."""
+    if folder is None or not (folder / "tokenizer.json").is_file():
+        return None
+    from tokenizers import Tokenizer
+
+    try:
+        return Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except Exception as error:  # the tokenizers' own errors have no common type
+        raise DataError(f"the tokenizer in {folder} cannot be used: {error}") from error

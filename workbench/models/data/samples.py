@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.errors import DataError
-from workbench.models.data.inputs import InputSpec
+from workbench.models.data.inputs import InputSpec, fast_tokenizer
 
 if TYPE_CHECKING:
     from workbench.models.data.datasets import Dataset
@@ -60,18 +59,6 @@ def decoder(spec: InputSpec) -> Callable[[Sequence[int]], str]:
     if tokenizer is None:
         return _numbers
     return lambda ids: str(tokenizer.decode(list(ids), skip_special_tokens=False))
-
-
-def fast_tokenizer(folder: Path | None) -> Any:
-    """Return the tokenizer of ``tokenizer.json`` in ``folder``, None without one; DataError for a damaged one."""
-    if folder is None or not (folder / "tokenizer.json").is_file():
-        return None
-    from tokenizers import Tokenizer
-
-    try:
-        return Tokenizer.from_file(str(folder / "tokenizer.json"))
-    except Exception as error:  # the tokenizers' own errors have no common type
-        raise DataError(f"the tokenizer in {folder} cannot be used: {error}") from error
 
 
 def _numbers(ids: Sequence[int]) -> str:

@@ -7,8 +7,7 @@ from pathlib import Path
 import torch
 
 from workbench.errors import DataError
-from workbench.models.data.inputs import InputSpec
-from workbench.models.data.samples import fast_tokenizer
+from workbench.models.data.inputs import InputSpec, fast_tokenizer
 
 
 def read_text(file: Path, spec: InputSpec, length: int, half: int | None) -> torch.Tensor:
