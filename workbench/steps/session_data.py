@@ -69,9 +69,7 @@ def evaluation_record(model: Model, calibration: DataRecord) -> DataRecord | Non
 
 def inputs_of(model: Model) -> InputSpec:
     """Return what the model reads; a model that cannot be run says nothing of it."""
-
-    spec = model.inputs
-    return spec
+    return model.inputs
 
 
 def text_of_tokens(model: Model) -> Decode | None:

@@ -90,7 +90,7 @@ def thumbnail(array: np.ndarray) -> np.ndarray | None:
         low, high = float(np.min(bands)), float(np.max(bands))
         bands = [(band - low) * (255.0 / (high - low)) if high > low else np.zeros_like(band) for band in bands]
     picture = np.stack(bands * (3 // len(bands)), axis=-1)
-    return np.clip(picture.round(), 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(picture.round(), 0, 255), dtype=np.uint8)
 
 
 def _in_words(array: np.ndarray) -> str:
