@@ -39,7 +39,7 @@ class UnsafeModelError(ModelError):
 class TrustRequiredError(ModelError):
     """Opening the model runs the user's own Python file, which needs the user's word first."""
 
-    def __init__(self, message: str, file: str) -> None:
+    def __init__(self, message: str, file: str = "") -> None:
         super().__init__(message)
         self.file = file
 

@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 
 from tests.engine.fakes import AskProcess, Fake, Loaded
+from tests.engine.inline_engine import InlineEngine
 from workbench.engine import engine as engine_module
 from workbench.engine import engine_process
 from workbench.engine.engine import Engine
-from workbench.engine.inline_engine import InlineEngine
 from workbench.engine.transport import PREFIX, Envelope, shared_root
 from workbench.errors import (
     CancelledError,
@@ -403,10 +403,10 @@ def test_idle_time_is_used_for_imports_and_a_job_need_not_wait_for_all() -> None
 def test_a_job_that_still_waits_is_cancelled_at_once() -> None:
     channel = FakeChannel()
     worker = engine_process.Worker(channel)  # type: ignore[arg-type]
-    worker.receive(Envelope("run", 1, b"", None, ()))
-    worker.receive(Envelope("cancel", 1, b"", None, ()))
-    (kind, job, failure) = channel.sent[0]
-    assert (kind, job) == ("failed", 1) and isinstance(failure.error(), CancelledError)
+    worker.receive(Envelope("run", 1, b""))
+    worker.receive(Envelope("cancel", 1, b""))
+    (kind, job, error) = channel.sent[0]
+    assert (kind, job) == ("failed", 1) and isinstance(error, CancelledError)
 
 
 class FakeChannel:

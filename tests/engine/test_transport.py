@@ -93,10 +93,10 @@ def test_a_dropped_message_frees_its_file(ends: tuple[Channel, Channel, Path]) -
 def test_a_full_memory_file_system_sends_all_through_the_pipe(
     ends: tuple[Channel, Channel, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(descriptor: int, view: memoryview) -> None:
+    def full(file: Path, views: list[memoryview]) -> None:
         raise OSError(errno.ENOSPC, "no space left")
 
-    monkeypatch.setattr(transport, "_write_all", full)
+    monkeypatch.setattr(transport, "_write", full)
     array = np.arange(SHARE_FROM // 8, dtype=np.int64)
     np.testing.assert_array_equal(crossed(ends, array), array)
     assert not list(ends[2].iterdir())

@@ -39,7 +39,7 @@ from PySide6.QtTest import QTest  # noqa: E402
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QComboBox, QTabWidget, QWidget  # noqa: E402
 from qasync import QEventLoop  # noqa: E402
 
-from workbench.engine.inline_engine import InlineEngine  # noqa: E402
+from tests.engine.inline_engine import InlineEngine  # noqa: E402
 from workbench.engine.jobs import Jobs  # noqa: E402
 from workbench.gui import app as application_module  # noqa: E402
 from workbench.gui.context.context import Context  # noqa: E402

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from tests.engine.inline_engine import InlineEngine
 from tests.engine.test_engine import engine, run
 from tests.session.models import SCHEMES, session, table
 from workbench.engine import model_cache
-from workbench.engine.inline_engine import InlineEngine
 from workbench.engine.model_cache import ModelCache
 from workbench.errors import CannotRunError, FingerprintMismatchError, SessionError, TrustRequiredError
 from workbench.measurement.evaluation import Evaluation, Timing

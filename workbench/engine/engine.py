@@ -8,15 +8,13 @@ qasync that would be Qt's thread pool).
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import signal
 from collections.abc import Callable
-from functools import partial
 from typing import cast
 
 from workbench.engine import engine_process as wire
-from workbench.engine.failure import Failure
+from workbench.engine.failure import portable
 from workbench.engine.process import EngineProcess
 from workbench.engine.request import EngineListener, OnProgress, Request, Response
 from workbench.engine.transport import Envelope
@@ -42,25 +40,21 @@ class Engine:
     """
 
     def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._process: EngineProcess | None = None
-        self._listeners: list[EngineListener] = []
-        self._ready = asyncio.Event()
-        self._gone = asyncio.Event()
+        self._lives: asyncio.Task[None] | None = None
+        self._ready = asyncio.Event()  # the process is warm, or there will be none any more
         self._closing = False
-        self._terminated_for: int | None = None
-        self._renewing = False
-        self._lives = self._failed_starts = 0
         self._reason = ""
+        self._listeners: list[EngineListener] = []
         self._job: int | None = None
         self._result: asyncio.Future[object] | None = None
         self._on_progress: OnProgress | None = None
-        self._cancelled: set[int] = set()
+        self._insist: asyncio.TimerHandle | None = None
 
     @property
     def alive(self) -> bool:
         """Whether the process is there and warm."""
-        return self._process is not None and self._ready.is_set() and not self._gone.is_set()
+        return self._process is not None and self._process.warm
 
     @property
     def pid(self) -> int | None:
@@ -74,9 +68,8 @@ class Engine:
 
     async def start(self) -> None:
         """Spawn the process and begin to warm it up; does not wait for it (``ready`` does)."""
-        if self._process is None and not self._closing:
-            self._loop = asyncio.get_running_loop()
-            self._spawn()
+        if self._lives is None and not self._closing:
+            self._lives = asyncio.create_task(self._live(self._spawn()), name="engine")
 
     async def ready(self) -> None:
         """Wait until the process is warm; raises EngineDiedError if it cannot be started."""
@@ -95,117 +88,121 @@ class Engine:
             raise RuntimeError(f"the engine is running job {self._job}; it takes one at a time")
         self._job, self._on_progress = job, on_progress
         self._result = asyncio.get_running_loop().create_future()
+        sending = asyncio.create_task(self._send(job, request))
         try:
-            await self._until_ready(job)
-            assert self._process is not None
-            self._process.send(wire.RUN, job, request)
             return cast(Response, await self._result)
         except asyncio.CancelledError:
             self.cancel(job)
             raise
         finally:
-            self._job = self._result = self._on_progress = None
-            self._cancelled.discard(job)
+            sending.cancel()
+            if self._insist is not None:
+                self._insist.cancel()
+            self._job = self._result = self._on_progress = self._insist = None
 
     def cancel(self, job: int) -> None:
         """Ask the running ``job`` to stop; if it does not within 2 s the process is terminated and started again."""
-        if job != self._job or self._process is None or self._loop is None or job in self._cancelled:
+        if job != self._job or self._process is None or self._insist is not None:
             return
-        self._cancelled.add(job)
-        if not self._ready.is_set():
+        if self._ready.is_set():
+            self._process.send(wire.CANCEL, job)
+            self._insist = asyncio.get_running_loop().call_later(HEED_SECONDS, self._end_deaf_job)
+        else:
             self._settle(CancelledError("cancelled before it began"))
-            return
-        self._process.send(wire.CANCEL, job)
-        self._loop.call_later(HEED_SECONDS, self._insist, self._process, job)
 
     async def close(self) -> None:
         """End the process, in order if it can, and wait until it is gone."""
         self._closing = True
-        process = self._process
-        if process is None:
+        if self._process is None or self._lives is None:
             return
-        process.send(wire.CLOSE)
+        self._process.send(wire.CLOSE)
         for how in (signal.SIGTERM, signal.SIGKILL):
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._gone.wait(), CLOSE_SECONDS)
+            await asyncio.wait((self._lives,), timeout=CLOSE_SECONDS)
+            if not self._lives.done():
+                self._process.end(how)
+        await self._lives
+        self._process.join()
+
+    async def _live(self, process: EngineProcess) -> None:
+        """Follow one process after the other, until the engine is closed or several in a row did not start."""
+        starts = failed_starts = 0
+        while True:
+            text = await process.ready
+            if text is not None and not self._closing:
+                starts, failed_starts = starts + 1, 0
+                self._ready.set()
+                self._tell("started" if starts == 1 else "restarted", text)
+            self._reason = await process.ended
+            if self._closing:
+                self._settle(CancelledError("the workbench is closing"))
                 break
-            process.end(how)
-        await self._gone.wait()
-        process.join()
-        self._process = None
+            self._ready.clear()
+            if text is None:
+                failed_starts += 1
+            elif not process.retired:
+                self._settle(
+                    EngineDiedError(
+                        f"the engine process ended in the middle of the job: {self._reason}; it is started again"
+                    )
+                )
+            self._tell("died", process.retired or self._reason)
+            if failed_starts == MAX_FAILED_STARTS:
+                break
+            process = self._spawn()
+        self._ready.set()  # whoever waits learns from `alive` that there is no engine
 
-    async def _until_ready(self, job: int) -> None:
-        waiting = asyncio.ensure_future(self.ready())
-        assert self._result is not None
+    def _spawn(self) -> EngineProcess:
+        self._process = EngineProcess(self._received, self._answered)
+        return self._process
+
+    async def _send(self, job: int, request: Request[Response]) -> None:
         try:
-            both = (cast("asyncio.Future[object]", waiting), self._result)
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            if self._result.done():  # cancelled while the engine was warming up
-                self._result.result()
-            await waiting
-        finally:
-            waiting.cancel()
-            with contextlib.suppress(asyncio.CancelledError, WorkbenchError):
-                await waiting
+            await self.ready()
+            assert self._process is not None
+            self._process.send(wire.RUN, job, request)
+        except EngineDiedError as error:
+            self._settle(error)
 
-    def _spawn(self) -> None:
-        self._ready.clear()
-        self._gone.clear()
-        process: EngineProcess
-
-        def received(envelope: Envelope) -> None:
-            self._received(process, envelope)
-
-        def gone(reason: str) -> None:
-            self._post(partial(self._died, process, reason))
-
-        def unsent(job: int, error: Exception) -> None:
-            self._post(partial(self._finished, process, job, Failure.of(error, "sending the request").error()))
-
-        process = self._process = EngineProcess(received, gone, unsent)
-        process.start()
-
-    def _post(self, call: Callable[[], None]) -> None:
-        """Make a call on the loop's thread; a loop that is closed needs none."""
-        assert self._loop is not None
-        with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(call)
-
-    def _received(self, process: EngineProcess, envelope: Envelope) -> None:
+    def _received(self, envelope: Envelope) -> None:
         """On the reading thread: unpickle here, so that the window's thread never does."""
-        kind, job, on_progress = envelope.kind, envelope.job, self._on_progress
-        if kind in (wire.READY, wire.BROKEN):
-            self._post(partial(self._started if kind == wire.READY else self._broken, process, envelope.open()))
-        elif job != self._job or on_progress is None and kind in (wire.PROGRESS, wire.PARTIAL):
+        on_progress, is_progress = self._on_progress, envelope.kind in (wire.PROGRESS, wire.PARTIAL)
+        if envelope.job != self._job or is_progress and on_progress is None:
             envelope.drop()
-        elif kind in (wire.PROGRESS, wire.PARTIAL):
-            _report(envelope, on_progress)
+            return
+        try:
+            body = envelope.open()
+        except Exception as error:
+            if is_progress:
+                log.exception("a progress message could not be read")  # not worth the job
+                return
+            body = portable(error, "reading the result")
+        if not is_progress or on_progress is None:
+            assert self._process is not None
+            self._process.post(self._answered, envelope.job, body)
+        elif envelope.kind == wire.PARTIAL:
+            on_progress(None, "", body)
         else:
-            self._post(partial(self._finished, process, job, _opened(envelope)))
+            on_progress(*cast("tuple[float, str]", body), None)
 
-    def _started(self, process: EngineProcess, text: object) -> None:
-        if process is self._process and not self._closing:
-            self._lives += 1
-            self._failed_starts = 0
-            self._ready.set()
-            self._tell("started" if self._lives == 1 else "restarted", str(text))
-
-    def _broken(self, process: EngineProcess, failure: object) -> None:
-        if isinstance(failure, Failure):
-            log.error("%s\n%s", failure.message, failure.trace)
-            self._reason = failure.message
-
-    def _finished(self, process: EngineProcess, job: int, outcome: object) -> None:
-        if process is self._process and job == self._job:
+    def _answered(self, job: int, outcome: object) -> None:
+        if job == self._job:
             self._settle(outcome)
-            if isinstance(outcome, DeviceLostError) and not self._closing:
-                self._renew(process)
+            if isinstance(outcome, DeviceLostError):
+                self._retire("the device failed, and only a new process can use it")
 
-    def _renew(self, process: EngineProcess) -> None:
-        """End a process that answered and is of no more use; the next job waits for the next process."""
-        self._renewing = True
+    def _end_deaf_job(self) -> None:
+        self._retire("the job did not stop when it was cancelled")
+        self._settle(CancelledError("cancelled; the engine did not stop and is started again"))
+
+    def _retire(self, reason: str) -> None:
+        """End a process that is of no more use; the next job waits for the next process."""
+        process = self._process
+        if process is None or self._closing:
+            return
         self._ready.clear()
-        self._end(process)
+        process.retired = reason
+        process.end(signal.SIGTERM)
+        asyncio.get_running_loop().call_later(TERM_SECONDS, process.end, signal.SIGKILL)
 
     def _settle(self, outcome: object) -> None:
         if self._result is None or self._result.done():
@@ -217,75 +214,7 @@ class Engine:
         else:
             self._result.set_result(outcome)
 
-    def _insist(self, process: EngineProcess, job: int) -> None:
-        """The job ignored its cancel: end the process; the next one takes the next job."""
-        if process is self._process and job == self._job and job in self._cancelled and not self._gone.is_set():
-            self._terminated_for = job
-            self._end(process)
-
-    def _end(self, process: EngineProcess) -> None:
-        process.end(signal.SIGTERM)
-        assert self._loop is not None
-        self._loop.call_later(TERM_SECONDS, self._kill, process)
-
-    def _kill(self, process: EngineProcess) -> None:
-        if process is self._process and not self._gone.is_set():
-            process.end(signal.SIGKILL)
-
-    def _died(self, process: EngineProcess, reason: str) -> None:
-        if process is not self._process:
-            return
-        renewed, self._renewing = self._renewing, False
-        was_ready = self._ready.is_set() or renewed
-        stopped, self._terminated_for = self._terminated_for, None
-        self._gone.set()
-        if self._closing:
-            self._ready.set()
-            self._settle(CancelledError("the workbench is closing"))
-            return
-        self._ready.clear()
-        self._failed_starts = 0 if was_ready else self._failed_starts + 1
-        self._reason = reason if was_ready or not self._reason else f"{self._reason}; {reason}"
-        if stopped is not None and stopped == self._job:
-            self._settle(CancelledError("cancelled; the engine did not stop and was started again"))
-        elif was_ready and not renewed:
-            self._settle(
-                EngineDiedError(f"the engine process ended in the middle of the job: {reason}; it is started again")
-            )
-        if renewed:
-            reason = "the device failed, and only a new process can use it"
-        self._tell("died", "the job did not stops cancel" if stopped is not None else reason)
-        if self._failed_starts < MAX_FAILED_STARTS:
-            self._spawn()
-        else:
-            self._ready.set()  # whoever waits learns from `alive` that there is no engine
-
     def _tell(self, event: str, text: str) -> None:
         log.info("the engine %s: %s", event, text)
         for listener in tuple(self._listeners):
             listener(event, text)
-
-
-def _report(envelope: Envelope, on_progress: OnProgress | None) -> None:
-    """Hand progress on; one that cannot be read is not worth the job."""
-    try:
-        body = envelope.open()
-    except Exception:
-        log.exception("a progress message could not be read")
-        return
-    if on_progress is None:
-        return
-    if envelope.kind == wire.PARTIAL:
-        on_progress(None, "", body)
-    else:
-        fraction, text = cast("tuple[float, str]", body)
-        on_progress(fraction, text, None)
-
-
-def _opened(envelope: Envelope) -> object:
-    """Return the response, or the error that stands for it."""
-    try:
-        body = envelope.open()
-    except Exception as error:
-        return Failure.of(error, "reading the result").error()
-    return body.error() if isinstance(body, Failure) else body

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from workbench import log as log_file
-from workbench.engine.failure import Failure
+from workbench.engine.failure import portable
 from workbench.engine.transport import Channel, Envelope
 from workbench.errors import CancelledError
 
@@ -110,7 +110,7 @@ class Worker:
         if envelope.kind == CANCEL:
             self._cancelled.add(envelope.job)
             if envelope.job != self._running:  # it still waits: answer for it (a second answer would be dropped)
-                self._channel.send(FAILED, envelope.job, Failure.of(CancelledError("cancelled"), "waiting"))
+                self._channel.send(FAILED, envelope.job, CancelledError("cancelled"))
         else:
             self._queue.put(envelope)
 
@@ -120,17 +120,17 @@ class Worker:
             try:
                 text = warm()
             except BaseException as error:
-                self._channel.send(BROKEN, 0, Failure.of(error, "starting the engine"))
+                log.exception("the engine cannot start")
+                self._channel.send(BROKEN, 0, portable(error, "starting the engine"))
                 _leave(1)
             from workbench.engine.model_cache import ModelCache
 
             models = ModelCache()
             threading.Thread(target=self._reporter.live, name="reporter", daemon=True).start()
             self._channel.send(READY, 0, text)
-            self._run(self._next(), models)
-            collect_from_now_on()
             while True:
                 self._run(self._next(), models)
+                collect_from_now_on()
         except OSError:
             _leave(1)
 
@@ -153,7 +153,7 @@ class Worker:
         except OSError:
             raise
         except Exception as error:  # a response that cannot be pickled
-            self._channel.send(FAILED, envelope.job, Failure.of(error, "handing over the result"))
+            self._channel.send(FAILED, envelope.job, portable(error, "handing over the result"))
         self._cancelled.discard(envelope.job)
 
     def _outcome(self, envelope: Envelope, models: ModelCache) -> tuple[str, object]:
@@ -175,8 +175,8 @@ class Worker:
             return DONE, response
         except BaseException as error:
             log.info("job %d: %s failed", job, doing, exc_info=error)
-            failure = Failure.of(error, doing)
-        if failure.trace:
+            failure = portable(error, doing)
+        if hasattr(failure, "__notes__"):
             models.clear()  # after a fault, memory or another, start from the file again
             gc.collect()
         return FAILED, failure

@@ -12,15 +12,18 @@ import asyncio
 import contextlib
 import itertools
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from workbench.engine.request import OnProgress, Request
+from workbench.engine.failure import portable
+from workbench.engine.request import Request
 from workbench.errors import CancelledError, WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.engine.engine import Engine
 
 R = TypeVar("R")
 
@@ -60,22 +63,6 @@ class JobView:
     listed: bool = True
 
 
-class RunsRequests(Protocol):
-    """What Jobs needs of an engine."""
-
-    async def run(self, job: int, request: Request[R], on_progress: OnProgress | None = None) -> R:
-        """Run one request and return its response."""
-        ...
-
-    def cancel(self, job: int) -> None:
-        """Ask the running job to stop."""
-        ...
-
-    async def close(self) -> None:
-        """End the engine."""
-        ...
-
-
 Listener = Callable[[tuple[JobView, ...]], None]
 
 
@@ -94,21 +81,16 @@ class Job(Generic[R]):
         self.request = request
         self.prepare = prepare
         self.again = again
-        self.view = JobView(id=number, title=request.title, listed=getattr(request, "listed", True))
+        self.view = JobView(id=number, title=request.title, listed=request.listed)
         self._cancel = cancel
-        self._over = asyncio.Event()
-        self._responses: tuple[R, ...] = ()
-        self._error: WorkbenchError | None = None
+        self._outcome: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self.progress: tuple[float, str] | None = None  # the slot: written on the engine's reading thread
         self.partial: object = None
         self.partial_is_new = False
 
     async def result(self) -> R:
         """Wait for the response; raises the task's WorkbenchError, or CancelledError."""
-        await self._over.wait()
-        if self._error is not None:
-            raise self._error
-        return self._responses[0]
+        return await asyncio.shield(self._outcome)
 
     def cancel(self) -> None:
         """End the job now; nothing happens if it is over."""
@@ -125,31 +107,30 @@ class Job(Generic[R]):
     def succeed(self, response: R) -> None:
         """End the job with its response; nothing happens if it is over."""
         if not self.view.status.over:
-            self._responses = (response,)
             self._end(JobStatus.DONE, 1.0)
+            self._outcome.set_result(response)
 
     def fail(self, error: WorkbenchError) -> None:
         """End the job with an error, which may be a CancelledError; nothing happens if it is over."""
         if self.view.status.over:
             return
-        self._error = error
-        cancelled = isinstance(error, CancelledError)
-        if isinstance(error, CancelledError) and self.request.keeps_partial:
-            error.partial = self.partial
-        self._end(
-            JobStatus.CANCELLED if cancelled else JobStatus.FAILED, self.view.fraction, "" if cancelled else str(error)
-        )
+        if isinstance(error, CancelledError):
+            error.partial = self.partial if self.request.keeps_partial else None
+            self._end(JobStatus.CANCELLED, self.view.fraction)
+        else:
+            self._end(JobStatus.FAILED, self.view.fraction, str(error))
+        self._outcome.set_exception(error)
+        self._outcome.exception()  # it was noted, whether anybody waits for the result or not
 
     def _end(self, status: JobStatus, fraction: float, error: str = "") -> None:
         self.view = replace(self.view, status=status, fraction=fraction, error=error, finished=time.monotonic())
         self.progress = self.partial = None
-        self._over.set()
 
 
 class Jobs:
     """The queue before one engine, and the one list of what was asked for."""
 
-    def __init__(self, engine: RunsRequests) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._numbers = itertools.count(1)
         self._views: dict[int, JobView] = {}
@@ -266,9 +247,7 @@ class Jobs:
         except WorkbenchError as error:
             job.fail(error)
         except Exception as error:  # a fault of our own: shown, and the queue goes on
-            fault = WorkbenchError(f"{job.view.title} failed with {type(error).__name__}: {error}")
-            fault.add_note("".join(traceback.format_exception(error)))
-            job.fail(fault)
+            job.fail(portable(error, job.view.title))
 
     def _show(self, job: Job[R]) -> None:
         """Note the job's view and tell the listeners; one that raises is reported and does not stop the queue."""

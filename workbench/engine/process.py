@@ -5,6 +5,7 @@ Nothing here runs on the window's thread except ``send`` (a queue) and ``end`` (
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import multiprocessing
 import os
@@ -13,55 +14,62 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import TypeVarTuple
 
-from workbench.engine import engine_process
+from workbench.engine import engine_process as wire
+from workbench.engine.failure import portable
 from workbench.engine.transport import Channel, Envelope, SharedFolder
 
-Message = tuple[str, int, object]
+Arguments = TypeVarTuple("Arguments")
 
 
 class EngineProcess:
-    """Spawns the engine; ``received`` and ``gone`` are called on the reading thread, ``gone`` exactly once, last.
+    """Spawns the engine; made on the thread of the asyncio loop, where the futures are set.
 
-    ``gone`` gets the reason as readable text.  ``failed_to_send`` is called on the writing thread with the message's
-    job and the exception if a message cannot be pickled.
+    ``ready`` is a line about the warm process, None where it ended before; ``ended`` says how it ended, after all
+    messages.  ``received`` gets the messages about jobs on the reading thread; ``answered`` gets a job and the error if
+    its request cannot be pickled.  ``retired`` says why the owner ends the process.
     """
 
-    def __init__(
-        self,
-        received: Callable[[Envelope], None],
-        gone: Callable[[str], None],
-        failed_to_send: Callable[[int, Exception], None],
-    ) -> None:
-        self._received = received
-        self._gone = gone
-        self._failed_to_send = failed_to_send
-        self._outgoing: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
-        self._signal: int | None = None
-        self._thread = threading.Thread(target=self._live, name="engine-reader", daemon=True)
+    def __init__(self, received: Callable[[Envelope], None], answered: Callable[[int, object], None]) -> None:
+        self._received, self._answered = received, answered
+        self._loop = asyncio.get_running_loop()
+        self.ready: asyncio.Future[str | None] = self._loop.create_future()
+        self.ended: asyncio.Future[str] = self._loop.create_future()
+        self.retired = ""
         self.pid: int | None = None
-
-    def start(self) -> None:
-        """Spawn the process on the reading thread; returns at once."""
+        self._signal: int | None = None
+        self._outgoing: queue.SimpleQueue[tuple[str, int, object] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._live, name="engine-reader", daemon=True)
         self._thread.start()
+
+    @property
+    def warm(self) -> bool:
+        """Whether the process waits for jobs or runs one."""
+        return self.ready.done() and self.ready.result() is not None and not self.ended.done()
 
     def send(self, kind: str, job: int = 0, body: object = None) -> None:
         """Queue a message for the writing thread, which pickles it."""
         self._outgoing.put((kind, job, body))
 
-    def end(self, how: int = signal.SIGTERM) -> None:
-        """Signal the process to end; ``gone`` follows."""
+    def end(self, how: int) -> None:
+        """Signal the process to end; ``ended`` follows."""
         self._signal = how
         if self.pid is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, how)
 
     def join(self) -> None:
-        """Wait for the reading thread, which ends right after ``gone``."""
+        """Wait for the reading thread, which ends right after ``ended``."""
         self._thread.join()
+
+    def post(self, call: Callable[[*Arguments], object], *arguments: *Arguments) -> None:
+        """Make a call on the loop's thread; a loop that is closed needs none."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(call, *arguments)
 
     def _live(self) -> None:
         reason = "it could not be started"
@@ -69,16 +77,22 @@ class EngineProcess:
             with SharedFolder() as folder:
                 reason = self._run(folder.path)
         except Exception as error:
-            reason = f"it could not be started ({error})"
+            reason = f"{reason} ({error})"
         finally:
-            self._gone(reason)
+            self.post(self._finish, reason)
+
+    def _finish(self, reason: str) -> None:
+        self._greet(None)
+        self.ended.set_result(reason)
+
+    def _greet(self, text: str | None) -> None:
+        if not self.ready.done():
+            self.ready.set_result(text)
 
     def _run(self, folder: Path) -> str:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(
-            target=engine_process.main, args=(theirs, str(folder)), name="workbench-engine", daemon=True
-        )
+        process = context.Process(target=wire.main, args=(theirs, str(folder)), name="workbench-engine", daemon=True)
         with ours:
             with theirs:
                 process.start()
@@ -89,26 +103,37 @@ class EngineProcess:
             writer = threading.Thread(target=self._write, args=(channel,), name="engine-writer", daemon=True)
             writer.start()
             try:
-                self._read(ours, channel, process)
+                problem = self._read(channel, process)
             finally:
                 self.pid = None
-                reason = _ended(process)
+                reason = _how_it_ended(process)
                 self._outgoing.put(None)
                 writer.join()
         process.close()
-        return reason
+        return f"{problem}; {reason}" if problem else reason
 
-    def _read(self, ours: Connection, channel: Channel, process: BaseProcess) -> None:
-        """Read until the pipe ends or the process does: a child of its own could hold the pipe open."""
+    def _read(self, channel: Channel, process: BaseProcess) -> str:
+        """Read until the pipe ends or the process does: a child of its own could hold the pipe open.
+
+        Returns why it could not warm up; empty where it could.
+        """
         assert process.pid is not None
+        problem = ""
         watch = os.pidfd_open(process.pid) if sys.platform == "linux" else process.sentinel
         try:
             with contextlib.suppress(EOFError, OSError):
-                while ours in wait([ours, watch]):
-                    self._received(channel.receive())
+                while channel.connection in wait([channel.connection, watch]):
+                    envelope = channel.receive()
+                    if envelope.kind == wire.READY:
+                        self.post(self._greet, str(envelope.open()))
+                    elif envelope.kind == wire.BROKEN:
+                        problem = str(envelope.open())
+                    else:
+                        self._received(envelope)
         finally:
             if watch != process.sentinel:
                 os.close(watch)
+        return problem
 
     def _write(self, channel: Channel) -> None:
         while (message := self._outgoing.get()) is not None:
@@ -117,10 +142,10 @@ class EngineProcess:
             except OSError:
                 continue  # the process is gone, which the reading thread notices
             except Exception as error:
-                self._failed_to_send(message[1], error)
+                self.post(self._answered, message[1], portable(error, "sending the request"))
 
 
-def _ended(process: BaseProcess) -> str:
+def _how_it_ended(process: BaseProcess) -> str:
     """Wait for the process, which is about to end or is made to; return its exit code as readable text."""
     process.join(1.0)
     if process.exitcode is None:

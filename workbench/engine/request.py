@@ -21,22 +21,20 @@ EngineListener = Callable[[str, str], None]
 
 
 class Request(Protocol[Result]):
-    """A frozen, picklable request; ``title`` is what the user reads in the jobs panel."""
+    """A frozen, picklable request.
+
+    ``title`` is what the user reads in the jobs panel; ``listed``: the job stands there; ``keeps_partial``: the partial
+    result of a cancelled run is of use.
+    """
 
     @property
-    def title(self) -> str:
-        """The job's heading."""
-        ...
+    def title(self) -> str: ...
 
     @property
-    def listed(self) -> bool:
-        """Whether the user sees the job."""
-        ...
+    def listed(self) -> bool: ...
 
     @property
-    def keeps_partial(self) -> bool:
-        """Whether the partial result of a cancelled run is of use."""
-        ...
+    def keeps_partial(self) -> bool: ...
 
     def run(self, models: ModelCache, progress: Progress) -> Result:
         """Compute the response; called in the engine."""

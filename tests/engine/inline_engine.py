@@ -1,4 +1,4 @@
-"""The engine's interface on a thread of this process: for tests and scripts, never in the window."""
+"""The engine's interface on a thread of this process: for tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from workbench.engine.failure import Failure
+from workbench.engine.failure import portable
 from workbench.engine.request import EngineListener, OnProgress, Request, Response
 from workbench.errors import CancelledError
 
@@ -93,4 +93,4 @@ class InlineEngine:
             progress(0.0, "")
             return request.run(self._models, progress)
         except Exception as error:
-            raise Failure.of(error, request.title).error() from error
+            raise portable(error, request.title) from error
