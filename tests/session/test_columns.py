@@ -25,7 +25,8 @@ from workbench.session.table import Layout, Table, of_tap
 
 def crossed(value: Any) -> Any:
     """Return what arrives at the other end of the engine's pipe."""
-    return pickle.loads(transport._pickled(value))
+    buffers: list[memoryview] = []
+    return pickle.loads(transport._pickled(value, buffers), buffers=buffers)
 
 
 def assert_same(before: Any, after: Any) -> None:

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from workbench.models.layer import KeptTensor, Layer
+from workbench.models.layer import StoredTensor, Layer
 from workbench.models.summary import ModelSummary
 from workbench.pacing import rest
 from workbench.planning.plan import Plan, Rule
@@ -142,7 +142,7 @@ class Channel:
 
 
 COLUMNS: Mapping[type, Mapping[str, type]] = {
-    ModelSummary: {"layers": Layer, "kept": KeptTensor},
+    ModelSummary: {"layers": Layer, "kept": StoredTensor},
     Plan: {"rules": Rule},
 }
 """Which tuples of equal records travel as columns; the results in a session are columns already."""

@@ -12,7 +12,7 @@ import typing
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
-from typing import Generic, Protocol, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 import numpy as np
 
@@ -27,23 +27,27 @@ PIECE = 1024
 """Records at a time: between two pieces other threads get their turn."""
 
 NUMBERS: Mapping[object, type[np.generic]] = {int: np.int64, float: np.float64, bool: np.bool_}
+BLANKS: Mapping[object, object] = {int: 0, float: float("nan"), bool: False, str: ""}
+"""What stands in a column of numbers or texts where a record has None."""
 
 
-class Column(Protocol):
+class Column:
     """The values of one field of all records."""
+
+    __slots__ = ()
 
     def __len__(self) -> int:
         """The number of records."""
-        ...
+        raise NotImplementedError
 
     def cells(self, start: int, stop: int) -> Iterable[object]:
         """Return the values of the records ``start`` to ``stop``."""
-        ...
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Numbers:
-    """int, float or bool: ``values`` int64, float64 or bool ``[records]``."""
+class Numbers(Column):
+    """``values``: int64, float64 or bool ``[records]``, or arrays of one shape ``[records, ...]``."""
 
     values: np.ndarray
 
@@ -51,12 +55,12 @@ class Numbers:
         return len(self.values)
 
     def cells(self, start: int, stop: int) -> Iterable[object]:
-        """See :class:`Column`."""
-        return cast("list[object]", self.values[start:stop].tolist())
+        cells = self.values[start:stop]
+        return cast("list[object]", cells.tolist()) if cells.ndim == 1 else cells
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Coded:
+class Coded(Column):
     """Text, members of enumerations, small records: value i is ``distinct[codes[i]]``; int32 codes."""
 
     distinct: tuple[Hashable, ...]
@@ -76,62 +80,32 @@ class Coded:
         return len(self.codes)
 
     def cells(self, start: int, stop: int) -> Iterable[object]:
-        """See :class:`Column`."""
         return map(self.distinct.__getitem__, self.codes[start:stop].tolist())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tuples:
-    """Tuples: number i is ``entries[offsets[i]:offsets[i + 1]]``."""
+class Ragged(Column):
+    """Number i is ``entries[offsets[i]:offsets[i + 1]]``: a tuple, or an array in the shape ``shapes[i]``."""
 
     entries: Numbers | Coded
     offsets: np.ndarray
+    shapes: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     def cells(self, start: int, stop: int) -> Iterable[object]:
-        """See :class:`Column`."""
-        offsets = self.offsets[start : stop + 1].tolist()
-        first = offsets[0] if offsets else 0
-        entries = list(self.entries.cells(first, offsets[-1] if offsets else 0))
-        return [tuple(entries[low - first : high - first]) for low, high in pairwise(offsets)]
+        spans = list(pairwise(self.offsets[start : stop + 1].tolist()))
+        if self.shapes is not None:
+            values, shapes = cast(Numbers, self.entries).values, self.shapes[start:stop].tolist()
+            return [values[low:high].reshape(shape) for (low, high), shape in zip(spans, shapes, strict=True)]
+        first, last = (spans[0][0], spans[-1][1]) if spans else (0, 0)
+        entries = list(self.entries.cells(first, last))
+        return [tuple(entries[low - first : high - first]) for low, high in spans]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stacked:
-    """Arrays of one shape: number i is ``array[i]``."""
-
-    array: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    def cells(self, start: int, stop: int) -> Iterable[object]:
-        """See :class:`Column`."""
-        return self.array[start:stop]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Ragged:
-    """Arrays of one rank: number i is ``values[offsets[i]:offsets[i + 1]]`` in the shape ``shapes[i]``."""
-
-    values: np.ndarray
-    offsets: np.ndarray
-    shapes: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.shapes)
-
-    def cells(self, start: int, stop: int) -> Iterable[object]:
-        """See :class:`Column`."""
-        spans = pairwise(self.offsets[start : stop + 1].tolist())
-        shapes = self.shapes[start:stop].tolist()
-        return [self.values[low:high].reshape(shape) for (low, high), shape in zip(spans, shapes, strict=True)]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Separate:
+class Separate(Column):
     """Arrays of any shapes and dtypes, each by itself."""
 
     arrays: Sequence[np.ndarray]
@@ -140,13 +114,15 @@ class Separate:
         return len(self.arrays)
 
     def cells(self, start: int, stop: int) -> Iterable[object]:
-        """See :class:`Column`."""
         return self.arrays[start:stop]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Optional:
-    """Values that can be None: ``entries`` are those of the records where ``known`` (bool ``[records]``) is true."""
+class Optional(Column):
+    """Values that can be None, except where ``known`` (bool ``[records]``) is true.
+
+    Numbers and texts have a blank for every None; of arrays and tuples, ``entries`` holds the known ones only.
+    """
 
     known: np.ndarray
     entries: Column
@@ -155,11 +131,13 @@ class Optional:
         return len(self.known)
 
     def cells(self, start: int, stop: int) -> Iterable[object]:
-        """See :class:`Column`."""
         known = self.known[start:stop].tolist()
+        if len(self.entries) == len(self.known):
+            cells = self.entries.cells(start, stop)
+            return [cell if is_known else None for cell, is_known in zip(cells, known, strict=True)]
         before = int(np.count_nonzero(self.known[:start]))
         entries = iter(self.entries.cells(before, before + sum(known)))
-        return [next(entries) if each else None for each in known]
+        return [next(entries) if is_known else None for is_known in known]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,7 +178,11 @@ def column_of(values: Sequence[object], hint: object) -> Column:
     inner = optional(hint)
     if inner is not None:
         known = np.array([value is not None for value in values], dtype=np.bool_)
-        return Optional(known, column_of([value for value in values if value is not None], inner))
+        if inner in BLANKS:
+            present = [BLANKS[inner] if value is None else value for value in values]
+        else:
+            present = [value for value in values if value is not None]
+        return Optional(known, column_of(present, inner))
     if hint in NUMBERS:
         return Numbers(np.array(values, dtype=NUMBERS[hint]))
     if is_text(hint) or dataclasses.is_dataclass(hint):
@@ -211,22 +193,19 @@ def column_of(values: Sequence[object], hint: object) -> Column:
     if typing.get_origin(hint) is tuple:
         tuples = cast("Sequence[tuple[object, ...]]", values)
         entries = column_of(list(chain.from_iterable(tuples)), typing.get_args(hint)[0])
-        assert isinstance(entries, Numbers | Coded)
-        return Tuples(entries, offsets(map(len, tuples)))
+        return Ragged(cast("Numbers | Coded", entries), offsets(map(len, tuples)))
     raise TypeError(f"there is no column for {hint!r}")
 
 
-def arrays(values: Sequence[np.ndarray]) -> Stacked | Ragged | Separate:
+def arrays(values: Sequence[np.ndarray]) -> Column:
     """Return arrays as one, where they fit into one."""
     if len({(array.dtype, array.ndim) for array in values}) > 1:
         return Separate(values)
     if len({array.shape for array in values}) <= 1:
-        return Stacked(np.stack(values) if values else np.zeros((0,)))
-    return Ragged(
-        np.concatenate([array.ravel() for array in values]),
-        offsets(array.size for array in values),
-        np.array([array.shape for array in values], dtype=np.int64),
-    )
+        return Numbers(np.stack(values) if values else np.zeros((0,)))
+    shapes = np.array([array.shape for array in values], dtype=np.int64)
+    entries = Numbers(np.concatenate([array.ravel() for array in values]))
+    return Ragged(entries, offsets(array.size for array in values), shapes)
 
 
 def offsets(sizes: Iterable[int]) -> np.ndarray:

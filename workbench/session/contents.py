@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from workbench.measurement.evaluation import Evaluation, Timing
 from workbench.models.data.record import DataRecord
@@ -20,6 +23,7 @@ from workbench.sensitivity.table import Sensitivity
 from workbench.session.columns import Columns
 from workbench.session.results import StepResult
 from workbench.session.table import Layout, Table
+from workbench.version import VERSION
 
 SCHEMA_VERSION = 1
 """The version of the file layout; a file of a later version is refused with a clear message."""
@@ -38,6 +42,17 @@ class Environment:
     torch: str
     device: str
     threads: int
+
+    @staticmethod
+    def here() -> Environment:
+        """Return this process's versions, device and number of compute threads."""
+        import torch
+
+        return Environment(
+            workbench=VERSION, python=platform.python_version(), numpy=np.__version__, torch=str(torch.__version__),
+            device=f"cuda ({torch.cuda.get_device_name()})" if torch.cuda.is_available() else "cpu",
+            threads=torch.get_num_threads(),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

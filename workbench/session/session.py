@@ -43,6 +43,10 @@ class Session(Contents):
         predicted, measured = (self.sensitivities.get(name) for name in REFINED.derived_from)
         return None if predicted is None or measured is None else refined_table(predicted, measured)
 
+    def tables(self, metric: str) -> tuple[Sensitivity | None, Sensitivity | None, Sensitivity | None]:
+        """Return the losses of weights, inputs and KV cache that go with ``metric``, None where one is not there."""
+        return self.table(metric), self.inputs_table(metric), self.cache_table(metric)
+
     def inputs_table(self, metric: str) -> Sensitivity | None:
         """Return what quantized inputs cost beside the losses of ``metric`` (the predicted or the measured KL).
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Generic, TypeVar, cast
 
 from workbench.session.columns import Coded, Columns, pieces
@@ -38,12 +39,12 @@ class Layout(Generic[K, R]):
         columns = {name: Coded.of([key[place] for key in keys]) for place, name in enumerate(self.names)}
         return Columns.of(self.kind, records, columns)
 
-    def keys(self, part: str, columns: Columns[R]) -> list[K]:
-        """Return the keys of a part's records."""
-        parts = [columns.keys[name].cells(0, columns.rows) for name in self.names]
+    def keys(self, part: str, columns: Columns[R], start: int, stop: int) -> list[K]:
+        """Return the keys of the records ``start`` to ``stop`` of a part."""
+        cells = [columns.keys[name].cells(start, stop) for name in self.names]
         if self.by_tap:
-            return [cast(K, (layer, part)) for layer in parts[0]]
-        return cast("list[K]", list(zip(*parts, strict=True)) if len(parts) > 1 else list(parts[0]))
+            return [cast(K, (layer, part)) for layer in cells[0]]
+        return cast("list[K]", list(zip(*cells, strict=True)) if len(cells) > 1 else list(cells[0]))
 
 
 class Table(Mapping[K, R]):
@@ -53,24 +54,24 @@ class Table(Mapping[K, R]):
     columns when they are needed the first time.  Both stay.
     """
 
-    __slots__ = ("_keys", "_parts", "_records", "_rows", "layout")
+    __slots__ = ("_parts", "_places", "_records", "layout")
 
     def __init__(self, layout: Layout[K, R], records: Mapping[K, R]) -> None:
         self.layout: Layout[K, R] = layout
         self._records: dict[K, R] = dict(records)
         self._parts: dict[str, Columns[R]] | None = None
-        self._keys: list[K] = []
-        self._rows: dict[K, int] | None = None
+        self._places: dict[K, tuple[str, int]] | None = None
+        """The part and the row of each key."""
 
     @classmethod
     def of_columns(cls, layout: Layout[K, R], parts: Mapping[str, Columns[R]]) -> Table[K, R]:
         """Return the table of columns, by tap or all under an empty name."""
         table = cls(layout, {})
-        table._parts, table._rows = dict(parts), {}
+        table._parts, table._places = dict(parts), {}
         for part, columns in parts.items():
-            table._keys += layout.keys(part, columns)
-        for piece in pieces(len(table._keys)):
-            table._rows.update(zip(table._keys[piece], range(piece.start, piece.stop), strict=True))
+            for piece in pieces(columns.rows):
+                keys = layout.keys(part, columns, piece.start, piece.stop)
+                table._places.update(zip(keys, zip(repeat(part), range(piece.start, piece.stop)), strict=False))
         if layout.edited:
             table.make_all()
         return table
@@ -84,38 +85,30 @@ class Table(Mapping[K, R]):
 
     def make_all(self) -> None:
         """Make every record now; raises what the records' class raises for values that it refuses."""
-        first = 0
-        for columns in self.parts.values() if self._rows is not None else ():
-            for row in range(first, first + columns.rows, BLOCK):
-                self._make(row)
-            first += columns.rows
+        for part, columns in self.parts.items() if self._places is not None else ():
+            for row in range(0, columns.rows, BLOCK):
+                self._make(part, row)
 
-    def _make(self, row: int) -> None:
-        """Make the block of records that ``row`` belongs to."""
-        first = 0
-        for columns in self.parts.values():
-            if row < first + columns.rows:
-                break
-            first += columns.rows
-        start = first + (row - first) // BLOCK * BLOCK
-        records = columns.records(start - first, start - first + BLOCK)
-        for key, record in zip(self._keys[start : start + len(records)], records, strict=True):
+    def _make(self, part: str, row: int) -> None:
+        """Make the block of records that a row belongs to."""
+        start, columns = row // BLOCK * BLOCK, self.parts[part]
+        stop = min(start + BLOCK, columns.rows)
+        keys = self.layout.keys(part, columns, start, stop)
+        for key, record in zip(keys, columns.records(start, stop), strict=True):
             self._records.setdefault(key, record)
 
     def __getitem__(self, key: K) -> R:
-        record = self._records.get(key)
-        if record is None:
-            if self._rows is None:
+        if key not in self._records:
+            if self._places is None:
                 raise KeyError(key)
-            self._make(self._rows[key])
-            record = self._records[key]
-        return record
+            self._make(*self._places[key])
+        return self._records[key]
 
     def __iter__(self) -> Iterator[K]:
-        return iter(self._records if self._rows is None else self._rows)
+        return iter(self._records if self._places is None else self._places)
 
     def __len__(self) -> int:
-        return len(self._records if self._rows is None else self._rows)
+        return len(self._records if self._places is None else self._places)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({dict(self)!r})"

@@ -337,12 +337,11 @@ def _resolved(old: State, new: State) -> State:
         assignments = resolve(new.session.plan, new.session.model.layers)
     except WorkbenchError as error:
         return replace(new, assignments={}, totals=None, ledger=None, plan_error=str(error))
-    table = new.session.table(new.metric)
-    beside = new.session.inputs_table(new.metric), new.session.cache_table(new.metric)
+    tables = new.session.tables(new.metric)
     if new.session.plan.transforms:
-        sums = plan_totals(new.session.model, new.session.plan, table, *beside)
+        sums = plan_totals(new.session.model, new.session.plan, *tables)
         return replace(new, assignments=assignments, totals=sums, ledger=None, plan_error="")
-    ledger = Ledger.of(new.session.model, assignments, table, *beside)
+    ledger = Ledger.of(new.session.model, assignments, *tables)
     return replace(new, assignments=assignments, totals=ledger.totals, ledger=ledger, plan_error="")
 
 

@@ -9,8 +9,7 @@ from workbench.errors import CannotRunError, DataError
 from workbench.models.model import Model
 from workbench.progress import Progress, part_of, silent
 from workbench.session.calibrated_ranges import all_ranges, ranges_in_force
-from workbench.session.environment import environment
-from workbench.session.session import Session
+from workbench.session.session import Environment, Session
 from workbench.session.table import of_tap
 from workbench.steps import session_data
 from workbench.steps.files.first_look import start
@@ -47,7 +46,7 @@ def calibrate(
         raise CannotRunError(f"{model.summary.name} cannot be calibrated on data: {model.summary.cannot_run}")
     ranges = all_ranges(session.statistics, part_of(progress, 0.85, 1.0))
     active = ranges_in_force(model.summary, session.plan, ranges, session.active_ranges)
-    return replace(session, environment=environment(), ranges=ranges, active_ranges=active)
+    return replace(session, environment=Environment.here(), ranges=ranges, active_ranges=active)
 
 
 def _observed(

@@ -10,7 +10,7 @@ import pytest
 
 from workbench.errors import SessionError
 from workbench.sensitivity.interaction import Directions
-from workbench.session.file.evaluations import read_directions, write_directions
+from workbench.session.file.records import _part, write_record
 
 
 @pytest.fixture
@@ -21,17 +21,17 @@ def directions() -> Directions:
 
 def test_directions_come_back(tmp_path: Path, directions: Directions) -> None:
     with h5py.File(tmp_path / "s.h5", "w") as file:
-        assert read_directions(file) is None
-        write_directions(file, directions)
-        found = read_directions(file)
-    assert found is not None and found.layers == directions.layers and found.schemes == directions.schemes
-    np.testing.assert_array_equal(found.values, directions.values)
+        write_record(file, "directions", directions)
+        stored = _part(file, "directions", Directions)
+    assert isinstance(stored, Directions)
+    assert stored.layers == directions.layers and stored.schemes == directions.schemes
+    np.testing.assert_array_equal(stored.values, directions.values)
 
 
 def test_directions_that_do_not_fit_are_refused(tmp_path: Path, directions: Directions) -> None:
     with h5py.File(tmp_path / "s.h5", "w") as file:
-        write_directions(file, directions)
+        write_record(file, "directions", directions)
         del file["directions/values"]
         file["directions/values"] = np.zeros((1, 2, 5), np.int16)
         with pytest.raises(SessionError, match="/directions holds values that do not fit"):
-            read_directions(file)
+            _part(file, "directions", Directions)

@@ -212,13 +212,13 @@ def foreign(content: h5py.File) -> None:
         (fewer_rows, "/ranges/low has 1 entries, 2 were expected"),
         (bad_offsets, "offsets does not agree"),
         (bad_shapes, "shapes that do not agree"),
-        (text_for_numbers, "/ranges/low is no array of numbers"),
-        (group_for_numbers, "/ranges/low is no array of numbers"),
+        (text_for_numbers, "/ranges/low is not an array of numbers"),
+        (group_for_numbers, "/ranges/low is not an array of numbers"),
         (huge, "holds hardly any data"),
         (score_of_another_shape, r"of shape \(7, 3\), expected \(7, 2\)"),
         (attribute_of_another_type, "attribute samples 'many', expected one of type int"),
-        (evaluation_that_is_not, "speaks of evaluation 9"),
-        (foreign, "no session of the workbench"),
+        (evaluation_that_is_not, "refers to evaluation 9"),
+        (foreign, "not a session of the workbench"),
     ],
 )
 def test_a_damaged_session_is_told_in_one_line(change: Callable[[h5py.File], None], words: str, file: Path) -> None:

@@ -22,6 +22,7 @@ import numpy as np
 
 from workbench.errors import SessionError
 from workbench.session.columns import (
+    BLANKS,
     NUMBERS,
     Coded,
     Column,
@@ -29,10 +30,7 @@ from workbench.session.columns import (
     Optional,
     Ragged,
     Separate,
-    Stacked,
-    Tuples,
     arrays,
-    is_text,
     optional,
 )
 
@@ -46,12 +44,12 @@ _LARGEST_RATIO = 1100
 
 def escape(text: str) -> str:
     """Replace what HDF5 text cannot hold (NUL, lone surrogates) by U+2400, the code in hexadecimal, and a semicolon."""
-    return re.sub(f"[\0\ud800-\udfff{_MARK}]", lambda found: f"{_MARK}{ord(found[0]):x};", text)
+    return re.sub(f"[\0\ud800-\udfff{_MARK}]", lambda match: f"{_MARK}{ord(match[0]):x};", text)
 
 
 def unescape(text: str) -> str:
     """Undo :func:`escape`."""
-    return re.sub(f"{_MARK}([0-9a-f]+);", lambda found: chr(int(found[1], 16)), text) if _MARK in text else text
+    return re.sub(f"{_MARK}([0-9a-f]+);", lambda match: chr(int(match[1], 16)), text) if _MARK in text else text
 
 
 def link_name(text: str) -> str:
@@ -94,11 +92,11 @@ def read_array(group: h5py.Group, name: str, ndim: int | None = None) -> np.ndar
     """Read one array of numbers; raises SessionError if it is missing, is text or has another rank than ``ndim``."""
     dataset = member(group, name)
     if not isinstance(dataset, h5py.Dataset) or dataset.dtype.kind not in "biuf":
-        raise SessionError(f"{_path(group, name)} is no array of numbers")
+        raise SessionError(f"{place(group, name)} is not an array of numbers")
     if ndim is not None and dataset.ndim != ndim:
-        raise SessionError(f"{_path(group, name)} has {dataset.ndim} axes, {ndim} were expected")
+        raise SessionError(f"{place(group, name)} has {dataset.ndim} axes, {ndim} were expected")
     if dataset.nbytes > _LARGEST_RATIO * dataset.id.get_storage_size() + 4096:
-        raise SessionError(f"{_path(group, name)} has the shape {dataset.shape} but holds hardly any data")
+        raise SessionError(f"{place(group, name)} has the shape {dataset.shape} but holds hardly any data")
     array: np.ndarray = dataset[()]
     return array
 
@@ -115,7 +113,7 @@ def _write_text(group: h5py.Group, name: str, data: np.ndarray) -> h5py.Dataset:
 
 
 def read_text(group: h5py.Group, name: str) -> list[str]:
-    """Read strings; raises SessionError if they are missing or no text."""
+    """Read strings; raises SessionError if they are missing or not text."""
     texts = _read_coded(group, name)
     return [str(text) for text in texts.cells(0, len(texts))]
 
@@ -123,39 +121,33 @@ def read_text(group: h5py.Group, name: str) -> list[str]:
 def member(group: h5py.Group, name: str) -> h5py.HLObject:
     """Return a dataset or a group; raises SessionError naming the missing part."""
     if not isinstance(group, h5py.Group) or name not in group:
-        raise SessionError(f"the part {_path(group, name)} is missing")
+        raise SessionError(f"the part {place(group, name)} is missing")
     return group[name]
 
 
 def write_column(group: h5py.Group, name: str, column: Column, unit: str = "") -> None:
     """Write the values of one field."""
+    if isinstance(column, Separate):
+        column = arrays(column.arrays)
     match column:
         case Optional(known=known, entries=entries):
             write_array(group, f"{name}_known", known)
-            write_column(group, name, _filled(known, entries), unit)
+            write_column(group, name, entries, unit)
         case Coded(distinct=distinct, codes=codes):
             texts = [escape(str(value)) for value in distinct]
             _write_text(group, name, np.array([*texts, None], dtype=object)[codes])
         case Numbers(values=values):
-            write_array(group, name, values, unit, kind="column")
-        case Tuples(entries=entries, offsets=offsets):
+            write_array(group, name, values, unit, kind="column" if values.ndim == 1 else "stacked arrays")
+        case Ragged(entries=entries, offsets=offsets, shapes=shapes):
             inside = group.create_group(name)
-            describe(inside, "ragged list")
-            write_column(inside, "values", entries)
+            describe(inside, "ragged list" if shapes is None else "ragged arrays", **({"unit": unit} if unit else {}))
             write_array(inside, "offsets", offsets)
-        case Stacked(array=array):
-            write_array(group, name, array, unit, kind="stacked arrays")
-        case Ragged(values=values, offsets=offsets, shapes=shapes):
-            inside = group.create_group(name)
-            describe(inside, "ragged arrays", **({"unit": unit} if unit else {}))
-            write_array(inside, "values", values, unit)
-            write_array(inside, "offsets", offsets)
-            write_array(inside, "shapes", shapes)
+            if shapes is None:
+                write_column(inside, "values", entries)
+            else:
+                write_array(inside, "values", typing.cast(Numbers, entries).values, unit)
+                write_array(inside, "shapes", shapes)
         case Separate(arrays=separate):
-            joined = arrays(separate)
-            if not isinstance(joined, Separate):
-                write_column(group, name, joined, unit)
-                return
             inside = group.create_group(name)
             describe(inside, "separate arrays", entries=len(separate))
             for index, array in enumerate(separate):
@@ -166,15 +158,13 @@ def write_column(group: h5py.Group, name: str, column: Column, unit: str = "") -
 
 def read_column(group: h5py.Group, name: str, hint: object, rows: int) -> Column:
     """Read the values of one field; raises SessionError if it is missing, of another type or not ``rows`` long."""
+    column: Column
     inner = optional(hint)
     if inner is not None:
         known = read_array(group, f"{name}_known", 1).astype(np.bool_)
-        _require(len(known) == rows, group, f"{name}_known", f"has {len(known)} entries, {rows} were expected")
-        if is_text(inner) or inner in NUMBERS:
-            return Optional(known, _selected(read_column(group, name, inner, rows), known))
-        return Optional(known, read_column(group, name, inner, int(known.sum())))
-    column: Column
-    if isinstance(hint, type) and issubclass(hint, str):
+        column = Optional(known, read_column(group, name, inner, rows if inner in BLANKS else int(known.sum())))
+        name = f"{name}_known"
+    elif isinstance(hint, type) and issubclass(hint, str):
         column = _read_coded(group, name, hint)
     elif hint in NUMBERS:
         column = Numbers(read_array(group, name, 1).astype(NUMBERS[hint], casting="safe"))
@@ -182,35 +172,10 @@ def read_column(group: h5py.Group, name: str, hint: object, rows: int) -> Column
         column = _read_arrays(group, name)
     else:
         inside = member(group, name)
-        entries = typing.get_args(hint)[0]
-        values = _read_coded(inside, "values") if entries is str else Numbers(read_array(inside, "values", 1))
-        column = Tuples(values, _read_offsets(inside, len(values)))
+        is_text = typing.get_args(hint)[0] is str
+        values = _read_coded(inside, "values") if is_text else Numbers(read_array(inside, "values", 1))
+        column = Ragged(values, _read_offsets(inside, len(values)))
     _require(len(column) == rows, group, name, f"has {len(column)} entries, {rows} were expected")
-    return column
-
-
-def _filled(known: np.ndarray, entries: Column) -> Column:
-    """Put a blank where a number or a text is not known; other values are left out there."""
-    match entries:
-        case Numbers(values=values):
-            blank = np.nan if values.dtype.kind == "f" else 0
-            filled = np.full(len(known), blank, values.dtype)
-            filled[known] = values
-            return Numbers(filled)
-        case Coded(distinct=distinct, codes=codes):
-            numbers = np.full(len(known), len(distinct), np.int32)
-            numbers[known] = codes
-            return Coded((*distinct, ""), numbers)
-    return entries
-
-
-def _selected(column: Column, known: np.ndarray) -> Column:
-    """Undo :func:`_filled`."""
-    match column:
-        case Numbers(values=values):
-            return Numbers(values[known])
-        case Coded(distinct=distinct, codes=codes):
-            return Coded(distinct, codes[known])
     return column
 
 
@@ -218,28 +183,28 @@ def _read_coded(group: h5py.Group, name: str, kind: type[str] = str) -> Coded:
     """Read strings, or members of an enumeration."""
     dataset = member(group, name)
     if not isinstance(dataset, h5py.Dataset) or h5py.check_string_dtype(dataset.dtype) is None or dataset.ndim != 1:
-        raise SessionError(f"{_path(group, name)} is no list of strings")
+        raise SessionError(f"{place(group, name)} is not a list of strings")
     stored = Coded.of(dataset[()].tolist())
     texts = [unescape(typing.cast(bytes, each).decode()) for each in stored.distinct]
     if kind is not str:
         members = [str(each) for each in typing.cast("Iterable[str]", kind)]
         for text in texts:
             if text not in members:
-                raise SessionError(f"{_path(group, name)} holds {text!r}, expected one of {', '.join(members)}")
+                raise SessionError(f"{place(group, name)} holds {text!r}, expected one of {', '.join(members)}")
     return Coded(tuple(map(kind, texts)), stored.codes)
 
 
 def _read_arrays(group: h5py.Group, name: str) -> Column:
     inside = member(group, name)
     if isinstance(inside, h5py.Dataset):
-        return Stacked(read_array(group, name))
+        return Numbers(read_array(group, name))
     if "entries" in inside.attrs:
         return Separate([read_array(inside, str(index)) for index in range(int(inside.attrs["entries"]))])
     values, shapes = read_array(inside, "values", 1), read_array(inside, "shapes", 2)
     offsets = _read_offsets(inside, len(values))
     fits = len(shapes) == len(offsets) - 1 and np.array_equal(shapes.prod(axis=1), np.diff(offsets))
     _require(fits, group, name, "has shapes that do not agree with its values")
-    return Ragged(values, offsets, shapes)
+    return Ragged(Numbers(values), offsets, shapes)
 
 
 def _read_offsets(group: h5py.Group, count: int) -> np.ndarray:
@@ -251,8 +216,9 @@ def _read_offsets(group: h5py.Group, count: int) -> np.ndarray:
 
 def _require(holds: bool, group: h5py.Group, name: str, problem: str) -> None:
     if not holds:
-        raise SessionError(f"{_path(group, name)} {problem}")
+        raise SessionError(f"{place(group, name)} {problem}")
 
 
-def _path(group: h5py.Group, name: str) -> str:
+def place(group: h5py.Group, name: str) -> str:
+    """Return the path of a member of a group, for messages."""
     return f"{str(group.name).rstrip('/')}/{name}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import h5py
@@ -12,13 +12,12 @@ from workbench.errors import SessionError
 from workbench.measurement.evaluation import Changed, Evaluation, Metric
 from workbench.sensitivity.audit import Audit, PlanAudit
 from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget, NoiseGains
-from workbench.sensitivity.interaction import Directions
-from workbench.session.columns import Coded, Column, Columns, Numbers
-from workbench.session.file.datasets import describe, member, read_array, read_text, write_array, write_text
-from workbench.session.file.records import build, read_record, read_records, read_table, write_record, write_table
+from workbench.session.columns import Coded, Columns, Numbers
+from workbench.session.file import records
+from workbench.session.file.datasets import member, read_array, write_array
+from workbench.session.file.records import build
 
 R = TypeVar("R")
-T = TypeVar("T")
 
 _UNITS = {"bits_per_weight": "bit", "nbytes": "byte", "predicted_kl": "nat"}
 _LOSSES = ("predicted", "alone", "joined")
@@ -27,130 +26,90 @@ _TABLES = ("metrics", "changed")
 
 def write_evaluations(file: h5py.Group, evaluations: tuple[Evaluation, ...]) -> None:
     """Write the group ``evaluations``."""
-    group = write_table(file, "evaluations", Columns.of(Evaluation, evaluations, without=_TABLES), _UNITS)
+    group = records.write_table(file, "evaluations", Columns.of(Evaluation, evaluations, without=_TABLES), _UNITS)
     metrics = [(number, *item) for number, each in enumerate(evaluations) for item in each.metrics.items()]
-    numbers, names, values = zip(*metrics, strict=True) if metrics else ((), (), ())
-    keys: dict[str, Column] = {"evaluation": _numbers(numbers), "key": Coded.of(names)}
-    write_table(group, "metrics", Columns.of(Metric, values, keys))
+    keys = {"evaluation": _numbers(metrics), "key": Coded.of([name for _, name, _ in metrics])}
+    records.write_table(group, "metrics", Columns.of(Metric, [metric for *_, metric in metrics], keys))
     changed = [(number, unit) for number, each in enumerate(evaluations) for unit in each.changed]
-    owners = {"evaluation": _numbers([number for number, _ in changed])}
-    write_table(group, "changed", Columns.of(Changed, [unit for _, unit in changed], owners), {"kl": "nat"})
+    columns = Columns.of(Changed, [unit for _, unit in changed], {"evaluation": _numbers(changed)})
+    records.write_table(group, "changed", columns, {"kl": "nat"})
 
 
 def read_evaluations(file: h5py.Group) -> tuple[Evaluation, ...]:
     """Read the group ``evaluations``; raises SessionError."""
-    facts = list(read_table(file, "evaluations", Evaluation, without=_TABLES).dictionaries())
+    facts = list(records.read_table(file, "evaluations", Evaluation, without=_TABLES).dictionaries())
     group = member(file, "evaluations")
-    metrics: list[dict[str, Metric]] = [{} for _ in facts]
-    columns, records = read_records(group, "metrics", Metric, {"evaluation": int, "key": str})
-    for key, metric, own in zip(_cells(columns, "key"), records, _owned(columns, metrics), strict=True):
-        own[str(key)] = metric
-    changed: list[list[Changed]] = [[] for _ in facts]
+    metrics = _by_evaluation(group, "metrics", Metric, {"evaluation": int, "key": str}, len(facts))
+    changed: list[list[tuple[object, Changed]]] = [[] for _ in facts]
     if "changed" in group:  # older files lack it
-        units, parts = read_records(group, "changed", Changed, {"evaluation": int})
-        for unit, units_of in zip(parts, _owned(units, changed), strict=True):
-            units_of.append(unit)
-    rows = zip(facts, metrics, changed, strict=True)
+        changed = _by_evaluation(group, "changed", Changed, {"evaluation": int}, len(facts))
     return tuple(
-        build(Evaluation, {**row, "metrics": held, "changed": tuple(units)}, "/evaluations")
-        for row, held, units in rows
+        build(Evaluation, {**row, "metrics": dict(by_key), "changed": tuple(unit for _, unit in units)}, "/evaluations")
+        for row, by_key, units in zip(facts, metrics, changed, strict=True)
     )
 
 
-def _numbers(values: Sequence[int]) -> Numbers:
-    return Numbers(np.array(values, dtype=np.int64))
+def _numbers(rows: Sequence[tuple[int, *tuple[object, ...]]]) -> Numbers:
+    return Numbers(np.array([row[0] for row in rows], dtype=np.int64))
 
 
-def _cells(columns: Columns[R], key: str) -> list[object]:
-    return list(columns.keys[key].cells(0, columns.rows))
-
-
-def _owned(columns: Columns[R], evaluations: Sequence[T]) -> list[T]:
-    """Return, for each row, the entry of ``evaluations`` that it belongs to."""
-    numbers = [int(str(number)) for number in _cells(columns, "evaluation")]
-    wrong = [number for number in numbers if not 0 <= number < len(evaluations)]
-    if wrong:
-        kind = columns.kind.__name__
-        raise SessionError(f"/evaluations: a {kind} speaks of evaluation {wrong[0]}, there are {len(evaluations)}")
-    return [evaluations[number] for number in numbers]
+def _by_evaluation(
+    group: h5py.Group, name: str, kind: type[R], keys: Mapping[str, type], count: int
+) -> list[list[tuple[object, R]]]:
+    """Read a table and return, for each of ``count`` evaluations, the last of ``keys`` and the record of its rows."""
+    columns, rows = records.read_records(group, name, kind, keys)
+    owners, labels = (list(columns.keys[key].cells(0, columns.rows)) for key in (next(iter(keys)), [*keys][-1]))
+    parts: list[list[tuple[object, R]]] = [[] for _ in range(count)]
+    for owner, label, row in zip(owners, labels, rows, strict=True):
+        if not 0 <= int(str(owner)) < count:
+            raise SessionError(f"/evaluations: a {kind.__name__} refers to evaluation {owner}, there are {count}")
+        parts[int(str(owner))].append((label, row))
+    return parts
 
 
 def write_error_budget(file: h5py.Group, pair: BudgetPair) -> None:
     """Write the group ``error_budget``."""
-    group = write_record(file, "error_budget", pair)
-    write_record(group, "gains", pair.gains)
-    write_text(group, "layers", pair.gains.layers)
-    write_text(group, "blocks", pair.gains.blocks)
-    write_array(group, "gain", pair.gains.gain)
+    group = records.write_scalars(file, "error_budget", pair)
+    records.write_scalars(group, "gains", pair.gains)
+    records.write_parts(group, pair.gains)
     write_array(group, "measured", pair.measured.noise)
     if pair.predicted is not None and pair.predicted.share is not None:
         write_array(group, "predicted_share", pair.predicted.share)
-
-
-def write_directions(table: h5py.Group, directions: Directions) -> None:
-    """Write the group ``directions`` of a sensitivity table."""
-    group = table.create_group("directions")
-    describe(group, "Directions")
-    write_text(group, "layers", directions.layers)
-    write_text(group, "schemes", directions.schemes)
-    write_array(group, "values", directions.values)
-
-
-def read_directions(table: h5py.Group) -> Directions | None:
-    """Read the group ``directions``, None where there is none; raises SessionError."""
-    if "directions" not in table:
-        return None
-    group = member(table, "directions")
-    facts: dict[str, object] = {label: tuple(read_text(group, label)) for label in ("layers", "schemes")}
-    return build(Directions, facts | {"values": read_array(group, "values", 3)}, group.name)
 
 
 def read_error_budget(file: h5py.Group) -> BudgetPair | None:
     """Read the group ``error_budget``, None where there is none; raises SessionError."""
     if "error_budget" not in file:
         return None
-    facts = read_record(file, "error_budget", BudgetPair)
-    group = member(file, "error_budget")
-    layers, blocks = tuple(read_text(group, "layers")), tuple(read_text(group, "blocks"))
-    shape = (len(layers), len(blocks))
-    gain, noise = read_array(group, "gain", 2), read_array(group, "measured", 1)
+    facts, group = records.read_scalars(file, "error_budget", BudgetPair), member(file, "error_budget")
+    values = records.read_scalars(group, "gains", NoiseGains) | records.read_parts(group, NoiseGains)
+    gains = build(NoiseGains, values, "/error_budget/gains")
+    shape = (len(gains.layers), len(gains.blocks))
+    noise = read_array(group, "measured", 1)
     share = read_array(group, "predicted_share", 2) if "predicted_share" in group else None
-    if gain.shape != shape or noise.shape != shape[1:] or (share is not None and share.shape != shape):
+    if gains.gain.shape != shape or noise.shape != shape[1:] or (share is not None and share.shape != shape):
         raise SessionError(f"/error_budget has arrays that do not fit {shape[0]} layers and {shape[1]} blocks")
-    arrays = {"layers": layers, "blocks": blocks, "gain": gain}
     predicted = None
     if share is not None:
-        predicted = ErrorBudget(blocks=blocks, noise=share.sum(axis=0), layers=layers, share=share)
-    parts = {
-        "gains": build(NoiseGains, read_record(group, "gains", NoiseGains) | arrays, "/error_budget/gains"),
-        "measured": ErrorBudget(blocks=blocks, noise=noise),
-        "predicted": predicted,
-    }
-    return build(BudgetPair, facts | parts, "/error_budget")
+        predicted = ErrorBudget(blocks=gains.blocks, noise=share.sum(axis=0), layers=gains.layers, share=share)
+    budgets = {"measured": ErrorBudget(blocks=gains.blocks, noise=noise), "predicted": predicted}
+    return build(BudgetPair, facts | {"gains": gains} | budgets, "/error_budget")
 
 
-def write_audit(file: h5py.Group, audit: PlanAudit) -> None:
+def write_audit(file: h5py.Group, plan_audit: PlanAudit) -> None:
     """Write the group ``audit``."""
-    group = write_record(file, "audit", audit)
-    write_record(group, "whole", audit.audit, units={"whole": "nat"})
-    write_text(group, "layers", audit.audit.layers)
-    if audit.audit.notes:
-        write_text(group, "notes", audit.audit.notes)
-    for name in _LOSSES:
-        write_array(group, name, getattr(audit.audit, name), "nat")
+    group, units = records.write_scalars(file, "audit", plan_audit), dict.fromkeys(("whole", *_LOSSES), "nat")
+    records.write_scalars(group, "whole", plan_audit.audit, units)
+    records.write_parts(group, plan_audit.audit, units)
 
 
 def read_audit(file: h5py.Group) -> PlanAudit | None:
     """Read the group ``audit``, None where there is none; raises SessionError."""
     if "audit" not in file:
         return None
-    facts = read_record(file, "audit", PlanAudit)
-    group = member(file, "audit")
-    layers = tuple(read_text(group, "layers"))
-    losses = {name: read_array(group, name, 1) for name in _LOSSES}
-    parts = read_record(group, "whole", Audit) | {"layers": layers} | losses
-    if "notes" in group:
-        parts["notes"] = tuple(read_text(group, "notes"))
-    if any(loss.shape != (len(layers),) for loss in losses.values()):
-        raise SessionError(f"/audit has losses that do not fit its {len(layers)} layers")
-    return build(PlanAudit, facts | {"audit": build(Audit, parts, "/audit")}, "/audit")
+    facts, group = records.read_scalars(file, "audit", PlanAudit), member(file, "audit")
+    values = records.read_scalars(group, "whole", Audit) | records.read_parts(group, Audit)
+    audit = build(Audit, values, "/audit")
+    if any(getattr(audit, name).shape != (len(audit.layers),) for name in _LOSSES):
+        raise SessionError(f"/audit has losses that do not fit its {len(audit.layers)} layers")
+    return build(PlanAudit, facts | {"audit": audit}, "/audit")

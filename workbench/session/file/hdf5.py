@@ -39,42 +39,13 @@ from workbench.atomic import replacing
 from workbench.errors import SessionError
 from workbench.measurement.evaluation import Timing
 from workbench.models.data.record import DataRecord
-from workbench.models.layer import Layer, StoredTensor
-from workbench.models.summary import ModelSource, ModelSummary
+from workbench.models.summary import ModelSummary
 from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.sensitivity.table import Sensitivity
-from workbench.session.columns import Coded, Columns, Numbers, Stacked
+from workbench.session.columns import Coded, Columns, Numbers
 from workbench.session.contents import LAYOUTS, SCHEMA_VERSION, Contents, Environment
-from workbench.session.file.datasets import (
-    describe,
-    link_name,
-    member,
-    original_name,
-    read_array,
-    read_text,
-    write_array,
-    write_text,
-)
-from workbench.session.file.evaluations import (
-    read_audit,
-    read_directions,
-    read_error_budget,
-    read_evaluations,
-    write_audit,
-    write_directions,
-    write_error_budget,
-    write_evaluations,
-)
-from workbench.session.file.records import (
-    build,
-    built,
-    read_record,
-    read_records,
-    read_table,
-    write_record,
-    write_table,
-)
-from workbench.session.file.results import read_results, write_results
+from workbench.session.file import evaluations, records, results
+from workbench.session.file.datasets import describe, link_name, member, original_name, place, read_text, write_text
 from workbench.session.table import Layout, Table
 
 C = TypeVar("C", bound=Contents)
@@ -107,7 +78,7 @@ def write_session(session: Contents, path: Path) -> None:
 def read_session(path: Path, kind: type[C]) -> C:
     """Read a session as a ``kind``.
 
-    Raises SessionError, one line, for a path without a file, a file that is no HDF5 or no session, is truncated or
+    Raises SessionError, one line, for a path without a file, a file that is not HDF5, is not a session, is truncated or
     damaged, lacks a part, or is of a later version.
     """
     _check_signature(path)
@@ -146,10 +117,8 @@ def _negative(columns: Columns[R], *fields: str) -> str:
     layers = list(columns.keys["layer"].cells(0, columns.rows))
     for name in fields:
         match columns.fields[name]:
-            case Numbers(values=numbers):
-                lowest = numbers
-            case Stacked(array=array):
-                lowest = array.min(axis=1, initial=0)
+            case Numbers(values=values):
+                lowest = values if values.ndim == 1 else values.min(axis=1, initial=0)
             case column:
                 cells = cast("Iterable[np.ndarray]", column.cells(0, columns.rows))
                 lowest = np.array([cell.min(initial=0) for cell in cells])
@@ -161,15 +130,14 @@ def _negative(columns: Columns[R], *fields: str) -> str:
 def _write(file: h5py.File, session: Contents) -> None:
     describe(file, TYPE, created_by=f"Quantization Workbench {session.environment.workbench}")
     file.attrs["version"] = SCHEMA_VERSION
-    write_record(file, "environment", session.environment)
-    _write_model(file, session.model)
-    for name, record in (("calibration", session.calibration), ("evaluation", session.evaluation)):
+    for name in ("environment", "model", "calibration", "evaluation"):
+        record = getattr(session, name)
         if record is not None:
-            write_record(file, name, record)
+            records.write_record(file, name, record)
     for name, layout in LAYOUTS.items():
         group = _collection(file, name) if layout.by_tap else file
         for tap, columns in session.columns(name).items():
-            write_table(group, link_name(tap) if layout.by_tap else name, columns)
+            records.write_table(group, link_name(tap) if layout.by_tap else name, columns)
     tables = _collection(file, "sensitivity")
     for metric, table in session.sensitivities.items():
         _write_sensitivity(tables, metric, table)
@@ -179,35 +147,41 @@ def _write(file: h5py.File, session: Contents) -> None:
         _write_plan(plans, link_name(name), plan)
     write_text(file, "locked", sorted(session.locked))
     write_text(file, "notes", session.notes)
-    write_evaluations(file, session.evaluations)
+    evaluations.write_evaluations(file, session.evaluations)
     if session.error_budget is not None:
-        write_error_budget(file, session.error_budget)
+        evaluations.write_error_budget(file, session.error_budget)
     if session.audit is not None:
-        write_audit(file, session.audit)
-    write_results(file, session.results)
-    write_table(file, "timings", Columns.of(Timing, session.timings), _TIMING_UNITS)
+        evaluations.write_audit(file, session.audit)
+    results.write_results(file, session.results)
+    records.write_table(file, "timings", Columns.of(Timing, session.timings), _TIMING_UNITS)
 
 
 def _read(file: h5py.File, kind: type[C]) -> C:
     stored = {name: layout for name, layout in LAYOUTS.items() if name != "outliers" or name in file}  # older files
-    tables = {name: _read_layout(file, name, layout) for name, layout in stored.items()}
     return kind(
-        model=_read_model(file),
-        environment=build(Environment, read_record(file, "environment", Environment), "/environment"),
+        model=_read_record(file, "model", ModelSummary),
+        environment=_read_record(file, "environment", Environment),
         plan=_read_plan(file, "plan"),
-        calibration=_read_data(file, "calibration"),
-        evaluation=_read_data(file, "evaluation"),
-        sensitivities={original_name(link): _read_sensitivity(group) for link, group in _members(file, "sensitivity")},
-        plans={original_name(link): _read_plan(member(file, "plans"), link) for link, _ in _members(file, "plans")},
+        calibration=_read_record(file, "calibration", DataRecord) if "calibration" in file else None,
+        evaluation=_read_record(file, "evaluation", DataRecord) if "evaluation" in file else None,
+        sensitivities={
+            original_name(link): _read_record(member(file, "sensitivity"), link, Sensitivity)
+            for link in member(file, "sensitivity")
+        },
+        plans={original_name(link): _read_plan(member(file, "plans"), link) for link in member(file, "plans")},
         locked=frozenset(read_text(file, "locked")),
-        evaluations=read_evaluations(file),
-        error_budget=read_error_budget(file),
-        audit=read_audit(file),
-        timings=tuple(read_records(file, "timings", Timing)[1]),
-        results=read_results(file),
+        evaluations=evaluations.read_evaluations(file),
+        error_budget=evaluations.read_error_budget(file),
+        audit=evaluations.read_audit(file),
+        timings=tuple(records.read_records(file, "timings", Timing)[1]),
+        results=results.read_results(file),
         notes=tuple(read_text(file, "notes")),
-        **tables,
+        **{name: _read_layout(file, name, layout) for name, layout in stored.items()},
     )
+
+
+def _read_record(parent: h5py.Group, name: str, kind: type[R]) -> R:
+    return records.build(kind, records.read_record(parent, name, kind), place(parent, name))
 
 
 def _read_layout(file: h5py.File, name: str, layout: Layout[K, R]) -> Table[K, R]:
@@ -215,82 +189,41 @@ def _read_layout(file: h5py.File, name: str, layout: Layout[K, R]) -> Table[K, R
     keys = dict.fromkeys(layout.names, str)
     if layout.by_tap:
         group = member(file, name)
-        parts = {original_name(link): read_table(group, link, layout.kind, keys) for link in group}
+        parts = {original_name(link): records.read_table(group, link, layout.kind, keys) for link in group}
     else:
-        parts = {"": read_table(file, name, layout.kind, keys)}
+        parts = {"": records.read_table(file, name, layout.kind, keys)}
     table = Table.of_columns(layout, parts)
-    built(table.make_all, f"/{name}")
+    records.built(table.make_all, f"/{name}")
     return table
 
 
-def _write_model(file: h5py.File, model: ModelSummary) -> None:
-    group = write_record(file, "model", model)
-    write_record(group, "source", model.source)
-    write_table(group, "layers", Columns.of(Layer, model.layers))
-    write_table(group, "kept", Columns.of(StoredTensor, model.kept))
-    write_text(group, "non_finite", model.non_finite)
-
-
-def _read_model(file: h5py.File) -> ModelSummary:
-    facts = read_record(file, "model", ModelSummary)
-    group = member(file, "model")
-    facts["source"] = build(ModelSource, read_record(group, "source", ModelSource), "/model/source")
-    facts["layers"] = tuple(read_records(group, "layers", Layer)[1])
-    facts["kept"] = tuple(read_records(group, "kept", StoredTensor)[1])
-    facts["non_finite"] = tuple(read_text(group, "non_finite"))
-    return build(ModelSummary, facts, "/model")
-
-
-def _read_data(file: h5py.File, name: str) -> DataRecord | None:
-    return build(DataRecord, read_record(file, name, DataRecord), f"/{name}") if name in file else None
-
-
 def _write_sensitivity(parent: h5py.Group, metric: str, table: Sensitivity) -> None:
-    group = write_record(parent, link_name(metric), table)
-    score = write_array(group, "score", table.score, table.unit)
-    for axis, (label, names) in enumerate((("layers", table.layers), ("schemes", table.schemes))):
-        scale = write_text(group, label, names)
-        scale.make_scale(label)
-        score.dims[axis].label = label
-        score.dims[axis].attach_scale(scale)
-    if table.directions is not None:
-        write_directions(group, table.directions)
-
-
-def _read_sensitivity(group: h5py.Group) -> Sensitivity:
-    facts = read_record(group.parent, group.name.rpartition("/")[2], Sensitivity)
-    facts |= {label: tuple(read_text(group, label)) for label in ("layers", "schemes")}
-    score = read_array(group, "score", 2)
-    return build(Sensitivity, facts | {"score": score, "directions": read_directions(group)}, group.name)
+    group = records.write_record(parent, link_name(metric), table, {"score": table.unit})
+    for axis, label in enumerate(("layers", "schemes")):
+        group[label].make_scale(label)
+        group["score"].dims[axis].label = label
+        group["score"].dims[axis].attach_scale(group[label])
 
 
 def _write_plan(parent: h5py.Group, name: str, plan: Plan) -> None:
-    group = write_record(parent, name, plan)
-    if plan.transforms:
-        write_text(group, "transforms", plan.transforms)
+    group = records.write_record(parent, name, plan, without=("rules",))
     patterns = Coded.of([rule.pattern for rule in plan.rules])
     assignments = [rule.assignment for rule in plan.rules]
-    write_table(group, "rules", Columns.of(Assignment, assignments, {"pattern": patterns}))
+    records.write_table(group, "rules", Columns.of(Assignment, assignments, {"pattern": patterns}))
 
 
 def _read_plan(parent: h5py.Group, name: str) -> Plan:
-    facts, group = read_record(parent, name, Plan), member(parent, name)
-    columns, assignments = read_records(group, "rules", Assignment, {"pattern": str})
-    if "transforms" in group:
-        facts["transforms"] = tuple(read_text(group, "transforms"))
-    patterns = columns.keys["pattern"].cells(0, columns.rows)
-    rules = [Rule(pattern=str(each), assignment=given) for each, given in zip(patterns, assignments, strict=True)]
-    return build(Plan, {**facts, "rules": tuple(rules)}, f"the plan {name}")
+    facts = records.read_record(parent, name, Plan, without=("rules",))
+    columns, assignments = records.read_records(member(parent, name), "rules", Assignment, {"pattern": str})
+    patterns = zip(columns.keys["pattern"].cells(0, columns.rows), assignments, strict=True)
+    rules = tuple(Rule(pattern=str(pattern), assignment=assignment) for pattern, assignment in patterns)
+    return records.build(Plan, {**facts, "rules": rules}, f"the plan {name}")
 
 
 def _collection(parent: h5py.Group, name: str) -> h5py.Group:
     group = parent.create_group(name, track_order=True)
     describe(group, "collection")
     return group
-
-
-def _members(parent: h5py.Group, name: str) -> list[tuple[str, h5py.Group]]:
-    return list(member(parent, name).items())
 
 
 def _check_signature(path: Path) -> None:
@@ -300,16 +233,14 @@ def _check_signature(path: Path) -> None:
     except OSError as error:
         raise SessionError(f"the session {path} cannot be read: {error.strerror}") from error
     if not start:
-        raise SessionError(f"{path} is no session: the file is empty")
+        raise SessionError(f"{path} is not a session: the file is empty")
     if start != b"\x89HDF\r\n\x1a\n":
-        raise SessionError(
-            f"{path} is no session: it is no HDF5 file; a .qwb file that the workbench wrote was expected"
-        )
+        raise SessionError(f"{path} is not a session: it is not an HDF5 file; choose a .qwb file of the workbench")
 
 
 def _check_version(file: h5py.File) -> None:
     if file.attrs.get("type") != TYPE:
-        raise SessionError("it is an HDF5 file, but no session of the workbench")
+        raise SessionError("it is an HDF5 file, but not a session of the workbench")
     version = int(file.attrs.get("version", 0))
     if version > SCHEMA_VERSION:
         raise SessionError(

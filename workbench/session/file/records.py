@@ -1,12 +1,14 @@
-"""Frozen dataclasses in HDF5: one as attributes of a group, many as a table with one dataset for each field.
+"""Frozen dataclasses in HDF5: one as a group, many as a table with one dataset for each field.
 
-The classes' type hints are the layout.  A group lists its fields, so that a file which was written before a field was
-added reads with that field's default, while a part that was lost is an error.
+The classes' type hints are the layout.  In a group, scalars are attributes, texts and arrays datasets, records groups
+and tuples of records tables; what is None is left out.  A group lists its fields, so that a file which was written
+before a field was added reads with that field's default, while a part that was lost is an error.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar, cast
 
@@ -15,14 +17,16 @@ import numpy as np
 
 from workbench.errors import SessionError
 from workbench.session.columns import NUMBERS, Column, Columns, column_of, hints, is_text, optional
+from workbench.session.file import datasets
 from workbench.session.file.datasets import describe, escape, member, read_column, unescape, write_column
 
 R = TypeVar("R")
 Units = Mapping[str, str]
+"""Units by field."""
 
 
 def write_table(parent: h5py.Group, name: str, columns: Columns[R], units: Units | None = None) -> h5py.Group:
-    """Write columns as the group ``name`` with one dataset for each key and field; ``units`` are by field."""
+    """Write columns as the group ``name`` with one dataset for each key and field."""
     group = parent.create_group(name, track_order=True)
     describe(group, f"table of {columns.kind.__name__}", rows=columns.rows, fields=" ".join(columns.fields))
     for field, column in {**columns.keys, **columns.fields}.items():
@@ -31,11 +35,7 @@ def write_table(parent: h5py.Group, name: str, columns: Columns[R], units: Units
 
 
 def read_table(
-    parent: h5py.Group,
-    name: str,
-    kind: type[R],
-    keys: Mapping[str, type] | None = None,
-    without: tuple[str, ...] = (),
+    parent: h5py.Group, name: str, kind: type[R], keys: Mapping[str, type] | None = None, without: tuple[str, ...] = ()
 ) -> Columns[R]:
     """Read columns back, with those of ``keys`` (name to ``str`` or ``int``) and without the fields ``without``.
 
@@ -44,13 +44,13 @@ def read_table(
     """
     group = member(parent, name)
     _require_kind(group, f"table of {kind.__name__}")
-    rows, stored = int(_attribute(group, "rows")), str(_attribute(group, "fields")).split()
+    rows, stored, defaults = int(_attribute(group, "rows")), str(_attribute(group, "fields")).split(), _defaults(kind)
     fields: dict[str, Column] = {}
     for field, hint in hints(kind, without).items():
-        if field in stored or not _has_default(kind, field):
+        if field in stored or field not in defaults:
             fields[field] = read_column(group, field, hint, rows)
         else:
-            fields[field] = column_of([_default(kind, field)] * rows, hint)
+            fields[field] = column_of([defaults[field]] * rows, hint)
     return Columns(kind, rows, fields, {key: read_column(group, key, of, rows) for key, of in (keys or {}).items()})
 
 
@@ -59,15 +59,26 @@ def read_records(
 ) -> tuple[Columns[R], list[R]]:
     """Read columns and make their records; raises SessionError for values that ``kind`` refuses."""
     columns = read_table(parent, name, kind, keys)
-    return columns, built(columns.records, f"{parent.name.rstrip('/')}/{name}")
+    return columns, built(columns.records, datasets.place(parent, name))
 
 
-def write_record(parent: h5py.Group, name: str, record: object, units: Units | None = None) -> h5py.Group:
-    """Write a dataclass's scalar fields as attributes of the group ``name`` and return it; None is left out."""
+def write_record(
+    parent: h5py.Group, name: str, record: object, units: Units | None = None, without: tuple[str, ...] = ()
+) -> h5py.Group:
+    """Write a dataclass as the group ``name`` and return it."""
+    group = write_scalars(parent, name, record, units, hints(type(record), without))
+    write_parts(group, record, units, without)
+    return group
+
+
+def write_scalars(
+    parent: h5py.Group, name: str, record: object, units: Units | None = None, fields: Iterable[str] = ()
+) -> h5py.Group:
+    """Write a dataclass's scalar fields alone; ``fields`` are those that the group is going to hold."""
     group = parent.create_group(name, track_order=True)
-    fields = scalar_fields(type(record))
-    describe(group, type(record).__name__, fields=" ".join(fields))
-    for field in fields:
+    scalars = [field for field, hint in hints(type(record)).items() if _is_scalar(hint)]
+    describe(group, type(record).__name__, fields=" ".join(fields or scalars))
+    for field in scalars:
         value = getattr(record, field)
         if value is not None:
             group.attrs[field] = escape(str(value)) if isinstance(value, str) else value
@@ -76,20 +87,43 @@ def write_record(parent: h5py.Group, name: str, record: object, units: Units | N
     return group
 
 
-def read_record(parent: h5py.Group, name: str, record: type) -> dict[str, object]:
-    """Read the scalar fields of a record as keyword arguments; SessionError for a missing or mistyped one."""
+def write_parts(group: h5py.Group, record: object, units: Units | None = None, without: tuple[str, ...] = ()) -> None:
+    """Write the other fields of a dataclass into a group."""
+    for field, hint in hints(type(record), without).items():
+        value, kind = getattr(record, field), optional(hint) or hint
+        if _is_scalar(hint) or value is None:
+            continue
+        if kind is np.ndarray:
+            datasets.write_array(group, field, value, (units or {}).get(field, ""))
+        elif kind == tuple[str, ...]:
+            datasets.write_text(group, field, value)
+        elif dataclasses.is_dataclass(kind):
+            write_record(group, field, value)
+        else:
+            write_table(group, field, Columns.of(typing.get_args(kind)[0], value))
+
+
+def read_record(parent: h5py.Group, name: str, record: type, without: tuple[str, ...] = ()) -> dict[str, object]:
+    """Read the fields of a record as keyword arguments; SessionError for a missing or mistyped one."""
+    return read_scalars(parent, name, record) | read_parts(member(parent, name), record, without)
+
+
+def read_scalars(parent: h5py.Group, name: str, record: type) -> dict[str, object]:
+    """Read what :func:`write_scalars` wrote."""
     group = member(parent, name)
     _require_kind(group, record.__name__)
-    stored = str(_attribute(group, "fields")).split()
-    values: dict[str, object] = {}
-    for field, hint in scalar_fields(record).items():
-        if field in group.attrs:
-            values[field] = _scalar(group, field, optional(hint) or hint)
-        elif optional(hint) is not None and field in stored:
-            values[field] = None
-        elif not _has_default(record, field) or field in stored:
-            raise SessionError(f"{group.name} has no attribute {field}")
-    return values
+    scalars = {field: hint for field, hint in hints(record).items() if _is_scalar(hint)}
+    values = {
+        field: _scalar(group, field, optional(hint) or hint) for field, hint in scalars.items() if field in group.attrs
+    }
+    return values | _missing(group, record, scalars.keys() - values.keys(), "attribute")
+
+
+def read_parts(group: h5py.Group, record: type, without: tuple[str, ...] = ()) -> dict[str, object]:
+    """Read what :func:`write_parts` wrote."""
+    parts = {field: hint for field, hint in hints(record, without).items() if not _is_scalar(hint)}
+    values = {field: _part(group, field, optional(hint) or hint) for field, hint in parts.items() if field in group}
+    return values | _missing(group, record, parts.keys() - values.keys(), "part")
 
 
 def build(record: type[R], values: Mapping[str, object], where: str) -> R:
@@ -105,10 +139,36 @@ def built(make: Callable[[], R], where: str) -> R:
         raise SessionError(f"{where} holds values that do not fit together: {error}") from error
 
 
-def scalar_fields(record: type) -> dict[str, object]:
-    """Return the fields of a dataclass that fit into attributes."""
-    plain = {name: optional(hint) or hint for name, hint in hints(record).items()}
-    return {name: hint for name, hint in hints(record).items() if is_text(plain[name]) or plain[name] in NUMBERS}
+def _is_scalar(hint: object) -> bool:
+    kind = optional(hint) or hint
+    return is_text(kind) or kind in NUMBERS
+
+
+def _missing(group: h5py.Group, record: type, fields: Iterable[str], what: str) -> dict[str, object]:
+    """Return None for missing fields that can be None; those that the file's version did not have get their defaults.
+
+    Raises SessionError for any other.
+    """
+    stored, defaults, layout = str(group.attrs.get("fields", "")).split(), _defaults(record), hints(record)
+    values: dict[str, object] = {}
+    for field in fields:
+        if optional(layout[field]) is not None and field in stored:
+            values[field] = None
+        elif field in stored or field not in defaults:
+            if what == "attribute":
+                raise SessionError(f"{group.name} has no attribute {field}")
+            raise SessionError(f"the part {datasets.place(group, field)} is missing")
+    return values
+
+
+def _part(group: h5py.Group, field: str, kind: object) -> object:
+    if kind is np.ndarray:
+        return datasets.read_array(group, field)
+    if kind == tuple[str, ...]:
+        return tuple(datasets.read_text(group, field))
+    if isinstance(kind, type):
+        return build(kind, read_record(group, field, kind), datasets.place(group, field))
+    return tuple(read_records(group, field, typing.get_args(kind)[0])[1])
 
 
 def _scalar(group: h5py.Group, field: str, hint: object) -> object:
@@ -141,15 +201,12 @@ def _require_kind(group: h5py.Group, kind: str) -> None:
         raise SessionError(f"{group.name} has version {version}, this workbench reads version 1; update the workbench")
 
 
-def _field(record: type, name: str) -> dataclasses.Field[object]:
-    return next(each for each in dataclasses.fields(record) if each.name == name)
-
-
-def _has_default(record: type, name: str) -> bool:
-    field = _field(record, name)
-    return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
-
-
-def _default(record: type, name: str) -> object:
-    field = _field(record, name)
-    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+def _defaults(record: type) -> dict[str, object]:
+    """Return the defaults of those fields of a dataclass that have one."""
+    defaults: dict[str, object] = {}
+    for field in dataclasses.fields(record):
+        if field.default is not dataclasses.MISSING:
+            defaults[field.name] = field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            defaults[field.name] = field.default_factory()
+    return defaults

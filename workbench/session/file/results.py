@@ -8,18 +8,8 @@ import h5py
 import numpy as np
 
 from workbench.errors import SessionError
-from workbench.session.file.datasets import (
-    describe,
-    escape,
-    link_name,
-    member,
-    original_name,
-    read_array,
-    read_text,
-    unescape,
-    write_array,
-    write_text,
-)
+from workbench.session.file import datasets
+from workbench.session.file.datasets import describe, escape, link_name, member, original_name, unescape
 from workbench.session.results import Cells, Fact, StepResult
 
 _KIND = "step result"
@@ -41,9 +31,9 @@ def write_results(file: h5py.Group, results: Mapping[str, StepResult]) -> None:
             facts.attrs[f"{_MARK}{name}"] = escape(value) if isinstance(value, str) else value
         for name, cells in result.columns.items():
             if isinstance(cells, np.ndarray):
-                write_array(columns, link_name(name), cells)
+                datasets.write_array(columns, link_name(name), cells)
             else:
-                write_text(columns, link_name(name), cells)
+                datasets.write_text(columns, link_name(name), cells)
 
 
 def read_results(file: h5py.Group) -> dict[str, StepResult]:
@@ -66,7 +56,7 @@ def _read(group: h5py.Group) -> StepResult:
 def _cells(group: h5py.Group, link: str) -> Cells:
     dataset = member(group, link)
     is_text = isinstance(dataset, h5py.Dataset) and h5py.check_string_dtype(dataset.dtype) is not None
-    return tuple(read_text(group, link)) if is_text else read_array(group, link, 1)
+    return tuple(datasets.read_text(group, link)) if is_text else datasets.read_array(group, link, 1)
 
 
 def _fact(group: h5py.Group, name: str, value: object) -> Fact:

@@ -13,8 +13,7 @@ from workbench.errors import WorkbenchError
 from workbench.models.model import Model
 from workbench.planning.plan import Plan
 from workbench.progress import Progress, silent
-from workbench.session.environment import environment
-from workbench.session.session import Session
+from workbench.session.session import Environment, Session
 
 STILL_LOADING = "The network is still being loaded; its weights are shown already"
 """Why a first look's model cannot be run (yet)."""
@@ -29,7 +28,7 @@ def start(model: Model, progress: Progress = silent) -> Session:
 
     summary = model.summary
     return Session(
-        model=summary, environment=environment(), plan=Plan(model=summary.name, fingerprint=summary.fingerprint),
+        model=summary, environment=Environment.here(), plan=Plan(model=summary.name, fingerprint=summary.fingerprint),
         statistics=weight_statistics(model, progress),
         notes=tuple(f"the weights of {name} hold NaN or infinite values" for name in summary.non_finite),
     )  # fmt: skip
