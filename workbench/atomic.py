@@ -27,19 +27,13 @@ def replacing(path: Path, error: type[WorkbenchError], what: str) -> Iterator[Pa
     whatever was at ``path`` stays as it was; an OSError is raised as ``error``, other exceptions pass as they are.
     A symbolic link at ``path`` is followed, and the permissions of a replaced file are kept.
     """
-    target = _target(path, error, what)
-    temporary = target.with_name(f".{target.name[:80]}.{secrets.token_hex(4)}.part")
-    try:
+    with _beside(path, error, what) as (target, temporary):
         yield temporary
         with contextlib.suppress(FileNotFoundError):
             shutil.copymode(target, temporary)
         _flush(temporary)
         os.replace(temporary, target)
         _flush(target.parent)
-    except OSError as failure:
-        raise error(_explain(failure, path, what)) from failure
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -49,20 +43,36 @@ def replacing_folder(path: Path, error: type[WorkbenchError], what: str) -> Iter
     A folder at ``path`` is replaced as a whole: the caller has made sure that it may be.  Failures are handled as in
     :func:`replacing`; the old folder is set aside during the swap and put back if the swap fails.
     """
-    target = _target(path, error, what)
-    mark = f".{target.name[:80]}.{secrets.token_hex(4)}"
-    temporary, aside = target.with_name(mark + ".part"), target.with_name(mark + ".old")
-    try:
+    with _beside(path, error, what) as (target, temporary):
         temporary.mkdir()
         yield temporary
         for entry in sorted(temporary.rglob("*")):
             _flush(entry)
-        _swap(temporary, target, aside)
+        _swap(temporary, target, temporary.with_suffix(".old"))
         _flush(target.parent)
+
+
+@contextlib.contextmanager
+def _beside(path: Path, error: type[WorkbenchError], what: str) -> Iterator[tuple[Path, Path]]:
+    """Yield the real place of ``path`` and a temporary one beside it, which is removed at the end.
+
+    Raises ``error`` where the folder is missing, and for an OSError.
+    """
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise error(
+            f"{what} cannot be written to {path}: there is no folder {target.parent}; create it or choose another"
+        )
+    temporary = target.with_name(f".{target.name[:80]}.{secrets.token_hex(4)}.part")
+    try:
+        yield target, temporary
     except OSError as failure:
         raise error(_explain(failure, path, what)) from failure
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if temporary.is_dir():
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            temporary.unlink(missing_ok=True)
 
 
 def _swap(temporary: Path, target: Path, aside: Path) -> None:
@@ -76,16 +86,6 @@ def _swap(temporary: Path, target: Path, aside: Path) -> None:
         os.rename(aside, target)
         raise
     shutil.rmtree(aside, ignore_errors=True)
-
-
-def _target(path: Path, error: type[WorkbenchError], what: str) -> Path:
-    """Return the real place of ``path``; raises ``error`` where its folder is missing."""
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise error(
-            f"{what} cannot be written to {path}: there is no folder {target.parent}; create it or choose another"
-        )
-    return target
 
 
 def _flush(path: Path) -> None:

@@ -15,7 +15,7 @@ from workbench.gui.panels.sensitivity import by_family
 from workbench.gui.tables.layer_columns import SCHEME
 from workbench.gui.tables.row_painter import bar_heights
 from workbench.insight import schemes
-from workbench.insight.changes import changed_layers
+from workbench.insight.latest import changed_layers
 from workbench.insight.plan_parts import Parts
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.context import edits
-from workbench.insight.transitions import transitions
+from workbench.insight.plan_parts import transitions
 
 
 def test_transitions_add_up(live: Callable[..., None]) -> None:

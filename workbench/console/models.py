@@ -17,7 +17,7 @@ from workbench.console.reports.plans import left_to_the_runtime
 from workbench.console.tensors import largest_tensors
 from workbench.deployment.exporters import exporter
 from workbench.errors import PlanError, WorkbenchError
-from workbench.insight.transitions import transitions
+from workbench.insight.plan_parts import transitions
 from workbench.models.model import Model
 from workbench.planning.plan import Plan, resolve
 from workbench.progress import Progress, part_of

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+import math
 from dataclasses import dataclass
 
 from workbench.errors import WorkbenchError
+from workbench.insight.layer_facts import weight_loss
 from workbench.measurement.evaluation import Evaluation, Metric
-from workbench.planning.plan import KEEP, Assignment, resolve
-from workbench.planning.totals import Totals, layer_bits, plan_totals
+from workbench.planning.plan import Assignment, resolve
+from workbench.planning.totals import layer_bits, plan_totals
 from workbench.sensitivity.metrics import TABLE_METRICS
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
@@ -41,7 +43,7 @@ class LayerPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One thing that is true of a session, in words; equal facts do not differ."""
+    """A fact about both sessions, in words."""
 
     title: str
     first: str
@@ -87,32 +89,26 @@ class SessionComparison:
 
 def compare_sessions(first: Session, second: Session) -> SessionComparison:
     """Compare two sessions; a plan that its own model cannot resolve counts as everything kept."""
-    both = first, second
-    sides = [_sides(session) for session in both]
+    sides, facts = [_sides(first), _sides(second)], [_facts(first), _facts(second)]
     names = dict.fromkeys([*sides[0], *sides[1]])
     return SessionComparison(
-        facts=tuple(Fact(title=title, first=say(first), second=say(second)) for title, say in _FACTS.items()),
+        facts=tuple(Fact(title=title, first=text, second=facts[1][title]) for title, text in facts[0].items()),
         layers=tuple(LayerPair(name=name, first=sides[0].get(name), second=sides[1].get(name)) for name in names),
         metrics=_metrics(first.evaluations, second.evaluations),
     )
 
 
-def _assignments(session: Session) -> Mapping[str, Assignment]:
-    try:
-        return resolve(session.plan, session.model.layers)
-    except WorkbenchError:
-        return {layer.name: Assignment() for layer in session.model.layers}
-
-
 def _sides(session: Session) -> dict[str, Side]:
     table = _table(session)
+    try:
+        assignments = resolve(session.plan, session.model.layers)
+    except WorkbenchError:
+        assignments = {layer.name: Assignment() for layer in session.model.layers}
     sides = {}
-    for name, given in _assignments(session).items():
-        layer = session.model.by_name[name]
-        score = float("nan") if table is None else table.of(name, given.weights)
-        loss = 0.0 if given.weights == KEEP else score if score == score else None
-        bits = layer_bits(layer, given.weights) / max(layer.parameters, 1)
-        sides[name] = Side(assignment=given, bits=bits, loss=loss)
+    for name, assignment in assignments.items():
+        layer, loss = session.model.by_name[name], weight_loss(table, name, assignment.weights)
+        bits = layer_bits(layer, assignment.weights) / max(layer.parameters, 1)
+        sides[name] = Side(assignment=assignment, bits=bits, loss=None if math.isnan(loss) else loss)
     return sides
 
 
@@ -120,69 +116,44 @@ def _table(session: Session) -> Sensitivity | None:
     return next((session.sensitivities[name] for name in TABLE_METRICS if name in session.sensitivities), None)
 
 
-def _totals(session: Session) -> Totals | None:
-    try:
-        table = _table(session)
-        beside = (session.inputs_table(table.metric), session.cache_table(table.metric)) if table else (None, None)
-        return plan_totals(session.model, session.plan, table, *beside)
-    except WorkbenchError:
-        return None
+def _facts(session: Session) -> dict[str, str]:
+    """Return what is true of a session, in words, by title; an empty text where nothing is known."""
+    table, data, environment, totals, loss = _table(session), session.calibration, session.environment, None, ""
+    with contextlib.suppress(WorkbenchError):
+        tables = (table, *session.tables(table.metric)[1:]) if table else ()
+        totals = plan_totals(session.model, session.plan, *tables)
+        if table and totals.predicted is not None:
+            loss = f"{totals.predicted:.6g} ({table.metric}, {table.unit})"
+    return {
+        "Model": session.model.name,
+        "Fingerprint": session.model.fingerprint,
+        "Layers": f"{len(session.model.layers):,}",
+        "Calibration": f"{data.name}: {data.samples} samples, seed {data.seed}, {data.content_hash}" if data else "",
+        "Plan": session.plan.name,
+        "Transforms": ", ".join(session.plan.transforms),
+        "Locked layers": f"{len(session.locked):,}",
+        "Bits per weight": f"{totals.bits_per_weight:.4f}" if totals else "",
+        "Bytes": f"{totals.nbytes:,}" if totals else "",
+        "Loss of the plan": loss,
+        "Workbench": environment.workbench,
+        "Torch": environment.torch,
+        "Device": environment.device,
+    }
 
 
-def _bits(session: Session) -> str:
-    totals = _totals(session)
-    return "" if totals is None else f"{totals.bits_per_weight:.4f}"
-
-
-def _bytes(session: Session) -> str:
-    totals = _totals(session)
-    return "" if totals is None else f"{totals.nbytes:,}"
-
-
-def _loss(session: Session) -> str:
-    totals, table = _totals(session), _table(session)
-    if totals is None or table is None or totals.predicted is None:
-        return ""
-    return f"{totals.predicted:.6g} ({table.metric}, {table.unit})"
-
-
-def _data(session: Session) -> str:
-    record = session.calibration
-    if record is None:
-        return ""
-    return f"{record.name}: {record.samples} samples, seed {record.seed}, {record.content_hash}"
-
-
-_FACTS: dict[str, Callable[[Session], str]] = {
-    "Model": lambda session: session.model.name,
-    "Fingerprint": lambda session: session.model.fingerprint,
-    "Layers": lambda session: f"{len(session.model.layers):,}",
-    "Calibration": _data,
-    "Plan": lambda session: session.plan.name,
-    "Transforms": lambda session: ", ".join(session.plan.transforms),
-    "Locked layers": lambda session: f"{len(session.locked):,}",
-    "Bits per weight": _bits,
-    "Bytes": _bytes,
-    "Loss of the plan": _loss,
-    "Workbench": lambda session: session.environment.workbench,
-    "Torch": lambda session: session.environment.torch,
-    "Device": lambda session: session.environment.device,
-}
-
-
-def _metrics(first: tuple[Evaluation, ...], second: tuple[Evaluation, ...]) -> tuple[MetricPair, ...]:
+def _metrics(*evaluations: tuple[Evaluation, ...]) -> tuple[MetricPair, ...]:
     """Pair the newest values of every metric on every data set."""
-    newest: list[dict[tuple[str, str], tuple[Evaluation, Metric]]] = []
-    for runs in (first, second):
-        newest.append({(run.data_hash, name): (run, metric) for run in runs for name, metric in run.metrics.items()})
+    names: dict[tuple[str, str], str] = {}
+    newest: list[dict[tuple[str, str], Metric]] = []
+    for runs in evaluations:
+        names = {(run.data_hash, name): run.data_name for run in runs for name in run.metrics} | names
+        newest.append({(run.data_hash, name): metric for run in runs for name, metric in run.metrics.items()})
+    first, second = newest
     pairs = []
-    for key in dict.fromkeys([*newest[0], *newest[1]]):
-        held = [evaluations.get(key) for evaluations in newest]
-        run, metric = next(entry for entry in held if entry is not None)
-        pairs.append(
-            MetricPair(
-                metric=metric.name, unit=metric.unit, data=run.data_name, first=held[0][1] if held[0] else None,
-                second=held[1][1] if held[1] else None,
-            )
-        )  # fmt: skip
+    for key in {**first, **second}:
+        metric = first.get(key) or second[key]
+        pair = MetricPair(
+            metric=metric.name, unit=metric.unit, data=names[key], first=first.get(key), second=second.get(key)
+        )
+        pairs.append(pair)
     return tuple(pairs)

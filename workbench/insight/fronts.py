@@ -1,4 +1,4 @@
-"""The front of best plans, and what stands beside it: uniform plans, evaluated plans, the present plan."""
+"""The front of best plans, what stands beside it (uniform, evaluated and present plans), why a layer is as it is."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from workbench.insight.roofline import plan_time
+from workbench.errors import WorkbenchError
+from workbench.insight import quantities
+from workbench.insight.roofline import plan_microseconds
 from workbench.measurement.units import is_divergence, short_unit
 from workbench.models.summary import quantizable
 from workbench.planning.budgets import MeasuredTimes
 from workbench.planning.constraints import Constraints
+from workbench.planning.explain import explain, next_purchase
 from workbench.planning.plan import Assignment, Plan, resolve
 from workbench.planning.search.search import Front, pareto
-from workbench.planning.totals import cached_layers, quantized_inputs, totals
+from workbench.planning.totals import Totals, cached_layers, quantized_inputs, totals
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import State
@@ -58,7 +61,7 @@ class Picture:
 def front_of(session: Session, table: Sensitivity, batch: int | None) -> Front:
     """Return the front by size, or by the kernel times at a batch size.  Raises WorkbenchError where there is none."""
     rules = Constraints(locked=session.locked, keep_inputs=True)
-    inputs, cache = session.inputs_table(table.metric), session.cache_table(table.metric)
+    _, inputs, cache = session.tables(table.metric)
     times = None if batch is None else MeasuredTimes.from_timings(session.timings, batch)
     return pareto(session.model, table, session.plan, constraints=rules, inputs=inputs, cache=cache, times=times)
 
@@ -83,12 +86,7 @@ def present_cost(state: State, batch: int | None) -> float | None:
     """Return the present plan's MB, or its microseconds at a batch size; None where a scheme was not timed."""
     if batch is None:
         return state.totals.nbytes / 1e6 if state.totals else None
-    return None if state.session is None else _microseconds(state.session, state.assignments, batch)
-
-
-def _microseconds(session: Session, assignments: Mapping[str, Assignment], batch: int) -> float | None:
-    time = plan_time(session.model, assignments, session.timings, batch)
-    return None if time is None or time.missing else time.microseconds
+    return None if state.session is None else plan_microseconds(state.session, state.assignments, batch)
 
 
 def rounded_activations(
@@ -107,16 +105,13 @@ def uniform_plans(
     """Return one scheme for every layer that a search may change; activations are as in ``assignments``."""
     rounded, cached = map(dict, rounded_activations(session, assignments))
     layers = [layer for layer in quantizable(session.model.layers) if layer.name in table.row]
-    tables = session.inputs_table(table.metric), session.cache_table(table.metric)
+    _, *beside = session.tables(table.metric)
     plans = []
     for scheme in table.schemes:
         plain = resolve(Plan.uniform(layers, scheme), session.model.layers)
-        given = {
-            name: replace(assignment, inputs=rounded.get(name), cache=cached.get(name))
-            for name, assignment in plain.items()
-        }
-        sums = totals(session.model, given, table, *tables)
-        cost = sums.nbytes / 1e6 if batch is None else _microseconds(session, given, batch)
+        uniform = {name: replace(of, inputs=rounded.get(name), cache=cached.get(name)) for name, of in plain.items()}
+        sums = totals(session.model, uniform, table, *beside)
+        cost = sums.nbytes / 1e6 if batch is None else plan_microseconds(session, uniform, batch)
         if sums.predicted is not None and cost is not None:
             plans.append((scheme, cost, sums.predicted))
     return tuple(plans)
@@ -139,5 +134,24 @@ def evaluated_plans(session: Session, batch: int | None) -> tuple[Measured, ...]
 def _time_of(session: Session, plan_hash: str, batch: int) -> float | None:
     for plan in (session.plan, *session.plans.values()):
         if plan.hash == plan_hash:
-            return _microseconds(session, resolve(plan, session.model.layers), batch)
+            return plan_microseconds(session, resolve(plan, session.model.layers), batch)
     return None
+
+
+def why(
+    front: Front, layer: str, assignments: Mapping[str, Assignment], totals: Totals, table: Sensitivity | None
+) -> str:
+    """Return a few sentences about a layer of a plan; what is wrong where it cannot be explained."""
+    try:
+        explanation = explain(front, assignments, layer, table)
+    except WorkbenchError as error:
+        return str(error)
+    unit = (short_unit(table.unit) if table is not None else "") or "of the loss"
+    bought = next_purchase(front, totals.nbytes)
+    if bought is None:
+        return f"{layer}: {explanation.sentence}. Nothing that costs bytes avoids any loss."
+    whom = bought.layers[0] if len(bought.layers) == 1 else quantities.plural(len(bought.layers), "layer")
+    return (
+        f"{layer}: {explanation.sentence}. The next {quantities.data_size(bought.nbytes)} take {whom} from "
+        f"{bought.before} to {bought.after} and avoid {quantities.number(bought.loss)} {unit}."
+    )

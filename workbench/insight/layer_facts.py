@@ -1,29 +1,38 @@
-"""What is known of each layer under the present plan: one record for the layer tree, the report and the filter."""
+"""What is known of each layer under a plan: one record for the layer tree and the filter, rows for the report."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from workbench.insight import quantities
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.totals import layer_bits
 from workbench.sensitivity.table import Sensitivity
-from workbench.session.workspace import State
+from workbench.session.session import Session
 
 FLOATING = "floating point"
 """What stands for inputs, keys and values that are not quantized."""
 
 
-class PlanFacts:
-    """Looks up once what the facts of all layers of a state need."""
+HEADINGS = ["Layer", "Kind", "Shape", "Weights", "Inputs", "Algorithm", "Bits", "Size", "Loss", "Locked"]
 
-    def __init__(self, state: State) -> None:
-        session = state.session
-        self.state = state
-        self.table = session.table(state.metric) if session else None
+
+def weight_loss(table: Sensitivity | None, layer: str, scheme: str) -> float:
+    """Return what a weight's scheme costs by a table of losses; NaN without a table or where the cell is missing."""
+    return 0.0 if scheme == KEEP else math.nan if table is None else table.of(layer, scheme)
+
+
+class PlanFacts:
+    """Looks up once what the facts of all layers of a session under a plan, resolved to ``assignments``, need."""
+
+    def __init__(self, session: Session | None, assignments: Mapping[str, Assignment], metric: str) -> None:
+        self.session, self.assignments = session, assignments
+        self.table = session.table(metric) if session else None
         self.measured = session.sensitivities.get("measured_kl") if session else None
         timings = session.timings if session else ()
         self.microseconds = {(timing.shape, timing.scheme): timing.median for timing in timings}
@@ -43,7 +52,7 @@ class LayerFacts:
     @property
     def assignment(self) -> Assignment | None:
         """What the plan gives the layer; None where the plan does not fit the model."""
-        return self.plan.state.assignments.get(self.layer.name)
+        return self.plan.assignments.get(self.layer.name)
 
     @property
     def scheme(self) -> str:
@@ -84,12 +93,14 @@ class LayerFacts:
     @property
     def loss(self) -> float:
         """The score of the chosen scheme in this layer alone, by the metric that is shown."""
-        return 0.0 if self.scheme == KEEP else self._score(self.plan.table)
+        return weight_loss(self.plan.table, self.layer.tied_to or self.layer.name, self.scheme)
 
     @property
     def measured_loss(self) -> float:
         """The measured KL of the chosen scheme in this layer alone."""
-        return math.nan if self.scheme == KEEP else self._score(self.plan.measured)
+        if self.scheme == KEEP:
+            return math.nan
+        return weight_loss(self.plan.measured, self.layer.tied_to or self.layer.name, self.scheme)
 
     @property
     def microseconds(self) -> float:
@@ -99,10 +110,22 @@ class LayerFacts:
     @property
     def statistics(self) -> LayerStatistics | None:
         """The statistics of the weight; a tied weight's are its owner's."""
-        session = self.plan.state.session
-        by_place = session.statistics if session else {}
+        by_place = self.plan.session.statistics if self.plan.session else {}
         names = (self.layer.name, self.layer.tied_to or self.layer.name)
         return next((by_place[name, "weight"] for name in names if (name, "weight") in by_place), None)
 
-    def _score(self, table: Sensitivity | None) -> float:
-        return math.nan if table is None else table.of(self.layer.tied_to or self.layer.name, self.scheme)
+
+def layer_rows(session: Session, assignments: Mapping[str, Assignment], metric: str) -> list[list[str]]:
+    """Return the headings and a row for each layer; only the headings where the plan cannot be resolved."""
+    rows, plan = [HEADINGS], PlanFacts(session, assignments, metric)
+    for layer in session.model.layers if assignments else ():
+        facts, assignment = plan.of(layer), assignments[layer.name]
+        weights = f"kept ({layer.dtype})" if facts.scheme == KEEP else facts.scheme
+        loss = weight_loss(plan.table, layer.name, facts.scheme)
+        rows.append([
+            layer.name, layer.kind.value, quantities.shape(layer.shape), "tied" if layer.tied_to else weights,
+            assignment.inputs or "", facts.algorithm, f"{facts.bits_per_weight:.2f}",
+            quantities.data_size(facts.bits / 8), quantities.number(loss),
+            "yes" if layer.name in session.locked else "",
+        ])  # fmt: skip
+    return rows

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from workbench.errors import WorkbenchError
+from workbench.insight.layer_facts import weight_loss
 from workbench.insight.roofline import PlanTime, plan_time
-from workbench.planning.plan import KEEP, Assignment, Plan, resolve
+from workbench.planning.plan import Assignment, Plan, resolve
 from workbench.planning.totals import Totals, layer_bits, totals
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
@@ -47,7 +47,7 @@ def priced(session: Session, name: str, plan: Plan, metric: str) -> PricedPlan:
     time = smallest_batch_time(session, assignments)
     return PricedPlan(
         name=name, plan=plan, assignments=assignments,
-        totals=totals(session.model, assignments, *_tables(session, metric)),
+        totals=totals(session.model, assignments, *session.tables(metric)),
         microseconds=None if time is None or time.missing else time.microseconds,
     )  # fmt: skip
 
@@ -62,7 +62,7 @@ def differences(session: Session, first: PricedPlan, second: PricedPlan, metric:
     """Return the stored layers whose schemes differ, in model order; none where a plan does not fit the model."""
     if not first.assignments or not second.assignments:
         return ()
-    tables = _tables(session, metric)
+    tables = session.tables(metric)
     rows = []
     for layer in session.model.stored:
         a, b = first.assignments[layer.name], second.assignments[layer.name]
@@ -78,23 +78,15 @@ def differences(session: Session, first: PricedPlan, second: PricedPlan, metric:
     return tuple(rows)
 
 
-Tables = tuple[Sensitivity | None, Sensitivity | None, Sensitivity | None]
-
-
-def _tables(session: Session, metric: str) -> Tables:
-    """Return the losses of weights, inputs and KV cache that go with a metric."""
-    return session.table(metric), session.inputs_table(metric), session.cache_table(metric)
-
-
 def _loss(
-    layer: str, given: Assignment, table: Sensitivity | None, inputs: Sensitivity | None, cache: Sensitivity | None
+    layer: str, assignment: Assignment, table: Sensitivity | None, inputs: Sensitivity | None, cache: Sensitivity | None
 ) -> float:
     """Return what the layer's weight and, where scored, its input and cache add to the loss; NaN without a table."""
-    weights = 0.0 if given.weights == KEEP else table.of(layer, given.weights) if table else math.nan
-    others = ((inputs, given.inputs), (cache, given.cache))
+    others = ((inputs, assignment.inputs), (cache, assignment.cache))
+    weights = weight_loss(table, layer, assignment.weights)
     return weights + sum(losses.of(layer, scheme) for losses, scheme in others if losses and scheme)
 
 
-def _schemes(given: Assignment) -> str:
-    parts = (given.weights, given.inputs, given.cache and f"cache {given.cache}")
+def _schemes(assignment: Assignment) -> str:
+    parts = (assignment.weights, assignment.inputs, assignment.cache and f"cache {assignment.cache}")
     return " · ".join(part for part in parts if part)

@@ -1,4 +1,4 @@
-"""What a plan is made of: the stored layers added up by scheme, and after an edit only the layers that changed."""
+"""What a plan is made of: the stored layers added up by scheme, and by their type before and after."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass
 
 from workbench.insight import schemes
-from workbench.insight.changes import Assignments, changed_layers
+from workbench.insight.latest import Assignments, changed_layers
+from workbench.insight.layer_facts import weight_loss
 from workbench.models.layer import Layer
+from workbench.models.summary import ModelSummary
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits
-from workbench.sensitivity.table import Sensitivity
 from workbench.session.workspace import State
 
 Cost = tuple[int, int, float]
@@ -29,13 +30,14 @@ class Part:
 
 
 class Parts:
-    """Adds up the stored layers by scheme; another model or table starts from nothing."""
+    """Adds up the stored layers by scheme, after an edit only those that changed; another model or table starts from
+    nothing."""
 
     def __init__(self) -> None:
         self._of: tuple[object, object] = (None, None)
-        self._held: Assignments = {}
-        self._groups: dict[str, dict[str, Cost]] = {}
-        self._parts: dict[str, Part] = {}
+        self._assignments: Assignments = {}
+        self._costs: dict[str, dict[str, Cost]] = {}
+        """By scheme and layer."""
 
     def of(self, state: State) -> tuple[Part, ...]:
         """Return the parts of the state's plan, fewest bits first."""
@@ -43,36 +45,51 @@ class Parts:
         assert session is not None
         table = session.table(state.metric)
         known = self._of[0] is session.model and self._of[1] is table
-        changed = changed_layers(self._held, state.assignments) if known else None
+        changed = changed_layers(self._assignments, state.assignments) if known else None
         if changed is None:
-            self._groups = {}
-            changed = list(state.assignments)
-        before, self._held, self._of = self._held, state.assignments, (session.model, table)
-        touched = set()
+            self._costs, changed = {}, list(state.assignments)
+        before, self._assignments, self._of = self._assignments, state.assignments, (session.model, table)
         for name in changed:
-            layer = session.model.by_name[name]
+            layer, scheme = session.model.by_name[name], state.assignments[name].weights
             if layer.tied_to is not None:
                 continue
-            scheme = state.assignments[name].weights
             if name in before:
-                self._groups.get(before[name].weights, {}).pop(name, None)
-                touched.add(before[name].weights)
-            self._groups.setdefault(scheme, {})[name] = _cost(layer, scheme, table)
-            touched.add(scheme)
-        self._groups = {scheme: held for scheme, held in self._groups.items() if held}
-        kept = {scheme: part for scheme, part in self._parts.items() if scheme not in touched}
-        self._parts = {scheme: kept.get(scheme) or _part(scheme, held) for scheme, held in self._groups.items()}
-        return tuple(self._parts[name] for name in sorted(self._parts, key=schemes.reference_bits))
+                self._costs.get(before[name].weights, {}).pop(name, None)
+            cost = layer.parameters, layer_bits(layer, scheme), weight_loss(table, name, scheme)
+            self._costs.setdefault(scheme, {})[name] = cost
+        names = sorted((scheme for scheme, costs in self._costs.items() if costs), key=schemes.reference_bits)
+        return tuple(_part(scheme, self._costs[scheme]) for scheme in names)
 
 
-def _cost(layer: Layer, scheme: str, table: Sensitivity | None) -> Cost:
-    loss = 0.0 if scheme == KEEP else table.of(layer.name, scheme) if table is not None else math.nan
-    return layer.parameters, layer_bits(layer, scheme), loss
+def _part(scheme: str, costs: dict[str, Cost]) -> Part:
+    weights, bits, losses = zip(*costs.values(), strict=True)
+    return Part(scheme=scheme, layers=len(costs), weights=sum(weights), bits=sum(bits), loss=math.fsum(losses))
 
 
-def _part(scheme: str, held: dict[str, Cost]) -> Part:
-    costs = held.values()
-    return Part(
-        scheme=scheme, layers=len(held), weights=sum(cost[0] for cost in costs), bits=sum(cost[1] for cost in costs),
-        loss=math.fsum(cost[2] for cost in costs),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    """``layers`` layers stored as ``before`` become ``after``; bytes of all of them, before and after."""
+
+    before: str
+    after: str
+    layers: int
+    weights: int
+    nbytes: tuple[float, float]
+
+
+def transitions(summary: ModelSummary, assignments: Assignments) -> tuple[Transition, ...]:
+    """Return every pair of stored type and scheme that occurs, fewest bits after first; tied tensors count once."""
+    layers: dict[tuple[str, str], list[Layer]] = {}
+    for layer in summary.stored:
+        scheme = assignments[layer.name].weights if layer.name in assignments else KEEP
+        layers.setdefault((layer.dtype, scheme), []).append(layer)
+    order = sorted(layers, key=lambda pair: (pair[0], schemes.reference_bits(pair[1])))
+    return tuple(_transition(*pair, layers[pair]) for pair in order)
+
+
+def _transition(dtype: str, scheme: str, layers: list[Layer]) -> Transition:
+    nbytes = [sum(layer_bits(layer, weights) for layer in layers) / 8 for weights in (KEEP, scheme)]
+    return Transition(
+        before=dtype, after=dtype if scheme == KEEP else scheme, layers=len(layers),
+        weights=sum(layer.parameters for layer in layers), nbytes=(nbytes[0], nbytes[1]),
     )  # fmt: skip

@@ -14,6 +14,7 @@ from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import MeasuredTimes
 from workbench.planning.plan import KEEP, Assignment
+from workbench.session.session import Session
 
 WORD = 4
 """Bytes of an input, an output, or a weight in FP32."""
@@ -98,10 +99,10 @@ def plan_time(
     under, plain, missing = [], [], 0
     for layer in summary.layers:
         base = times.of(layer, KEEP, None)
-        given = assignments.get(layer.name)
-        if given is None or np.isnan(base):
+        assignment = assignments.get(layer.name)
+        if assignment is None or np.isnan(base):
             continue
-        spent = times.of(layer, given.weights, given.inputs)
+        spent = times.of(layer, assignment.weights, assignment.inputs)
         if np.isnan(spent):
             missing += 1
             continue
@@ -113,3 +114,9 @@ def plan_time(
         batch=batch, device=times.device, microseconds=float(sum(under)), baseline=float(sum(plain)),
         layers=len(under), missing=missing,
     )  # fmt: skip
+
+
+def plan_microseconds(session: Session, assignments: Mapping[str, Assignment], batch: int) -> float | None:
+    """Return the time of a plan's kernels at a batch size; None where a scheme was not timed."""
+    time = plan_time(session.model, assignments, session.timings, batch)
+    return None if time is None or time.missing else time.microseconds

@@ -22,9 +22,9 @@ from workbench.insight.fronts import (
     present_cost,
     rounded_activations,
     uniform_plans,
+    why,
 )
 from workbench.insight.latest import Latest
-from workbench.insight.why import why
 from workbench.planning.plan import KEEP
 from workbench.planning.search.search import Front
 from workbench.sensitivity.table import Sensitivity

@@ -17,8 +17,7 @@ from workbench.gui.plots.heatmap import Heatmap
 from workbench.gui.shell import step_keys
 from workbench.gui.shell.widgets import button, combo, fitted, label, row
 from workbench.insight import quantities, schemes
-from workbench.insight.changes import Assignments, changed_layers
-from workbench.insight.latest import Latest
+from workbench.insight.latest import Assignments, Latest, changed_layers
 from workbench.measurement.units import short_unit
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.totals import layer_bits

@@ -44,7 +44,7 @@ class LayersModel(QAbstractItemModel):
         self._filter = Filter()
         self._refused = Latest(_refused)
         self._order: tuple[int, Qt.SortOrder] | None = None
-        self._facts = PlanFacts(self._state)
+        self._facts = PlanFacts(None, {}, "")
         self._unit = ""
         self.recolour(colours)
         self.bold = QFont()
@@ -59,7 +59,7 @@ class LayersModel(QAbstractItemModel):
         model with 10,000 layers would take seconds.
         """
         old, self._state = self._state, state
-        self._facts = PlanFacts(state)
+        self._facts = PlanFacts(state.session, state.assignments, state.metric)
         if self._unit != (unit := _unit_of(state)):
             self._unit = unit
             self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(COLUMNS) - 1)

@@ -17,8 +17,8 @@ from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.insight.estimates import chip_of
+from workbench.insight.plan_parts import transitions
 from workbench.insight.roofline import PlanTime, plan_time
-from workbench.insight.transitions import transitions
 from workbench.measurement.evaluation import Timing
 from workbench.planning.hardware import Device, PlanEstimate, plan_estimate
 from workbench.session.session import Session

@@ -12,7 +12,7 @@ from workbench.gui.shell.widgets import named
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.files import RAW
 from workbench.insight import quantities
-from workbench.insight.transitions import Transition
+from workbench.insight.plan_parts import Transition
 
 MOST_ROWS = 4
 """So many stored types are seen at once; more scroll."""
