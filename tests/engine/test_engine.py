@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import re
 import signal
@@ -11,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +18,11 @@ import pytest
 
 from tests.engine.fakes import AskProcess, Fake, Loaded
 from tests.engine.inline_engine import InlineEngine
+from tests.engine.processes import engine, folders, run, until
 from workbench.engine import engine as engine_module
 from workbench.engine import engine_process
 from workbench.engine.engine import Engine
-from workbench.engine.transport import PREFIX, Envelope, shared_root
+from workbench.engine.transport import Envelope
 from workbench.errors import (
     CancelledError,
     DataError,
@@ -34,50 +33,6 @@ from workbench.errors import (
     TrustRequiredError,
     WorkbenchError,
 )
-
-
-@contextlib.asynccontextmanager
-async def engine() -> AsyncIterator[Engine]:
-    """A warm engine, closed at the end."""
-    one = Engine()
-    try:
-        await one.ready()
-        yield one
-    finally:
-        await one.close()
-
-
-def folders(owner: int | None = None) -> set[Path]:
-    """The engine folders on the memory file system now that belong to a process (default: this one)."""
-    return set(shared_root().glob(f"{PREFIX}{owner or os.getpid()}-*"))
-
-
-def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run an async test; no thread, process or shared folder may be left."""
-    before, threads = folders(), set(threading.enumerate())
-    asyncio.run(main())
-    assert folders() <= before
-    assert set(threading.enumerate()) <= threads
-    with pytest.raises(ChildProcessError):  # also: no zombie
-        while True:
-            child, _ = os.waitpid(-1, os.WNOHANG)
-            if child == 0:  # the resource tracker of multiprocessing may live on; nothing else may
-                assert _only_the_resource_tracker()
-                raise ChildProcessError
-
-
-def _only_the_resource_tracker() -> bool:
-    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    return all(b"resource_tracker" in Path(f"/proc/{child}/cmdline").read_bytes() for child in children)
-
-
-async def until(condition: Callable[[], bool], seconds: float = 60.0) -> float:
-    """Wait for ``condition``; returns the seconds it took."""
-    start = time.monotonic()
-    while not condition():
-        assert time.monotonic() - start < seconds, "it did not happen in time"
-        await asyncio.sleep(0.002)
-    return time.monotonic() - start
 
 
 def test_answers_from_a_nice_process_with_a_core_left_free() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from tests.engine.fakes import Fake
 from tests.engine.inline_engine import InlineEngine
-from tests.engine.test_engine import run, until
+from tests.engine.processes import run, until
 from workbench.engine.engine import Engine
 from workbench.engine.jobs import MAX_VIEWS, Job, Jobs, JobStatus, JobView
 from workbench.errors import CancelledError, DataError, EngineDiedError, WorkbenchError

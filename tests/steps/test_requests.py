@@ -14,7 +14,7 @@ import pytest
 
 import workbench as wb
 from tests.engine.inline_engine import InlineEngine
-from tests.engine.test_engine import engine, run
+from tests.engine.processes import engine, run
 from tests.session.models import SCHEMES, session, table
 from workbench.engine import model_cache
 from workbench.engine.model_cache import ModelCache
