@@ -1,4 +1,4 @@
-"""Background threads of a paced process rest between bursts; the main thread and other processes never do."""
+"""Background threads of a paced process pause between bursts; the main thread and other processes never do."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def rests(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
 
 
 def on_a_thread(times: int) -> None:
-    """Call ``rest`` on a new thread."""
-    thread = threading.Thread(target=lambda: [pacing.rest() for _ in range(times)])
+    """Call ``pause`` on a new thread."""
+    thread = threading.Thread(target=lambda: [pacing.pause() for _ in range(times)])
     thread.start()
     thread.join()
 
@@ -33,18 +33,18 @@ def test_only_a_paced_process_rests(rests: list[float]) -> None:
     assert not rests
     pacing.pace_this_process()
     on_a_thread(50)
-    assert set(rests) == {pacing.REST_SECONDS}
+    assert set(rests) == {pacing.PAUSE_SECONDS}
 
 
 def test_a_burst_lies_between_two_rests(rests: list[float]) -> None:
     pacing.pace_this_process()
     on_a_thread(301)
-    looks = round(pacing.BURST_SECONDS * 1000) + 1  # the clock is read once in each call and once more after a rest
+    looks = round(pacing.BURST_SECONDS * 1000) + 1  # the clock is read once in each call and once more after a pause
     assert abs(len(rests) - 301 / looks) < 301 / looks / 2
 
 
 def test_the_main_thread_never_rests(rests: list[float]) -> None:
     pacing.pace_this_process()
     for _ in range(50):
-        pacing.rest()
+        pacing.pause()
     assert not rests

@@ -1,4 +1,4 @@
-"""Every error that the workbench raises on purpose, drawn as one tree.
+"""Every error that the workbench raises on purpose, as one tree.
 
 A message says what came, what was expected and what to do about it.  The command line prints it as one line, the
 window shows it as a dialog or as a line in the jobs panel; neither ever shows a traceback for one of these.
@@ -37,7 +37,7 @@ class UnsafeModelError(ModelError):
 
 
 class TrustRequiredError(ModelError):
-    """Opening the model runs the user's own Python file, which needs the user's word first."""
+    """Opening the model runs the user's own Python file, which the user must allow first."""
 
     def __init__(self, message: str, file: str = "") -> None:
         super().__init__(message)
@@ -85,11 +85,11 @@ class FingerprintMismatchError(PlanError):
 
 
 class TransformError(PlanError):
-    """A rewrite of the model that its graph does not allow; what was found is told."""
+    """A rewrite of the model that its graph does not allow; the message says why."""
 
 
 class BudgetError(PlanError):
-    """No plan meets the budget; the smallest possible size is told."""
+    """No plan meets the budget; the message names the smallest possible size."""
 
 
 class MissingResultError(WorkbenchError):

@@ -70,7 +70,7 @@ class Registry(Generic[T]):
         return name in self._all()
 
     def get(self, name: str) -> T:
-        """Return the member called ``name``; raises the registry's error, which tells the nearest names."""
+        """Return the member called ``name``; raises the registry's error, which names the closest."""
         members = self._all()
         try:
             return members[name]

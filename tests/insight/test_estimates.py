@@ -7,7 +7,7 @@ import pytest
 
 from tests.planning.synthetic import linear, summary_of
 from workbench.errors import PlanError
-from workbench.insight.estimates import chip_of, predicted
+from workbench.insight.roofline import chip_of, predicted
 from workbench.measurement.evaluation import Timing
 from workbench.planning.hardware import hardware, plan_estimate
 from workbench.planning.plan import Plan, resolve

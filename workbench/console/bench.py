@@ -35,7 +35,7 @@ def _batches(text: str) -> tuple[int, ...]:
 
 def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
     from workbench.console.reports.timings import timed
-    from workbench.insight.estimates import predicted
+    from workbench.insight.roofline import predicted
 
     timings: list[Timing] = []
     session = Session.load(arguments.session) if arguments.session else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from pathlib import Path
 
 from workbench.models.model import Model
@@ -23,15 +22,15 @@ class ModelCache:
 
     def __init__(self, size: int = 2) -> None:
         self._size = size
-        self._open: OrderedDict[ModelSource, tuple[Stamp, Model]] = OrderedDict()
+        self._open: dict[ModelSource, tuple[Stamp, Model]] = {}
 
     def put(self, model: Model) -> None:
         """Keep an opened model."""
         source = model.summary.source
+        self._open.pop(source, None)
         self._open[source] = (stamp(source), model)
-        self._open.move_to_end(source)
         while len(self._open) > self._size:
-            self._open.popitem(last=False)
+            del self._open[next(iter(self._open))]
 
     def get(self, summary: ModelSummary, trust: bool = False) -> Model:
         """Return the model that ``summary`` describes, opened again if need be.
@@ -39,15 +38,13 @@ class ModelCache:
         Raises FingerprintMismatchError if the file holds another model now, TrustRequiredError if opening it runs the
         user's own Python file and ``trust`` does not allow that, and what opening raises.
         """
-        kept = self._open.get(summary.source)
-        if kept is not None and kept[0] == stamp(summary.source):
-            self._open.move_to_end(summary.source)
-            kept[1].summary.require_fingerprint(summary.fingerprint, "the session")
-            return kept[1]
-        self._open.pop(summary.source, None)
-        model = reopen(summary, trust=trust)
-        self.put(model)
-        return model
+        cached = self._open.pop(summary.source, None)
+        if cached is None or cached[0] != stamp(summary.source):
+            self.put(model := reopen(summary, trust=trust))
+            return model
+        self._open[summary.source] = cached
+        cached[1].summary.require_fingerprint(summary.fingerprint, "the session")
+        return cached[1]
 
     def clear(self) -> None:
         """Close every model."""

@@ -29,7 +29,7 @@ from pathlib import Path
 
 from workbench.models.layer import StoredTensor, Layer
 from workbench.models.summary import ModelSummary
-from workbench.pacing import rest
+from workbench.pacing import pause
 from workbench.planning.plan import Plan, Rule
 from workbench.session.columns import Columns, hints
 
@@ -173,7 +173,7 @@ def _pickled(body: object, views: list[memoryview]) -> bytes:
         if view.nbytes < LARGE:
             return True
         views.append(view)
-        rest()
+        pause()
         return False
 
     stream = io.BytesIO()
@@ -213,4 +213,4 @@ def _parts(file: str, spans: Sequence[tuple[int, int]]) -> Iterator[memoryview]:
         view = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY))
     for start, length in spans:
         yield view[start : start + length]
-        rest()
+        pause()

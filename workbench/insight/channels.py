@@ -26,8 +26,8 @@ class Channel:
 
 def typical(statistics: LayerStatistics) -> float:
     """Return the median of the channels' largest magnitudes; 0 where there is no channel."""
-    held = statistics.channel_absmax[np.isfinite(statistics.channel_absmax)]
-    return float(np.median(held)) if held.size else 0.0
+    finite = statistics.channel_absmax[np.isfinite(statistics.channel_absmax)]
+    return float(np.median(finite)) if finite.size else 0.0
 
 
 def outliers(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,13 +49,12 @@ class Picture:
     cost_unit: str = "MB"
     present: tuple[float, float] | None = None
     uniform: tuple[UniformPlan, ...] = ()
-    measured: Sequence[Measured] = ()
+    measured: tuple[Measured, ...] = ()
 
     def same_but_present(self, other: Picture) -> bool:
         """Tell whether only the present plan may differ."""
-        mine, theirs = (self.uniform, tuple(self.measured)), (other.uniform, tuple(other.measured))
-        units, other_units = (self.unit, self.cost_unit), (other.unit, other.cost_unit)
-        return self.loss is other.loss and mine == theirs and units == other_units
+        names = ("uniform", "measured", "unit", "cost_unit")
+        return self.loss is other.loss and all(getattr(self, name) == getattr(other, name) for name in names)
 
 
 def front_of(session: Session, table: Sensitivity, batch: int | None) -> Front:
@@ -147,11 +146,11 @@ def why(
     except WorkbenchError as error:
         return str(error)
     unit = (short_unit(table.unit) if table is not None else "") or "of the loss"
-    bought = next_purchase(front, totals.nbytes)
-    if bought is None:
+    purchase = next_purchase(front, totals.nbytes)
+    if purchase is None:
         return f"{layer}: {explanation.sentence}. Nothing that costs bytes avoids any loss."
-    whom = bought.layers[0] if len(bought.layers) == 1 else quantities.plural(len(bought.layers), "layer")
+    layers = purchase.layers[0] if len(purchase.layers) == 1 else quantities.plural(len(purchase.layers), "layer")
     return (
-        f"{layer}: {explanation.sentence}. The next {quantities.data_size(bought.nbytes)} take {whom} from "
-        f"{bought.before} to {bought.after} and avoid {quantities.number(bought.loss)} {unit}."
+        f"{layer}: {explanation.sentence}. The next {quantities.data_size(purchase.nbytes)} take {layers} from "
+        f"{purchase.before} to {purchase.after} and avoid {quantities.number(purchase.loss)} {unit}."
     )

@@ -29,7 +29,7 @@ class Latest(Generic[Result, *Arguments]):
 
 
 def same_objects(first: tuple[object, ...], second: tuple[object, ...]) -> bool:
-    """Tell whether both hold the same objects in one order."""
+    """Return whether both hold the same objects in the same order."""
     return len(first) == len(second) and all(a is b for a, b in zip(first, second, strict=True))
 
 

@@ -54,7 +54,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired:
-    """A plan that the target runs, what it changes, and the refusals for which no scheme was found."""
+    """A plan that the target runs, what it changes, and the refusals for which there is no scheme."""
 
     plan: Plan
     changes: tuple[Change, ...] = ()
@@ -201,7 +201,7 @@ def cache_choices() -> tuple[str, ...]:
 
 
 def _distinct(session: Session | None, assignments: Assignments, layers: Iterable[str]) -> list[Layer]:
-    """Return one layer of each kind, shape and assignment among ``layers``: the target sees no more of them."""
+    """Return one layer of each kind, shape and assignment among ``layers``: a target sees no more."""
     if session is None or not assignments:
         return []
     kinds: dict[tuple[object, ...], Layer] = {}

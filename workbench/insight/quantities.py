@@ -1,4 +1,4 @@
-"""Numbers as people read them: with a unit and no more digits than they are worth."""
+"""Numbers as text: with a unit and no more digits than they are worth."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def duration(seconds: float) -> str:
     """Return ``12 s``, ``3 min 05 s``."""
     if seconds < 60:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+    minutes, left = divmod(round(seconds), 60)
+    return f"{minutes} min {left:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def reduction(before: int, after: int) -> str:

@@ -1,4 +1,4 @@
-"""Timings as points of a roofline, and as sums over a plan: arrays and records, no widgets."""
+"""Timings as points of a roofline and as sums over a plan, and what a data sheet predicts for them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from workbench.errors import WorkbenchError
+from workbench.deployment.targets import target
+from workbench.errors import PlanError, WorkbenchError
 from workbench.measurement.evaluation import Timing
+from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import MeasuredTimes
-from workbench.planning.plan import KEEP, Assignment
+from workbench.planning.hardware import Device, Estimate, Hardware, PlanEstimate, estimate, plan_estimate, profiles
+from workbench.planning.plan import KEEP, Assignment, resolve
 from workbench.session.session import Session
 
 WORD = 4
@@ -73,7 +76,7 @@ def word(kernel: str) -> int:
 
 @lru_cache(maxsize=16)
 def measured_times(timings: tuple[Timing, ...], batch: int) -> MeasuredTimes | None:
-    """Return the medians at a batch size, None where nothing was timed at it; kept, for a slider asks often."""
+    """Return the medians at a batch size, None where nothing was timed at it; cached, because a slider asks often."""
     return MeasuredTimes.from_timings(timings, batch) if any(timing.batch == batch for timing in timings) else None
 
 
@@ -120,3 +123,49 @@ def plan_microseconds(session: Session, assignments: Mapping[str, Assignment], b
     """Return the time of a plan's kernels at a batch size; None where a scheme was not timed."""
     time = plan_time(session.model, assignments, session.timings, batch)
     return None if time is None or time.missing else time.microseconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Predicted:
+    """The roofline of ``device``: of each kernel (None: the hardware refuses it), of the whole plan by batch size."""
+
+    device: Device
+    kernels: tuple[Estimate | None, ...]
+    plans: Mapping[int, PlanEstimate]
+
+    @property
+    def title(self) -> str:
+        """What heads the figures."""
+        return f"estimate for {self.device.name}, from its data sheet (roofline), not measured"
+
+
+def chip_of(target_name: str) -> Hardware | None:
+    """Return the hardware that a target names; None for a runtime alone.  Raises PlanError for an unknown target."""
+    return target(target_name).chip if target_name else None
+
+
+def predicted(target_name: str, timings: Sequence[Timing], session: Session | None = None) -> Predicted:
+    """Return what the data sheet of a target's hardware predicts for what was timed, and for the session's plan.
+
+    Without a session the timings are of bare shapes, taken as FP32 layers.  Raises PlanError where the target names no
+    hardware.
+    """
+    chip = chip_of(target_name)
+    if chip is None:
+        raise PlanError(f"{target_name} names no hardware to estimate for; there are {', '.join(profiles())}")
+    assignments = resolve(session.plan, session.model.layers) if session else {}
+    rows = []
+    for timing in timings:
+        layer = session.model.by_name[timing.layer] if session else _bare(timing)
+        inputs = assignments[timing.layer].inputs if session else None
+        rows.append(estimate(layer, timing.scheme, inputs, chip, batch=timing.batch))
+    plans = {}
+    for batch in dict.fromkeys(timing.batch for timing in timings) if session else ():
+        plans[batch] = plan_estimate(session.model, assignments, chip, batch=batch)
+    return Predicted(device=chip.devices[0], kernels=tuple(rows), plans=plans)
+
+
+def _bare(timing: Timing) -> Layer:
+    return Layer(
+        name=timing.layer, kind=LayerKind.LINEAR, parameter="weight", shape=timing.shape, dtype="float32", axes=(0, 1)
+    )

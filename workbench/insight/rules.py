@@ -27,10 +27,11 @@ class RuleRow:
     @property
     def gives(self) -> str:
         """The schemes and the algorithm that the rule gives, in a line."""
-        given = self.rule.assignment
+        assignment = self.rule.assignment
         parts = (
-            given.weights, given.inputs and f"inputs {given.inputs}", given.cache and f"cache {given.cache}",
-            given.algorithm if given.weights != KEEP else "",
+            assignment.weights, assignment.inputs and f"inputs {assignment.inputs}",
+            assignment.cache and f"cache {assignment.cache}",
+            assignment.algorithm if assignment.weights != KEEP else "",
         )  # fmt: skip
         return ", ".join(part for part in parts if part)
 

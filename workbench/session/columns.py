@@ -16,7 +16,7 @@ from typing import Generic, TypeVar, cast
 
 import numpy as np
 
-from workbench.pacing import rest
+from workbench.pacing import pause
 
 R = TypeVar("R")
 
@@ -217,7 +217,7 @@ def pieces(count: int, first: int = 0) -> Iterator[slice]:
     """Cut a loop into pieces that last about a millisecond: between them other threads get their turn."""
     for start in range(first, count, PIECE):
         yield slice(start, min(start + PIECE, count))
-        rest()
+        pause()
 
 
 def hints(record: type, without: tuple[str, ...] = ()) -> dict[str, object]:

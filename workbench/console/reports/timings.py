@@ -8,7 +8,7 @@ from typing import Any
 from workbench_kernels.catalog import cuda_reason
 
 from workbench.console.report import Report, Row, Table, figure, row
-from workbench.insight.estimates import Predicted
+from workbench.insight.roofline import Predicted
 from workbench.measurement.evaluation import Timing
 
 

@@ -16,9 +16,8 @@ from workbench.gui.shell.widgets import button, column, combo, label, offer, pag
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
-from workbench.insight.estimates import chip_of
 from workbench.insight.plan_parts import transitions
-from workbench.insight.roofline import PlanTime, plan_time
+from workbench.insight.roofline import PlanTime, chip_of, plan_time
 from workbench.measurement.evaluation import Timing
 from workbench.planning.hardware import Device, PlanEstimate, plan_estimate
 from workbench.session.session import Session
