@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from workbench.engine.engine import Engine
-from workbench.engine.transport import PREFIX, shared_root
+from workbench.engine.transport import FOLDER
 
 
 @contextlib.asynccontextmanager
@@ -28,16 +28,17 @@ async def engine() -> AsyncIterator[Engine]:
         await one.close()
 
 
-def folders(owner: int | None = None) -> set[Path]:
-    """The engine folders on the memory file system now that belong to a process (default: this one)."""
-    return set(shared_root().glob(f"{PREFIX}{owner or os.getpid()}-*"))
+def shared_files() -> set[str]:
+    """The files of messages that this process holds: arrays that still live in one."""
+    links = (Path(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd"))
+    return {str(link) for link in links if link.is_symlink() and os.readlink(link).startswith(f"{FOLDER}/")}
 
 
 def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run an async test; no thread, process or shared folder may be left."""
-    before, threads = folders(), set(threading.enumerate())
+    """Run an async test; no thread, process or file in shared memory may be left."""
+    files, threads = shared_files(), set(threading.enumerate())
     asyncio.run(main())
-    assert folders() <= before
+    assert shared_files() <= files
     assert set(threading.enumerate()) <= threads
     with pytest.raises(ChildProcessError):  # also: no zombie
         while True:

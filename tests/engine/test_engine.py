@@ -18,7 +18,7 @@ import pytest
 
 from tests.engine.fakes import AskProcess, Fake, Loaded
 from tests.engine.inline_engine import InlineEngine
-from tests.engine.processes import engine, folders, run, until
+from tests.engine.processes import engine, run, shared_files, until
 from workbench.engine import engine as engine_module
 from workbench.engine import engine_process
 from workbench.engine.engine import Engine
@@ -55,14 +55,10 @@ def test_arrays_cross_both_ways_and_are_writable() -> None:
                 np.testing.assert_array_equal(back["array"], array + 1)
                 assert back["writable"]
                 back["array"][0] = 7.0
-            assert len(list(one_folder(folders()).iterdir())) == 1, "files of finished messages are left"
+                del back
+                assert not shared_files(), "the file of a finished message is left"
 
     run(main)
-
-
-def one_folder(found: set[Path]) -> Path:
-    (folder,) = found
-    return folder
 
 
 def test_errors_come_as_the_same_class_with_their_words() -> None:
@@ -287,7 +283,7 @@ def test_an_engine_that_never_starts_says_so(monkeypatch: pytest.MonkeyPatch) ->
     run(main)
 
 
-def _ends_at_once(connection: object, folder: str) -> None:
+def _ends_at_once(connection: object) -> None:
     os._exit(3)
 
 
@@ -327,14 +323,12 @@ def test_the_engine_ends_when_its_window_is_killed(tmp_path: Path) -> None:
     owner = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert owner.stdout is not None and owner.stderr is not None
     pid = int(owner.stdout.readline())
-    assert len(folders(owner.pid)) == 1
     owner.kill()
     owner.wait()
     deadline = time.monotonic() + 20
     while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
         assert time.monotonic() < deadline, "the engine outlived its window"
         time.sleep(0.01)
-    assert not folders(owner.pid)
     assert "leaked" not in owner.stderr.read()
     owner.stdout.close()
     owner.stderr.close()

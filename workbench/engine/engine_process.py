@@ -12,13 +12,11 @@ import importlib
 import logging
 import os
 import queue
-import shutil
 import signal
 import sys
 import threading
 import time
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from workbench import log as log_file
@@ -48,7 +46,7 @@ PROGRESS_INTERVAL = 1 / 30
 PARTIAL_INTERVAL = 1 / 5
 
 
-def main(connection: Connection, folder: str) -> NoReturn:
+def main(connection: Connection) -> NoReturn:
     """Run the engine until the window closes it or is gone.
 
     The cyclic garbage collector waits until the first job is done or everything is loaded: looking again and again
@@ -59,14 +57,12 @@ def main(connection: Connection, folder: str) -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is the window's to answer
     os.nice(NICENESS)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads would stall a busy machine
-    channel = Channel(connection, Path(folder), "engine")
+    channel = Channel(connection)
     worker = Worker(channel)
     threading.Thread(target=worker.run, name="jobs", daemon=True).start()
-    try:
+    with contextlib.suppress(EOFError, OSError):  # the window is gone
         while (envelope := channel.receive()).kind != CLOSE:
             worker.receive(envelope)
-    except (EOFError, OSError):  # the window is gone; nobody else cleans up
-        shutil.rmtree(folder, ignore_errors=True)
     _leave()
 
 

@@ -16,12 +16,11 @@ import threading
 from collections.abc import Callable
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from typing import TypeVarTuple
 
 from workbench.engine import engine_process as wire
 from workbench.engine.failure import portable
-from workbench.engine.transport import Channel, Envelope, SharedFolder
+from workbench.engine.transport import Channel, Envelope
 
 Arguments = TypeVarTuple("Arguments")
 
@@ -74,8 +73,7 @@ class EngineProcess:
     def _live(self) -> None:
         reason = "it could not be started"
         try:
-            with SharedFolder() as folder:
-                reason = self._run(folder.path)
+            reason = self._run()
         except Exception as error:
             reason = f"{reason} ({error})"
         finally:
@@ -89,17 +87,17 @@ class EngineProcess:
         if not self.ready.done():
             self.ready.set_result(text)
 
-    def _run(self, folder: Path) -> str:
+    def _run(self) -> str:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=wire.main, args=(theirs, str(folder)), name="workbench-engine", daemon=True)
+        process = context.Process(target=wire.main, args=(theirs,), name="workbench-engine", daemon=True)
         with ours:
             with theirs:
                 process.start()
             self.pid = process.pid
             if self._signal is not None:
                 self.end(self._signal)
-            channel = Channel(ours, folder, "window")
+            channel = Channel(ours)
             writer = threading.Thread(target=self._write, args=(channel,), name="engine-writer", daemon=True)
             writer.start()
             try:

@@ -1,9 +1,9 @@
 """Messages between the window and the engine process: small ones through a pipe, arrays through shared memory.
 
 A message is ``(kind, job, body)``.  The body is pickled with protocol 5; its large array buffers do not go
-through the pipe but into one file in a private folder on the memory file system, which the receiver maps copy-on-write
-and unlinks: the arrays are not copied again, and the memory is freed with the last array.  The folder belongs to one
-life of the engine and is removed when it ends; if both processes were killed, a later start removes it.
+through the pipe but into a file without a name on the memory file system.  The receiver gets its descriptor and maps it
+copy-on-write: the arrays are not copied again, and the memory is freed with the last array, or by the system when both
+processes are gone.
 
 The receiver gets an :class:`Envelope`; opening it (unpickling) is a separate step, so that a late message is dropped
 unread and a cancel is never stuck behind a large body.
@@ -12,20 +12,18 @@ unread and a cancel is never stuck behind a large body.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import gc
 import io
-import itertools
 import mmap
 import os
 import pickle
-import shutil
+import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from pathlib import Path
+from typing import IO
 
 from workbench.models.layer import StoredTensor, Layer
 from workbench.models.summary import ModelSummary
@@ -42,45 +40,8 @@ LARGE = 4 * 1024
 ALIGNMENT = 64
 """Bytes to whose multiples buffers are aligned in the file."""
 
-PREFIX = "workbench-engine-"
-LOCK = "lock"
-
-
-class SharedFolder:
-    """A private folder on the memory file system (or the temporary folder), locked for as long as it is used."""
-
-    def __init__(self, root: Path | None = None) -> None:
-        self._root = root or shared_root()
-        remove_orphans(self._root)
-        self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=self._root))
-        self._lock = os.open(self.path / "new", os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
-        os.rename(self.path / "new", self.path / LOCK)
-
-    def __enter__(self) -> SharedFolder:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
-        os.close(self._lock)
-
-
-def shared_root() -> Path:
-    """Return the memory file system's folder, or the temporary folder where there is none."""
-    memory = Path("/dev/shm")
-    return memory if memory.is_dir() and os.access(memory, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
-
-
-def remove_orphans(root: Path) -> None:
-    """Remove the folders whose owners were killed: those whose lock can be taken."""
-    for folder in root.glob(PREFIX + "*"):
-        with contextlib.suppress(OSError):
-            lock = os.open(folder / LOCK, os.O_RDWR)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                os.close(lock)
+FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None
+"""The memory file system; None is the folder of temporary files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +55,8 @@ class Envelope:
     job: int
     body: bytes
     buffers: Sequence[bytearray] = ()
-    file: str | None = None
     spans: Sequence[tuple[int, int]] = ()
+    file: int | None = None
 
     def open(self) -> object:
         """Unpickle the body; its large arrays live in the mapped file."""
@@ -105,15 +66,14 @@ class Envelope:
     def drop(self) -> None:
         """Free what the body holds without reading it."""
         if self.file is not None:
-            Path(self.file).unlink(missing_ok=True)
+            os.close(self.file)
 
 
 class Channel:
-    """One end of the pipe.  ``send`` may be called from any thread, ``receive`` from one."""
+    """One end of the pipe, a Unix socket.  ``send`` may be called from any thread, ``receive`` from one."""
 
-    def __init__(self, connection: Connection, folder: Path, side: str) -> None:
+    def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._files = (folder / f"{side}-{number}" for number in itertools.count(1))
         self._lock = threading.Lock()
 
     def send(self, kind: str, job: int = 0, body: object = None) -> None:
@@ -121,24 +81,29 @@ class Channel:
         views: list[memoryview] = []
         with _uncollected():
             pickled = _pickled(body, views)
-        frame = pickle.dumps((kind, job, pickled, *self._buffers(views)), protocol=5)
-        with self._lock:
-            self.connection.send_bytes(frame)
+        file, spans = _shared(views)
+        with file or contextlib.nullcontext():
+            buffers = [] if file else [bytearray(view) for view in views]
+            frame = pickle.dumps((kind, job, pickled, buffers, spans), protocol=5)
+            with self._lock:
+                self.connection.send_bytes(frame)
+                if file:
+                    with self._socket() as stream:
+                        socket.send_fds(stream, [b"f"], [file.fileno()])
 
     def receive(self) -> Envelope:
         """Wait for the next message; raises EOFError or OSError if the other end is gone."""
-        return Envelope(*pickle.loads(self.connection.recv_bytes()))
+        kind, job, pickled, buffers, spans = pickle.loads(self.connection.recv_bytes())
+        if not spans:
+            return Envelope(kind, job, pickled, buffers)
+        with self._socket() as stream:
+            _, files, _, _ = socket.recv_fds(stream, 1, 1)
+        if not files:
+            raise EOFError("the other end is gone")
+        return Envelope(kind, job, pickled, spans=spans, file=files[0])
 
-    def _buffers(self, views: list[memoryview]) -> tuple[object, ...]:
-        """Put buffers into a file if they are large, and return the last fields of the envelope."""
-        if sum(view.nbytes for view in views) >= SHARE_FROM:
-            with self._lock:
-                file = next(self._files)
-            try:
-                return (), str(file), _write(file, views)
-            except OSError:  # the memory file system is full (64 MB in many containers): all through the pipe then
-                file.unlink(missing_ok=True)
-        return ([bytearray(view) for view in views],)
+    def _socket(self) -> socket.socket:
+        return socket.fromfd(self.connection.fileno(), socket.AF_UNIX, socket.SOCK_STREAM)
 
 
 COLUMNS: Mapping[type, Mapping[str, type]] = {
@@ -194,22 +159,32 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _write(file: Path, views: Sequence[memoryview]) -> list[tuple[int, int]]:
-    """Write the buffers and return where each lies: its start and its length in bytes."""
+def _shared(views: Sequence[memoryview]) -> tuple[IO[bytes] | None, list[tuple[int, int]]]:
+    """Write large buffers into a file and return it and where each lies: its start and its length in bytes.
+
+    None where the buffers are small, or the memory file system is full (64 MB in many containers).
+    """
+    if sum(view.nbytes for view in views) < SHARE_FROM:
+        return None, []
+    with contextlib.suppress(OSError):
+        file = tempfile.TemporaryFile(dir=FOLDER)  # noqa: SIM115  (the caller closes it)
+        return file, _write(file, views)
+    return None, []
+
+
+def _write(file: IO[bytes], views: Sequence[memoryview]) -> list[tuple[int, int]]:
     spans = []
-    with file.open("xb") as stream:
-        for view in views:
-            spans.append((stream.tell(), view.nbytes))
-            stream.write(view)
-            stream.write(bytes(-view.nbytes % ALIGNMENT))
+    for view in views:
+        spans.append((file.tell(), view.nbytes))
+        file.write(view)
+        file.write(bytes(-view.nbytes % ALIGNMENT))
+    file.flush()
     return spans
 
 
-def _parts(file: str, spans: Sequence[tuple[int, int]]) -> Iterator[memoryview]:
-    """Yield the buffers of a file, which is unlinked and mapped copy-on-write: the arrays are writable, unseen by
-    others."""
+def _parts(file: int, spans: Sequence[tuple[int, int]]) -> Iterator[memoryview]:
+    """Yield the buffers of a file, which is closed and mapped copy-on-write, so that the arrays are writable."""
     with open(file, "rb") as stream:
-        os.unlink(file)
         view = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY))
     for start, length in spans:
         yield view[start : start + length]

@@ -159,9 +159,10 @@ def predicted(target_name: str, timings: Sequence[Timing], session: Session | No
         layer = session.model.by_name[timing.layer] if session else _bare(timing)
         inputs = assignments[timing.layer].inputs if session else None
         rows.append(estimate(layer, timing.scheme, inputs, chip, batch=timing.batch))
-    plans = {}
-    for batch in dict.fromkeys(timing.batch for timing in timings) if session else ():
-        plans[batch] = plan_estimate(session.model, assignments, chip, batch=batch)
+    plans: dict[int, PlanEstimate] = {}
+    if session:
+        batches = dict.fromkeys(timing.batch for timing in timings)
+        plans = {batch: plan_estimate(session.model, assignments, chip, batch=batch) for batch in batches}
     return Predicted(device=chip.devices[0], kernels=tuple(rows), plans=plans)
 
 
