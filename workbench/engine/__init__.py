@@ -1,1 +1,1 @@
-"""Where steps run: jobs, the engine process and its transport, the same engine in this process."""
+"""Where steps run: jobs, the engine process and its transport."""

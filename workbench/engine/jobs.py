@@ -134,7 +134,7 @@ class Jobs:
         self._engine = engine
         self._numbers = itertools.count(1)
         self._views: dict[int, JobView] = {}
-        self._kept: dict[int, Job[Any]] = {}  # without those that are done, whose responses would stay in memory
+        self._retriable: dict[int, Job[Any]] = {}  # not those that are done: their responses would stay in memory
         self._requests: dict[int, Request[object]] = {}
         self._queue: deque[Job[Any]] = deque()
         self._running: Job[Any] | None = None
@@ -167,7 +167,7 @@ class Jobs:
             next(self._numbers), request, self.cancel, prepare or (lambda: request),
             again or (lambda: self.submit(request, prepare, again)),
         )  # fmt: skip
-        self._kept[job.id] = job
+        self._retriable[job.id] = job
         self._queue.append(job)
         self._show(job)
         if self._worker is None or self._worker.done():
@@ -176,7 +176,7 @@ class Jobs:
 
     def retry(self, job_id: int) -> None:
         """Start the work of a failed or cancelled job again, as a new job; raises WorkbenchError for any other."""
-        job = self._kept.get(job_id)
+        job = self._retriable.get(job_id)
         if job is None or job.view.status not in (JobStatus.FAILED, JobStatus.CANCELLED):
             raise WorkbenchError(f"job {job_id} cannot be tried again: only failed and cancelled jobs can")
         job.again()
@@ -187,7 +187,7 @@ class Jobs:
 
     def cancel(self, job_id: int) -> None:
         """End a job now, whether it runs or waits; nothing happens if it is over."""
-        job = self._kept.get(job_id)
+        job = self._retriable.get(job_id)
         if job is None or job.view.status.over:
             return
         if job is self._running:
@@ -202,7 +202,7 @@ class Jobs:
         for number, request in tuple(self._requests.items()):
             if self._views[number].status.over and outdated(request):
                 del self._requests[number]
-                self._kept.pop(number, None)
+                self._retriable.pop(number, None)
 
     def partial(self, job_id: int) -> object:
         """Return the latest partial result of a running job, or None."""
@@ -254,12 +254,12 @@ class Jobs:
         self._views[job.id] = job.view
         self._requests.setdefault(job.id, job.request)
         if job.view.status is JobStatus.DONE:
-            self._kept.pop(job.id, None)
+            self._retriable.pop(job.id, None)
         while len(self._views) > MAX_VIEWS:
             oldest = next((number for number, view in self._views.items() if view.status.over), None)
             if oldest is None:
                 break
-            for ledger in (self._views, self._requests, self._kept):
+            for ledger in (self._views, self._requests, self._retriable):
                 ledger.pop(oldest, None)
         views = self.views
         for listener in tuple(self._listeners):

@@ -10,7 +10,7 @@ from workbench.errors import WorkbenchError
 from workbench.insight.layer_facts import weight_loss
 from workbench.measurement.evaluation import Evaluation, Metric
 from workbench.planning.plan import Assignment, resolve
-from workbench.planning.totals import layer_bits, plan_totals
+from workbench.planning.totals import Totals, layer_bits, plan_totals
 from workbench.sensitivity.metrics import TABLE_METRICS
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
@@ -118,7 +118,8 @@ def _table(session: Session) -> Sensitivity | None:
 
 def _facts(session: Session) -> dict[str, str]:
     """Return what is true of a session, in words, by title; an empty text where nothing is known."""
-    table, data, environment, totals, loss = _table(session), session.calibration, session.environment, None, ""
+    table, data, environment, loss = _table(session), session.calibration, session.environment, ""
+    totals: Totals | None = None
     with contextlib.suppress(WorkbenchError):
         tables = (table, *session.tables(table.metric)[1:]) if table else ()
         totals = plan_totals(session.model, session.plan, *tables)

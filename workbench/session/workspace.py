@@ -85,21 +85,13 @@ class Budget:
 class Edit:
     """An entry of the undo stack: what the user changed, as the parts before and after.
 
-    Undoing it takes back the difference of the two and leaves alone what results have changed in the meantime.
+    Undoing it reverts the difference of the two; what results have changed since stays.
     """
 
     number: int
     name: str
     before: EditableParts
     after: EditableParts
-
-    def undone(self, session: Session) -> Session:
-        """Return ``session`` without this edit."""
-        return _exchanged(session, self.after, self.before)
-
-    def redone(self, session: Session) -> Session:
-        """Return ``session`` with this edit."""
-        return _exchanged(session, self.before, self.after)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -183,7 +175,8 @@ class Workspace:
             return None
         before, number = EditableParts.of(session), next(self._numbers)
         if extend is not None and self._undo and self._undo[-1].number == extend:
-            before, number = EditableParts.of(self._undo.pop().undone(session)), extend
+            last = self._undo.pop()
+            before, number = EditableParts.of(_exchanged(session, last.after, last.before)), extend
         step = Edit(number=number, name=name, before=before, after=EditableParts.of(after))
         self._undo = [*self._undo[-MAX_UNDO + 1 :], step]
         self._redo.clear()
@@ -197,14 +190,16 @@ class Workspace:
     def undo(self) -> None:
         """Undo the last edit; nothing happens on an empty stack."""
         if self._undo:
-            self._redo.append(self._undo.pop())
-            self._set(replace(self.state, session=self._redo[-1].undone(self._session()), dirty=True))
+            last = self._undo.pop()
+            self._redo.append(last)
+            self.update(lambda session: _exchanged(session, last.after, last.before))
 
     def redo(self) -> None:
         """Redo the edit that was undone last; nothing happens on an empty stack."""
         if self._redo:
-            self._undo.append(self._redo.pop())
-            self._set(replace(self.state, session=self._undo[-1].redone(self._session()), dirty=True))
+            last = self._redo.pop()
+            self._undo.append(last)
+            self.update(lambda session: _exchanged(session, last.before, last.after))
 
     def select(self, layers: Iterable[str]) -> None:
         """Select layers by name."""
@@ -240,7 +235,7 @@ class Workspace:
         self._set(replace(self.state, budget=budget, search_error=""))
 
     def show_search_error(self, error: str) -> None:
-        """Note why a search found no plan; a problem of the amount has been told with it."""
+        """Note why a search found no plan; this replaces a problem of the amount."""
         self._set(replace(self.state, budget=replace(self.state.budget, problem=""), search_error=error))
 
     def saved(self, path: Path, session: Session) -> None:
