@@ -83,6 +83,7 @@ class Job(Generic[R]):
         self.again = again
         self.view = JobView(id=number, title=request.title, listed=request.listed)
         self._cancel = cancel
+        self._over = asyncio.Event()
         self._outcome: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self.progress: tuple[float, str] | None = None  # the slot: written on the engine's reading thread
         self.partial: object = None
@@ -90,7 +91,8 @@ class Job(Generic[R]):
 
     async def result(self) -> R:
         """Wait for the response; raises the task's WorkbenchError, or CancelledError."""
-        return await asyncio.shield(self._outcome)
+        await self._over.wait()
+        return self._outcome.result()
 
     def cancel(self) -> None:
         """End the job now; nothing happens if it is over."""
@@ -107,24 +109,25 @@ class Job(Generic[R]):
     def succeed(self, response: R) -> None:
         """End the job with its response; nothing happens if it is over."""
         if not self.view.status.over:
-            self._end(JobStatus.DONE, 1.0)
             self._outcome.set_result(response)
+            self._end(JobStatus.DONE, 1.0)
 
     def fail(self, error: WorkbenchError) -> None:
         """End the job with an error, which may be a CancelledError; nothing happens if it is over."""
         if self.view.status.over:
             return
+        self._outcome.set_exception(error)
+        self._outcome.exception()  # it was noted, whether anybody waits for the result or not
         if isinstance(error, CancelledError):
             error.partial = self.partial if self.request.keeps_partial else None
             self._end(JobStatus.CANCELLED, self.view.fraction)
         else:
             self._end(JobStatus.FAILED, self.view.fraction, str(error))
-        self._outcome.set_exception(error)
-        self._outcome.exception()  # it was noted, whether anybody waits for the result or not
 
     def _end(self, status: JobStatus, fraction: float, error: str = "") -> None:
         self.view = replace(self.view, status=status, fraction=fraction, error=error, finished=time.monotonic())
         self.progress = self.partial = None
+        self._over.set()
 
 
 class Jobs:
