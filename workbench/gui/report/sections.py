@@ -35,7 +35,7 @@ from workbench.insight import quantities
 from workbench.insight.agreement import comparable_metrics, rank_agreement
 from workbench.insight.channels import outliers
 from workbench.insight.compare import compare_sessions
-from workbench.insight.fronts import evaluated_plans, front_of, picture_of, uniform_plans, why
+from workbench.insight.fronts import evaluated_plans, front_of, picture_of, uniform_plans
 from workbench.insight.layer_facts import layer_rows
 from workbench.insight.plan_parts import transitions
 from workbench.insight.roofline import points
