@@ -16,14 +16,11 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from workbench.engine.failure import portable
-from workbench.engine.request import Request
+from workbench.engine.request import OnProgress, Request
 from workbench.errors import CancelledError, WorkbenchError
-
-if TYPE_CHECKING:
-    from workbench.engine.engine import Engine
 
 R = TypeVar("R")
 
@@ -61,6 +58,16 @@ class JobView:
     started: float | None = None
     finished: float | None = None
     listed: bool = True
+
+
+class RunsRequests(Protocol):
+    """The part of :class:`workbench.engine.engine.Engine` that jobs use."""
+
+    async def run(self, job: int, request: Request[R], on_progress: OnProgress | None = None) -> R: ...
+
+    def cancel(self, job: int) -> None: ...
+
+    async def close(self) -> None: ...
 
 
 Listener = Callable[[tuple[JobView, ...]], None]
@@ -133,7 +140,7 @@ class Job(Generic[R]):
 class Jobs:
     """The queue before one engine, and the one list of what was asked for."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: RunsRequests) -> None:
         self._engine = engine
         self._numbers = itertools.count(1)
         self._views: dict[int, JobView] = {}

@@ -84,5 +84,8 @@ def rank_agreement(x: np.ndarray, y: np.ndarray) -> float:
     Not by scipy.stats, which takes a second to import.
     """
     known = np.isfinite(x) & np.isfinite(y)
-    a, b = _ranks(x[known]), _ranks(y[known])
-    return float(np.corrcoef(a, b)[0, 1]) if known.sum() > 2 and np.ptp(a) and np.ptp(b) else math.nan
+    if known.sum() < 3:
+        return math.nan
+    a, b = (ranks - ranks.mean() for ranks in (_ranks(x[known]), _ranks(y[known])))
+    norm = math.sqrt(float((a * a).sum() * (b * b).sum()))
+    return float((a * b).sum()) / norm if norm else math.nan

@@ -158,6 +158,7 @@ def _write(file: h5py.File, session: Contents) -> None:
 
 def _read(file: h5py.File, kind: type[C]) -> C:
     stored = {name: layout for name, layout in LAYOUTS.items() if name != "outliers" or name in file}  # older files
+    tables = {name: _read_layout(file, name, layout) for name, layout in stored.items()}
     return kind(
         model=_read_record(file, "model", ModelSummary),
         environment=_read_record(file, "environment", Environment),
@@ -176,7 +177,7 @@ def _read(file: h5py.File, kind: type[C]) -> C:
         timings=tuple(records.read_records(file, "timings", Timing)[1]),
         results=results.read_results(file),
         notes=tuple(read_text(file, "notes")),
-        **{name: _read_layout(file, name, layout) for name, layout in stored.items()},
+        **tables,
     )
 
 
