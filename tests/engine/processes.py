@@ -35,10 +35,9 @@ def shared_files() -> set[str]:
 
 
 def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run an async test; no thread, process or file in shared memory may be left."""
-    files, threads = shared_files(), set(threading.enumerate())
+    """Run an async test; no thread and no process may be left."""
+    threads = set(threading.enumerate())
     asyncio.run(main())
-    assert shared_files() <= files
     assert set(threading.enumerate()) <= threads
     with pytest.raises(ChildProcessError):  # also: no zombie
         while True:

@@ -168,7 +168,10 @@ def _shared(views: Sequence[memoryview]) -> tuple[IO[bytes] | None, list[tuple[i
         return None, []
     with contextlib.suppress(OSError):
         file = tempfile.TemporaryFile(dir=FOLDER)  # noqa: SIM115  (the caller closes it)
-        return file, _write(file, views)
+        try:
+            return file, _write(file, views)
+        except OSError:
+            file.close()
     return None, []
 
 
