@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import IO
 
-from workbench.models.layer import StoredTensor, Layer
+from workbench.models.layer import Layer, StoredTensor
 from workbench.models.summary import ModelSummary
 from workbench.pacing import pause
 from workbench.planning.plan import Plan, Rule

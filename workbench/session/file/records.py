@@ -24,11 +24,14 @@ R = TypeVar("R")
 Units = Mapping[str, str]
 """Units by field."""
 
+NAMES = {"StoredTensor": "KeptTensor"}
+"""The names in files of classes that were renamed."""
+
 
 def write_table(parent: h5py.Group, name: str, columns: Columns[R], units: Units | None = None) -> h5py.Group:
     """Write columns as the group ``name`` with one dataset for each key and field."""
     group = parent.create_group(name, track_order=True)
-    describe(group, f"table of {columns.kind.__name__}", rows=columns.rows, fields=" ".join(columns.fields))
+    describe(group, f"table of {_name(columns.kind)}", rows=columns.rows, fields=" ".join(columns.fields))
     for field, column in {**columns.keys, **columns.fields}.items():
         write_column(group, field, column, (units or {}).get(field, ""))
     return group
@@ -43,7 +46,7 @@ def read_table(
     parts.
     """
     group = member(parent, name)
-    _require_kind(group, f"table of {kind.__name__}")
+    _require_kind(group, f"table of {_name(kind)}")
     rows, stored, defaults = int(_attribute(group, "rows")), str(_attribute(group, "fields")).split(), _defaults(kind)
     fields: dict[str, Column] = {}
     for field, hint in hints(kind, without).items():
@@ -77,7 +80,7 @@ def write_scalars(
     """Write a dataclass's scalar fields alone; ``fields`` are those that the group is going to hold."""
     group = parent.create_group(name, track_order=True)
     scalars = [field for field, hint in hints(type(record)).items() if _is_scalar(hint)]
-    describe(group, type(record).__name__, fields=" ".join(fields or scalars))
+    describe(group, _name(type(record)), fields=" ".join(fields or scalars))
     for field in scalars:
         value = getattr(record, field)
         if value is not None:
@@ -111,7 +114,7 @@ def read_record(parent: h5py.Group, name: str, record: type, without: tuple[str,
 def read_scalars(parent: h5py.Group, name: str, record: type) -> dict[str, object]:
     """Read what :func:`write_scalars` wrote."""
     group = member(parent, name)
-    _require_kind(group, record.__name__)
+    _require_kind(group, _name(record))
     scalars = {field: hint for field, hint in hints(record).items() if _is_scalar(hint)}
     values = {
         field: _scalar(group, field, optional(hint) or hint) for field, hint in scalars.items() if field in group.attrs
@@ -191,6 +194,10 @@ def _attribute(group: h5py.Group, name: str) -> str | int:
     if name not in group.attrs:
         raise SessionError(f"{group.name} has no attribute {name}")
     return cast("str | int", group.attrs[name])
+
+
+def _name(kind: type) -> str:
+    return NAMES.get(kind.__name__, kind.__name__)
 
 
 def _require_kind(group: h5py.Group, kind: str) -> None:
