@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from PySide6.QtGui import QPainter
+from PySide6.QtGui import QPainter, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
     QStyle,
@@ -177,8 +177,12 @@ class JobsPanel(Panel):
         if self.is_seen:
             self._show()
 
-    def _draw(self) -> None:
-        super()._draw()
+    def catch_up(self) -> None:
+        super().catch_up()
+        self._show()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
         self._show()
 
     def _show(self) -> None:
