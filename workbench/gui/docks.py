@@ -67,6 +67,8 @@ class Docks(QMainWindow):
             self.docks[spec.id] = dock
         self._place()
         self._first = self.saveState(settings.LAYOUT_VERSION)
+        self._idle = QTimer(self, interval=0)  # ends with the docks, unlike a chain of single shots
+        self._idle.timeout.connect(self._make_next)
 
     def panel(self, kind: type[P]) -> P:
         """Return the panel of a class, made if need be."""
@@ -76,10 +78,14 @@ class Docks(QMainWindow):
 
     def make_missing(self) -> None:
         """Make the missing panels, one for each turn of the event loop."""
+        self._idle.start()
+
+    def _make_next(self) -> None:
         missing = [name for name in (*self._fronts, *self._specs) if name not in self.panels]
         if missing:
             self.panels[missing[0]]
-            QTimer.singleShot(0, self, self.make_missing)
+        else:
+            self._idle.stop()
 
     def _make(self, name: str) -> Panel:
         panel = self._specs[name].make(self._context, self.colours)
