@@ -257,7 +257,7 @@ def test_a_dropped_plan_becomes_the_plan_and_a_foreign_one_is_refused(
     async def story(person: Person) -> None:
         await person.act(lambda: drop(person.window, good))
         await person.answer("error", "Close")
-        assert "open the model" in person.context.messages.entries[-1].text
+        assert "open its model" in person.context.messages.entries[-1].text
         await person.open(session)
         await person.act(lambda: drop(person.window, good))
         assert person.state.session.plan.name == "dropped" and person.state.undo_name == "Open the plan dropped"

@@ -132,7 +132,10 @@ class Job(Generic[R]):
             self._end(JobStatus.FAILED, self.view.fraction, str(error))
 
     def _end(self, status: JobStatus, fraction: float, error: str = "") -> None:
-        self.view = replace(self.view, status=status, fraction=fraction, error=error, finished=time.monotonic())
+        text = self.progress[1] if self.progress else self.view.text
+        self.view = replace(
+            self.view, status=status, fraction=fraction, text=text, error=error, finished=time.monotonic()
+        )
         self.progress = self.partial = None
         self._over.set()
 

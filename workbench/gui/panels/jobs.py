@@ -171,8 +171,9 @@ class JobsPanel(Panel):
         self._views = tuple(reversed(views))
         engine = resident(self.context.engine_pid())
         for view in views:
-            if view.status == "running" or (view.id in self._tracks and view.error):
-                self._tracks.setdefault(view.id, Track()).follow(view, engine)
+            running = view.status == "running"
+            if running or view.id in self._tracks:
+                self._tracks.setdefault(view.id, Track()).follow(view, engine if running else None)
         self._tracks = {view.id: self._tracks[view.id] for view in views if view.id in self._tracks}
         if self.is_seen:
             self._show()
