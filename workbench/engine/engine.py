@@ -127,12 +127,12 @@ class Engine:
         """Follow one process after the other, until the engine is closed or several in a row did not start."""
         starts = failed_starts = 0
         while True:
-            text = await process.ready
+            text = await asyncio.shield(process.ready)  # the process sets it, even if this task is cancelled
             if text is not None and not self._closing:
                 starts, failed_starts = starts + 1, 0
                 self._ready.set()
                 self._tell("started" if starts == 1 else "restarted", text)
-            self._reason = await process.ended
+            self._reason = await asyncio.shield(process.ended)
             if self._closing:
                 self._settle(CancelledError("the workbench is closing"))
                 break

@@ -1,0 +1,27 @@
+"""The process and its futures."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import Any
+
+from tests.engine.processes import run
+from workbench.engine.engine import Engine
+
+
+def test_a_process_ends_in_order_when_the_task_that_follows_it_was_cancelled() -> None:
+    async def main() -> None:
+        faults: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda loop, what: faults.append(what))
+        engine = Engine()
+        await engine.ready()
+        process, follower = engine._process, engine._lives
+        assert process is not None and follower is not None
+        follower.cancel()
+        await asyncio.wait((follower,))
+        process.end(signal.SIGKILL)
+        assert "killed" in await asyncio.wait_for(process.ended, 20) and not faults
+        process.join()
+
+    run(main)
