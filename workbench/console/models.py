@@ -97,7 +97,7 @@ def _info(arguments: argparse.Namespace, progress: Progress) -> Report:
     """Return what a session holds."""
     path = Path(arguments.session)
     if not path.exists():
-        raise WorkbenchError(f"there is no file {path}; give the path of a session (.qwb)")
+        raise WorkbenchError(f"{path} does not exist; give the path of a session (.qwb)")
     session = Session.load(path)
     record, model, changes = session.calibration, session.model, list[dict[str, Any]]()
     tables = {name: list(table.score.shape) for name, table in session.sensitivities.items()}

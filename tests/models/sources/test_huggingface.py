@@ -239,6 +239,14 @@ def test_a_head_that_is_not_supported_is_refused_and_never_left_out(tmp_path: Pa
         open_model(tmp_path)
 
 
+@pytest.mark.parametrize("named", [None, [], {}, "BertForMaskedLM", [5]])
+def test_without_a_named_class_the_network_is_opened_without_a_head(tmp_path: Path, named: object) -> None:
+    save(tmp_path, "BertModel", bert())
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"architectures": named}))
+    assert open_model(tmp_path).summary.output is OutputKind.EMBEDDING
+
+
 def test_an_encoder_with_a_decoder_is_refused_and_an_encoder_alone_is_not(tmp_path: Path) -> None:
     from transformers import T5Config
 

@@ -184,7 +184,7 @@ class Document:
 
 
 def stamp_of(path: Path) -> Stamp | None:
-    """Return what distinguishes versions of a file; None where there is no file."""
+    """Return what distinguishes versions of a file; None for a file that does not exist."""
     try:
         status = path.stat()
     except OSError:

@@ -54,13 +54,13 @@ class HuggingFaceFolder:
         config = read_config(folder)
         store = tensors_in_files(_weights(folder))
         require_memory(memory_to_run(store.tensors.values()), str(folder))
-        architecture = str((config.get("architectures") or [""])[0])
-        network = _load(folder, architecture)
+        network = _load(folder, _architecture(config))
+        head = _head(type(network).__name__) or OutputKind.EMBEDDING  # a network without a head gives its states
         parts = find_layers(network, stored_dtypes(store.tensors, _usual_dtype(store)))
         tokens = network.main_input_name == "input_ids"
         source = ModelSource(kind=self.name, path=str(folder) if request.path != folder else request.recorded)
         inputs = _token_inputs(folder, network) if tokens else _image_inputs(folder, config)
-        return network_model(source, network, parts, store, _output(network), _call(network, tokens), inputs)
+        return network_model(source, network, parts, store, _output(head, network.config), _call(head, tokens), inputs)
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -102,19 +102,19 @@ def _weights(folder: Path) -> list[Path]:
     raise NotAModelError(f"{folder} has a config.json but no .safetensors file; fetch the weights too")
 
 
+def _architecture(config: Mapping[str, Any]) -> str:
+    """Return the class that config.json names, empty where it names none."""
+    names = config.get("architectures")
+    return names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
+
+
 def _head(architecture: str) -> OutputKind | None:
     return next((output for ending, output in HEADS.items() if architecture.endswith(ending)), None)
 
 
-def _output(network: Any) -> OutputKind:
-    """Return what ``network`` gives: logits of several labels that exclude each other, or plain numbers."""
-    head = _head(type(network).__name__)
-    assert head is not None
-    config = network.config
-    plain = config.num_labels == 1 or config.problem_type in (
-        "regression",
-        "multi_label_classification",
-    )
+def _output(head: OutputKind, config: Any) -> OutputKind:
+    """Return what a network with ``head`` gives: logits of several labels that exclude each other, or plain numbers."""
+    plain = config.num_labels == 1 or config.problem_type in ("regression", "multi_label_classification")
     return OutputKind.EMBEDDING if head is OutputKind.CLASS_LOGITS and plain else head
 
 
@@ -188,8 +188,7 @@ def _usual_dtype(store: TensorStore) -> str | None:
     return max(sizes, key=sizes.__getitem__, default=None)
 
 
-def _call(network: torch.nn.Module, tokens: bool) -> Call:
-    head = _head(type(network).__name__)
+def _call(head: OutputKind, tokens: bool) -> Call:
     options = {"use_cache": False} if head is OutputKind.TOKEN_LOGITS else {}
 
     def call(forward: Forward, batch: Batch) -> torch.Tensor:
