@@ -1,0 +1,49 @@
+"""Layers that the output does not depend on: checked by changing their weights."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from tests.models.networks import model_of, recurrent, sequences, tokens
+from workbench.models.execution.dependence import unused_layers
+from workbench.models.summary import OutputKind
+
+
+class Branches(nn.Module):
+    """A pooler that nobody reads, an encoder that acts through ``argmax`` alone, experts, a tower that does not run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.encoder = nn.Embedding(13, 8), nn.Linear(8, 16)
+        self.codes = nn.Embedding(16, 8)
+        self.pooler, self.tower = nn.Linear(8, 8), nn.Linear(8, 8)
+        self.experts = nn.ModuleList(nn.Linear(8, 8) for _ in range(3))
+        self.switch = nn.Linear(8, 1)
+        self.out = nn.Linear(8, 13)
+
+    def forward(self, ids: torch.Tensor, pixels: torch.Tensor | None = None) -> torch.Tensor:
+        x = self.codes(self.encoder(self.embed(ids)).argmax(dim=-1))
+        pooled = torch.tanh(self.pooler(x[:, 0])) if pixels is None else self.tower(pixels)
+        expert = 1 if self.switch(x).sum().item() > 0 else 2
+        buffer = torch.zeros_like(x)
+        buffer.copy_(self.experts[expert](x))
+        result: torch.Tensor = self.out(buffer.view(-1, 8).reshape(x.shape))
+        return result if pooled is not None else x
+
+
+def test_only_layers_that_cannot_change_the_output_are_unused() -> None:
+    torch.manual_seed(0)
+    model = model_of(Branches(), OutputKind.TOKEN_LOGITS)
+    unused = unused_layers(model, tokens())
+    assert set(unused) == {"pooler", "tower"}
+    assert unused["pooler"] == "its result does not reach the model's output"
+    assert unused["tower"] == "it does not run when the model is given input_ids"
+    batch, outputs = next(tokens().batches(10)), model.run
+    for layer in ("pooler", "tower", "encoder", "codes", "out"):
+        changed = model.with_weights({layer: torch.randn(model.summary.layer(layer).matrix)})
+        assert torch.equal(changed.run(batch), outputs(batch)) == (layer in unused), layer
+
+
+def test_weights_inside_a_fused_operation_count() -> None:
+    assert set(unused_layers(recurrent(), sequences())) == {"unused"}

@@ -1,0 +1,112 @@
+"""Which layers a network's output depends on: the flow of data through one forward pass, followed back from the output.
+
+Every operation of torch is recorded with the memory that it reads and writes, so that paths without a gradient
+(``argmax``, ``detach``) count, and numbers that Python reads (``.item()``) count as paths to everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from workbench.models.data.batches import Data
+from workbench.models.execution.network import NetworkModel
+from workbench.models.execution.stacked import tensors_of
+from workbench.models.model import Batch, Model
+from workbench.models.tracing import probe
+
+
+class DataFlow(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Writes down which storages every operation reads and writes.  Tensors stay alive, so that no place is reused."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._steps: list[tuple[frozenset[int], frozenset[int]]] = []
+        self._alive: list[torch.Tensor] = []
+        self._decisive: set[int] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        inputs, outputs = tensors_of((args, kwargs or {})), tensors_of(result)
+        self._alive += inputs + outputs
+        reads, writes = places(inputs), places(outputs)
+        if func._schema.is_mutable:
+            writes |= places(inputs)
+        if not outputs:  # a number for Python, on which anything that follows may depend
+            self._decisive |= reads
+        elif len(reads | writes) > 1:
+            self._steps.append((reads, writes))
+        return result
+
+    def needed(self, output: torch.Tensor) -> frozenset[int]:
+        """Return the storages (see :func:`places`) that ``output`` depends on, its own among them."""
+        needed = places([output]) | self._decisive
+        for reads, writes in reversed(self._steps):
+            if not needed.isdisjoint(writes):
+                needed |= reads
+        return frozenset(needed)
+
+    def read(self) -> frozenset[int]:
+        """Return the storages that any operation read."""
+        return frozenset().union(self._decisive, *(reads for reads, _ in self._steps))
+
+
+def places(tensors: list[torch.Tensor]) -> frozenset[int]:
+    """Return where the values of ``tensors`` lie: one number for a tensor and all views of it."""
+    return frozenset(
+        id(tensor) if tensor.layout != torch.strided else tensor.untyped_storage()._cdata for tensor in tensors
+    )
+
+
+def unused_layers(model: Model, data: Data | None = None) -> dict[str, str]:
+    """Return the layers whose weight cannot change the model's output, each with the reason as a sentence.
+
+    One sample runs: the first of ``data``, else one that the model's inputs describe; raises as
+    :func:`workbench.models.tracing.probe` and ``Model.run`` do.  A layer counts as unused where its result goes nowhere
+    (a pooler whose output is not read) or where it did not run at all (a tower for inputs that are not given).  A layer
+    that did not run beside others of its list that did (an expert without tokens) may run for other samples: it counts
+    as used.  Empty for models that cannot be run.
+    """
+    if model.summary.cannot_run is not None or not isinstance(model, NetworkModel):
+        return {}
+    return _unused(model, probe(model, data))
+
+
+def _unused(model: NetworkModel, batch: Batch) -> dict[str, str]:
+    network = model.body.network
+    flow = DataFlow()
+    with torch.no_grad(), flow:
+        output = model.run(batch)
+    needed, read = flow.needed(output), flow.read()
+    tensors = dict(network.named_parameters(remove_duplicate=False))
+    place = {name: next(iter(places([tensor]))) for name, tensor in tensors.items()}
+    ran = {name.rpartition(".")[0] for name in tensors if place[name] in read}
+    ran |= {".".join(name.split(".")[:depth]) for name in ran for depth in range(name.count(".") + 1)}
+    inputs, unused = " and ".join(name for name in batch if name != "labels"), dict[str, str]()
+    for layer in model.summary.layers:
+        if place[layer.parameter] in needed:
+            continue
+        if place[layer.parameter] in read:
+            unused[layer.name] = "its result does not reach the model's output"
+        elif not _may_run(network, layer.parameter, ran):
+            unused[layer.name] = f"it does not run when the model is given {inputs}"
+    return unused
+
+
+def _may_run(network: nn.Module, parameter: str, ran: set[str]) -> bool:
+    """Tell whether the parameter is in an entry of a list of modules of which another entry ran."""
+    words = parameter.split(".")
+    modules: Mapping[str, nn.Module] = dict(network.named_modules(remove_duplicate=False))
+    for depth in range(len(words)):
+        path = ".".join(words[:depth])
+        within = modules.get(path)
+        if isinstance(within, nn.ModuleList | nn.ModuleDict):
+            prefix = f"{path}." if path else ""
+            own = f"{prefix}{words[depth]}"
+            if own not in ran and any(f"{prefix}{name}" in ran for name, _ in within.named_children()):
+                return True
+    return False
