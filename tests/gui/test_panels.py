@@ -9,16 +9,23 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox, QLineEdit, QWidget
+from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QApplication, QComboBox, QLineEdit, QWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.commands.action import Situation
+from workbench.gui.commands.actions import ACTIONS
+from workbench.gui.context.context import Context
+from workbench.gui.docks import Docks
 from workbench.gui.panels import PANELS
+from workbench.gui.panels.reconstruction import ReconstructionPanel
 from workbench.gui.plots.plot import Plot
+from workbench.gui.shell import theme
 from workbench.gui.tables.layer_columns import LOSS, SCHEME
 from workbench.measurement.evaluation import Metric
-from workbench.planning.plan import KEEP
+from workbench.planning.plan import KEEP, Plan, with_cache
 from workbench.session.session import Session
+from workbench.session.workspace import State, Workspace
 
 Q_PROJ = "model.layers.0.self_attn.q_proj"
 
@@ -337,3 +344,23 @@ def test_the_heatmap_sorts_by_loss(live: Callable[..., None]) -> None:
         assert panel.heatmap.cells.chosen[0] == 6
 
     live(story)
+
+
+def test_asking_for_a_panel_makes_no_other(qapp: QApplication) -> None:
+    docks = Docks(Context(Workspace()), theme.LIGHT)
+    assert docks.panel(ReconstructionPanel) is docks.panels["reconstruction"]
+    assert list(docks.panels) == ["reconstruction"]
+    docks.deleteLater()
+
+
+@pytest.mark.parametrize("change", ["cache", "transforms", "nothing"])
+def test_a_plan_need_not_round_weights_to_be_evaluated_and_exported(change: str) -> None:
+    session = replace(sessions.full(1), plan=Plan(name="p", model="m", fingerprint=sessions.full(1).model.fingerprint))
+    if change == "cache":
+        session = replace(session, plan=with_cache(session.plan, session.model.layers, "int8-token"))
+    elif change == "transforms":
+        session = replace(session, plan=replace(session.plan, transforms=("smoothquant",)))
+    now = Situation(state=State(session=session))
+    reasons = {action.id: action.why_not(now) for action in ACTIONS}
+    assert reasons["evaluate"] is None and reasons["export"] is None
+    assert "quantizes nothing" in str(reasons["time_kernels"])

@@ -72,9 +72,9 @@ class Docks(QMainWindow):
 
     def panel(self, kind: type[P]) -> P:
         """Return the panel of a class, made if need be."""
-        made = [panel for panel in self.panels.values() if isinstance(panel, kind)]
-        later = (self.panels[spec.id] for spec in PANELS if spec.id not in self.panels)
-        return made[0] if made else next(panel for panel in later if isinstance(panel, kind))
+        panel = self.panels[next(spec.id for spec in PANELS if spec.make == kind)]
+        assert isinstance(panel, kind)
+        return panel
 
     def make_missing(self) -> None:
         """Make the missing panels, one for each turn of the event loop."""

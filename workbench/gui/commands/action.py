@@ -10,7 +10,6 @@ from workbench.gui.commands.command import Command
 from workbench.gui.shell import step_keys
 from workbench.session.workspace import State
 from workbench.steps.files.first_look import STILL_LOADING, is_first_look
-from workbench.steps.requirements import Requirement
 from workbench.steps.step import Step
 
 
@@ -56,14 +55,14 @@ is_running = requires(lambda now: now.running, "No job is running", session=Fals
 has_failed = requires(lambda now: now.failed, "No job has failed", session=False)
 
 
-def step_possible(step: Step[Any, Any], *also: Requirement) -> Condition:
-    """Return the condition that a session is open and meets a step's requirements, and others."""
+def step_possible(step: Step[Any, Any]) -> Condition:
+    """Return the condition that a session is open and meets a step's requirements."""
 
     def why_not(now: Situation) -> str | None:
         session = now.state.session
         if session is None or is_first_look(session):
             return has_session(now)
-        return now.state.plan_error or step_keys.why_not(session, (*step.requires, *also))
+        return now.state.plan_error or step_keys.why_not(session, step.requires)
 
     return why_not
 

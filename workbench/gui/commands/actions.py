@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QFileDialog
 
 from workbench.gui.commands import action, edit, output, run, view
-from workbench.gui.commands.action import Action, has_selection, has_session, step_action, step_possible
+from workbench.gui.commands.action import Action, has_selection, has_session, step_action
 from workbench.gui.commands.document import MODEL_FILES, SESSIONS
 from workbench.gui.commands.tour import Tour
 from workbench.gui.shell.help import Guide
@@ -15,7 +15,6 @@ from workbench.steps.checks.audit import AUDIT
 from workbench.steps.checks.refine import REFINE
 from workbench.steps.evaluate import EVALUATE
 from workbench.steps.files.export import EXPORT
-from workbench.steps.requirements import QUANTIZES
 from workbench.steps.score import SCORE
 from workbench.steps.search import SEARCH
 from workbench.steps.timing.kernels import TIME_KERNELS
@@ -43,7 +42,7 @@ ACTIONS = (
     Action(id="save_as", text="Save &As…", shortcut="Ctrl+Shift+S", menu="&File",
            run=lambda c: c.document.start_saving(ask=True), why_not=has_session),
     step_action(EXPORT, "export", run.step_command(EXPORT, "Export", done="Exported"), mnemonic="E", menu="&File",
-                icon="export", why_not=step_possible(EXPORT, QUANTIZES)),
+                icon="export"),
     Action(id="report", text="Save a &Report…", shortcut="Ctrl+P", menu="&File", run=output.report, why_not=has_session,
            tip="Save every plot and table as one page to read and print"),
     Action(id="save_picture", text="Save the P&icture…", shortcut="Ctrl+Alt+P", menu="&File", run=output.save_picture,
@@ -87,7 +86,7 @@ ACTIONS = (
     step_action(REFINE, "refine", run.refine, mnemonic="D"),
     step_action(SEARCH, "search", run.search, mnemonic="P", icon="search", why_not=action.has_table, asks=False),
     step_action(EVALUATE, "evaluate", run.step_command(EVALUATE, "Evaluate", panel="accuracy"), mnemonic="E",
-                icon="evaluate", why_not=step_possible(EVALUATE, QUANTIZES)),
+                icon="evaluate"),
     step_action(AUDIT, "audit", run.audit, mnemonic="u"),
     step_action(TRAIN, "train", run.step_command(TRAIN, "Train", done="Trained"), mnemonic="n"),
     step_action(TIME_KERNELS, "time_kernels", run.step_command(TIME_KERNELS, "Measure", panel="timing"), mnemonic="T",

@@ -14,25 +14,32 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class later:  # noqa: N801  (reads as a function)
+    """Makes a panel of a class in a module of this folder; the module is imported when the panel is first shown."""
+
+    module: str
+    name: str
+
+    def __call__(self, context: Context, colours: Colours) -> Panel:
+        panel: Panel = getattr(import_module(f"{__name__}.{self.module}"), self.name)(context, colours)
+        return panel
+
+    def __eq__(self, other: object) -> bool:
+        """Whether ``other`` is the class, which is known without importing it."""
+        place = getattr(other, "__module__", ""), getattr(other, "__name__", "")
+        return place == (f"{__name__}.{self.module}", self.name)
+
+
+@dataclass(frozen=True, slots=True)
 class PanelSpec:
     """A dock: ``place`` is a corner, whose panels are tabs, the first one in front; ``key`` is its own shortcut, which
-    no other panel changes.  ``make`` makes the panel."""
+    no other panel changes.  ``make`` is the panel's class, or ``later`` where to find it."""
 
     id: str
     title: str
     place: str
     key: str
     make: Callable[[Context, Colours], Panel]
-
-
-def later(module: str, name: str) -> Callable[[Context, Colours], Panel]:
-    """Return what makes a panel; its module is imported when it is first shown."""
-
-    def make(context: Context, colours: Colours) -> Panel:
-        panel: Panel = getattr(import_module(f"{__name__}.{module}"), name)(context, colours)
-        return panel
-
-    return make
 
 
 PANELS = (
