@@ -15,7 +15,7 @@ from workbench.models.data.inputs import InputSpec
 from workbench.models.execution.network import Call, Forward
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model
-from workbench.models.sources.exported_archive import require_plain
+from workbench.models.sources.exported_archive import PlainArchive, plain_archive
 from workbench.models.sources.layers import (
     PACKED,
     Role,
@@ -52,9 +52,9 @@ class ExportedProgramFile:
 
     def open(self, request: Opening) -> Model:
         """Check the archive, load the program, find the layers in its graphs."""
-        size = require_plain(request.path)
-        require_memory(int(size * WORKING_SHARE), str(request.path))
-        program, network = _load(request.path)
+        archive = plain_archive(request.path, lambda size: require_memory(size, str(request.path)))
+        require_memory(int(archive.weights * WORKING_SHARE), str(request.path))
+        program, network = _load(archive, request.path)
         store = tensors_in_memory(program.state_dict)
         takes, gives = _signature(program, request.path)
         parts = find_layers(network, stored_dtypes(store.tensors), Graphs(network))
@@ -65,17 +65,17 @@ class ExportedProgramFile:
         return network_model(source, network, parts, store, _output(gives, bool(inputs.tokens)), call, inputs)
 
 
-def _load(path: Path) -> tuple[Any, nn.Module]:
-    """Return the program and its modules."""
+def _load(archive: PlainArchive, path: Path) -> tuple[Any, nn.Module]:
+    """Return the program and its modules, from the bytes that were checked."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            program = torch.export.load(path)
+            program = torch.export.load(archive.image)
+            return program, torch.export.unflatten(program)
         except Exception as error:  # the reader raises nearly everything for an archive that it does not understand
             raise NotAModelError(
                 f"torch.export cannot load {path}: {first_line(error)}; export the model again"
             ) from error
-        return program, torch.export.unflatten(program)
 
 
 def _signature(program: Any, path: Path) -> tuple[torch.Tensor, torch.Tensor]:
