@@ -21,10 +21,10 @@ from workbench.measurement.weight_gradients import ConvolutionGeometry, row_and_
 from workbench.models.data.batches import (
     Data,
     numbered_batches,
+    padding_masks,
     require_data,
     samples_of,
     tappable,
-    token_mask,
     units_of,
     without_padding,
 )
@@ -94,8 +94,8 @@ def calibrate(
     gradients = GradientPass(model) if curvature else None
     for number, batch in numbered_batches(dataset, batch_size, progress, "calibrating"):
         places = BatchPlaces.of(batch, first_sample + number * batch_size)
-        mask = token_mask(batch)
-        batch_sums = _BatchSums(batch=batch, layers=sums.layers, places=places, mask=mask, keep_inputs=curvature)
+        masks = padding_masks(batch)
+        batch_sums = _BatchSums(batch=batch, layers=sums.layers, places=places, masks=masks, keep_inputs=curvature)
         if gradients is not None:
             gradients.run(batch, number, seed, batch_sums.forward, batch_sums.backward, proceed=batch_sums.is_finite)
         else:
@@ -119,7 +119,7 @@ class _BatchSums:
     batch: Batch
     layers: Mapping[str, Layer]
     places: BatchPlaces
-    mask: torch.Tensor | None
+    masks: tuple[torch.Tensor, ...]
     keep_inputs: bool
     observed: list[tuple[str, str, Observed]] = field(default_factory=list)
     inputs: list[tuple[str, torch.Tensor]] = field(default_factory=list)
@@ -176,7 +176,7 @@ class _BatchSums:
 
     def _look(self, tensor: torch.Tensor, axis: int) -> _Seen:
         """Observe a tensor without its padding tokens."""
-        real = without_padding(tensor.detach(), self.mask)
+        real = without_padding(tensor.detach(), self.masks)
         statistics, squares, peaks = observe_tokens(real, axis)
         placed = None if peaks is None else PlacedPeaks.of(peaks, real, axis, self.places)
         return _Seen(

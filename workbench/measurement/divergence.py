@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from workbench.models.data.batches import token_mask
+from workbench.models.data.batches import output_mask
 from workbench.models.model import Batch
 from workbench.models.summary import OutputKind
 
@@ -37,8 +37,8 @@ class Divergence:
         known: Iterable[torch.Tensor | None] = self.probabilities or [None] * len(self.reference)
         rows = zip(self.reference, candidate, known, strict=True)
         each = torch.stack([logit_divergence(r, c, p) for r, c, p in rows])
-        mask = token_mask(self.batch)
-        if mask is not None and each.ndim == 2:
+        mask = output_mask(self.batch, each) if self.kind.per_token else None
+        if mask is not None:
             each = each * mask
         return each.reshape(each.shape[0], -1).sum(dim=1)
 

@@ -45,7 +45,7 @@ def evaluate(
                 sums = column.metric.measure(outputs)
                 if sums is not None:
                     column.batches.append(sums)
-            named = outputs.kind is not OutputKind.TOKEN_CLASSES  # the answers have a text or a label
+            named = outputs.kind in (OutputKind.TOKEN_LOGITS, OutputKind.CLASS_LOGITS)  # answers have a text or a label
             if most_changed is not None and named and outputs.kind.is_logits and outputs.kl.ndim == base.ndim - 1:
                 most_changed.add(outputs.kl, base, outputs.quantized, batch, number * batch_size)
     figures = {column.metric.name: column.figure(seed) for column in columns if column.batches}

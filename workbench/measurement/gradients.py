@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from workbench.models.data.batches import tappable, token_mask
+from workbench.models.data.batches import output_mask, tappable
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model, Tap
 from workbench.models.summary import OutputKind
@@ -45,8 +45,8 @@ def drawn_gradient(output: torch.Tensor, batch: Batch, kind: OutputKind, generat
         gradient = probabilities.neg_().reshape(flat.shape)
         gradient.scatter_add_(1, labels, torch.ones_like(labels, dtype=gradient.dtype))
         gradient = gradient.reshape(output.shape)
-        mask = token_mask(batch)
-        if mask is not None and kind.per_token:
+        mask = output_mask(batch, output) if kind.per_token else None
+        if mask is not None:
             gradient.mul_(mask.unsqueeze(-1))
         return gradient.to(output.dtype)
 

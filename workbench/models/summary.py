@@ -16,18 +16,21 @@ class OutputKind(StrEnum):
     """What the model's output means, which decides the metrics.
 
     Token logits are those of the next token, token classes those of each token itself (masked models, tagging).
+    Position classes are logits at every position of a sample, samples x positions x classes (pixels of a segmentation,
+    queries of a detector, frames of speech): losses are counted in samples.
     """
 
     TOKEN_LOGITS = "token_logits"
     TOKEN_CLASSES = "token_classes"
     CLASS_LOGITS = "class_logits"
+    POSITION_CLASSES = "position_classes"
     EMBEDDING = "embedding"
     NONE = "none"
 
     @property
     def is_logits(self) -> bool:
         """Whether the outputs are logits, so that answers differ by a divergence and not by a distance."""
-        return self.per_token or self is OutputKind.CLASS_LOGITS
+        return self not in (OutputKind.EMBEDDING, OutputKind.NONE)
 
     @property
     def per_token(self) -> bool:

@@ -247,13 +247,17 @@ def test_without_a_named_class_the_network_is_opened_without_a_head(tmp_path: Pa
     assert open_model(tmp_path).summary.output is OutputKind.EMBEDDING
 
 
-def test_an_encoder_with_a_decoder_is_refused_and_an_encoder_alone_is_not(tmp_path: Path) -> None:
+def test_an_encoder_runs_with_its_decoder_and_alone(tmp_path: Path) -> None:
     from transformers import T5Config
 
     config = T5Config(vocab_size=48, d_model=16, d_kv=8, d_ff=24, num_layers=2, num_heads=2)
-    save(tmp_path / "both", "T5ForConditionalGeneration", config)
-    with pytest.raises(NotAModelError, match="an encoder's and a decoder's inputs"):
-        open_model(tmp_path / "both")
+    config.decoder_start_token_id = 0
+    both = save(tmp_path / "both", "T5ForConditionalGeneration", config)
+    with torch.no_grad():
+        logits = both(input_ids=IDS, decoder_input_ids=IDS[:, :4]).logits
+    model = open_model(tmp_path / "both")
+    torch.testing.assert_close(model.run({"input_ids": IDS, "decoder_input_ids": IDS[:, :4]}), logits)
+    assert model.inputs.requires == ("input_ids", "decoder_input_ids")
     plain = save(tmp_path / "encoder", "T5EncoderModel", config)
     with torch.no_grad():
         states = plain(input_ids=IDS)[0].mean(dim=1)

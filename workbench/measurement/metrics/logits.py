@@ -13,12 +13,15 @@ from workbench.models.summary import OutputKind
 if TYPE_CHECKING:
     import torch
 
+    from workbench.models.model import Batch
+
 
 def _kl(outputs: Outputs) -> Sums | None:
     if not outputs.kind.is_logits:
         return None
-    if outputs.kind is OutputKind.CLASS_LOGITS:
-        return Sums(outputs.kl, 0.0 * outputs.ones, outputs.ones)
+    if not outputs.kind.per_token:
+        kl = outputs.kl.reshape(len(outputs.kl), -1).sum(dim=1)
+        return Sums(kl, 0.0 * outputs.ones, outputs.ones)
     units = outputs.tokens.sum(dim=1)
     return Sums(outputs.kl.sum(dim=1), 0.0 * units, units)
 
@@ -36,24 +39,36 @@ def _agreement(outputs: Outputs) -> Sums | None:
 def _perplexity(outputs: Outputs) -> Sums | None:
     if outputs.kind is not OutputKind.TOKEN_LOGITS:
         return None
-    batch, tokens = outputs.batch, outputs.tokens
-    ids = batch["input_ids"] if "input_ids" in batch else next(iter(batch.values()))
-    if ids.shape[1] < 2:
+    ids, counted = next_tokens(outputs.batch, outputs.tokens)
+    if ids.shape[1] < 1:
         return None
+    both = (outputs.quantized, outputs.reference)
+    losses, baselines = (_log_likelihood_loss(logits, ids, counted) for logits in both)
+    return Sums(losses, baselines, counted.sum(dim=1))
+
+
+def next_tokens(batch: Batch, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the tokens that the logits from the first position on predict, and which of them count.
+
+    Both are samples x tokens: the labels of an encoder-decoder, else each window's tokens from the second on, which
+    count where they and the token before them are real and the window scores them (``scored``: int64, 1 where it does).
+    """
+    from workbench.models.data.batches import has_decoder, token_ids
+
+    ids = token_ids(batch)
+    if has_decoder(batch) and "labels" in batch:
+        return batch["labels"].clamp_min(0), (batch["labels"] >= 0) & tokens
     pairs = tokens[:, 1:] & tokens[:, :-1]
-    return Sums(
-        _log_likelihood_loss(outputs.quantized, ids, pairs), _log_likelihood_loss(outputs.reference, ids, pairs),
-        pairs.sum(dim=1),
-    )  # fmt: skip
+    return ids[:, 1:], pairs & (batch["scored"][:, 1:] != 0) if "scored" in batch else pairs
 
 
-def _log_likelihood_loss(logits: torch.Tensor, ids: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
-    """Return each window's summed negative log-likelihood of the next tokens where ``pairs`` holds, float64."""
+def _log_likelihood_loss(logits: torch.Tensor, ids: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
+    """Return each window's summed negative log-likelihood of ``ids`` where they are ``counted``, float64."""
     import torch
 
     losses = [
-        torch.nn.functional.cross_entropy(row[:-1].double(), following[1:].long(), reduction="none")[pair].sum()
-        for row, following, pair in zip(logits, ids, pairs, strict=True)
+        torch.nn.functional.cross_entropy(row[: len(each)].double(), each.long(), reduction="none")[which].sum()
+        for row, each, which in zip(logits, ids, counted, strict=True)
     ]
     return torch.stack(losses)
 

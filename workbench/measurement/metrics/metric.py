@@ -37,9 +37,9 @@ class Outputs:
         """Which tokens of token logits are real, bool ``[samples, tokens]``."""
         import torch
 
-        from workbench.models.data.batches import token_mask
+        from workbench.models.data.batches import output_mask
 
-        mask = token_mask(self.batch)
+        mask = output_mask(self.batch, self.reference)
         return torch.ones(self.reference.shape[:2], dtype=torch.bool) if mask is None else mask
 
     @cached_property

@@ -14,7 +14,7 @@ from workbench.models.data.images import preparation
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.text import windows
 
-INPUTS = ("input_ids", "tokens", "images", "inputs", "x", "data")
+INPUTS = ("input_ids", "tokens", "pixel_values", "input_values", "input_features", "images", "inputs", "x", "data")
 MASKS = ("attention_mask", "mask")
 LABELS = ("labels", "y", "targets", "label")
 UNSIGNED = {np.dtype(np.uint16): np.int32, np.dtype(np.uint32): np.int64, np.dtype(np.uint64): np.int64}
@@ -28,6 +28,9 @@ def read_arrays(file: Path, spec: InputSpec, asked: int | None, length: int, hal
     real.  Everything else is inputs, with labels if there are any.  Raises DataError.
     """
     arrays = _load(file)
+    named = named_inputs(arrays, spec, file)
+    if named is not None:
+        return Stored(count=len(next(iter(named.values()))), load=lambda rows: rows_of(named, rows))
     inputs, labels = _pick(arrays, file)
     if spec.tokens is True or (spec.tokens is None and not inputs.is_floating_point() and inputs.ndim < 3):
         ids = _token_windows(inputs, file, spec, asked, length, half)
@@ -40,9 +43,68 @@ def read_arrays(file: Path, spec: InputSpec, asked: int | None, length: int, hal
     if labels is not None:
         if len(labels) != count:
             raise DataError(f"{file} holds {count} samples but {len(labels)} labels; each sample needs one")
-        tensors["labels"] = labels.to(torch.int64)
+        tensors["labels"] = labels.to(torch.float32 if labels.is_floating_point() else torch.int64)
     halved = "input_ids" in tensors and inputs.ndim == 1
     return Stored(count=count, load=lambda rows: rows_of(tensors, rows), prepare=prepare, halved=halved)
+
+
+def named_inputs(arrays: Mapping[str, torch.Tensor], spec: InputSpec, file: Path) -> dict[str, torch.Tensor] | None:
+    """Return the arrays that ``forward`` takes by name, with labels, where it takes more than its main input.
+
+    None where the main input, its mask and labels are all there is.  An encoder-decoder's decoder gets a mask: of the
+    labels that are not negative where none came.  Raises DataError for an input that is missing or of other samples.
+    """
+    usual = {spec.main, *INPUTS, *MASKS, *LABELS}
+    own = {name: tensor for name, tensor in arrays.items() if name in spec.takes}
+    if not (own.keys() - usual or len(spec.requires) > 1):
+        return None
+    first = next((arrays[name] for name in INPUTS if name in arrays and name not in own), None)
+    if spec.main and spec.main not in own and first is not None:
+        own[spec.main] = first
+    missing = spec.missing({*own, *arrays.keys() & {"labels"}})
+    if missing:
+        lacking = ", ".join(f"{name} ({spec.shape_of(name)})" for name in missing)
+        or_labels = ", or labels in place of the decoder's ids" if "decoder_input_ids" in missing else ""
+        raise DataError(f"{file} holds {', '.join(arrays)}; the model also needs {lacking}{or_labels}")
+    labels = next((arrays[name] for name in LABELS if name in arrays), None)
+    tensors = {name: _as_taken(name, tensor) for name, tensor in own.items() if name != "labels"}
+    if labels is not None:
+        tensors["labels"] = _as_taken("labels", labels)
+    counts = {name: len(tensor) if tensor.ndim else 0 for name, tensor in tensors.items()}
+    if len(set(counts.values())) != 1 or not min(counts.values()):
+        listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+        raise DataError(f"{file}: every array needs one row for each sample, their rows are {listed}")
+    if spec.main in tensors and spec.main != "input_ids":
+        tensors["input_ids" if spec.tokens else "inputs"] = tensors.pop(spec.main)
+    for mask in tensors.keys() & {"attention_mask", "decoder_attention_mask"}:
+        require_tokens(tensors[mask], file)
+    return with_decoder_mask(tensors) if spec.has_decoder else tensors
+
+
+def with_decoder_mask(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return an encoder-decoder's tensors with the decoder's mask, one decoder token longer where that tells the masks
+    of both ends apart."""
+    names = [name for name in ("decoder_input_ids", "labels") if name in tensors and tensors[name].ndim == 2]
+    target = tensors[names[-1]]
+    mask = tensors.get("decoder_attention_mask", (target >= 0).to(torch.int64))
+    tensors = {**tensors, "decoder_attention_mask": mask}
+    if "attention_mask" in tensors and tensors["attention_mask"].shape == mask.shape:
+        for name, filler in (("decoder_input_ids", 0), ("labels", -100), ("decoder_attention_mask", 0)):
+            if name in tensors and tensors[name].ndim == 2:
+                tensors[name] = torch.nn.functional.pad(tensors[name], (0, 1), value=filler)
+    return tensors
+
+
+def _as_taken(name: str, tensor: torch.Tensor) -> torch.Tensor:
+    whole = not tensor.is_floating_point() and name not in ("pixel_values", "inputs")
+    return tensor.to(torch.int64 if whole else torch.float32)
+
+
+def require_tokens(mask: torch.Tensor, file: Path) -> None:
+    """Raise DataError where a mask (samples x tokens) leaves a sample no token."""
+    empty = torch.nonzero((mask != 0).flatten(1).sum(dim=1) == 0).flatten().tolist()
+    if empty:
+        raise DataError(f"{file}: the attention mask leaves {len(empty)} windows no token, the first is {empty[0]}")
 
 
 def rows_of(tensors: Mapping[str, torch.Tensor], indices: np.ndarray) -> dict[str, torch.Tensor]:
@@ -111,7 +173,9 @@ def _pick(arrays: dict[str, torch.Tensor], file: Path) -> tuple[torch.Tensor, to
     if inputs.ndim == 0 or inputs.shape[0] == 0 or inputs.numel() == 0:
         raise DataError(f"{file} is empty: {key} has the shape {tuple(inputs.shape)}; give at least one sample")
     labels = next((by_name[name] for name in LABELS if name in by_name), None)
-    return inputs, None if labels is None else labels.reshape(len(labels), -1)[:, 0] if labels.ndim else None
+    if labels is None or not labels.ndim:
+        return inputs, None
+    return inputs, labels.reshape(len(labels)) if labels.numel() == len(labels) else labels
 
 
 def _mask(
@@ -127,9 +191,7 @@ def _mask(
             f"{tuple(mask.shape)}; give both as windows x tokens"
         )
     real = (mask != 0).to(torch.int64)[:, : tokens.shape[1]]
-    empty = torch.nonzero(real.sum(dim=1) == 0).flatten().tolist()
-    if empty:
-        raise DataError(f"{file}: the attention mask leaves {len(empty)} windows no token, the first is {empty[0]}")
+    require_tokens(real, file)
     return {"attention_mask": real}
 
 

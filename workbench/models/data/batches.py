@@ -58,21 +58,45 @@ def tappable(model: Model) -> tuple[Layer, ...]:
 
 
 def token_mask(batch: Batch) -> torch.Tensor | None:
-    """Return which tokens are real (bool, samples x tokens), None where all are."""
-    mask = batch.get("attention_mask")
+    """Return for which tokens the output is real (bool, samples x tokens), None where it is for all.
+
+    That is the decoder's mask where there is one, else the attention mask.
+    """
+    mask = batch.get("decoder_attention_mask" if has_decoder(batch) else "attention_mask")
     if mask is None or bool((mask != 0).all()):
         return None
     return mask != 0
 
 
-def without_padding(tensor: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+def output_mask(batch: Batch, output: torch.Tensor) -> torch.Tensor | None:
+    """Return ``token_mask`` where the output has these samples and tokens, else None: all of the output counts."""
+    mask = token_mask(batch)
+    return mask if mask is not None and output.shape[:2] == mask.shape else None
+
+
+def padding_masks(batch: Batch) -> tuple[torch.Tensor, ...]:
+    """Return the masks (bool, samples x tokens) of the batch's token axes that have padding."""
+    masks = (batch[name] != 0 for name in ("attention_mask", "decoder_attention_mask") if name in batch)
+    return tuple(mask for mask in masks if not bool(mask.all()))
+
+
+def without_padding(tensor: torch.Tensor, masks: tuple[torch.Tensor, ...]) -> torch.Tensor:
     """Return the real tokens ``[tokens, ...]`` of a tensor of samples x tokens; any other tensor as it is."""
-    return tensor if mask is None or tensor.shape[:2] != mask.shape else tensor[mask]
+    if tensor.is_floating_point() and tensor.ndim < 3:  # samples x features, whose number may be that of the tokens
+        return tensor
+    mask = next((mask for mask in masks if tensor.shape[:2] == mask.shape), None)
+    return tensor if mask is None else tensor[mask]
+
+
+def has_decoder(batch: Batch) -> bool:
+    """Tell whether an encoder-decoder's batch came: then the output belongs to the decoder's tokens."""
+    return "decoder_input_ids" in batch or "decoder_attention_mask" in batch
 
 
 def token_ids(batch: Batch) -> torch.Tensor:
-    """Return the token ids (int64, samples x tokens) of a batch of text."""
-    return batch["input_ids"] if "input_ids" in batch else next(iter(batch.values()))
+    """Return the ids (int64, samples x tokens) of the tokens that the output belongs to."""
+    names = ("decoder_input_ids", "labels") if has_decoder(batch) else ("input_ids",)
+    return next((batch[name] for name in names if name in batch), next(iter(batch.values())))
 
 
 def samples_of(batch: Batch) -> int:

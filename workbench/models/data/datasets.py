@@ -42,7 +42,7 @@ class Dataset:
             raise DataError(f"the batch size is {batch_size}; it must be at least 1")
         for start in range(0, len(self), batch_size):
             batch = {name: tensor[start : start + batch_size] for name, tensor in self.tensors.items()}
-            if self.prepare is not None:
+            if self.prepare is not None and "inputs" in batch:
                 batch["inputs"] = self.prepare(batch["inputs"])
             yield batch
 
@@ -124,7 +124,8 @@ def _check(tensors: Batch, spec: InputSpec, file: Path) -> None:
                 f"{file} holds token ids from {low} to {high}, the model knows 0{top}; give data made with the model's "
                 "tokenizer"
             )
-    elif not torch.isfinite(tensors["inputs"].float()).all():
+    floating = (tensor for name, tensor in tensors.items() if tensor.is_floating_point() and name != "labels")
+    if not all(bool(torch.isfinite(tensor).all()) for tensor in floating):
         raise DataError(f"{file} holds NaN or infinite values; give finite inputs")
 
 

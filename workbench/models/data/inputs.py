@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.errors import DataError
+
+if TYPE_CHECKING:
+    import torch
+
+SHAPES = {
+    "input_ids": "samples x tokens", "attention_mask": "samples x tokens", "token_type_ids": "samples x tokens",
+    "decoder_input_ids": "samples x decoder tokens", "decoder_attention_mask": "samples x decoder tokens",
+    "labels": "samples x decoder tokens", "input_features": "samples x mel bands x frames",
+    "input_values": "samples x points of sound", "pixel_values": "samples x channels x height x width",
+}  # fmt: skip
+"""The shapes of the inputs that transformers' networks share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -19,6 +31,11 @@ class InputSpec:
     Image models: ``channels`` of axis 1, ``size`` as (height, width) in pixels, ``mean`` and ``std`` of each channel
     for images scaled to 0..1.  ``preprocess`` is the model's own function from arrays as stored to what it takes; where
     there is one, nothing else is done to the arrays.
+
+    ``main`` is the name under which ``forward`` takes the tokens or ``inputs`` (empty: its first argument), ``takes``
+    the names of all its arguments, ``requires`` those without which it cannot run; ``labels`` stand in for a decoder's
+    ids.  ``folder`` holds the processor's files.  ``sentences``: a sample is one text with special tokens and padding,
+    not a window of running text.
     """
 
     tokens: bool | None = None
@@ -31,6 +48,56 @@ class InputSpec:
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
     preprocess: Callable[[Any], Any] | None = None
+    main: str = ""
+    takes: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    folder: Path | None = None
+    sentences: bool = False
+
+    @property
+    def has_decoder(self) -> bool:
+        """Whether the model is an encoder-decoder, whose output belongs to the decoder's tokens."""
+        return "decoder_input_ids" in self.requires
+
+    def missing(self, names: Collection[str]) -> tuple[str, ...]:
+        """Return the required arguments for which nothing is among ``names``."""
+        present = {*names, self.main if {"inputs", "input_ids"} & {*names} else ""}
+        present |= {"decoder_input_ids"} if "labels" in names else set()
+        return tuple(name for name in self.requires if name not in present)
+
+    def shape_of(self, name: str) -> str:
+        """Return the shape of an argument in words, with sizes where they are known."""
+        if name == "pixel_values":
+            height, width = self.size or ("height", "width")
+            return f"samples x {self.channels or 'channels'} x {height} x {width}"
+        return SHAPES.get(name, "samples x ...")
+
+    def in_words(self, names: Collection[str]) -> str:
+        """Return a clause that names what the model takes and ``names`` lack; empty where that is nothing."""
+        others = [name for name in self.takes if name in SHAPES and name not in (*names, self.main, "labels")]
+        return f"; it also takes {', '.join(f'{name} ({self.shape_of(name)})' for name in others)}" if others else ""
+
+
+def arguments_of(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of all arguments of ``forward``, and of those that have no default."""
+    named = [
+        each for each in inspect.signature(function).parameters.values()
+        if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+    ]  # fmt: skip
+    return tuple(each.name for each in named), tuple(each.name for each in named if each.default is each.empty)
+
+
+def arguments_for(batch: Mapping[str, torch.Tensor], spec: InputSpec) -> dict[str, torch.Tensor]:
+    """Return what of ``batch`` ``forward`` takes, under its own names: all but the main input where that has no name.
+
+    Labels go to an encoder-decoder only, which makes the decoder's input of them.
+    """
+    aliases = {name for name in ("inputs", "input_ids") if name not in spec.takes}
+    names = {name: spec.main if name in aliases else name for name in batch}
+    return {
+        names[name]: tensor for name, tensor in batch.items()
+        if names[name] in spec.takes and (name != "labels" or (spec.has_decoder and "decoder_input_ids" not in batch))
+    }  # fmt: skip
 
 
 def fast_tokenizer(folder: Path | None) -> Any:

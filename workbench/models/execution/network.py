@@ -16,7 +16,7 @@ from torch.func import functional_call
 from workbench.errors import CannotRunError, DataError, WorkbenchError, first_line
 from workbench.models.data.inputs import InputSpec
 from workbench.models.model import Batch, Model, Overrides, Replacement, Tap
-from workbench.models.summary import ModelSummary
+from workbench.models.summary import ModelSummary, OutputKind
 
 Forward = Callable[..., Any]
 Call = Callable[[Forward, Batch], torch.Tensor]
@@ -84,13 +84,13 @@ class NetworkModel(Model):
         moved = {name: tensor.to(device) for name, tensor in batch.items()}
         with self.body.lock, self._hooks(tap, inputs, layers, outputs), no_fused_attention():
             try:
-                return _by_sample(self.summary.name, self.body.call(self._forward(), moved), moved)
+                return _by_sample(self.summary, self.body.call(self._forward(), moved), moved)
             except _CallbackFailed as failed:
                 raise failed.cause from failed.cause.__cause__
             except (WorkbenchError, torch.OutOfMemoryError):
                 raise
             except (RuntimeError, ValueError, IndexError, TypeError) as error:
-                raise DataError(_rejected(self.summary.name, moved, error)) from error
+                raise DataError(_rejected(self.summary.name, self.inputs, moved, error)) from error
 
     def _forward(self) -> Forward:
         if not self.overrides.weights and not self.overrides.kept:
@@ -177,8 +177,12 @@ def no_fused_attention() -> Iterator[None]:
         torch.backends.mha.set_fastpath_enabled(before)
 
 
-def _by_sample(name: str, output: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """Return ``output``; raises DataError unless its first axis is that of the samples."""
+def _by_sample(summary: ModelSummary, output: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """Return ``output``, the classes of images' positions along its last axis.
+
+    Raises DataError unless its first axis is that of the samples, and for class logits of more than two axes.
+    """
+    name = summary.name
     samples = next(iter(batch.values())).shape[0] if batch else 0
     if batch and (output.ndim == 0 or output.shape[0] != samples):
         raise DataError(
@@ -186,12 +190,18 @@ def _by_sample(name: str, output: torch.Tensor, batch: Batch) -> torch.Tensor:
             "each sample, samples x ...: let the model return its logits or embeddings before they are summed or "
             "averaged"
         )
-    return output
+    if summary.output is OutputKind.CLASS_LOGITS and output.ndim > 2:
+        raise DataError(
+            f"{name} returned {tuple(output.shape)}, class logits are samples x classes; state what they are in its "
+            'Python file: OUTPUT = "position_classes" (pixels: classes along axis 1) or OUTPUT = "embedding"'
+        )
+    pixels = summary.output is OutputKind.POSITION_CLASSES and output.ndim > 3
+    return output.flatten(2).transpose(1, 2) if pixels else output
 
 
-def _rejected(name: str, batch: Batch, error: Exception) -> str:
+def _rejected(name: str, spec: InputSpec, batch: Batch, error: Exception) -> str:
     shapes = ", ".join(f"{key} {tuple(value.shape)} {value.dtype}" for key, value in batch.items())
     return (
         f"{name} does not accept a batch of {shapes.replace('torch.', '')}: {first_line(error)}; give data of the "
-        "shape that the model was made for"
+        f"shape that the model was made for{spec.in_words(batch)}"
     )

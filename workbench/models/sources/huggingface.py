@@ -8,14 +8,14 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from workbench.errors import BackendUnavailableError, NotAModelError, UnsafeModelError, first_line
-from workbench.models.data.inputs import InputSpec
+from workbench.models.data.inputs import InputSpec, arguments_for, arguments_of
 from workbench.models.dtypes import FLOATING
 from workbench.models.execution.network import Call, Forward
 from workbench.models.model import Batch, Model
@@ -30,7 +30,9 @@ HEADS: Mapping[str, OutputKind] = {
     "ForConditionalGeneration": OutputKind.TOKEN_LOGITS, "ForMaskedLM": OutputKind.TOKEN_CLASSES,
     "ForTokenClassification": OutputKind.TOKEN_CLASSES, "ForSequenceClassification": OutputKind.CLASS_LOGITS,
     "ForImageClassification": OutputKind.CLASS_LOGITS, "ForImageClassificationWithTeacher": OutputKind.CLASS_LOGITS,
-    "Model": OutputKind.EMBEDDING,
+    "ForAudioClassification": OutputKind.CLASS_LOGITS, "ForVideoClassification": OutputKind.CLASS_LOGITS,
+    "ForSemanticSegmentation": OutputKind.POSITION_CLASSES, "ForObjectDetection": OutputKind.POSITION_CLASSES,
+    "ForCTC": OutputKind.POSITION_CLASSES, "Model": OutputKind.EMBEDDING,
 }  # fmt: skip
 """What comes out of a network, by the ending of its class's name in transformers; the first that fits holds."""
 
@@ -57,10 +59,14 @@ class HuggingFaceFolder:
         network = _load(folder, _architecture(config))
         head = _head(type(network).__name__) or OutputKind.EMBEDDING  # a network without a head gives its states
         parts = find_layers(network, stored_dtypes(store.tensors, _usual_dtype(store)))
-        tokens = network.main_input_name == "input_ids"
+        takes, _ = arguments_of(network.forward)
+        inputs = replace(
+            _token_inputs(folder, network) if network.main_input_name == "input_ids" else _image_inputs(folder, config),
+            main=network.main_input_name, takes=takes, requires=_required(network), folder=folder,
+            sentences=head is not OutputKind.TOKEN_LOGITS or network.config.is_encoder_decoder,
+        )  # fmt: skip
         source = ModelSource(kind=self.name, path=str(folder) if request.path != folder else request.recorded)
-        inputs = _token_inputs(folder, network) if tokens else _image_inputs(folder, config)
-        return network_model(source, network, parts, store, _output(head, network.config), _call(head, tokens), inputs)
+        return network_model(source, network, parts, store, _output(head, network.config), _call(head, inputs), inputs)
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -129,14 +135,11 @@ def _network_class(transformers: Any, folder: Path, architecture: str) -> Any:
             f"{folder}: config.json names the class {architecture}, which transformers {transformers.__version__} does "
             "not have; install a version that has it, or open the .safetensors file for the weights alone"
         )
-    settings = transformers.AutoConfig.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
-    pair = settings.is_encoder_decoder and not architecture.endswith(("EncoderModel", "ForCausalLM"))
-    takes = "an encoder's and a decoder's inputs" if pair else network.main_input_name
-    if _head(architecture) is None or takes not in ("input_ids", "pixel_values"):
-        reason = "its output is" if _head(architecture) is None else f"it takes {takes}, which are"
+    transformers.AutoConfig.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)  # is it known?
+    if _head(architecture) is None:
         raise NotAModelError(
-            f"{folder} is a {architecture}: {reason} not supported yet; supported are models of token ids or pixel "
-            f"values whose class ends in {', '.join(HEADS)}; open the .safetensors file for the weights alone"
+            f"{folder} is a {architecture}: its output is not supported yet; supported are models "
+            f"whose class ends in {', '.join(HEADS)}; open the .safetensors file for the weights alone"
         )
     return network
 
@@ -188,15 +191,12 @@ def _usual_dtype(store: TensorStore) -> str | None:
     return max(sizes, key=sizes.__getitem__, default=None)
 
 
-def _call(head: OutputKind, tokens: bool) -> Call:
+def _call(head: OutputKind, spec: InputSpec) -> Call:
     options = {"use_cache": False} if head is OutputKind.TOKEN_LOGITS else {}
 
     def call(forward: Forward, batch: Batch) -> torch.Tensor:
+        answer = forward(**arguments_for(batch, spec), **options)
         mask = batch.get("attention_mask")
-        if not tokens:
-            answer = forward(pixel_values=batch["inputs"])
-        else:
-            answer = forward(input_ids=batch["input_ids"], attention_mask=mask, **options)
         result: torch.Tensor = mean_pooled(answer[0], mask) if head is OutputKind.EMBEDDING else answer.logits
         return result
 
@@ -211,6 +211,18 @@ def mean_pooled(states: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor
         return states.mean(dim=1)
     weights = mask.to(states.dtype).unsqueeze(-1)
     return (states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+
+
+def _required(network: Any) -> tuple[str, ...]:
+    """Return the arguments without which the network cannot run: both ends of an encoder-decoder, both of a pair."""
+    takes, main = arguments_of(network.forward)[0], network.main_input_name
+    name, names = type(network).__name__, [main]
+    pair = "pixel_values" in takes and "vision_config" in network.config.to_dict()
+    if main == "input_ids" and pair and not name.endswith(("ForConditionalGeneration", "ForCausalLM")):
+        names.append("pixel_values")
+    if network.config.is_encoder_decoder and "decoder_input_ids" in takes:
+        names.append("decoder_input_ids")
+    return tuple(names)
 
 
 def _token_inputs(folder: Path, network: Any) -> InputSpec:

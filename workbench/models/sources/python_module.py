@@ -6,6 +6,7 @@ import hashlib
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +15,7 @@ import torch
 from torch import nn
 
 from workbench.errors import NotAModelError, TrustRequiredError, WorkbenchError, nearest
+from workbench.models.data.inputs import InputSpec, arguments_for, arguments_of
 from workbench.models.execution.network import Forward
 from workbench.models.model import Batch, Model
 from workbench.models.sources.layers import NetworkParts, find_layers, stored_dtypes
@@ -30,6 +32,9 @@ from workbench.models.sources.stored import (
 from workbench.models.summary import ModelSource, OutputKind
 
 NETWORK_FILE = "network.py"
+MAIN = ("input_ids", "inputs", "x")
+"""Names of a network's first input, before what else its forward requires."""
+
 BESIDE = ("weights.safetensors", "model.safetensors", "weights.pt", "weights.pth", "model.pt", "model.pth")
 
 
@@ -69,8 +74,13 @@ class PythonModule:
             kind=self.name, path=request.recorded, factory=request.factory,
             weights=str(weights) if request.weights else None,
         )  # fmt: skip
-        inputs = replace(guessed_inputs(parts), preprocess=getattr(module, "preprocess", None))
-        return network_model(source, network, parts, store, _output(module, parts, file), call_plainly, inputs)
+        takes, requires = arguments_of(network.forward)
+        inputs = replace(
+            guessed_inputs(parts), preprocess=getattr(module, "preprocess", None), takes=takes, requires=requires,
+            main=next((name for name in (*MAIN, *requires, *takes) if name in takes), ""),
+        )  # fmt: skip
+        call = partial(call_by_name, inputs)
+        return network_model(source, network, parts, store, _output(module, parts, file), call, inputs)
 
 
 def run_file(file: Path) -> ModuleType:
@@ -168,6 +178,14 @@ def _output(module: ModuleType, parts: NetworkParts, file: Path) -> OutputKind:
     inputs = guessed_inputs(parts)
     last = parts.layers[-1].matrix[0] if parts.layers else None
     return OutputKind.TOKEN_LOGITS if inputs.tokens and last == inputs.vocabulary else OutputKind.CLASS_LOGITS
+
+
+def call_by_name(spec: InputSpec, forward: Forward, batch: Batch) -> torch.Tensor:
+    """Hand the network its first input by place, the others by name, and return the tensor of its answer."""
+    named = arguments_for(batch, spec)
+    if spec.takes and spec.main in named and spec.takes[0] == spec.main:
+        return first_tensor(forward(named.pop(spec.main), **named))
+    return first_tensor(forward(**named)) if named else call_plainly(forward, batch)
 
 
 def call_plainly(forward: Forward, batch: Batch) -> torch.Tensor:

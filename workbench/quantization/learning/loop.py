@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from workbench.errors import CancelledError, DataError, NonFiniteError, PlanError
-from workbench.models.data.batches import token_ids, token_mask
+from workbench.models.data.batches import output_mask, token_ids, token_mask
 from workbench.models.model import Batch, Model, Replacement
 from workbench.models.summary import OutputKind
 from workbench.numerics.rounding.descent import Descent, rate_factor
@@ -169,7 +169,7 @@ def divergence(teacher: torch.Tensor, student: torch.Tensor, batch: Batch, kind:
         return (student.float() - exact).square().mean() / exact.square().mean().clamp_min(tiny)
     target = torch.log_softmax(teacher.float(), dim=-1)
     each = F.kl_div(torch.log_softmax(student.float(), dim=-1), target, log_target=True, reduction="none").sum(dim=-1)
-    return _mean(each, token_mask(batch) if each.ndim == 2 else None)
+    return _mean(each, output_mask(batch, each))
 
 
 def task_loss(student: torch.Tensor, batch: Batch, kind: OutputKind) -> torch.Tensor:
