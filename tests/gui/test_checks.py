@@ -84,7 +84,12 @@ def test_a_cancelled_refinement_keeps_what_it_measured_and_goes_on(live: Callabl
             cells = panel.heatmap.cells
             return panel.heatmap.isVisible() and cells is not None and bool(np.isfinite(cells.score).any())
 
-        await person.until(lambda: person.state.metric == "measured_kl" and seen())
+        box = panel.metric_box
+        await person.until(lambda: box.model().item(box.findData("measured_kl")).isEnabled())
+        assert person.state.metric == "predicted_kl" and person.state.totals.predicted is not None
+        await person.choose(box, box.findData("measured_kl"))
+        await person.act(lambda: box.activated.emit(box.currentIndex()))
+        await person.until(seen)
         assert jobs.views[-1].status == "running" and "measured_kl" not in person.state.session.sensitivities
         person.picture("partial")
         await person.click(person.window.status.cancel_button)
@@ -94,7 +99,7 @@ def test_a_cancelled_refinement_keeps_what_it_measured_and_goes_on(live: Callabl
         kept = person.state.session.sensitivities["measured_kl"].score
         some = np.isfinite(kept)
         assert some.any() and not some.all()
-        await person.until(lambda: person.state.metric == "predicted_kl", 5)
+        await person.act(lambda: person.context.workspace.show_metric("predicted_kl"))
         await person.press(Qt.Key.Key_R, person.window, control=True, shift=True)
         await person.until(lambda: jobs.views[-1].status == "done", 30)
         await person.settle()

@@ -25,6 +25,7 @@ from workbench.insight.rules import rule_rows
 from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.planning.search.search import pareto
 from workbench.session.session import Session
+from workbench.session.workspace import BudgetUnit
 
 MLP, ALL = "model.layers.*.mlp.*", "re:model\\.layers\\..*"
 
@@ -141,7 +142,8 @@ def test_the_panel_says_what_the_plan_comes_to(live: Callable[..., None]) -> Non
         await person.open(replace(session, timings=()))
         sums, totals = person.window.panels["plan"].sums, person.state.totals
         assert sums.text() == (
-            f"{quantities.data_size(totals.nbytes)} · {totals.bits_per_weight:.3f} bits per weight · "
+            f"{quantities.data_size(totals.nbytes)} · {totals.bits_per_weight:.3f} bits per weight "
+            f"({8 * totals.nbytes / session.model.parameters:.2f} in the whole model) · "
             f"Predicted KL {quantities.number(totals.predicted)} nats · kernels not timed"
         )
         shape, plan = (256, 256), session.plan.assign(["model.layers.0.self_attn.q_proj"], weights="int8-channel")
@@ -361,5 +363,36 @@ def test_a_budget_that_is_too_small_is_refused_beside_it(live: Callable[..., Non
         assert panel.refused.isHidden()
         await person.press(Qt.Key.Key_Return, panel.budget.lineEdit())
         await person.until(lambda: person.state.undo_name == "Search within 5 bits per weight", 10)
+
+    live(story)
+
+
+@pytest.mark.parametrize(("unit", "amount"), [(BudgetUnit.LOSS, "0.4"), (BudgetUnit.MEGABYTES, "2.5")])
+def test_a_plan_is_searched_within_a_loss_or_a_size(live: Callable[..., None], unit: BudgetUnit, amount: str) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        line = person.window.panels["plan"].search_line
+        await person.choose(line.unit, line.unit.findText(unit))
+        await person.act(lambda: line.unit.activated.emit(line.unit.currentIndex()))
+        await person.type(line.budget.lineEdit(), amount)
+        await person.press(Qt.Key.Key_Return, line.budget.lineEdit())
+        await person.until(lambda: person.state.undo_name.startswith("Search within"), 20)
+        totals = person.state.totals
+        spent = totals.predicted if unit is BudgetUnit.LOSS else totals.nbytes / 1e6
+        assert 0.5 * float(amount) < spent <= float(amount)
+
+    live(story)
+
+
+def test_the_search_says_which_layers_it_leaves_out(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        line = person.window.panels["plan"].search_line
+        assert "leaves out 1 layer" in line.left_out.text() and "stays in floating point" in line.left_out.text()
+        await person.layer("model.embed_tokens")
+        await person.act(lambda: edits.assign(person.context.workspace, ["model.embed_tokens"], weights="int4-g64"))
+        assert "model.embed_tokens (embedding) stays int4-g64" in line.left_out.text()
+        await person.act(lambda: edits.lock(person.context.workspace, ["model.embed_tokens"], True))
+        assert not line.left_out.text()
 
     live(story)

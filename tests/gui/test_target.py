@@ -14,6 +14,8 @@ from tests.gui.conftest import Person
 from workbench.deployment.targets import target
 from workbench.gui.tables.layer_columns import INPUTS, SCHEME
 from workbench.insight.layer_facts import FLOATING
+from workbench.insight.legality import refusals
+from workbench.models.summary import quantizable
 from workbench.session.session import Session
 
 Q, K, V = (f"model.layers.0.self_attn.{part}_proj" for part in "qkv")
@@ -97,5 +99,25 @@ def test_rows_are_marked_where_the_target_cannot_run_them(live: Callable[..., No
         shortcut = person.window.actions_by_id["repair"].shortcut()
         await person.act(lambda: QTest.keySequence(person.window, shortcut))
         assert not [text for text in cells().values() if "⚠" in text]
+
+    live(story)
+
+
+def test_the_front_and_its_slider_keep_to_the_target(live: Callable[..., None]) -> None:
+    session = sessions.full(1)
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await person.act(lambda: person.window.reveal("pareto"))
+        panel = person.window.panels["pareto"]
+        free = len(panel.front)
+        await _choose_target(person)
+        await person.settle()
+        assert len(panel.front) != free and "for vLLM" in panel.figure.text()
+        panel.slider.setValue(0)
+        await person.until(lambda: person.state.undo_name.startswith("Slide"), 5)
+        layers, plan = person.state.session.model.layers, person.state.session.plan
+        searched = {layer.name for layer in quantizable(layers)}
+        assert not [refusal for refusal in refusals(plan, layers, "vllm") if searched & set(refusal.layers)]
 
     live(story)

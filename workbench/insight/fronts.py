@@ -9,6 +9,7 @@ import numpy as np
 
 from workbench.errors import WorkbenchError
 from workbench.insight import quantities
+from workbench.insight.legality import within_target
 from workbench.insight.roofline import plan_microseconds
 from workbench.measurement.units import is_divergence, short_unit
 from workbench.models.summary import quantizable
@@ -57,9 +58,12 @@ class Picture:
         return self.loss is other.loss and all(getattr(self, name) == getattr(other, name) for name in names)
 
 
-def front_of(session: Session, table: Sensitivity, batch: int | None) -> Front:
-    """Return the front by size, or by the kernel times at a batch size.  Raises WorkbenchError where there is none."""
-    rules = Constraints(locked=session.locked, keep_inputs=True)
+def front_of(session: Session, table: Sensitivity, batch: int | None, target: str = "") -> Front:
+    """Return the front by size, or by the kernel times at a batch size, of what ``target`` runs (empty: anything).
+
+    Raises WorkbenchError where there is none.
+    """
+    rules = within_target(Constraints(locked=session.locked, keep_inputs=True), target, session.model.layers)
     _, inputs, cache = session.tables(table.metric)
     times = None if batch is None else MeasuredTimes.from_timings(session.timings, batch)
     return pareto(session.model, table, session.plan, constraints=rules, inputs=inputs, cache=cache, times=times)

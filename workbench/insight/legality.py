@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from workbench.deployment.targets import Target
 from workbench.deployment.targets import target as target_of
@@ -13,6 +13,7 @@ from workbench.insight import schemes
 from workbench.models.kv_cache import cache_scheme
 from workbench.models.layer import Layer
 from workbench.numerics.formats import activation_schemes, standard_schemes
+from workbench.planning.constraints import Constraints
 from workbench.planning.groups import sharing_groups
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.session.session import Session
@@ -59,6 +60,14 @@ class Repaired:
     plan: Plan
     changes: tuple[Change, ...] = ()
     left: tuple[Refusal, ...] = field(default=())
+
+
+def within_target(rules: Constraints, target: str, layers: Sequence[Layer]) -> Constraints:
+    """Return ``rules`` with what a target (empty: any) refuses and joins; PlanError for an unknown one."""
+    if not target:
+        return rules
+    runtime = target_of(target)
+    return replace(rules, legal=runtime.legal, bonds=runtime.bonds(tuple(layers)), target=runtime.title)
 
 
 def refusals(

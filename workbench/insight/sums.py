@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from workbench.insight import quantities
 from workbench.insight.plan_differences import smallest_batch_time
 from workbench.measurement.units import short_unit
-from workbench.planning.plan import Assignment
+from workbench.models.summary import quantizable
+from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.totals import Totals
 from workbench.sensitivity.metrics import BY_NAME, metric_title
 from workbench.session.session import Session
@@ -19,19 +21,44 @@ def shown_unit(session: Session | None, metric: str) -> str:
     return BY_NAME[metric].unit if table is None else table.unit
 
 
+def whole_bits(session: Session, totals: Totals) -> float:
+    """Return the bits per weight over the whole model: embeddings and unquantized tensors count too."""
+    return 8 * totals.nbytes / session.model.parameters if session.model.parameters else math.nan
+
+
+def left_out(session: Session, assignments: Mapping[str, Assignment]) -> str:
+    """Say which layers a search leaves as they are although they are not locked; empty where there are none."""
+    model = session.model
+    searched = {layer.name for layer in quantizable(model.layers)} | session.locked
+    others = [layer for layer in model.stored if layer.name not in searched]
+    if not others or not assignments:
+        return ""
+    share = sum(layer.parameters for layer in others) / max(model.parameters, 1)
+    schemes = sorted({assignments[layer.name].weights for layer in others})
+    stay = ", ".join("in floating point" if scheme == KEEP else scheme for scheme in schemes)
+    names = others[0].name if len(others) == 1 else f"{others[0].name} and {len(others) - 1} more"
+    return (
+        f"A search leaves out {quantities.plural(len(others), 'layer')}, {share:.0%} of the weights: {names} "
+        f"(embedding) stays {stay}"
+    )
+
+
 def sums_in_words(
     session: Session, assignments: Mapping[str, Assignment], totals: Totals, metric: str
 ) -> tuple[str, ...]:
-    """Return the sums of the session's plan in four wordings: the shorter ones leave out the loss's name, then more."""
+    """Return the sums of the session's plan in five wordings: the shorter ones leave out the loss's name, then more."""
     unit = shown_unit(session, metric)
-    size = f"{quantities.data_size(totals.nbytes)} · {totals.bits_per_weight:.3f} bits per weight"
+    bits = f"{totals.bits_per_weight:.3f} bits per weight"
+    size = f"{quantities.data_size(totals.nbytes)} · {bits}"
+    whole = f"{size} ({whole_bits(session, totals):.2f} in the whole model)"
     if totals.predicted is None:
         loss = "not known with transforms" if session.plan.transforms else "not scored"
     else:
         loss = f"{quantities.number(totals.predicted)} {short_unit(unit)}".rstrip()
     time = _time_in_words(session, assignments)
     return (
-        f"{size} · {metric_title(metric, unit)} {loss} · {time}", f"{size} · {loss} · {time}", f"{size} · {loss}", size,
+        f"{whole} · {metric_title(metric, unit)} {loss} · {time}", f"{whole} · {loss} · {time}", f"{whole} · {loss}",
+        f"{size} · {loss}", size,
     )  # fmt: skip
 
 

@@ -52,15 +52,17 @@ class EditableParts:
 
 
 class BudgetUnit(StrEnum):
-    """What the size of a plan is counted in."""
+    """What a search is limited in; a loss is in the unit of the table that is shown."""
 
     BITS_PER_WEIGHT = "bits per weight"
-    MEGABYTES = "MB in all"
+    MEGABYTES = "MB of the whole model"
+    LOSS = "predicted loss"
+    MICROSECONDS = "µs of kernels"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The size that a search may use; ``problem`` says what is wrong with the amount that the user typed last."""
+    """What a search may use; ``problem`` says what is wrong with the amount that the user typed last."""
 
     amount: float = 4.5
     unit: BudgetUnit = BudgetUnit.BITS_PER_WEIGHT
@@ -76,9 +78,15 @@ class Budget:
         """The amount in bytes of the whole model; None where it is one in bits per weight."""
         return round(self.amount * 1e6) if self.unit is BudgetUnit.MEGABYTES else None
 
-    def __str__(self) -> str:
-        """The amount as titles of steps show it."""
-        return f"{self.amount:g} {'MB' if self.unit is BudgetUnit.MEGABYTES else self.unit}"
+    @property
+    def loss(self) -> float | None:
+        """The largest predicted loss; None where the amount is another one."""
+        return self.amount if self.unit is BudgetUnit.LOSS else None
+
+    @property
+    def microseconds(self) -> float | None:
+        """The longest time of all timed kernels; None where the amount is another one."""
+        return self.amount if self.unit is BudgetUnit.MICROSECONDS else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from workbench.errors import MissingResultError, PlanError, nearest
+from workbench.insight.legality import within_target
 from workbench.models.summary import quantizable
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.constraints import Constraints
@@ -60,12 +61,7 @@ def constraints_of(
     rules = Constraints(
         locked=locked, schemes=None if schemes is None else tuple(schemes), allowed=tuple(allowed.items())
     )
-    if target is None:
-        return rules
-    from workbench.deployment.targets import target as find
-
-    runtime = find(target)
-    return replace(rules, legal=runtime.legal, bonds=runtime.bonds(session.model.layers), target=runtime.title)
+    return within_target(rules, target or "", session.model.layers)
 
 
 def with_activations(

@@ -48,7 +48,7 @@ def step_command(
 
 
 async def score(command: Command) -> None:
-    """Ask and compute the layer x scheme scores; show them, while they are computed where they are of weights."""
+    """Ask and compute the layer x scheme scores, and show them: while they are computed where there were none."""
     workspace = command.context.workspace
     table = command.session.table(workspace.state.metric)
     schemes = scheme_names(None) if table is None else table.schemes
@@ -60,10 +60,10 @@ async def score(command: Command) -> None:
     if of_activations:
         inputs = {scheme.name for scheme in activation_schemes()}
         options = replace(options, schemes=tuple(name for name in options.schemes if name in inputs))
-    else:
+    if table is None and not of_activations:  # else the losses that are there stay until the new ones are
         workspace.show_metric(options.metric)
     result = await command.context.runner.work(replace(request, options=options))
-    if result is not None and of_activations:
+    if result is not None:
         workspace.show_metric(options.metric)
 
 
@@ -83,7 +83,8 @@ def search(command: Command) -> None:
 
     options = SearchOptions(
         metric=state.metric, bits_per_weight=state.budget.bits_per_weight, size=state.budget.nbytes,
-        target=state.target or None,
+        loss=state.budget.loss, microseconds=state.budget.microseconds,
+        minimise="loss" if state.budget.loss is None else "nbytes", target=state.target or None,
     )  # fmt: skip
     command.context.runner.submit(SEARCH.request(state.session, options), shown)
 
@@ -98,19 +99,15 @@ async def refine(command: Command) -> None:
     first = RefineOptions(bits_per_weight=bits, samples=None if earlier is None else earlier.samples)
     request = await command.ask(REFINE, "Measure", first)
     if request is not None:
-        await _measure(command, state.metric, request)
+        await _measure(command, request)
 
 
-async def _measure(command: Command, before: str, request: Request[RefineOptions, Sensitivity]) -> None:
-    """Show the table while it grows; then the metric that was shown before, and how well the two agree.
+async def _measure(command: Command, request: Request[RefineOptions, Sensitivity]) -> None:
+    """Measure, and show how well the two metrics agree.
 
-    A table of few cells cannot rate or search plans; the refined one, which includes them, can.
+    The metric that is shown stays: a table of few cells cannot rate or search plans; the refined one can.
     """
-    workspace = command.context.workspace
-    workspace.show_metric(MEASURED)
-    table = await command.context.runner.work(request, partial(_measure, command, before))
-    if workspace.state.session is not None:
-        workspace.show_metric(before)
+    table = await command.context.runner.work(request, partial(_measure, command))
     if table is not None:
         command.context.messages.say("Close decisions are measured", "choose Refined KL in Sensitivity to use them")
         command.window.reveal("agreement")

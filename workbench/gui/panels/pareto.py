@@ -7,6 +7,7 @@ from dataclasses import replace
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QSlider
 
+from workbench.deployment.targets import target
 from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
 from workbench.gui.panels.panel import Panel
@@ -120,8 +121,8 @@ class ParetoPanel(Panel):
         self._soon.timeout.connect(self._slide)
         self.slider.valueChanged.connect(lambda _: self._soon.start())
         self.slider.sliderReleased.connect(self._let_go)
-        smaller, larger = label("smaller", "muted"), label("more accurate", "muted")
-        return row(smaller, self.slider, larger, stretch=self.slider)
+        self._cheaper = label("smaller", "muted")
+        return row(self._cheaper, self.slider, label("more accurate", "muted"), stretch=self.slider)
 
     def _show_slider(self, state: State) -> None:
         """Put the handle where the present plan is, unless the user drags it."""
@@ -157,15 +158,15 @@ class ParetoPanel(Panel):
 
     def _new_front(self, session: Session) -> Front:
         """Return the front as of now: locks may be newer than what is drawn."""
-        return front_of(session, session.require_table(self.state.metric), self.batch)
+        return front_of(session, session.require_table(self.state.metric), self.batch, self.state.target)
 
     def _compute(self, state: State, session: Session, table: Sensitivity) -> None:
         fixed = tuple((name, session.plan.of(name)) for name in sorted(session.locked))
-        basis = (id(session.model), id(table), fixed, self.batch, id(session.timings) if self.batch else 0,
-                 id(session.inputs_table(table.metric)), id(session.cache_table(table.metric)),
-                 rounded_activations(session, state.assignments))  # fmt: skip
+        basis = (id(session.model), id(table), fixed, self.batch, state.target,
+                 id(session.timings) if self.batch else 0, id(session.inputs_table(table.metric)),
+                 id(session.cache_table(table.metric)), rounded_activations(session, state.assignments))  # fmt: skip
         if basis != self._basis:
-            self.front = front_of(session, table, self.batch)
+            self.front = front_of(session, table, self.batch, state.target)
             self._uniform = uniform_plans(session, table, self.batch, state.assignments)
             self._basis = basis
 
@@ -173,9 +174,11 @@ class ParetoPanel(Panel):
         front, by_size = self.front, self.batch is None
         assert front is not None
         self.time.setVisible(not by_size)
+        self._cheaper.setText("smaller" if by_size else "faster")
         measured = self._measured(session.evaluations, session.plans, session.timings, self.batch)
         self.plot.show_picture(picture_of(state, front, self._uniform, measured, self.batch))
         locked = f", {quantities.plural(len(session.locked), 'layer')} locked" if session.locked else ""
+        locked += f", for {target(state.target).title}" if state.target else ""
         timed = by_size or present_cost(state, self.batch) is not None
         untimed = "" if timed else "; the present plan has schemes that were not timed"
         self.figure.setText(f"{quantities.plural(len(front), 'plan')}{locked}; click a point to take its plan{untimed}")

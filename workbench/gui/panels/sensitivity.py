@@ -101,7 +101,7 @@ class SensitivityPanel(Panel):
             self.metric_box.setItemData(place, metric.meaning, Qt.ItemDataRole.ToolTipRole)
         self.metric_box.insertSeparator(len(WEIGHT_METRICS))
         self.order_box = combo(
-            "Order of the layers", (BY_DEPTH, BY_LOSS), lambda: self._show(self._partial or self._source, self.state),
+            "Order of the layers", (BY_DEPTH, BY_LOSS), lambda: self._show(self._source, self.state),
             "In the order of the network, or those that suffer most first",
         )  # fmt: skip
         self.refine = button("Ref&ine…", lambda: self.context.trigger("refine"), name="Refine close decisions")
@@ -118,17 +118,21 @@ class SensitivityPanel(Panel):
         self.refine.setEnabled(reason is None)
         self.refine.setToolTip(f"Not now: {reason}" if reason else REFINE_TIP)
         table = new.session.table(metric)
-        before = old.session.table(metric) if old.session else None
-        if self._partial is not None and (self._partial.metric != metric or table is not before):
-            self._partial = None
-        self._show(self._partial or table, new)
+        if self._partial is not None and old.session is not None:
+            known = self._partial.metric
+            if old.session.model is not new.session.model or old.session.table(known) is not new.session.table(known):
+                self._partial = None
+        self._show(self._partial_of(metric) or table, new)
 
     def show_partial(self, table: Sensitivity) -> None:
         """Show the cells that a running job has computed so far."""
         state = self.state
-        if state.session is None or table.metric != state.shown_metric or table is self._partial:
+        if state.session is None or table is self._partial:
             return
         self._partial = table
+        self._offer_metrics(state.session)
+        if table.metric != state.shown_metric:
+            return
         if self.is_seen and self._table is None:  # their place is laid out in one frame, the cells drawn in the next
             self.heatmap.show_cells(None)
             self._uncover()
@@ -136,17 +140,22 @@ class SensitivityPanel(Panel):
         elif self.is_seen:
             self._show(table, state)
 
+    def _partial_of(self, metric: str) -> Sensitivity | None:
+        """Return what a running job has computed so far of a metric's table."""
+        return self._partial if self._partial is not None and self._partial.metric == metric else None
+
     def _show_first(self) -> None:
         """Show the first cells of a running job, unless there are others by now."""
         if self._partial is not None and self._table is None:
             self._show(self._partial, self.state)
 
     def _offer_metrics(self, session: Session) -> None:
-        """Grey the metrics without a table; name the others with the unit of theirs."""
+        """Grey the metrics of which there is no table, not even a part; name the others with the unit of theirs."""
         model = self.metric_box.model()
         assert isinstance(model, QStandardItemModel)
         for metric in METRICS:
-            place, table = self.metric_box.findData(metric.name), session.table(metric.name)
+            place = self.metric_box.findData(metric.name)
+            table = session.table(metric.name) or self._partial_of(metric.name)
             model.item(place).setEnabled(table is not None)
             unit = metric.unit if table is None else table.unit
             self.metric_box.setItemText(place, f"{metric_title(metric.name, unit)} ({unit})")

@@ -11,7 +11,7 @@ from workbench.gui.context.messages import Message
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.widgets import button, label, named
 from workbench.insight import quantities
-from workbench.insight.sums import shown_unit
+from workbench.insight.sums import shown_unit, whole_bits
 from workbench.measurement.units import short_unit
 from workbench.planning.totals import cached_layers, quantized_inputs
 from workbench.sensitivity.metrics import metric_title
@@ -36,7 +36,10 @@ class StatusBar(QStatusBar):
         self.bar.setFixedSize(150, 16)
         self.cancel_button = _button("Cancel", lambda: cancel(self._job))
         self.size_label = _figure("Size of the whole model under the plan, compared with floating point")
-        self.bits_label = _figure("Bits per weight of all quantizable layers, including scales and zero points")
+        self.bits_label = _figure(
+            "Bits per weight, scales and zero points included: of the layers that are searched or quantized, and of "
+            "the whole model, embeddings and unquantized tensors included"
+        )
         self.loss_label = _figure(SUM)
         self.addWidget(self.message, 1)
         for widget in (self.retry_button, self.bar, self.cancel_button):
@@ -89,7 +92,9 @@ class StatusBar(QStatusBar):
             return
         ratio = quantities.reduction(session.model.nbytes, totals.nbytes)
         self.size_label.setText(f"{quantities.data_size(totals.nbytes)} ({ratio})")
-        self.bits_label.setText(f"{totals.bits_per_weight:.3f} bits/weight")
+        self.bits_label.setText(
+            f"{totals.bits_per_weight:.3f} bits/weight ({whole_bits(session, totals):.2f} in all)"
+        )
         self.loss_label.setText(_loss(state))
         self.loss_label.setToolTip(f"{SUM} {_summed(state)}")
 

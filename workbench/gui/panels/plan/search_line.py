@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.number_field import NumberField
-from workbench.gui.shell.widgets import button, combo, fill, label, named, row
+from workbench.gui.shell.widgets import button, combo, fill, fitted, label, named, row
+from workbench.insight.plan_differences import smallest_batch_time
+from workbench.insight.sums import left_out
 from workbench.session.workspace import Budget, BudgetUnit, State
 
-LOWEST, HIGHEST = 0.01, 1e6
+LOWEST, HIGHEST = 1e-9, 1e12
+
+GOALS = {BudgetUnit.LOSS: "size"}
+"""What a search minimises within a budget, where that is not the predicted loss."""
 
 
 class SearchLine(PanelPart):
     """Writes the budget into the document's view state, where the action Search reads it."""
 
     def _build(self) -> None:
-        self.budget = named(NumberField(LOWEST, HIGHEST, Budget().amount, decimals=3, step=0.25), "Budget")
+        self.budget = named(NumberField(LOWEST, HIGHEST, Budget().amount, decimals=9, step=0.25), "Budget")
         self.unit = combo("Unit of the budget", list(BudgetUnit), self._unit_chosen)
         self.button = button("&Search", lambda: self.context.trigger("search"), role="primary")
         self.refused = label(role="error", name="Why there is no plan within the budget", wrap=True)
@@ -22,7 +27,9 @@ class SearchLine(PanelPart):
         self.budget.changed.connect(self._typed)
         self.budget.entered.connect(lambda: self.button.click())
         title = label("&Budget", buddy=self.budget)
-        fill(self, row(title, self.budget, self.unit, self.button, None), self.refused, top=0)
+        self.left_out = fitted(name="Layers that a search leaves out")
+        fill(self, row(title, self.budget, self.unit, self.button, self.left_out, stretch=self.left_out), self.refused,
+             top=0)  # fmt: skip
 
     def redraw(self, old: State, new: State) -> None:
         budget = new.budget
@@ -35,7 +42,9 @@ class SearchLine(PanelPart):
         self.refused.setText(f"{problem[:1].upper()}{problem[1:]}")
         self.refused.setVisible(bool(problem))
         scored = new.session is None or new.session.table(new.metric) is not None
-        tip = "Find the plan of the least predicted loss within the budget (F7)"
+        tip = f"Find the plan of the least {GOALS.get(budget.unit, 'predicted loss')} within the budget (F7)"
+        words = left_out(new.session, new.assignments) if new.session else ""
+        self.left_out.say(words, words.partition(":")[0])
         self.button.setEnabled(scored)
         self.button.setToolTip(tip if scored else "Compute the sensitivity first (F6)")
 
@@ -45,7 +54,11 @@ class SearchLine(PanelPart):
 
     def _unit_chosen(self) -> None:
         unit, totals = BudgetUnit(self.unit.currentText()), self.state.totals
-        amount = self.budget.value()
-        if totals is not None:
-            amount = totals.bits_per_weight if unit is BudgetUnit.BITS_PER_WEIGHT else totals.nbytes / 1e6
-        self.context.workspace.show_budget(Budget(amount=round(amount, 3), unit=unit))
+        amount: float | None = self.budget.value()
+        if totals is not None and self.state.session is not None:
+            time = smallest_batch_time(self.state.session, self.state.assignments)
+            amount = {
+                BudgetUnit.BITS_PER_WEIGHT: totals.bits_per_weight, BudgetUnit.MEGABYTES: totals.nbytes / 1e6,
+                BudgetUnit.LOSS: totals.predicted, BudgetUnit.MICROSECONDS: time.microseconds if time else None,
+            }[unit]  # fmt: skip
+        self.context.workspace.show_budget(Budget(amount=float(f"{amount or 1.0:.4g}"), unit=unit))
