@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
+from workbench.deployment.exporters.gguf import Gguf
 from workbench.deployment.exporters.huggingface import HuggingFaceFolder
 from workbench.deployment.exporters.packed_safetensors import PackedSafetensors
 from workbench.deployment.exporters.plan_file import PlanFile
@@ -50,7 +51,9 @@ class Exporter(Protocol):
         """
 
 
-EXPORTERS: tuple[Exporter, ...] = (PlanFile(), PythonScript(), PackedSafetensors(), StateDict(), HuggingFaceFolder())
+EXPORTERS: tuple[Exporter, ...] = (
+    PlanFile(), PythonScript(), PackedSafetensors(), StateDict(), HuggingFaceFolder(), Gguf(),
+)  # fmt: skip
 
 REGISTRY: Registry[Exporter] = Registry(
     EXPORTERS, "workbench.exporters", kind="exporter", error=ExportError, member_type=Exporter

@@ -1,0 +1,40 @@
+"""Exports a GGUF file for llama.cpp: every tensor in the type that the plan says, metadata, tokenizer, chat template."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from workbench.atomic import replacing
+from workbench.deployment.tensors import check, refuse_quantized_activations
+from workbench.errors import ExportError
+from workbench.progress import Progress, part_of
+
+if TYPE_CHECKING:
+    from workbench.models.model import Model
+    from workbench.quantization.quantized_model import QuantizedModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gguf:
+    """One GGUF file.  ``pre_tokenizer`` is llama.cpp's name for how text is split (empty: as the tokenizer says)."""
+
+    name: ClassVar = "gguf"
+    title: ClassVar = "GGUF"
+    description: ClassVar = "one file for llama.cpp, each tensor in its own type, with the tokenizer"
+    needs_model: ClassVar = True
+    pre_tokenizer: str = ""
+
+    def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
+        """Write, read back by the package gguf, compare; see :class:`workbench.deployment.exporters.Exporter`."""
+        from workbench.deployment.gguf_file import content_of, prove, write
+
+        opened = check(quantized, model)
+        refuse_quantized_activations(quantized, opened, "a GGUF file")
+        content = content_of(quantized, opened, self.pre_tokenizer)
+        with replacing(out, ExportError, "the GGUF file") as temporary:
+            write(temporary, content, part_of(progress, 0.0, 0.6))
+            prove(temporary, content, part_of(progress, 0.6, 1.0))
+        progress(1.0, f"wrote {out.name}")
+        return (out,)

@@ -1,0 +1,163 @@
+"""A GGUF file written tensor by tensor with the package gguf, read back by its reader, compared bit for bit."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.deployment.gguf_tensors import FileTensor, file_tensors, refusals, require_fit
+from workbench.errors import ExportError, ModelError
+from workbench.models.gguf.architectures import Architecture, architecture_of, metadata_of
+from workbench.models.gguf.tensors import library
+from workbench.models.gguf.values import Value, value_of
+from workbench.models.gguf.vocabulary import vocabulary
+from workbench.progress import Progress
+
+if TYPE_CHECKING:
+    from workbench.models.model import Model
+    from workbench.models.summary import ModelSummary
+    from workbench.quantization.quantized_model import QuantizedModel
+
+_TILE = 1 << 22
+FILE_TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q8_0": 7, "Q5_0": 8, "Q5_1": 9, "Q2_K": 10, "Q3_K": 12,
+              "Q4_K": 15, "Q5_K": 17, "Q6_K": 18, "IQ4_NL": 25, "BF16": 32, "TQ1_0": 36, "TQ2_0": 37,
+              "MXFP4": 38}  # fmt: skip
+"""``general.file_type`` for a file in which most weights are of a type (llama.cpp's ``llama_ftype``)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Content:
+    """What the file holds: metadata by key, and its tensors in order."""
+
+    architecture: str
+    metadata: Mapping[str, Value]
+    tensors: Sequence[FileTensor]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all tensors."""
+        return sum(tensor.nbytes for tensor in self.tensors)
+
+
+def content_of(quantized: QuantizedModel, model: Model, pre_tokenizer: str = "") -> Content:
+    """Return what the file of a quantized model holds; no weight is read yet.
+
+    Raises ExportError for an unknown architecture, for a plan that the file cannot hold (every layer with its reason),
+    and for a tokenizer that llama.cpp does not have; BackendUnavailableError without the package gguf.
+    """
+    library()
+    folder, config = configuration(model.summary)
+    architecture = architecture_of(str(config.get("model_type")), ExportError)
+    settings = metadata_of(architecture, config, ExportError)
+    blocks = int(settings[f"{architecture.name}.block_count"])
+    schemes = {name: stored.scheme for name, stored in quantized.tensors.items()}
+    require_fit(refusals(model.summary, schemes, architecture, blocks))
+    tensors = list(file_tensors(quantized, model, architecture, config, blocks))
+    rows = next(tensor.shape[0] for tensor in tensors if tensor.name == "token_embd.weight")
+    plain = {
+        "general.architecture": architecture.name, "general.type": "model", "general.name": model.summary.name,
+        "general.file_type": _file_type(tensors), "general.quantization_version": 2, **settings,
+        **vocabulary(folder, rows, pre_tokenizer, ExportError),
+    }  # fmt: skip
+    metadata = {key: value_of(value) for key, value in plain.items() if value != []}
+    return Content(architecture=architecture.name, metadata=metadata, tensors=tensors)
+
+
+def configuration(summary: ModelSummary) -> tuple[Path, dict[str, Any]]:
+    """Return the model's folder and its configuration with every default of transformers filled in."""
+    from workbench.models.sources.catalog import resolve
+
+    if summary.source.kind != "huggingface":
+        raise ExportError(
+            f"{summary.name} comes from {summary.source.kind}; a GGUF file needs the configuration and the tokenizer of "
+            "a Hugging Face folder: open that"
+        )
+    try:
+        place, _ = resolve(summary.source.path)
+    except ModelError as error:
+        raise ExportError(f"the configuration and the tokenizer cannot be read: {error}") from error
+    folder = place if place.is_dir() else place.parent
+    try:
+        from workbench.models.sources.lean_transformers import transformers
+
+        settings = transformers.AutoConfig.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # transformers raises nearly everything for what it does not understand
+        raise ExportError(f"the configuration in {folder} cannot be read: {error}") from error
+    return folder, json.loads(settings.to_json_string(use_diff=False))
+
+
+def _file_type(tensors: Sequence[FileTensor]) -> int:
+    sizes = Counter[str]()
+    for tensor in tensors:
+        sizes[tensor.type] += tensor.nbytes
+    return FILE_TYPES.get(max(sizes, key=sizes.__getitem__), 0)
+
+
+def write(path: Path, content: Content, progress: Progress) -> None:
+    """Write ``content``, one tensor in memory at a time; raises ExportError, and OSError if the disk does."""
+    gguf = library()
+    writer = gguf.GGUFWriter(path, content.architecture)
+    for key, value in content.metadata.items():
+        if key != "general.architecture":
+            element = None if value.element is None else gguf.GGUFValueType(value.element)
+            writer.add_key_value(key, value.data, gguf.GGUFValueType(value.kind), element)
+    for tensor in content.tensors:
+        kind = gguf.GGMLQuantizationType[tensor.type]
+        writer.add_tensor_info(tensor.name, tensor.shape, np.dtype(np.float32), tensor.nbytes, raw_dtype=kind)
+    try:
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_ti_data_to_file()
+        done = 0
+        for tensor in content.tensors:
+            progress(done / max(content.nbytes, 1), f"writing {tensor.name}")
+            data = tensor.data()
+            if data.nbytes != tensor.nbytes:
+                raise ExportError(f"{tensor.name} has {data.nbytes} bytes, its type and shape need {tensor.nbytes}")
+            writer.write_tensor_data(data)
+            done += data.nbytes
+    finally:
+        writer.close()
+
+
+def prove(path: Path, content: Content, progress: Progress) -> None:
+    """Raise ExportError unless the package's reader finds the very tensors, and its decoder the evaluated values."""
+    gguf = library()
+    try:
+        reader = gguf.GGUFReader(path)
+    except Exception as error:  # the reader has no error of its own
+        raise ExportError(f"the package gguf does not read what was written: {error}") from error
+    stored = {tensor.name: tensor for tensor in reader.tensors}
+    if len(stored) != len(content.tensors):
+        raise ExportError(f"{len(content.tensors)} tensors were written, the package gguf reads {len(stored)}")
+    for place, tensor in enumerate(content.tensors):
+        progress(place / len(content.tensors), f"comparing {tensor.name}")
+        _compare(tensor, stored[tensor.name])
+
+
+def _compare(tensor: FileTensor, stored: Any) -> None:
+    """Raise ExportError naming the first value of a tensor that its decoder reads otherwise than it was evaluated."""
+    from gguf.quants import dequantize
+
+    if stored.tensor_type.name != tensor.type:
+        raise ExportError(f"{tensor.name} was written as {tensor.type} and reads back as {stored.tensor_type.name}")
+    expected = tensor.values().numpy()
+    width = expected.shape[-1] if expected.ndim > 1 else max(expected.size, 1)
+    rows, expected = np.asarray(stored.data).reshape(expected.size // width, -1), expected.reshape(-1, width)
+    step = max(_TILE // width, 1)
+    for start in range(0, len(rows), step):
+        part = expected[start : start + step]
+        values = np.asarray(dequantize(rows[start : start + step], stored.tensor_type), np.float32).reshape(part.shape)
+        different = np.argwhere(values.view(np.uint32) != part.view(np.uint32))
+        if len(different):
+            row, column = different[0]
+            raise ExportError(
+                f"{tensor.name}[{start + row}, {column}] reads back as {values[row, column]!r}, "
+                f"{part[row, column]!r} was evaluated; please report"
+            )

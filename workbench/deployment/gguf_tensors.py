@@ -1,0 +1,206 @@
+"""The tensors of a quantized model as a GGUF file holds them, and why some plans do not fit into one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.deployment.tensors import decoded
+from workbench.errors import ExportError
+from workbench.models.dtypes import FLOATING
+from workbench.models.gguf.architectures import Architecture, rope_factors
+from workbench.models.gguf.tensors import ROPE_FACTORS, UNUSED, gguf_names, is_float32_only, row_order
+from workbench.models.layer import Layer, StoredTensor
+from workbench.models.summary import ModelSummary
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.formats.cast import CastScheme
+from workbench.numerics.formats.gguf.family import GgufScheme
+
+if TYPE_CHECKING:
+    import torch
+
+    from workbench.models.model import Model
+    from workbench.quantization.quantized_model import QuantizedModel
+
+CASTS = {"fp32": "F32", "fp16": "F16", "bf16": "BF16"}
+WIDENED = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "float8_e4m3fn": "F16", "float8_e5m2": "F16"}
+"""The GGUF type that holds every value of a stored dtype."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FileTensor:
+    """One tensor of the file.
+
+    ``type`` is the name of its GGML type, ``shape`` rows first, ``data`` returns its bytes (uint8 ``[nbytes]``),
+    ``values`` what was evaluated (float32, of ``shape``), ``source`` the parameter's name in the network.
+    """
+
+    name: str
+    type: str
+    shape: tuple[int, ...]
+    nbytes: int
+    data: Callable[[], np.ndarray]
+    values: Callable[[], torch.Tensor]
+    source: str
+
+
+def refusals(
+    summary: ModelSummary, schemes: Mapping[str, str], architecture: Architecture, blocks: int
+) -> dict[str, str]:
+    """Return why a file of ``architecture`` cannot hold each layer in its scheme; ``schemes`` has no kept layers.
+
+    No weights are read.
+    """
+    names = gguf_names(architecture, blocks)
+    reasons = {}
+    for layer in summary.stored:
+        reason = _refusal(layer, schemes.get(layer.name), names(layer.parameter))
+        if reason is not None and layer.parameter not in UNUSED:
+            reasons[layer.name] = reason
+    for tensor in summary.kept:
+        if tensor.dtype in FLOATING and names(tensor.name) is None and tensor.name not in UNUSED:
+            reasons[tensor.name] = "llama.cpp has no tensor for it in this architecture"
+    return reasons
+
+
+def _refusal(layer: Layer, scheme: str | None, name: str | None) -> str | None:
+    if name is None:
+        return "llama.cpp has no tensor for it in this architecture"
+    if scheme is None:
+        return None if layer.dtype in WIDENED else f"GGUF holds no {layer.dtype} that llama.cpp reads; give it fp32"
+    chosen = parse_scheme(scheme)
+    if is_float32_only(name) and scheme != "fp32":
+        return f"llama.cpp reads {name} in float32 alone; keep it, or give it fp32"
+    if isinstance(chosen, CastScheme):
+        return None
+    if not isinstance(chosen, GgufScheme):
+        return f"{scheme} is no type of GGUF; its types are q4_0 to q8_0, q2_k to q6_k, iq4_nl, mxfp4-gguf, fp16, ..."
+    instead = chosen.fallback(layer.matrix)
+    if instead is not chosen:
+        return (
+            f"{scheme} stores blocks of {chosen.block.width} and its rows have {layer.matrix[1]} weights; "
+            f"llama.cpp's quantizer takes {instead.name} there"
+        )
+    return None
+
+
+def file_type(layer: Layer, scheme: str | None, name: str) -> str:
+    """Return the GGML type of a layer that :func:`refusals` has nothing against."""
+    if is_float32_only(name):
+        return "F32"
+    if scheme is None:
+        return WIDENED[layer.dtype]
+    chosen = parse_scheme(scheme)
+    return chosen.ggml_type if isinstance(chosen, GgufScheme) else CASTS[chosen.name]
+
+
+def file_tensors(
+    quantized: QuantizedModel, model: Model, architecture: Architecture, config: Mapping[str, Any], blocks: int
+) -> Iterator[FileTensor]:
+    """Yield every tensor of the file, in the order of the network; the plan fits (see :func:`refusals`)."""
+    names = gguf_names(architecture, blocks)
+    for layer in model.summary.stored:
+        name = names(layer.parameter)
+        if name is not None:
+            yield _matrix(quantized, model, layer, name, row_order(architecture, config, layer.parameter))
+    for tensor in model.summary.kept:
+        name = names(tensor.name)
+        if name is not None:
+            order = row_order(architecture, config, tensor.name)
+            yield _vector(quantized, model, architecture, tensor, name, order)
+    factors = rope_factors(config)
+    if factors is not None:
+        yield constant(ROPE_FACTORS, np.array(factors, np.float32))
+
+
+def _matrix(quantized: QuantizedModel, model: Model, layer: Layer, name: str, order: np.ndarray | None) -> FileTensor:
+    stored = quantized.tensors.get(layer.name)
+    kind = file_type(layer, None if stored is None else stored.scheme, name)
+
+    def values() -> torch.Tensor:
+        own = model.weight(layer.name) if stored is None else layer.matrix_of(decoded(quantized, layer))
+        return _ordered(own.float(), order)
+
+    def blocks() -> np.ndarray:
+        assert stored is not None
+        rows = stored.arrays["blocks"].reshape(layer.matrix[0], -1)
+        return np.ascontiguousarray(rows if order is None else rows[order]).reshape(-1)
+
+    packed = stored is not None and "blocks" in stored.arrays
+    shape = layer.matrix if len(layer.shape) < 3 else (layer.shape[0], -1, layer.matrix[1])
+    return FileTensor(
+        name=name, type=kind, shape=shape, nbytes=nbytes(kind, layer.matrix), values=values, source=layer.parameter,
+        data=blocks if packed else lambda: plain(values(), kind),
+    )  # fmt: skip
+
+
+def _vector(
+    quantized: QuantizedModel, model: Model, architecture: Architecture, tensor: StoredTensor, name: str,
+    order: np.ndarray | None,
+) -> FileTensor:  # fmt: skip
+    """A norm or a bias: float32, which is what llama.cpp computes with."""
+    shift = architecture.shifted_norms and "norm" in name
+
+    def values() -> torch.Tensor:
+        own = model.kept(tensor.name)
+        own = quantized.kept.get(tensor.name, own).to(own.dtype).float()
+        return _ordered(own + 1 if shift else own, order)
+
+    return FileTensor(
+        name=name, type="F32", shape=tensor.shape, nbytes=nbytes("F32", tensor.shape), values=values,
+        source=tensor.name, data=lambda: plain(values(), "F32"),
+    )  # fmt: skip
+
+
+def constant(name: str, values: np.ndarray) -> FileTensor:
+    """Return a float32 tensor that follows from the configuration."""
+    import torch
+
+    tensor = torch.from_numpy(values)
+    return FileTensor(
+        name=name, type="F32", shape=values.shape, nbytes=values.nbytes, values=lambda: tensor, source="",
+        data=partial(plain, tensor, "F32"),
+    )  # fmt: skip
+
+
+def _ordered(values: torch.Tensor, order: np.ndarray | None) -> torch.Tensor:
+    import torch
+
+    return values if order is None else values[torch.from_numpy(order)]
+
+
+def plain(values: torch.Tensor, kind: str) -> np.ndarray:
+    """Return the bytes of ``values``, which ``kind`` (F32, F16, BF16) holds exactly."""
+    import torch
+
+    dtype = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}[kind]
+    flat = values.detach().to(dtype).contiguous().reshape(-1)
+    return flat.view(torch.uint8).numpy() if flat.numel() else np.zeros(0, np.uint8)
+
+
+def nbytes(kind: str, shape: tuple[int, ...]) -> int:
+    """Return the bytes of a tensor of the GGML type ``kind`` whose rows are whole blocks."""
+    from workbench.models.gguf.tensors import library
+
+    gguf = library()
+    width, octets = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[kind]]
+    return math.prod(shape) // int(width) * int(octets)
+
+
+def require_fit(reasons: Mapping[str, str]) -> None:
+    """Raise ExportError that names every layer that does not fit, by reason."""
+    if not reasons:
+        return
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        by_reason.setdefault(reason, []).append(name)
+    listed = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in by_reason.items())
+    raise ExportError(
+        f"a GGUF file cannot hold {len(reasons)} tensors as the plan says, nothing was written. {listed}",
+        command="workbench check PLAN.json --model MODEL --target gguf --repair",
+    )

@@ -1,0 +1,208 @@
+"""Which networks llama.cpp knows: a network's configuration as GGUF metadata, and back.
+
+An entry is data: the keys of its metadata beside the members of the transformers configuration, and where llama.cpp
+stores tensors otherwise than transformers does.  Keys: ggml-org/ggml, docs/gguf.md; what each architecture reads:
+ggml-org/llama.cpp, ``convert_hf_to_gguf.py`` and ``src/llama-model.cpp``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.errors import WorkbenchError
+
+COMMON = {
+    "block_count": "num_hidden_layers", "context_length": "max_position_embeddings", "embedding_length": "hidden_size",
+    "feed_forward_length": "intermediate_size", "attention.head_count": "num_attention_heads", "vocab_size": "vocab_size",
+}  # fmt: skip
+GROUPED = COMMON | {"attention.head_count_kv": "num_key_value_heads"}
+RMS = {"attention.layer_norm_rms_epsilon": "rms_norm_eps"}
+HEADS = {"attention.key_length": "head_dim", "attention.value_length": "head_dim"}
+PLAIN_RMS = GROUPED | RMS | HEADS
+GEMMA = PLAIN_RMS | {"attention.sliding_window": "sliding_window", "final_logit_softcapping": "final_logit_softcapping",
+                     "attn_logit_softcapping": "attn_logit_softcapping"}  # fmt: skip
+GPT2 = {
+    "block_count": "n_layer", "context_length": "n_positions", "embedding_length": "n_embd",
+    "feed_forward_length": "n_inner", "attention.head_count": "n_head", "vocab_size": "vocab_size",
+    "attention.layer_norm_epsilon": "layer_norm_epsilon",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Architecture:
+    """One architecture of llama.cpp.
+
+    ``model_types`` and ``network`` are transformers' names; ``keys`` maps a metadata key (without the architecture's
+    name before it) to a member of the configuration, ``constants`` to what is always written.  ``activations`` are
+    the activation functions that llama.cpp computes.  ``rotary``: there are rotary embeddings.  ``permuted``: rows of
+    query and key weights lie in another order.  ``shifted_norms``: norms are stored with the 1 that transformers adds.
+    ``windows``: sliding windows are computed; otherwise the context ends with the window.
+    """
+
+    name: str
+    model_types: tuple[str, ...]
+    network: str
+    keys: Mapping[str, str]
+    constants: Mapping[str, object] = field(default_factory=dict)
+    activations: tuple[str, ...] = ("silu",)
+    activation_member: str = "hidden_act"
+    rotary: bool = True
+    permuted: bool = False
+    shifted_norms: bool = False
+    windows: bool = False
+
+
+ARCHITECTURES: tuple[Architecture, ...] = (
+    Architecture(name="llama", model_types=("llama", "mistral"), network="LlamaForCausalLM", keys=PLAIN_RMS,
+                 permuted=True),
+    Architecture(name="qwen2", model_types=("qwen2",), network="Qwen2ForCausalLM", keys=GROUPED | RMS),
+    Architecture(name="qwen3", model_types=("qwen3",), network="Qwen3ForCausalLM", keys=PLAIN_RMS),
+    Architecture(name="gemma2", model_types=("gemma2",), network="Gemma2ForCausalLM", keys=GEMMA,
+                 activations=("gelu_pytorch_tanh",), activation_member="hidden_activation", shifted_norms=True,
+                 windows=True),
+    Architecture(name="gemma3", model_types=("gemma3_text",), network="Gemma3ForCausalLM", keys=GEMMA,
+                 activations=("gelu_pytorch_tanh",), activation_member="hidden_activation", shifted_norms=True,
+                 windows=True),
+    Architecture(name="phi3", model_types=("phi3",), network="Phi3ForCausalLM", windows=True,
+                 keys=GROUPED | RMS | {"attention.sliding_window": "sliding_window"}),
+    Architecture(name="gpt2", model_types=("gpt2",), network="GPT2LMHeadModel", keys=GPT2, rotary=False,
+                 activations=("gelu_new", "gelu_pytorch_tanh"), activation_member="activation_function"),
+    Architecture(name="starcoder2", model_types=("starcoder2",), network="Starcoder2ForCausalLM",
+                 keys=GROUPED | {"attention.layer_norm_epsilon": "norm_epsilon"}, activations=("gelu_pytorch_tanh",)),
+    Architecture(name="olmo", model_types=("olmo",), network="OlmoForCausalLM", permuted=True,
+                 keys=GROUPED | {"attention.clamp_kqv": "clip_qkv"},
+                 constants={"attention.layer_norm_epsilon": 1e-5}),
+    Architecture(name="olmo2", model_types=("olmo2",), network="Olmo2ForCausalLM", keys=GROUPED | RMS),
+    Architecture(name="bert", model_types=("bert",), network="BertModel", rotary=False, activations=("gelu",),
+                 keys=COMMON | {"attention.layer_norm_epsilon": "layer_norm_eps"},
+                 constants={"attention.causal": False, "pooling_type": 1}),
+)  # fmt: skip
+"""A new one is an entry here, checked by a test that runs a small network of it in llama.cpp."""
+
+
+def architecture_of(model_type: str, error: type[WorkbenchError]) -> Architecture:
+    """Return the architecture for a configuration's ``model_type``; ``error`` that lists what is supported."""
+    for each in ARCHITECTURES:
+        if model_type in each.model_types:
+            return each
+    supported = ", ".join(name for each in ARCHITECTURES for name in each.model_types)
+    raise error(f"the architecture {model_type} cannot be written as GGUF yet; supported are {supported}")
+
+
+def by_name(name: str) -> Architecture | None:
+    """Return the architecture that a GGUF file calls ``name``, None for one that is not known."""
+    return next((each for each in ARCHITECTURES if each.name == name), None)
+
+
+def metadata_of(architecture: Architecture, config: Mapping[str, Any], error: type[WorkbenchError]) -> dict[str, Any]:
+    """Return the architecture's metadata, ``<name>.<key>`` to a plain value; ``error`` for what it cannot say."""
+    _require_activation(architecture, config, error)
+    values = dict(architecture.constants)
+    for key, member in architecture.keys.items():
+        value = config.get(member)
+        if value is not None:
+            values[key] = value
+    if config.get("num_key_value_heads") is None and "attention.head_count_kv" in architecture.keys:
+        values["attention.head_count_kv"] = config["num_attention_heads"]
+    if architecture.name == "gpt2":
+        values.setdefault("feed_forward_length", 4 * config["n_embd"])
+    window = config.get("sliding_window")
+    if window and not architecture.windows and config.get("use_sliding_window", True):
+        values["context_length"] = min(window, values["context_length"])
+    if architecture.rotary:
+        values |= _rotary(architecture, config, error)
+    return {f"{architecture.name}.{key}": value for key, value in values.items()}
+
+
+def _require_activation(architecture: Architecture, config: Mapping[str, Any], error: type[WorkbenchError]) -> None:
+    chosen = config.get(architecture.activation_member)
+    if chosen is not None and chosen not in architecture.activations:
+        raise error(
+            f"the network's activation is {chosen}, llama.cpp's {architecture.name} computes "
+            f"{' or '.join(architecture.activations)}; it cannot be written as GGUF"
+        )
+
+
+def _rotary(architecture: Architecture, config: Mapping[str, Any], error: type[WorkbenchError]) -> dict[str, Any]:
+    """Return the keys of rotary embeddings; frequencies that are stored as a tensor are :func:`rope_factors`."""
+    values: dict[str, Any] = {}
+    rope = rope_of(config)
+    dimensions = head_size(config) * float(rope.get("partial_rotary_factor") or config.get("partial_rotary_factor") or 1)
+    values["rope.dimension_count"] = int(dimensions)
+    if rope.get("rope_theta") is not None:
+        values["rope.freq_base"] = float(rope["rope_theta"])
+    local = dict(config.get("rope_parameters") or {}).get("sliding_attention")
+    if local and architecture.name == "gemma3":
+        values["rope.freq_base_swa"] = float(local["rope_theta"])
+    kind = rope.get("rope_type", "default")
+    if kind in ("linear", "yarn"):
+        values |= {"rope.scaling.type": kind, "rope.scaling.factor": float(rope["factor"])}
+        if original := rope.get("original_max_position_embeddings"):
+            values["rope.scaling.original_context_length"] = int(original)
+    elif kind not in ("default", "llama3"):
+        raise error(f"rotary embeddings of the kind {kind} cannot be written as GGUF yet; default, linear, yarn and "
+                    "llama3 can")  # fmt: skip
+    return values
+
+
+def rope_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration's rotary parameters, those of full attention where layers differ."""
+    rope = dict(config.get("rope_parameters") or config.get("rope_scaling") or {})
+    rope = dict(rope.get("full_attention") or rope)
+    rope.setdefault("rope_theta", config.get("rope_theta"))
+    return rope
+
+
+def head_size(config: Mapping[str, Any]) -> int:
+    """Return the width of an attention head."""
+    size = config.get("head_dim")
+    return int(size) if size else int(config["hidden_size"]) // int(config["num_attention_heads"])
+
+
+def rope_factors(config: Mapping[str, Any]) -> list[float] | None:
+    """Return the divisors of the frequencies of Llama 3's rotary embeddings, which GGUF stores as a tensor, or None.
+
+    Formula: transformers' ``_compute_llama3_parameters``.
+    """
+    rope = rope_of(config)
+    if rope.get("rope_type") != "llama3":
+        return None
+    size, factor = head_size(config), float(rope["factor"])
+    low, high = float(rope["low_freq_factor"]), float(rope["high_freq_factor"])
+    original = float(rope["original_max_position_embeddings"])
+    factors = []
+    for index in range(0, size, 2):
+        length = 2 * math.pi * float(rope["rope_theta"]) ** (index / size)
+        if length < original / high:
+            factors.append(1.0)
+        elif length > original / low:
+            factors.append(factor)
+        else:
+            smooth = (original / length - low) / (high - low)
+            factors.append(1 / ((1 - smooth) / factor + smooth))
+    return factors
+
+
+def config_of(architecture: Architecture, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a transformers configuration that ``metadata`` (``<name>.<key>``) states."""
+    head = f"{architecture.name}."
+    members = {
+        member: metadata[head + key] for key, member in architecture.keys.items() if metadata.get(head + key) is not None
+    }
+    theta = metadata.get(head + "rope.freq_base")
+    if architecture.rotary:
+        rope: dict[str, Any] = {"rope_type": "default", "rope_theta": 10000.0 if theta is None else theta}
+        kind = metadata.get(head + "rope.scaling.type")
+        if kind in ("linear", "yarn"):
+            rope |= {"rope_type": kind, "factor": metadata[head + "rope.scaling.factor"]}
+            original = metadata.get(head + "rope.scaling.original_context_length")
+            rope |= {"original_max_position_embeddings": original} if original else {}
+        members["rope_parameters"] = rope
+    local = metadata.get(head + "rope.freq_base_swa")
+    if architecture.name == "gemma3":
+        sliding = {"rope_type": "default", "rope_theta": local or 10000.0}
+        members["rope_parameters"] = {"full_attention": members["rope_parameters"], "sliding_attention": sliding}
+    return members

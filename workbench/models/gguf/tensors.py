@@ -1,0 +1,68 @@
+"""Where llama.cpp stores each tensor of a network: its name, the order of its rows, what it must be stored as."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.errors import BackendUnavailableError
+from workbench.models.gguf.architectures import Architecture
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+ROPE_FACTORS = "rope_freqs.weight"
+"""The tensor of :func:`workbench.models.gguf.architectures.rope_factors`."""
+
+UNUSED = frozenset({"pooler.dense.weight", "pooler.dense.bias", "embeddings.position_ids"})
+"""Tensors of an encoder that its embeddings do not depend on; no GGUF file holds them."""
+
+FLOAT32_ONLY = ("position_embd.weight", "token_types.weight", "_norm.weight", "rope_freqs.weight")
+"""Endings of matrices that llama.cpp reads in float32 alone."""
+
+
+def library() -> ModuleType:
+    """Return the package ``gguf``; BackendUnavailableError with the line that installs it."""
+    try:
+        import gguf
+    except ImportError as error:
+        raise BackendUnavailableError(
+            f"GGUF files need the package gguf ({error}); install it: pip install 'quantization-workbench[gguf]'"
+        ) from None
+    return gguf  # type: ignore[no-any-return]
+
+
+def gguf_names(architecture: Architecture, blocks: int) -> Callable[[str], str | None]:
+    """Return the look-up of a parameter's name in the file by its name in transformers; None where there is none."""
+    gguf = library()
+    member = next(key for key, name in gguf.MODEL_ARCH_NAMES.items() if name == architecture.name)
+    names = gguf.get_tensor_name_map(member, blocks)
+
+    def look_up(parameter: str) -> str | None:
+        found: str | None = names.get_name(parameter, (".weight", ".bias"))
+        return found
+
+    return look_up
+
+
+def row_order(architecture: Architecture, config: Mapping[str, Any], parameter: str) -> np.ndarray | None:
+    """Return which row of the network's tensor is each row of the file's, int64 ``[rows]``; None where none moves.
+
+    llama.cpp's rotary embeddings pair neighbours, those of transformers a head's halves, so that in a file of some
+    architectures the rows of queries and keys are interleaved.
+    """
+    kind = parameter.removesuffix(".weight").removesuffix(".bias").rpartition(".")[2]
+    if not architecture.permuted or kind not in ("q_proj", "k_proj"):
+        return None
+    heads = config["num_attention_heads"]
+    if kind == "k_proj":
+        heads = config.get("num_key_value_heads") or heads
+    size = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+    return np.arange(heads * size).reshape(heads, 2, size // 2).swapaxes(1, 2).reshape(-1)
+
+
+def is_float32_only(name: str) -> bool:
+    """Tell whether llama.cpp reads the matrix called ``name`` in float32 alone."""
+    return name.endswith(FLOAT32_ONLY)
