@@ -13,7 +13,7 @@ import numpy as np
 
 from workbench.deployment.gguf_tensors import FileTensor, file_tensors, refusals, require_fit
 from workbench.errors import ExportError, ModelError
-from workbench.models.gguf.architectures import Architecture, architecture_of, metadata_of
+from workbench.models.gguf.architectures import architecture_of, metadata_of
 from workbench.models.gguf.tensors import library
 from workbench.models.gguf.values import Value, value_of
 from workbench.models.gguf.vocabulary import vocabulary
@@ -75,8 +75,8 @@ def configuration(summary: ModelSummary) -> tuple[Path, dict[str, Any]]:
 
     if summary.source.kind != "huggingface":
         raise ExportError(
-            f"{summary.name} comes from {summary.source.kind}; a GGUF file needs the configuration and the tokenizer of "
-            "a Hugging Face folder: open that"
+            f"{summary.name} comes from {summary.source.kind}; a GGUF file needs the configuration and the "
+            "tokenizer of a Hugging Face folder: open that"
         )
     try:
         place, _ = resolve(summary.source.path)
@@ -128,9 +128,8 @@ def write(path: Path, content: Content, progress: Progress) -> None:
 
 def prove(path: Path, content: Content, progress: Progress) -> None:
     """Raise ExportError unless the package's reader finds the very tensors, and its decoder the evaluated values."""
-    gguf = library()
     try:
-        reader = gguf.GGUFReader(path)
+        reader = _reader(path)
     except Exception as error:  # the reader has no error of its own
         raise ExportError(f"the package gguf does not read what was written: {error}") from error
     stored = {tensor.name: tensor for tensor in reader.tensors}
@@ -139,6 +138,21 @@ def prove(path: Path, content: Content, progress: Progress) -> None:
     for place, tensor in enumerate(content.tensors):
         progress(place / len(content.tensors), f"comparing {tensor.name}")
         _compare(tensor, stored[tensor.name])
+
+
+def _reader(path: Path) -> Any:
+    """Return the package's reader; one that cuts pieces out of the file as plain arrays reads tokens ten times faster.
+
+    As memory-mapped ones, each of a vocabulary's strings costs it 50 microseconds.
+    """
+    gguf = library()
+
+    class Reader(gguf.GGUFReader):  # type: ignore[misc, name-defined]
+        def _get(self, offset: int, dtype: Any, count: int = 1, override_order: Any = None) -> Any:
+            order = override_order or self.byte_order
+            return np.frombuffer(self.data, np.dtype(dtype).newbyteorder(order), int(count), int(offset))
+
+    return Reader(path)
 
 
 def _compare(tensor: FileTensor, stored: Any) -> None:

@@ -1,10 +1,10 @@
-"""Exports a GGUF file for llama.cpp: every tensor in the type that the plan says, metadata, tokenizer, chat template."""
+"""Exports a GGUF file for llama.cpp: each tensor in the type that the plan says, metadata, tokenizer, chat template."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from workbench.atomic import replacing
 from workbench.deployment.tensors import check, refuse_quantized_activations

@@ -16,7 +16,8 @@ from workbench.errors import WorkbenchError
 
 COMMON = {
     "block_count": "num_hidden_layers", "context_length": "max_position_embeddings", "embedding_length": "hidden_size",
-    "feed_forward_length": "intermediate_size", "attention.head_count": "num_attention_heads", "vocab_size": "vocab_size",
+    "feed_forward_length": "intermediate_size", "attention.head_count": "num_attention_heads",
+    "vocab_size": "vocab_size",
 }  # fmt: skip
 GROUPED = COMMON | {"attention.head_count_kv": "num_key_value_heads"}
 RMS = {"attention.layer_norm_rms_epsilon": "rms_norm_eps"}
@@ -130,8 +131,8 @@ def _rotary(architecture: Architecture, config: Mapping[str, Any], error: type[W
     """Return the keys of rotary embeddings; frequencies that are stored as a tensor are :func:`rope_factors`."""
     values: dict[str, Any] = {}
     rope = rope_of(config)
-    dimensions = head_size(config) * float(rope.get("partial_rotary_factor") or config.get("partial_rotary_factor") or 1)
-    values["rope.dimension_count"] = int(dimensions)
+    share = rope.get("partial_rotary_factor") or config.get("partial_rotary_factor") or 1
+    values["rope.dimension_count"] = int(head_size(config) * float(share))
     if rope.get("rope_theta") is not None:
         values["rope.freq_base"] = float(rope["rope_theta"])
     local = dict(config.get("rope_parameters") or {}).get("sliding_attention")
@@ -189,9 +190,8 @@ def rope_factors(config: Mapping[str, Any]) -> list[float] | None:
 def config_of(architecture: Architecture, metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members of a transformers configuration that ``metadata`` (``<name>.<key>``) states."""
     head = f"{architecture.name}."
-    members = {
-        member: metadata[head + key] for key, member in architecture.keys.items() if metadata.get(head + key) is not None
-    }
+    stated = {member: metadata.get(head + key) for key, member in architecture.keys.items()}
+    members = {member: value for member, value in stated.items() if value is not None}
     theta = metadata.get(head + "rope.freq_base")
     if architecture.rotary:
         rope: dict[str, Any] = {"rope_type": "default", "rope_theta": 10000.0 if theta is None else theta}

@@ -22,9 +22,7 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
     "llama-bpe": (rf"{_CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{{1,3}}|{_REST}",),
     "qwen2": (rf"{_CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}|{_REST}",),
     "tekken": (rf"{_CASED[0]}|{_CASED[1]}|\p{{N}}|{_CASED_REST}",),
-    "gpt-4o": (
-        rf"{_CASED[0]}{_CONTRACTIONS}?|{_CASED[1]}{_CONTRACTIONS}?|\p{{N}}{{1,3}}|{_CASED_REST}",
-    ),
+    "gpt-4o": (rf"{_CASED[0]}{_CONTRACTIONS}?|{_CASED[1]}{_CONTRACTIONS}?|\p{{N}}{{1,3}}|{_CASED_REST}",),
 }
 """The names whose splitting is one expression, after which bytes are taken as they are."""
 
@@ -64,7 +62,7 @@ def pre_tokenizer_steps(name: str) -> list[dict[str, Any]] | None:
         return [whole]
     if name in _DIGITS:
         return [{"type": "Digits", "individual_digits": True}, whole]
-    expressions = EXPRESSIONS.get({"dbrx": "llama-bpe", "smaug-bpe": "llama-bpe", "llama3": "llama-bpe"}.get(name, name))
+    expressions = EXPRESSIONS.get("llama-bpe" if name in ("dbrx", "smaug-bpe", "llama3") else name)
     if expressions is None:
         return None
     split = [

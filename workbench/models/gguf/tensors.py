@@ -31,7 +31,7 @@ def library() -> ModuleType:
         raise BackendUnavailableError(
             f"GGUF files need the package gguf ({error}); install it: pip install 'quantization-workbench[gguf]'"
         ) from None
-    return gguf  # type: ignore[no-any-return]
+    return gguf
 
 
 def gguf_names(architecture: Architecture, blocks: int) -> Callable[[str], str | None]:

@@ -27,11 +27,14 @@ def vocabulary(folder: Path, size: int, pre: str, error: type[WorkbenchError]) -
     document = _read(folder / "tokenizer.json", error)
     if document is None:
         return {"tokenizer.ggml.model": "none"}
-    model, settings = document["model"], _read(folder / "tokenizer_config.json", error) or {}
+    model = document["model"]
     tokens, types = _tokens(document, size, error)
     kind = _kind(model)
     if kind == "gpt2":
-        keys: dict[str, Any] = {"tokenizer.ggml.pre": pre or pre_tokenizer_name(document, error)}
+        merges = [" ".join(part.replace(" ", "Ġ") for part in pair) for pair in _pairs(model.get("merges") or ())]
+        keys: dict[str, Any] = {
+            "tokenizer.ggml.pre": pre or pre_tokenizer_name(document, error), "tokenizer.ggml.merges": merges,
+        }  # fmt: skip
     elif kind == "llama":
         keys = {"tokenizer.ggml.pre": pre or "default", "tokenizer.ggml.scores": _merge_scores(tokens, model)}
     elif kind == "t5":
@@ -40,13 +43,15 @@ def vocabulary(folder: Path, size: int, pre: str, error: type[WorkbenchError]) -
         tokens = [_word_piece(token, types[place]) for place, token in enumerate(tokens)]
         keys = {"tokenizer.ggml.pre": pre or "default", "tokenizer.ggml.token_type_count": 2}
     else:
-        raise error(f"the tokenizer is a {model.get('type')}, which llama.cpp does not have; BPE, Unigram and WordPiece "
-                    "can be written")  # fmt: skip
+        raise error(
+            f"the tokenizer is a {model.get('type')}, which llama.cpp does not have; BPE, Unigram and WordPiece can be "
+            "written"
+        )
     if kind in ("llama", "t5"):
         keys["tokenizer.ggml.add_space_prefix"] = _adds_space(document)
     return {
         "tokenizer.ggml.model": kind, "tokenizer.ggml.tokens": tokens, "tokenizer.ggml.token_type": types, **keys,
-        **_special(folder, settings, size, merges=kind == "gpt2"),
+        **_special(folder, size),
     }  # fmt: skip
 
 
@@ -57,7 +62,7 @@ def _read(file: Path, error: type[WorkbenchError]) -> dict[str, Any] | None:
         document = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as failure:
         raise error(f"{file} cannot be read as JSON: {failure}") from None
-    if not isinstance(document, dict) or (file.name == "tokenizer.json" and not isinstance(document.get("model"), dict)):
+    if not isinstance(document, dict) or not isinstance(document.get("model"), dict):
         raise error(f"{file} is no tokenizer: an object with a model was expected")
     return document
 
@@ -145,14 +150,15 @@ def _adds_space(document: Mapping[str, Any]) -> bool:
             return True
     for step in _steps(document.get("pre_tokenizer"), "pretokenizers"):
         if step.get("type") == "Metaspace":
-            return bool(step.get("prepend_scheme", "always" if step.get("add_prefix_space", True) else "never") != "never")
+            usual = "always" if step.get("add_prefix_space", True) else "never"
+            return bool(step.get("prepend_scheme", usual) != "never")
     return False
 
 
-def _special(folder: Path, settings: Mapping[str, Any], size: int, merges: bool) -> dict[str, Any]:
-    """Return merges, special tokens and the chat template, found by the package ``gguf``; what is put around a text."""
-    found = library().SpecialVocab(folder, load_merges=merges, n_vocab=size)
-    keys: dict[str, Any] = {"tokenizer.ggml.merges": list(found.merges)} if found.merges else {}
+def _special(folder: Path, size: int) -> dict[str, Any]:
+    """Return special tokens and the chat template, found by the package ``gguf``, and what is put around a text."""
+    found = library().SpecialVocab(folder, n_vocab=size)
+    keys: dict[str, Any] = {}
     names = {"unk": "unknown", "sep": "seperator", "pad": "padding"}
     for kind, place in found.special_token_ids.items():
         keys[f"tokenizer.ggml.{names.get(kind, kind)}_token_id"] = int(place)

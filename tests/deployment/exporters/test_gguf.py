@@ -1,0 +1,142 @@
+"""GGUF files: what the plan says, bit for bit, by the package's own reader; what does not fit is refused by layer."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import pytest
+import torch
+from gguf.quants import dequantize
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.deployment.exporters.llamas import folder_of
+from workbench.deployment.exporters import exporter
+from workbench.errors import ExportError
+from workbench.models.gguf.architectures import ARCHITECTURES
+from workbench.models.model import Model
+from workbench.models.sources import open_model
+from workbench.planning.plan import Plan
+from workbench.planning.totals import plan_totals
+from workbench.progress import silent
+from workbench.quantization.quantize import quantize
+
+TYPES = ("keep", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "iq4_nl", "mxfp4-gguf", "fp16", "bf16", "fp32", "q2_k", "q3_k",
+         "q4_k", "q5_k", "q6_k", "tq1_0", "tq2_0")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    place = tmp_path_factory.mktemp("llama")
+    return open_model(folder_of("llama", place, hidden_size=256, intermediate_size=512, head_dim=64))
+
+
+def export(model: Model, plan: Plan, out: Path, *options: str) -> Any:
+    exporter("gguf", options).export(quantize(model, plan), model, out, silent)
+    return gguf.GGUFReader(out)
+
+
+def text(reader: Any, key: str) -> Any:
+    return reader.fields[key].contents()
+
+
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@given(types=st.lists(st.sampled_from(TYPES), min_size=16, max_size=16))
+def test_random_plans_have_the_plans_bytes_and_the_evaluated_values(
+    types: list[str], model: Model, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    out = tmp_path_factory.mktemp("out") / "model.gguf"
+    plan = Plan()
+    for layer, scheme in zip(model.summary.stored, types, strict=True):
+        plan = plan.assign([layer.name], weights=scheme, algorithm="rtn")
+    result = quantize(model, plan)
+    exporter("gguf").export(result, model, out, silent)
+    tensors = gguf.GGUFReader(out).tensors
+    assert sum(tensor.n_bytes for tensor in tensors) == plan_totals(model.summary, plan).nbytes
+    evaluated = result.bind(model)
+    by_name = {tensor.name: tensor for tensor in tensors}
+    heads = {"q": 4, "k": 2}
+    for short, long in (("q", "q_proj"), ("k", "k_proj"), ("v", "v_proj")):
+        stored = by_name[f"blk.1.attn_{short}.weight"]
+        values = dequantize(np.asarray(stored.data), stored.tensor_type)
+        if short in heads:  # naively: each head's neighbours are its halves
+            count = heads[short]
+            values = np.concatenate([np.concatenate((head[0::2], head[1::2])) for head in np.split(values, count)])
+        assert np.array_equal(values, evaluated.weight(f"model.layers.1.self_attn.{long}").float().numpy())
+
+
+def test_metadata_tokenizer_and_types(model: Model, tmp_path: Path) -> None:
+    plan = Plan().assign(["model.layers.*.mlp.*"], weights="q4_k")
+    reader = export(model, plan, tmp_path / "model.gguf")
+    assert text(reader, "general.architecture") == "llama" and text(reader, "llama.attention.head_count_kv") == 2
+    assert text(reader, "llama.rope.dimension_count") == 64 and text(reader, "tokenizer.ggml.model") == "gpt2"
+    assert text(reader, "tokenizer.ggml.pre") == "gpt-2" and len(reader.fields["tokenizer.ggml.tokens"].data) == 1024
+    kinds = {tensor.name: tensor.tensor_type.name for tensor in reader.tensors}
+    assert kinds["blk.0.ffn_up.weight"] == "Q4_K" and kinds["blk.0.attn_q.weight"] == "F32"
+    assert "output.weight" in kinds and os.listdir(tmp_path) == ["model.gguf"]
+
+
+def test_every_layer_that_does_not_fit_is_named_with_its_reason(tmp_path: Path) -> None:
+    model = open_model(folder_of("gpt2", tmp_path / "gpt2"))
+    plan = Plan().assign(["transformer.wpe"], weights="q8_0")
+    plan = plan.assign(["transformer.h.0.attn.c_attn", "transformer.h.1.mlp.c_fc"], weights="q4_k")
+    plan = plan.assign(["transformer.h.0.mlp.c_proj"], weights="int4-g64")
+    with pytest.raises(ExportError) as refused:
+        export(model, plan, tmp_path / "model.gguf")
+    message = str(refused.value)
+    assert "4 tensors" in message and "nothing was written" in message and not (tmp_path / "model.gguf").exists()
+    assert "transformer.h.0.attn.c_attn, transformer.h.1.mlp.c_fc: q4_k stores blocks of 256" in message
+    assert "takes q5_0 there" in message and "transformer.h.0.mlp.c_proj: int4-g64 is no type" in message
+    assert "transformer.wpe: llama.cpp reads position_embd.weight in float32" in message
+
+
+@pytest.mark.parametrize("changes, message", [
+    ({"hidden_act": "relu"}, "activation is relu"),
+    ({"rope_parameters": {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}}, "kind dynamic"),
+])  # fmt: skip
+def test_a_configuration_that_llama_cpp_does_not_compute_is_refused(
+    changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    model = open_model(folder_of("llama", tmp_path / "llama", **changes))
+    with pytest.raises(ExportError, match=message):
+        export(model, Plan(), tmp_path / "model.gguf")
+
+
+def test_an_unknown_architecture_is_named_with_those_that_are_known(tmp_path: Path) -> None:
+    import transformers
+
+    config = transformers.OPTConfig(
+        vocab_size=64, hidden_size=32, ffn_dim=32, num_hidden_layers=1, num_attention_heads=2, word_embed_proj_dim=32
+    )
+    transformers.OPTForCausalLM(config).save_pretrained(tmp_path / "opt")
+    model = open_model(tmp_path / "opt")
+    with pytest.raises(ExportError, match="architecture opt cannot be written.*llama, mistral, qwen2.*bert"):
+        export(model, Plan(), tmp_path / "model.gguf")
+
+
+def test_a_value_that_reads_back_otherwise_fails_the_proof(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from workbench.deployment import gguf_tensors
+
+    plain = gguf_tensors.plain
+
+    def flipped(values: torch.Tensor, kind: str) -> np.ndarray:
+        octets = plain(values, kind).copy()
+        octets[-1] ^= 1
+        return octets
+
+    monkeypatch.setattr(gguf_tensors, "plain", flipped)
+    with pytest.raises(ExportError, match=r"token_embd.weight\[1023, 255\] reads back as"):
+        export(model, Plan(), tmp_path / "model.gguf")
+    assert not os.listdir(tmp_path)
+
+
+def test_every_architecture_is_listed_once() -> None:
+    kinds = [kind for each in ARCHITECTURES for kind in each.model_types]
+    assert len(set(kinds)) == len(kinds)
+    assert {each.name for each in ARCHITECTURES} <= set(gguf.MODEL_ARCH_NAMES.values())
