@@ -22,7 +22,6 @@ from tests.models.networks import (
 from workbench.errors import CancelledError, DataError
 from workbench.measurement import calibrate as calibrate_module
 from workbench.measurement.calibrate import calibrate, weight_statistics
-from workbench.measurement.gradients import GradientPass
 from workbench.models.summary import OutputKind
 from workbench.numerics.statistics.observe import observe_tokens
 
@@ -68,24 +67,8 @@ def test_rows_are_the_mean_squared_gradient_of_whole_samples(name):
     np.testing.assert_allclose(predicted.sum(axis=1), squares.sum(dim=1).numpy(), rtol=1e-4)
     x, _ = tapped(model, data, name)
     moment = torch.einsum("nti,ntj->ij", x.double(), x.double()) / 70
-    np.testing.assert_allclose(curvature.full, moment.numpy(), rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(curvature.columns, moment.diagonal().numpy(), rtol=1e-4)
     assert curvature.count == 70
-
-
-def test_outputs_are_the_second_moment_of_the_gradients_at_a_linear_layers_outputs():
-    model, data = decoder(), tokens()
-    found = calibrate(model, data, batch_size=4, seed=5).curvature
-    taken = []
-    gradients = GradientPass(model)
-    for number, batch in enumerate(data.batches(4)):
-        gradients.run(batch, number, 5, None, lambda name, x, d: taken.append(d) if name == "up" else None)
-    flat = torch.cat([d.reshape(-1, d.shape[-1]) for d in taken]).double()
-    expected = torch.stack([torch.outer(d, d) for d in flat]).mean(dim=0)
-    np.testing.assert_allclose(found["up"].outputs, expected.numpy(), rtol=1e-4, atol=1e-9)
-    assert found["embed"].outputs is None
-    merged = found["up"].merge(found["up"])
-    np.testing.assert_allclose(merged.outputs, found["up"].outputs, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["first", "grouped", "back", "line", "out"])

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.measurement.moments import whole_curvature
 from tests.models.networks import Rows, images, model_of, recurrent, sequences, tokens
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.gradients import GradientPass
@@ -146,7 +147,7 @@ def test_a_linear_layer_that_returns_more_than_its_output() -> None:
 
 def test_padding_by_name() -> None:
     model, data = made(Valid, OutputKind.CLASS_LOGITS), images(60)
-    assert calibrate(model, data, batch_size=7).curvature["patches"].full is not None
+    assert whole_curvature(model, data, batch_size=7)["patches"].full is not None
     near(model, data, "patches", 0.6, 1.6)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from tests.measurement.moments import whole_curvature
 from tests.models.networks import decoder, tokens
 from workbench.errors import MissingResultError
 from workbench.measurement.calibrate import calibrate
@@ -41,7 +42,7 @@ def test_sequential_quantization_is_deterministic_and_close() -> None:
 def test_a_layer_with_too_few_samples_is_kept_and_named() -> None:
     model = decoder()
     linear = [layer for layer in model.summary.stored if layer.kind is LayerKind.LINEAR]
-    known = calibrate(model, tokens()).curvature
+    known = whole_curvature(model, tokens())
     first = linear[0].name
     scarce = {name: replace(one, count=2) if name == first else one for name, one in known.items()}
     done = quantize(model, Plan.uniform(linear, "int4-channel", algorithm="gptq"), curvature=scarce)

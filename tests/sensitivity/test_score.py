@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.measurement.moments import whole_curvature
 from tests.models.networks import (
     Decoder,
     Rows,
@@ -118,7 +119,7 @@ def test_the_directional_form_is_the_squared_product_with_each_samples_gradient(
 @pytest.mark.parametrize("algorithm", ["rtn-weighted", "gptq"])
 def test_errors_that_an_algorithm_correlates_are_predicted_with_the_whole_second_moment(algorithm):
     model, data = decoder(), tokens()
-    curvature = calibrate(model, data).curvature
+    curvature = whole_curvature(model, data)
     table = score(model, "predicted_kl", SCHEMES, curvature=curvature, algorithm=algorithm, layers=["up"])
     known = curvature["up"]
     for scheme in SCHEMES:
@@ -171,7 +172,7 @@ def test_the_form_follows_the_kind_of_layer():
 
 def test_output_error_from_moments_equals_that_of_tapped_outputs():
     model, data = decoder(), tokens()
-    curvature = calibrate(model, data).curvature
+    curvature = whole_curvature(model, data)
     by_moment = score(model, "output_error", SCHEMES, curvature=curvature, layers=["value", "up", "down"])
     by_taps = score(model, "output_error", SCHEMES, dataset=data, layers=["value", "up", "down"])
     np.testing.assert_allclose(by_moment.score, by_taps.score, rtol=1e-3)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import prod
 
 import numpy as np
 import torch
 
 from workbench.errors import DataError
 from workbench.measurement.gradients import GradientPass
+from workbench.measurement.second_moments import same_tensor
 from workbench.measurement.token_outliers import BatchPlaces, PlacedPeaks, TokenSums
 from workbench.measurement.weight_gradients import ConvolutionGeometry, row_and_column_squares
 from workbench.models.data.batches import (
@@ -36,19 +36,6 @@ from workbench.numerics.statistics.observe import observe, observe_tokens
 from workbench.numerics.statistics.outliers import TokenOutliers
 from workbench.progress import Progress, silent
 
-FULL_COLUMNS = 2048
-"""Up to this many inputs a layer's full second moment is kept, not only its diagonal."""
-
-FULL_BYTES = 1 << 29
-"""The most bytes that all full second moments take together; later layers keep the diagonal."""
-
-POSITIONS = 2048
-"""How many of a convolution's positions in one batch, drawn at random, enter its second moment: all would cost more
-than the forward pass."""
-
-OUTPUT_POSITIONS = 512
-"""How many of a linear layer's tokens in one batch, evenly spaced, enter the second moment of its output gradients."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Calibration:
@@ -65,9 +52,8 @@ class Calibration:
     sum that of the Fisher information's diagonal, ``E[g_ij^2]`` with ``g`` the gradient of a whole sample's
     log-likelihood. So it counts what K-FAC's ``E[d_i^2]`` leaves out: errors that add up over correlated positions, as
     in the keys and values that attention averages (on a small Llama the rank agreement with measured losses rises from
-    0.90 to 0.97). Embeddings and convolutions have the diagonal's row and column sums; ``full`` of a convolution is the
-    second moment of its unfolded inputs, for each of its groups.  ``outputs`` of a linear layer is ``E[d d^T]``, ``d``
-    being the gradient at its output, over some of the tokens.
+    0.90 to 0.97). Embeddings and convolutions have the diagonal's row and column sums.  Whole second moments are those
+    of :class:`workbench.measurement.second_moments.SecondMoments`.
     """
 
     statistics: Mapping[tuple[str, str], LayerStatistics]
@@ -82,7 +68,7 @@ def calibrate(
     model: Model, dataset: Data, *, batch_size: int = 8, seed: int = 0, curvature: bool = True, first_sample: int = 0,
     progress: Progress = silent,
 ) -> Calibration:  # fmt: skip
-    """Observe every layer's input and output on ``dataset``, and with ``curvature`` also the second moments A and G.
+    """Observe every layer's input and output on ``dataset``, and with ``curvature`` also the diagonals of A and G.
 
     ``seed`` draws the labels of each batch, so the same data, batch size and seed give the same bits.  ``first_sample``
     numbers the first sample, so that the outliers of several parts of one data set merge to those of the whole.  Raises
@@ -95,7 +81,7 @@ def calibrate(
     for number, batch in numbered_batches(dataset, batch_size, progress, "calibrating"):
         places = BatchPlaces.of(batch, first_sample + number * batch_size)
         masks = padding_masks(batch)
-        batch_sums = _BatchSums(batch=batch, layers=sums.layers, places=places, masks=masks, keep_inputs=curvature)
+        batch_sums = _BatchSums(batch=batch, layers=sums.layers, places=places, masks=masks)
         if gradients is not None:
             gradients.run(batch, number, seed, batch_sums.forward, batch_sums.backward, proceed=batch_sums.is_finite)
         else:
@@ -120,12 +106,8 @@ class _BatchSums:
     layers: Mapping[str, Layer]
     places: BatchPlaces
     masks: tuple[torch.Tensor, ...]
-    keep_inputs: bool
     observed: list[tuple[str, str, Observed]] = field(default_factory=list)
-    inputs: list[tuple[str, torch.Tensor]] = field(default_factory=list)
-    patches: list[tuple[str, torch.Tensor]] = field(default_factory=list)
     gradients: list[tuple[str, torch.Tensor, torch.Tensor]] = field(default_factory=list)
-    outputs: list[tuple[str, torch.Tensor, int]] = field(default_factory=list)
     geometry: dict[str, ConvolutionGeometry | None] = field(default_factory=dict)
     bad: str = ""
     _seen: dict[str, _Seen] = field(default_factory=dict)
@@ -134,16 +116,10 @@ class _BatchSums:
         layer = self.layers[name]
         axis = channel_axis(layer)
         if tensor.is_floating_point():
-            masked = self._observe(name, "input", tensor, axis).masked
-            if layer.kind is LayerKind.LINEAR and self.keep_inputs:
-                self.inputs.append((name, tensor if masked is None else masked))
+            self._observe(name, "input", tensor, axis)
         self._observe(name, "output", output, axis)
         if axis == 1 and output.requires_grad:
-            geometry = self.geometry[name] = ConvolutionGeometry.of(layer, tensor, output)
-            if geometry is not None and layer.matrix[1] <= FULL_COLUMNS:
-                sampled = sampled_inputs(geometry, tensor)
-                if sampled is not None:
-                    self.patches.append((name, sampled))
+            self.geometry[name] = ConvolutionGeometry.of(layer, tensor, output)
 
     def backward(self, name: str, tensor: torch.Tensor, gradient: torch.Tensor) -> None:
         layer, geometry = self.layers[name], self.geometry.get(name)
@@ -151,10 +127,6 @@ class _BatchSums:
         if squares is None:
             return
         self.gradients.append((name, *squares))
-        if layer.kind is LayerKind.LINEAR and layer.matrix[0] <= FULL_COLUMNS:
-            flat = gradient.reshape(-1, layer.matrix[0])
-            some = flat[:: -(-len(flat) // OUTPUT_POSITIONS)].float()
-            self.outputs.append((name, some.T @ some, len(some)))
         if not bool(squares[0].isfinite().all()):
             self.bad = self.bad or f"the gradient at the output of {name}"
 
@@ -163,7 +135,7 @@ class _BatchSums:
             self.bad = "the model's output"
         return not self.bad
 
-    def _observe(self, name: str, tap: str, tensor: torch.Tensor, axis: int) -> _Seen:
+    def _observe(self, name: str, tap: str, tensor: torch.Tensor, axis: int) -> None:
         """Observe once what several layers share (the inputs of query, key and value; an output that is an input)."""
         shared = next((seen for seen in self._seen.values() if seen.is_of(tensor, axis)), None)
         if shared is None:
@@ -172,7 +144,6 @@ class _BatchSums:
         if shared.observed[0].non_finite and not self.bad:
             self.bad = f"the {tap} of {name}"
         self.observed.append((name, tap, shared.observed))
-        return shared
 
     def _look(self, tensor: torch.Tensor, axis: int) -> _Seen:
         """Observe a tensor without its padding tokens."""
@@ -180,32 +151,23 @@ class _BatchSums:
         statistics, squares, peaks = observe_tokens(real, axis)
         placed = None if peaks is None else PlacedPeaks.of(peaks, real, axis, self.places)
         return _Seen(
-            tensor=weakref.ref(tensor), version=tensor._version, axis=axis,
-            masked=real if real.ndim < tensor.ndim else None, observed=(statistics, squares, placed),
-        )  # fmt: skip
+            tensor=weakref.ref(tensor), version=tensor._version, axis=axis, observed=(statistics, squares, placed)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Seen:
-    """What was observed of a tensor.  The tensor itself is not held: it is freed when the network frees it.
-
-    ``masked`` is the tensor without its padding tokens, None where there are none.
-    """
+    """What was observed of a tensor.  The tensor itself is not held: it is freed when the network frees it."""
 
     tensor: weakref.ref[torch.Tensor]
     version: int
     axis: int
-    masked: torch.Tensor | None
     observed: Observed
 
     def is_of(self, other: torch.Tensor, axis: int) -> bool:
         """Tell whether ``other`` is the same tensor, not written to since."""
         mine = self.tensor()
-        return mine is not None and _same(mine, other) and self.version == other._version and self.axis == axis
-
-
-def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
-    return a.data_ptr() == b.data_ptr() and a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype
+        return mine is not None and same_tensor(mine, other) and self.version == other._version and self.axis == axis
 
 
 def channel_axis(layer: Layer) -> int:
@@ -217,10 +179,8 @@ def channel_axis(layer: Layer) -> int:
 class _Sums:
     """Everything so far.
 
-    ``squares`` are sums over positions (``counts``) of the inputs' squares by channel, ``full`` of the products of
-    channels, ``unfolded`` the same over some positions of convolutions, ``[groups, columns, columns]``, ``outputs``
-    the same over some tokens' gradients at linear layers' outputs; ``gradients`` and ``columns`` sums over samples of
-    squared weight gradients, by row and by column.
+    ``squares`` are sums over positions (``counts``) of the inputs' squares by channel; ``gradients`` and ``columns``
+    sums over samples of squared weight gradients, by row and by column.
     """
 
     layers: Mapping[str, Layer]
@@ -228,18 +188,11 @@ class _Sums:
     outliers: TokenSums = field(default_factory=TokenSums)
     squares: dict[str, np.ndarray] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
-    full: dict[str, torch.Tensor] = field(default_factory=dict)
-    unfolded: dict[str, torch.Tensor] = field(default_factory=dict)
     gradients: dict[str, torch.Tensor] = field(default_factory=dict)
     columns: dict[str, torch.Tensor] = field(default_factory=dict)
-    outputs: dict[str, torch.Tensor] = field(default_factory=dict)
-    sampled: dict[str, int] = field(default_factory=dict)
-    positions: dict[str, int] = field(default_factory=dict)
     units: int = 0
     samples: int = 0
     notes: list[str] = field(default_factory=list)
-    _room: int = FULL_BYTES
-    _output_room: int = FULL_BYTES
 
     def add(self, batch: _BatchSums, number: int, units: int) -> None:
         if batch.bad:
@@ -260,51 +213,8 @@ class _Sums:
         for name, rows, columns in batch.gradients:
             _accumulate(self.gradients, name, rows)
             _accumulate(self.columns, name, columns)
-        if batch.gradients:
-            self._add_inputs(batch.inputs)
-            for name, tensor in batch.patches:
-                self._add_patches(name, tensor)
-            for name, moment, count in batch.outputs:
-                self._add_outputs(name, moment, count)
         self.units += units
         self.samples += samples_of(batch.batch)
-
-    def _add_inputs(self, inputs: list[tuple[str, torch.Tensor]]) -> None:
-        """Add ``x^T x`` of every linear layer; for layers that share their input it is formed once."""
-        last: tuple[torch.Tensor, torch.Tensor] | None = None
-        for name, tensor in inputs:
-            columns = self.layers[name].matrix[1]
-            self._reserve(self.full, name, columns, columns)
-            self.positions[name] = self.positions.get(name, 0) + tensor.numel() // columns
-            if name not in self.full:
-                continue
-            if last is None or not _same(last[0], tensor):
-                flat = tensor.reshape(-1, columns).float()
-                last = (tensor, flat.T @ flat)
-            self.full[name] += last[1]
-
-    def _add_patches(self, name: str, patches: torch.Tensor) -> None:
-        groups, positions, columns = patches.shape
-        self._reserve(self.unfolded, name, groups, columns, columns)
-        self.positions[name] = self.positions.get(name, 0) + positions
-        if name in self.unfolded:
-            self.unfolded[name].baddbmm_(patches.transpose(1, 2), patches)
-
-    def _reserve(self, sums: dict[str, torch.Tensor], name: str, *shape: int) -> None:
-        """Begin the second moment of a layer that was not seen before, where there is room for it."""
-        size = 4 * prod(shape)
-        if name not in self.positions and shape[-1] <= FULL_COLUMNS and size <= self._room:
-            self._room -= size
-            sums[name] = torch.zeros(shape)
-
-    def _add_outputs(self, name: str, moment: torch.Tensor, count: int) -> None:
-        size = 4 * moment.numel()
-        if name not in self.outputs:
-            if size > self._output_room or name in self.sampled:
-                return
-            self._output_room -= size
-        self.sampled[name] = self.sampled.get(name, 0) + count
-        _accumulate(self.outputs, name, moment)
 
     def result(self) -> Calibration:
         """Return means, and notes on the layers that no data reached."""
@@ -325,24 +235,10 @@ class _Sums:
         if self.layers[name].kind is not LayerKind.LINEAR:
             columns = self.columns[name] / self.units
             share = squares / squares.sum().clamp_min(torch.finfo(torch.float64).tiny)
-            unfolded = self.unfolded.get(name)
-            full = None if unfolded is None else unfolded.div(self.positions[name]).cpu().numpy()
-            return Curvature(rows=share.cpu().numpy(), columns=columns.cpu().numpy(), full=full, count=self.units)
-        count = self.positions[name]
+            return Curvature(rows=share.cpu().numpy(), columns=columns.cpu().numpy(), full=None, count=self.units)
         inputs = self.squares[name] / self.counts[name]
         rows = squares / max(float(inputs.sum()), float(np.finfo(np.float64).tiny))
-        full = self.full[name].div(count).cpu().numpy().astype(np.float32) if name in self.full else None
-        outputs = self.outputs[name].div(self.sampled[name]).cpu().numpy() if name in self.outputs else None
-        return Curvature(rows=rows.cpu().numpy(), columns=inputs, full=full, count=count, outputs=outputs)
-
-
-def sampled_inputs(geometry: ConvolutionGeometry, x: torch.Tensor) -> torch.Tensor | None:
-    """Return a convolution's unfolded inputs at some positions, float32 ``[groups, positions, columns]``."""
-    x = x.detach().float()
-    count = 0 if geometry.transposed else geometry.positions(x)
-    if count <= POSITIONS:
-        return geometry.inputs(x)
-    return geometry.inputs(x, torch.randint(count, (POSITIONS,), generator=torch.Generator().manual_seed(count)))
+        return Curvature(rows=rows.cpu().numpy(), columns=inputs, full=None, count=self.counts[name])
 
 
 def _accumulate(sums: dict[str, torch.Tensor], name: str, more: torch.Tensor) -> None:

@@ -14,7 +14,7 @@ from workbench.models.model import Model, Replacement
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.rounding.algorithm import PrefixMoments
-from workbench.numerics.rounding.round_weight import round_weight
+from workbench.numerics.rounding.round_weight import is_weights_only, round_weight
 from workbench.planning.plan import Assignment
 from workbench.progress import Progress
 from workbench.quantization.learning.learn import learn_rounding, without_non_finite
@@ -112,8 +112,8 @@ class Rounding:
 
     def _round(self, name: str, moments: PrefixMoments | None = None) -> None:
         scheme, algorithm = self.assignments[name].weights, self.assignments[name].algorithm
-        curvature = self.collected.curvature.get(name)
         try:
+            curvature = None if is_weights_only(algorithm) else self.collected.curvature.get(name)
             rounded = round_weight(name, self.model.weight(name), scheme, algorithm, curvature, moments)
         except (NonFiniteError, AlgorithmError) as error:
             self.left[name] = f"{error}; it was kept in floating point"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from workbench.measurement.calibrate import FULL_COLUMNS, sampled_inputs
+from workbench.measurement.second_moments import sampled_inputs
 from workbench.measurement.weight_gradients import ConvolutionGeometry
 from workbench.models.data.batches import Data, padding_masks, tappable, without_padding
 from workbench.models.layer import LayerKind
@@ -30,7 +30,7 @@ class Stage:
 def stages(model: Model, batch: Batch, names: Collection[str]) -> list[Stage]:
     """Return the linear layers and convolutions among ``names`` that ``batch`` reaches, in the order in which they run.
 
-    Layers of more than ``FULL_COLUMNS`` inputs and transposed convolutions are left out: no second moment is kept.
+    Transposed convolutions are left out: their positions overlap.
     """
     order: dict[str, Stage] = {}
     last: torch.Tensor | None = None
@@ -51,7 +51,7 @@ def stages(model: Model, batch: Batch, names: Collection[str]) -> list[Stage]:
             order[name], last = Stage(layers=[], geometry=geometry), None
         order[name].layers.append(name)
 
-    reached = [layer for layer in tappable(model) if layer.name in names and layer.matrix[1] <= FULL_COLUMNS]
+    reached = [layer for layer in tappable(model) if layer.name in names]
     convolutions = [layer.name for layer in reached if layer.kind.is_convolution]
     leaves = dict.fromkeys(convolutions, lambda tensor: tensor.detach().requires_grad_())
     with torch.enable_grad():  # the geometry is read off the graph

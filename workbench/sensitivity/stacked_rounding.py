@@ -69,12 +69,15 @@ def rounded_layers(
 
 def _stacks(model: Model, cells: Mapping[str, Sequence[str]], algorithm: str) -> Iterator[list[str]]:
     """Put layers of as many columns and the same schemes together, up to STACKED weights."""
+    if algorithm not in BY_ROWS:
+        yield from ([name] for name in cells)  # in model order, in which second moments are collected
+        return
     open_stacks: dict[tuple[int, tuple[str, ...]], list[str]] = {}
     for name, schemes in cells.items():
         layer = model.summary.by_name[name]
         key = (layer.matrix[1], tuple(schemes))
         weights = sum(model.summary.by_name[member].parameters for member in open_stacks.get(key, ()))
-        if weights and (algorithm not in BY_ROWS or weights + layer.parameters > STACKED):
+        if weights and weights + layer.parameters > STACKED:
             yield open_stacks.pop(key)
         open_stacks.setdefault(key, []).append(name)
     yield from open_stacks.values()

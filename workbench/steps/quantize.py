@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from workbench.models.model import Model
 from workbench.models.summary import ModelSummary
 from workbench.planning.plan import KEEP, LEARNED, Plan, resolve
-from workbench.progress import Progress, silent
+from workbench.progress import Progress, rising, silent
 from workbench.session.calibrated_ranges import ranges_of_plan
 from workbench.session.session import Session
 from workbench.steps import session_data
@@ -29,9 +29,14 @@ def quantize(
     from workbench.quantization.quantize import quantize as apply_plan
 
     require_same(model.summary, plan, session)
+    if session is None:
+        return apply_plan(model, plan, progress=progress)
+    algorithms = {a.algorithm for a in resolve(plan, model.summary.layers).values() if a.weights != KEEP}
+    algorithms |= set(plan.transforms)
+    progress = rising(progress)
     return apply_plan(
-        model, plan, ranges=ranges_of_plan(session, plan) if session else {},
-        curvature=session.curvature if session else {}, data=_learning_data(model, plan, session), progress=progress,
+        model, plan, ranges=ranges_of_plan(session, plan), data=_learning_data(model, plan, session), progress=progress,
+        curvature=session_data.curvature_for(model, session, algorithms, progress=progress),
     )  # fmt: skip
 
 

@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 
 from workbench.errors import CannotRunError, MissingResultError, PlanError, WorkbenchError
 from workbench.numerics.curvature import Curvature
+from workbench.numerics.rounding import REGISTRY, Need
 from workbench.planning.plan import KEEP, Rule
 from workbench.sensitivity.metrics import BY_NAME
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.calibrated_ranges import statistics_for_plan
 from workbench.session.session import Session
-
-WEIGHTS_ONLY = frozenset({"rtn", "rtn-clip"})
-"""Rounding algorithms that look at the weights only; any other gets the second moments of the inputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,10 +103,18 @@ def tables(session: Session, *metrics: str) -> Mapping[str, Sensitivity]:
 
 
 def moments(session: Session, algorithms: Collection[str], metric: str = "") -> Mapping[str, Curvature]:
-    """Return the moments that the step reads: whole second moments only for algorithms that look at the inputs."""
-    needed = BY_NAME[metric].moments if metric else "none"
-    if set(algorithms) - WEIGHTS_ONLY or needed == "full":
+    """Return the curvature that the step reads; sessions of earlier versions hold whole moments, which few steps need.
+
+    See :func:`workbench.steps.session_data.curvature_for`.
+    """
+    if reads_moments(algorithms, metric):
         return session.curvature
-    if needed == "diagonal":
+    if metric and BY_NAME[metric].moments == "diagonal":
         return {name: replace(full, full=None, outputs=None) for name, full in session.curvature.items()}
     return {}
+
+
+def reads_moments(algorithms: Collection[str], metric: str = "") -> bool:
+    """Tell whether whole second moments are read: by algorithms and transforms that look at inputs, by some metrics."""
+    looks = any(name not in REGISTRY or REGISTRY.get(name).needs is not Need.NOTHING for name in algorithms)
+    return looks or bool(metric) and BY_NAME[metric].moments == "full"

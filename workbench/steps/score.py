@@ -12,7 +12,7 @@ from workbench.errors import CannotRunError, MissingResultError, PlanError
 from workbench.models.model import Model
 from workbench.numerics.rounding import canonical
 from workbench.planning.plan import KEEP, Plan, resolve
-from workbench.progress import Progress, silent
+from workbench.progress import Progress, rising, silent
 from workbench.sensitivity.metrics import BY_NAME, SCORED, TABLE_METRICS, find_metric, metric_phrase
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.calibrated_ranges import ranges_in_force
@@ -100,9 +100,11 @@ def _weight_table(context: Context, options: ScoreOptions, notes: list[str]) -> 
     earlier = session.sensitivities.get(metric)
     if earlier is not None and _extends(earlier, options, dataset):
         names = (*earlier.schemes, *(name for name in names if name not in earlier.column))
+    model, progress = context.model(), rising(context.progress)
     return score_cells(
-        context.model(), metric, names, curvature=session.curvature, dataset=dataset, batch_size=options.batch_size,
-        seed=options.seed, algorithm=options.algorithm, previous=earlier, notes=notes, progress=context.progress,
+        model, metric, names, dataset=dataset, batch_size=options.batch_size, seed=options.seed,
+        algorithm=options.algorithm, previous=earlier, notes=notes, progress=progress,
+        curvature=session_data.curvature_for(model, session, {options.algorithm}, metric, progress),
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,12 @@ from workbench.errors import DataError, MissingResultError, NotAModelError
 from workbench.models.data.files import ALL, BUNDLED, CALIBRATION, EVALUATION, locate
 from workbench.models.data.record import DataRecord
 from workbench.models.model import Model
+from workbench.numerics.curvature import Curvature
 from workbench.planning.plan import Plan
 from workbench.planning.totals import Totals, plan_totals
+from workbench.progress import Progress, silent
 from workbench.session.session import Session
+from workbench.steps.requirements import reads_moments
 
 if TYPE_CHECKING:
     from workbench.measurement.most_changed import Decode
@@ -103,6 +107,21 @@ def recorded(model: Model, record: DataRecord, *, samples: int | None = None) ->
     if samples is None or samples == record.samples:
         return dataset
     return open_dataset(record.path, model, split=record.split, samples=samples, seed=record.seed)
+
+
+def curvature_for(
+    model: Model, session: Session, algorithms: Collection[str], metric: str = "", progress: Progress = silent
+) -> Mapping[str, Curvature]:
+    """Return the session's curvature, with whole second moments where these algorithms or the metric read them.
+
+    They are collected from the calibration's data when a layer is reached; raises DataError if those have changed.
+    """
+    from workbench.measurement.second_moments import SecondMoments
+
+    record = session.calibration
+    if record is None or model.summary.cannot_run is not None or not reads_moments(algorithms, metric):
+        return session.curvature
+    return SecondMoments(model, recorded(model, record), session.curvature, seed=record.seed, progress=progress)
 
 
 def last_data(session: Session, record: DataRecord | None) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.measurement.moments import whole_curvature
 from tests.models.networks import convolutions
 from tests.quantization.transforms.networks import After, Fused, Gated, language_model, sentences, with_outliers
 from workbench.errors import CannotRunError, MissingResultError, PlanError, TransformError
@@ -43,9 +44,8 @@ def kl(model, plan, data, **given):
 def test_the_outputs_stay_and_the_model_is_untouched(name, offset):
     model, data = with_outliers(language_model(Gated, offset=offset)), sentences()
     before = {layer.name: model.weight(layer.name).clone() for layer in model.summary.layers}
-    found = calibrate(model, data)
     plan = plan_for(model, name, weights="int4-g8-asym", inputs="int8-token")
-    done = transform(model, plan, curvature=found.curvature, data=data)
+    done = transform(model, plan, curvature=whole_curvature(model, data), data=data)
     assert 0 < done.deviation < 1e-5 and done.report and not done.notes
     with torch.no_grad():
         for batch in data.batches(3):
@@ -58,14 +58,13 @@ def test_the_outputs_stay_and_the_model_is_untouched(name, offset):
 @pytest.mark.parametrize("name", ALL)
 def test_the_rewritten_curvature_is_that_of_the_rewritten_model(name):
     model, data = language_model(Gated), sentences()
-    found = calibrate(model, data)
     plan = plan_for(model, name, weights="int4-g8-asym", inputs="int8-tensor")
     ranges = {(layer.name, "input"): None for layer in model.summary.layers}
-    done = transform(model, plan, curvature=found.curvature, data=data, ranges=ranges)
-    again = calibrate(done.model, data)
-    for layer in found.curvature:
+    done = transform(model, plan, curvature=whole_curvature(model, data), data=data, ranges=ranges)
+    again, expected = calibrate(done.model, data), whole_curvature(done.model, data)
+    for layer in expected:
         if model.summary.by_name[layer].kind.value == "linear" and layer != "out":
-            mine, true = done.curvature[layer], again.curvature[layer]
+            mine, true = done.curvature[layer], expected[layer]
             np.testing.assert_allclose(mine.full, true.full, rtol=1e-3, atol=1e-4 * np.abs(true.full).max())
             np.testing.assert_allclose(mine.columns, true.columns, rtol=1e-3, atol=1e-5 * true.columns.max())
             if not name.startswith("rotation"):

@@ -43,6 +43,11 @@ def needs_sequence(algorithm_name: str) -> bool:
     return algorithm(algorithm_name).needs is Need.SEQUENCE
 
 
+def is_weights_only(algorithm_name: str) -> bool:
+    """Tell whether the algorithm looks at nothing but the weight."""
+    return algorithm(algorithm_name).needs is Need.NOTHING
+
+
 def context_for(
     layer: str, method: Algorithm, curvature: Curvature | None, prefix: PrefixMoments | None = None
 ) -> Context:

@@ -9,6 +9,7 @@ from itertools import chain
 import numpy as np
 import torch
 
+from workbench.measurement.second_moments import SecondMoments
 from workbench.models.model import Model
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
@@ -62,7 +63,8 @@ class Draft:
     @staticmethod
     def of(model: Model, curvature: Mapping[str, Curvature]) -> Draft:
         """Begin with the model as it is."""
-        return Draft(model=model, summary=model.summary, curvature=dict(curvature))
+        known = curvature.bounded() if isinstance(curvature, SecondMoments) else dict(curvature)
+        return Draft(model=model, summary=model.summary, curvature=known)
 
     def copy(self) -> Draft:
         """Return a draft that goes its own way from here; tensors are shared, as they are never written into."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from workbench.progress import rising
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.steps import session_data
@@ -48,9 +49,11 @@ def _run(context: Context, options: RefineOptions) -> Sensitivity:
     basis = (len(dataset), dataset.record.content_hash, table.seed, table.algorithm)
     if previous is not None and (previous.samples, previous.data_hash, previous.seed, previous.algorithm) != basis:
         previous = None
+    progress = rising(context.progress)
     return refine(
         model, table, dataset, close_decisions(session, options), batch_size=options.batch_size,
-        algorithm=table.algorithm, curvature=session.curvature, previous=previous, progress=context.progress,
+        algorithm=table.algorithm, previous=previous, progress=progress,
+        curvature=session_data.curvature_for(model, session, {table.algorithm}, "measured_kl", progress),
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from workbench.numerics.formats import parse_scheme
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.numerics.statistics.observe import observe
 from workbench.planning.plan import KEEP, LEARNED, Rule, resolve
-from workbench.progress import Progress, part_of
+from workbench.progress import Progress, part_of, rising
 from workbench.session.calibrated_ranges import ranges_of_plan
 from workbench.session.session import Session
 from workbench.steps import session_data
@@ -87,9 +87,10 @@ def _transformed(
 
     if session.calibration is None:
         raise MissingResultError("the plan's transforms need calibration data; calibrate first")
-    data = session_data.recorded(model, session.calibration)
+    data, progress = session_data.recorded(model, session.calibration), rising(progress)
     done = transform(
-        model, session.plan, curvature=session.curvature, ranges=ranges_of_plan(session, session.plan), data=data,
+        model, session.plan, ranges=ranges_of_plan(session, session.plan), data=data,
+        curvature=session_data.curvature_for(model, session, session.plan.transforms, progress=progress),
         progress=part_of(progress, 0.0, 0.7),
     )  # fmt: skip
     few = session_data.recorded(model, session.calibration, samples=min(options.samples, session.calibration.samples))

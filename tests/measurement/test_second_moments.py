@@ -1,0 +1,112 @@
+"""Whole second moments against plain products, in any grouping; layers called twice, NaN, memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import psutil
+import pytest
+import torch
+from torch import nn
+
+from tests.measurement.moments import whole_curvature
+from tests.models.networks import Rows, convolutions, decoder, images, model_of, tokens
+from workbench.errors import AlgorithmError, CancelledError
+from workbench.measurement.calibrate import calibrate
+from workbench.measurement.gradients import GradientPass
+from workbench.measurement.second_moments import SecondMoments
+from workbench.models.summary import OutputKind
+
+
+def inputs_of(model, data, layer):
+    """Return the inputs of all calls of a layer, ``[positions, columns]`` float64."""
+    tensors = []
+    with torch.no_grad():
+        for batch in data.batches(len(data)):
+            model.run(batch, tap=lambda name, x, y: tensors.append(x), layers=(layer,))
+    return torch.cat([x.reshape(-1, x.shape[-1]) for x in tensors]).double()
+
+
+@pytest.mark.parametrize("name", ["value", "up", "down", "head"])
+def test_inputs_are_the_mean_of_products_over_all_tokens(name):
+    model, data = decoder(), tokens()
+    whole = whole_curvature(model, data, batch_size=4, seed=5)
+    x = inputs_of(model, data, name)
+    np.testing.assert_allclose(whole[name].full, (x.T @ x / len(x)).numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_outputs_are_the_second_moment_of_the_gradients_at_a_linear_layers_outputs():
+    model, data = decoder(), tokens()
+    whole = whole_curvature(model, data, batch_size=4, seed=5)
+    taken = []
+    gradients = GradientPass(model)
+    for number, batch in enumerate(data.batches(4)):
+        gradients.run(batch, number, 5, None, lambda name, x, d: taken.append(d) if name == "up" else None)
+    flat = torch.cat([d.reshape(-1, d.shape[-1]) for d in taken]).double()
+    expected = torch.stack([torch.outer(d, d) for d in flat]).mean(dim=0)
+    np.testing.assert_allclose(whole["up"].outputs, expected.numpy(), rtol=1e-4, atol=1e-9)
+    assert whole["embed"].outputs is None and whole["embed"].full is None
+    merged = whole["up"].merge(whole["up"])
+    np.testing.assert_allclose(merged.outputs, whole["up"].outputs, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("make", "data"), [(decoder, tokens), (convolutions, images)])
+def test_groups_of_any_size_give_the_same_bits(make, data):
+    model, samples = make(), data()
+    known = calibrate(model, samples).curvature
+    together, alone = SecondMoments(model, samples, known), SecondMoments(model, samples, known, nbytes=1)
+    for name in known:
+        for mine, other in zip(parts(together[name]), parts(alone[name]), strict=True):
+            assert (mine is None) == (other is None) and (mine is None or np.array_equal(mine, other)), name
+
+
+def parts(curvature):
+    return curvature.full, curvature.outputs, curvature.rows, curvature.columns
+
+
+class Twice(nn.Module):
+    """``first`` and ``second`` get the same tensor at their first call, and not at the second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.second = nn.Linear(6, 6), nn.Linear(6, 6)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.first(x) + self.second(x).tanh()
+        return self.second(y.relu())
+
+
+def test_layers_that_share_their_input_at_one_call_only_are_kept_apart():
+    model = model_of(Twice(), OutputKind.EMBEDDING)
+    data = Rows(inputs=torch.randn(9, 6, generator=torch.Generator().manual_seed(1)))
+    whole = whole_curvature(model, data, batch_size=4)
+    for name in ("first", "second"):
+        x = inputs_of(model, data, name)
+        np.testing.assert_allclose(whole[name].full, (x.T @ x / len(x)).numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_a_batch_with_nan_is_left_out():
+    model, data = convolutions(), images()
+    spoiled = data.tensors["inputs"].clone()
+    spoiled[0] = torch.nan
+    clean = Rows(inputs=spoiled[2:])
+    known = calibrate(model, Rows(inputs=spoiled), batch_size=2).curvature
+    whole = SecondMoments(model, Rows(inputs=spoiled), known, batch_size=2)
+    np.testing.assert_array_equal(whole["out"].full, SecondMoments(model, clean, known, batch_size=2)["out"].full)
+
+
+def test_a_layer_that_does_not_fit_is_an_error_with_the_numbers(monkeypatch):
+    model, data = decoder(), tokens()
+    whole = SecondMoments(model, data, calibrate(model, data).curvature)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: type("", (), {"available": 10})())
+    with pytest.raises(AlgorithmError, match=r"second moments of .* GB of memory are free; choose rtn-clip"):
+        whole["up"]
+
+
+def test_cancelling_goes_through():
+    def cancel(fraction: float, text: str, partial: object = None) -> None:
+        raise CancelledError("stop")
+
+    model, data = decoder(), tokens()
+    with pytest.raises(CancelledError):
+        SecondMoments(model, data, calibrate(model, data).curvature, progress=cancel)["up"]

@@ -1,0 +1,244 @@
+"""Whole second moments of layers' inputs and output gradients, collected where an algorithm asks for them.
+
+Predictions need diagonals, which a session stores.  Whole moments of a model are larger than the model: they are
+collected again from the calibration's data, some layers at a time, and never stored.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import psutil
+import torch
+
+from workbench.errors import AlgorithmError
+from workbench.measurement.gradients import GradientPass
+from workbench.measurement.weight_gradients import ConvolutionGeometry
+from workbench.models.data.batches import Data, numbered_batches, padding_masks, tappable, without_padding
+from workbench.models.layer import Layer, LayerKind
+from workbench.models.model import Batch, Model
+from workbench.numerics.curvature import Curvature
+from workbench.progress import Progress, silent
+
+POSITIONS = 2048
+"""How many of a convolution's positions in one batch, drawn at random, enter its second moment: all would cost more
+than the forward pass."""
+
+OUTPUT_POSITIONS = 512
+"""How many of a linear layer's tokens in one batch, evenly spaced, enter the second moment of its output gradients."""
+
+OUTPUT_ROWS = 2048
+"""Up to this many outputs a linear layer's output gradients have a whole second moment, which improves GPTQ but is not
+required: its size grows with the square."""
+
+SHARE_OF_MEMORY = 4
+"""One part in so many of the free memory holds the moments of one group of layers."""
+
+LEAST_BYTES = 1 << 28
+"""A group's moments may take as much on any machine."""
+
+TRANSFORM_BYTES = 1 << 30
+"""The most bytes of moments that are rewritten with a model; later layers have the diagonal."""
+
+
+class SecondMoments(Mapping[str, Curvature]):
+    """The curvature of every layer of ``curvature``, with its whole moments: those of one group of layers at a time.
+
+    A group is consecutive layers whose moments take at most ``nbytes`` together (default: a quarter of the free
+    memory); it is collected by one run over ``data`` when one of its layers is asked for, and replaces the group
+    before.  Groups decide nothing about the values.  Curvature that has its whole moments already, as in sessions of
+    earlier versions, is returned as it is.  ``progress`` hears of every batch, always at 0 (see
+    :func:`workbench.progress.rising`), and may cancel.  Raises AlgorithmError
+    for a layer whose moments alone do not fit into the free memory.
+    """
+
+    def __init__(
+        self, model: Model, data: Data, curvature: Mapping[str, Curvature], *, batch_size: int = 8, seed: int = 0,
+        nbytes: int | None = None, progress: Progress = silent,
+    ) -> None:  # fmt: skip
+        self._model, self._data, self._curvature = model, data, curvature
+        self._batch_size, self._seed, self._progress = batch_size, seed, progress
+        self._nbytes = nbytes or max(psutil.virtual_memory().available // SHARE_OF_MEMORY, LEAST_BYTES)
+        self._groups = self._grouped()
+        self._collected: dict[str, Curvature] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._curvature)
+
+    def __len__(self) -> int:
+        return len(self._curvature)
+
+    def __getitem__(self, name: str) -> Curvature:
+        if name not in self._collected:
+            number = next((number for number, group in enumerate(self._groups) if name in group), None)
+            if number is None:
+                return self._curvature[name]
+            self._collected = {}
+            self._collected = self._collect(self._groups[number])
+        return self._collected[name]
+
+    def bounded(self, nbytes: int = TRANSFORM_BYTES) -> dict[str, Curvature]:
+        """Return the curvature of all layers, whole for those of the first ``nbytes`` of moments."""
+        known = dict(self._curvature)
+        for group in self._groups:
+            nbytes -= sum(_nbytes(layer) for layer in group.values())
+            if nbytes < 0:
+                break
+            known |= {name: self[name] for name in group}
+        return known
+
+    def _grouped(self) -> list[dict[str, Layer]]:
+        groups: list[dict[str, Layer]] = []
+        room = 0
+        for layer in tappable(self._model):
+            known = self._curvature.get(layer.name)
+            if known is None or known.full is not None or layer.kind is LayerKind.EMBEDDING:
+                continue
+            if not groups or _nbytes(layer) > room:
+                groups.append({})
+                room = self._nbytes
+            groups[-1][layer.name] = layer
+            room -= _nbytes(layer)
+        return groups
+
+    def _collect(self, group: Mapping[str, Layer]) -> dict[str, Curvature]:
+        name, needed = next(iter(group)), sum(_nbytes(layer) for layer in group.values())
+        if needed > psutil.virtual_memory().available:
+            raise AlgorithmError(
+                f"the second moments of {name} take {needed / 1e9:.1f} GB, and "
+                f"{psutil.virtual_memory().available / 1e9:.1f} GB of memory are free; choose rtn-clip for it"
+            )
+        passes, left_out, alone = GradientPass(self._model), set[int](), set[str]()
+        while True:
+            sums = _Sums(layers=group, alone=alone)
+            bad = self._run(passes, sums, left_out)
+            if bad is not None:
+                left_out.add(bad)
+            elif differing := sums.differing():
+                alone |= differing
+            else:
+                return {name: sums.mean(name, self._curvature[name]) for name in group}
+
+    def _run(self, passes: GradientPass, sums: _Sums, left_out: set[int]) -> int | None:
+        """Add up all batches but those left out; return the number of one with NaN or infinite values, if any."""
+        total = -(-len(self._data) // self._batch_size)
+        for count, batch in numbered_batches(self._data, self._batch_size):
+            text = f"second moments of {len(sums.layers)} layers, batch {count + 1} of {total}"
+            self._progress(0.0, text)
+            if count in left_out:
+                continue
+            sums.begin(batch)
+            passes.run(
+                batch, count, self._seed, sums.forward, sums.backward, layers=tuple(sums.layers),
+                proceed=sums.is_finite,
+            )  # fmt: skip
+            if not sums.finite:
+                return count
+        return None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Sums:
+    """Sums of products over positions, ``counts`` of them, and over ``sampled`` tokens' output gradients.
+
+    ``inputs`` are float32 ``[groups, columns, columns]``; layers that get the same tensor share the sums of ``owner``,
+    but for those that are ``alone``.  ``outputs`` are ``[rows, rows]``.  ``calls`` counts the tensors of each layer;
+    ``apart`` are layers that did not get their owner's tensor again.
+    """
+
+    layers: Mapping[str, Layer]
+    alone: set[str]
+    calls: Counter[str] = field(default_factory=Counter)
+    apart: set[str] = field(default_factory=set)
+    owner: dict[str, str] = field(default_factory=dict)
+    inputs: dict[str, torch.Tensor] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    outputs: dict[str, torch.Tensor] = field(default_factory=dict)
+    sampled: dict[str, int] = field(default_factory=dict)
+    finite: bool = True
+    _masks: tuple[torch.Tensor, ...] = ()
+    _last: tuple[str, torch.Tensor, int] | None = None
+
+    def begin(self, batch: Batch) -> None:
+        self._masks, self._last = padding_masks(batch), None
+
+    def forward(self, name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
+        """Add what a layer is multiplied with; the same tensor is multiplied once for all layers that get it."""
+        last = self._last
+        shared = last is not None and last[2] == tensor._version and same_tensor(last[1], tensor)
+        at_hand = last[0] if last is not None and shared and name not in self.alone else name
+        owner = self.owner.setdefault(name, at_hand)
+        self.calls[name] += 1
+        if owner not in (name, at_hand):
+            self.apart.add(name)
+        self._last = (owner, tensor, tensor._version)
+        rows = _multiplied(self.layers[name], tensor, output, self._masks) if owner == name else None
+        if rows is not None:
+            if name not in self.inputs:
+                self.inputs[name], self.counts[name] = torch.zeros(len(rows), rows.shape[-1], rows.shape[-1]), 0
+            self.inputs[name].baddbmm_(rows.transpose(1, 2), rows)
+            self.counts[name] += rows.shape[1]
+
+    def backward(self, name: str, tensor: torch.Tensor, gradient: torch.Tensor) -> None:
+        layer = self.layers[name]
+        if layer.kind is not LayerKind.LINEAR or layer.matrix[0] > OUTPUT_ROWS:
+            return
+        flat = gradient.reshape(-1, layer.matrix[0])
+        some = flat[:: -(-len(flat) // OUTPUT_POSITIONS)].float()
+        self.finite = self.finite and bool(some.isfinite().all())
+        if name not in self.outputs:
+            self.outputs[name], self.sampled[name] = torch.zeros(some.shape[-1], some.shape[-1]), 0
+        self.outputs[name].addmm_(some.T, some)
+        self.sampled[name] += len(some)
+
+    def is_finite(self, output: torch.Tensor) -> bool:
+        self.finite = bool(output.isfinite().all())
+        return self.finite
+
+    def differing(self) -> set[str]:
+        """Return the layers that were taken to share their inputs and did not at every call."""
+        return self.apart | {name for name, owner in self.owner.items() if self.calls[name] != self.calls[owner]}
+
+    def mean(self, name: str, known: Curvature) -> Curvature:
+        """Return ``known`` with the layer's whole moments; as it is where no batch reached the layer."""
+        total = self.inputs.get(self.owner.get(name, ""))
+        if total is None:
+            return known
+        if self.owner[name] == name:
+            total.div_(self.counts[name])
+        outputs = self.outputs[name].div_(self.sampled[name]).numpy() if name in self.outputs else None
+        whole = total if self.layers[name].kind.is_convolution else total[0]
+        return replace(known, full=whole.numpy(), outputs=outputs)
+
+
+def _multiplied(
+    layer: Layer, tensor: torch.Tensor, output: torch.Tensor, masks: tuple[torch.Tensor, ...]
+) -> torch.Tensor | None:
+    """Return what a layer is multiplied with, float32 ``[groups, positions, columns]``; None where it is not known."""
+    if layer.kind is LayerKind.LINEAR:
+        return without_padding(tensor, masks).reshape(1, -1, tensor.shape[-1]).float()
+    geometry = ConvolutionGeometry.of(layer, tensor, output) if output.requires_grad else None
+    return None if geometry is None else sampled_inputs(geometry, tensor)
+
+
+def _nbytes(layer: Layer) -> int:
+    """Return the bytes of a layer's whole moments, at most."""
+    rows, columns = layer.matrix
+    outputs = rows if layer.kind is LayerKind.LINEAR and rows <= OUTPUT_ROWS else 0
+    return 4 * (columns**2 + outputs**2)
+
+
+def same_tensor(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Tell whether two tensors are the same view of the same memory."""
+    return a.data_ptr() == b.data_ptr() and a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype
+
+
+def sampled_inputs(geometry: ConvolutionGeometry, x: torch.Tensor) -> torch.Tensor | None:
+    """Return a convolution's unfolded inputs at some positions, float32 ``[groups, positions, columns]``."""
+    x = x.detach().float()
+    count = 0 if geometry.transposed else geometry.positions(x)
+    if count <= POSITIONS:
+        return geometry.inputs(x)
+    return geometry.inputs(x, torch.randint(count, (POSITIONS,), generator=torch.Generator().manual_seed(count)))
