@@ -132,7 +132,7 @@ def contents(batches: Iterable[Batch], vocabulary: int = 0) -> Contents:
 
 
 def _labels(batch: Batch) -> tuple[list[int], list[int]]:
-    if "labels" not in batch:
+    if "labels" not in batch or batch["labels"].ndim != 1 or batch["labels"].is_floating_point():
         return [], []
     import torch
 

@@ -19,6 +19,9 @@ from workbench.models.model import Model
 from workbench.models.summary import OutputKind
 from workbench.progress import Progress, silent
 
+MOST_LOGITS = 1 << 28
+"""Logits of one batch, 1 GiB in float32: two windows of 2,048 tokens of a vocabulary of 49,152."""
+
 
 def evaluate(
     reference: Model, candidate: Model, dataset: Data, *, batch_size: int = 8, seed: int = 0,
@@ -33,6 +36,7 @@ def evaluate(
     missing.  Raises CannotRunError and DataError.
     """
     require_data(reference, dataset, "evaluation")
+    batch_size = fitting(batch_size, dataset, reference)
     columns = [_Column(metric=metric) for metric in (*METRICS, *user_metrics)]
     notes = [] if notes is None else notes
     finite = FiniteBatches(model=reference, notes=notes)
@@ -53,6 +57,14 @@ def evaluate(
         notes.append(f"{dataset.record.name} has no labels, so there is no accuracy; KL and agreement need none")
     progress(1.0, "evaluated")
     return figures
+
+
+def fitting(batch_size: int, dataset: Data, model: Model) -> int:
+    """Return at most ``batch_size`` samples, so few that their logits are no more than MOST_LOGITS; at least one."""
+    ids: torch.Tensor | None = getattr(dataset, "tensors", {}).get("input_ids")
+    if ids is None or ids.ndim != 2 or not model.summary.output.per_token:
+        return batch_size
+    return max(1, min(batch_size, MOST_LOGITS // (ids.shape[1] * (model.inputs.vocabulary or 1))))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
 from workbench.errors import CannotRunError, DataError, TransformError
-from workbench.models.data.batches import Data
+from workbench.models.data.batches import Data, has_decoder
 from workbench.models.execution.stacked import tensors_of
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model
@@ -182,7 +182,7 @@ def probe(model: Model, data: Data | None = None) -> Batch:
     """
     if data is not None and len(data):
         batch = next(data.batches(1))
-        return {name: tensor for name, tensor in batch.items() if name != "labels"}
+        return {name: tensor for name, tensor in batch.items() if name != "labels" or has_decoder(batch)}
     spec, first = model.inputs, next(iter(model.summary.layers), None)
     generator = torch.Generator().manual_seed(0)
     if first is not None and first.kind is LayerKind.EMBEDDING:

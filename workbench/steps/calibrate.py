@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from workbench.errors import CannotRunError, DataError
+from workbench.models.data.reading import Reading
 from workbench.models.model import Model
 from workbench.progress import Progress, part_of, silent
 from workbench.session.calibrated_ranges import all_ranges, ranges_in_force
@@ -13,7 +14,7 @@ from workbench.session.session import Environment, Session
 from workbench.session.table import of_tap
 from workbench.steps import session_data
 from workbench.steps.files.first_look import start
-from workbench.steps.options import BATCH_SIZE, DATA, SAMPLES, SEED, option
+from workbench.steps.options import BATCH_SIZE, COLUMN, DATA, SAMPLES, SEED, WINDOW, option
 from workbench.steps.requirements import RUNS, without_results
 from workbench.steps.step import Step, arguments, short
 
@@ -26,22 +27,29 @@ class CalibrateOptions:
     samples: int | None = option(None, SAMPLES)
     batch_size: int = option(8, BATCH_SIZE)
     seed: int = option(0, SEED)
+    column: str = option("", COLUMN)
+    window: int | None = option(None, WINDOW)
 
 
 def calibrate(
     model: Model, data: str | Path | None = None, *, samples: int | None = None, batch_size: int = 8, seed: int = 0,
-    session: Session | None = None, progress: Progress = silent,
+    column: str = "", window: int | None = None, session: Session | None = None, progress: Progress = silent,
 ) -> Session:  # fmt: skip
     """Observe the model on ``data`` and return ``session`` (or a new one) with statistics, ranges and curvature.
 
-    ``data`` is a text file, a folder of images, an array file or ``demo:...``; a bundled model has its own by default,
-    any other needs it (MissingResultError).  A weights-only model gets the statistics and ranges of its weights, or
-    CannotRunError if ``data`` was given.  Results of other data (tables, evaluations) and ranges set by hand are kept.
-    Where weights with NaN or infinity spoil every batch, the weights' part of the session is there and a note says so.
+    ``data`` is a text file, a table, a folder of texts, images or sounds, an array file or ``demo:...``; a bundled
+    model has its own by default, any other needs it (MissingResultError).  ``column`` names the columns of a table,
+    ``window`` is the length of a window in tokens (default 256).  A weights-only model gets the statistics and ranges
+    of its weights, or CannotRunError if ``data`` was given.  Results of other data (tables, evaluations) and ranges set
+    by hand are kept.  Where weights with NaN or infinity spoil every batch, the weights' part of the session is there
+    and a note says so.
     """
     session = _with_weights(model, session, part_of(progress, 0.0, 0.1))
     if model.summary.cannot_run is None:
-        session = _observed(model, session, data, samples, batch_size, seed, part_of(progress, 0.1, 0.85))
+        session = _observed(
+            model, session, data, samples, batch_size, seed, Reading(column=column, window=window),
+            part_of(progress, 0.1, 0.85),
+        )  # fmt: skip
     elif data:
         raise CannotRunError(f"{model.summary.name} cannot be calibrated on data: {model.summary.cannot_run}")
     ranges = all_ranges(session.statistics, part_of(progress, 0.85, 1.0))
@@ -51,13 +59,13 @@ def calibrate(
 
 def _observed(
     model: Model, session: Session, data: str | Path | None, samples: int | None, batch_size: int, seed: int,
-    progress: Progress,
+    reading: Reading, progress: Progress,
 ) -> Session:  # fmt: skip
     """Return the session with what a run on the data shows; only with a note if NaN in weights spoils every batch."""
     from workbench.measurement.calibrate import calibrate as observe
     from workbench.measurement.token_outliers import with_texts
 
-    dataset = session_data.for_calibration(model, data, samples=samples, seed=seed)
+    dataset = session_data.for_calibration(model, data, samples=samples, seed=seed, reading=reading)
     try:
         seen = observe(model, dataset, batch_size=batch_size, seed=seed, progress=progress)
     except DataError as error:

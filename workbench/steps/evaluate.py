@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from workbench.measurement.evaluation import Evaluation
+from workbench.models.data.reading import Reading
 from workbench.models.model import Model
 from workbench.models.sources import reopen
 from workbench.planning.plan import Plan
@@ -13,7 +14,17 @@ from workbench.progress import Progress, part_of, silent
 from workbench.sensitivity.metrics import ACTIVATION_METRICS
 from workbench.session.session import Session
 from workbench.steps import session_data
-from workbench.steps.options import BATCH_SIZE, EVALUATION_DATA, SAMPLES, SEED, OptionInfo, option
+from workbench.steps.options import (
+    BATCH_SIZE,
+    COLUMN,
+    EVALUATION_DATA,
+    SAMPLES,
+    SEED,
+    STRIDE,
+    WINDOW,
+    OptionInfo,
+    option,
+)
 from workbench.steps.quantize import quantize, require_same
 from workbench.steps.requirements import RUNS, tables, with_moments
 from workbench.steps.step import Step, plan_name, short
@@ -27,6 +38,9 @@ class EvaluateOptions:
     samples: int | None = option(None, SAMPLES)
     batch_size: int = option(8, BATCH_SIZE)
     seed: int = option(0, SEED)
+    column: str = option("", COLUMN)
+    window: int | None = option(None, WINDOW)
+    stride: int | None = option(None, STRIDE)
     metric: str | None = option(None, OptionInfo(
         label="Metric file", path="file", flag="metric-file", metavar="FILE.py[:NAME]", form=False, empty="none",
         help="a metric of your own: NAME(outputs, batch) (default metric) returns one number for each sample; needs "
@@ -36,14 +50,16 @@ class EvaluateOptions:
 
 def evaluate(
     session: Session, plan: Plan | None = None, *, model: Model | None = None, data: str | Path | None = None,
-    samples: int | None = None, batch_size: int = 8, seed: int = 0, metric: str | Path | None = None,
-    trust: bool = False, progress: Progress = silent,
+    samples: int | None = None, batch_size: int = 8, seed: int = 0, column: str = "", window: int | None = None,
+    stride: int | None = None, metric: str | Path | None = None, trust: bool = False, progress: Progress = silent,
 ) -> Evaluation:  # fmt: skip
     """Measure ``plan`` (default: the session's) against the floating-point model.
 
     ``data`` defaults to the session's evaluation data, else to the part of the calibration's data that calibration
-    never sees.  ``metric`` is a trusted Python file with a function of the user's (``file.py`` or ``file.py:name``, see
-    :mod:`workbench.measurement.user_metric`).  Raises CannotRunError, DataError, PlanError and its kin.
+    never sees.  ``column`` names the columns of a table, ``window`` and ``stride`` are those of perplexity in tokens
+    (default: windows of 2,048 side by side where the model has room for them).  ``metric`` is a trusted Python file
+    with a function of the user's (``file.py`` or ``file.py:name``, see :mod:`workbench.measurement.user_metric`).
+    Raises CannotRunError, DataError, PlanError and its kin.
     """
     from workbench.measurement.evaluate import evaluate as measure
     from workbench.measurement.most_changed import MostChanged
@@ -54,7 +70,8 @@ def evaluate(
     RUNS.require(session)
     sums = session_data.totals_of(session, plan, "predicted_kl")
     model = model or reopen(session.model, trust=trust)
-    dataset = session_data.for_evaluation(model, session, data, samples=samples, seed=seed)
+    reading = Reading(column=column, window=window, stride=stride)
+    dataset = session_data.for_evaluation(model, session, data, samples=samples, seed=seed, reading=reading)
     user_metrics = () if metric is None else (load_metric(metric, trust=trust),)
     changed, notes = MostChanged(session_data.text_of_tokens(model)), list[str]()
     quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.3))

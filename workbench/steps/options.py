@@ -139,8 +139,21 @@ SEED = OptionInfo(
 )  # fmt: skip
 DATA = OptionInfo(
     label="Data", path="data", empty="the model's bundled data", metavar="DATA",
-    help="a text file, a folder of images, an array file (.npz, .npy, .pt, .safetensors) or a bundled set "
-    "(demo:language-model)",
+    help="a text file, a table (.jsonl, .csv, .parquet, .arrow), a folder of texts, images or sounds, an array file "
+    "(.npz, .npy, .pt, .safetensors) or a bundled set (demo:language-model)",
+)  # fmt: skip
+COLUMN = OptionInfo(
+    label="Column", metavar="NAME", empty="a column with a usual name, such as text or messages",
+    help="the column of a table to read; by commas two texts of a pair, or texts and their label or score",
+)  # fmt: skip
+WINDOW = OptionInfo(
+    label="Window", minimum=2, maximum=1 << 20, unit="tokens", metavar="N",
+    help="tokens of a window of running text, the most of a sentence, points of a frame of sound",
+    empty="256 tokens in calibration; 2,048 in evaluation where the model has room for them",
+)  # fmt: skip
+STRIDE = OptionInfo(
+    label="Stride", minimum=1, maximum=1 << 20, unit="tokens", metavar="N", empty="the window: none overlap",
+    help="tokens from one window to the next; perplexity then scores each token once, with the context before it",
 )  # fmt: skip
 EVALUATION_DATA = replace(DATA, empty="the evaluation data that belong to the calibration data, disjoint from them")
 BITS_PER_WEIGHT = OptionInfo(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import DataError, MissingResultError, NotAModelError
 from workbench.models.data.files import ALL, BUNDLED, CALIBRATION, EVALUATION, locate
+from workbench.models.data.reading import LONG_WINDOW, Reading, with_reading
 from workbench.models.data.record import DataRecord
 from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature
@@ -23,42 +25,56 @@ if TYPE_CHECKING:
     from workbench.models.data.datasets import Dataset
     from workbench.models.data.inputs import InputSpec
 
-_KINDS = "a text file, a folder of images in class folders, or an array file (.npz, .npy, .pt, .safetensors)"
+AS_USUAL = Reading()
+_KINDS = "a text file, a table (.jsonl, .csv, .parquet), a folder of images or sounds, or an array file (.npz, .npy)"
 
 
-def for_calibration(model: Model, data: str | Path | None, *, samples: int | None, seed: int) -> Dataset:
+def for_calibration(
+    model: Model, data: str | Path | None, *, samples: int | None, seed: int, reading: Reading = AS_USUAL
+) -> Dataset:
     """Open the calibration split of ``data``, or of the set that came with a bundled model; raises DataError."""
     from workbench.models.data.datasets import open_dataset
 
     path = data or bundled_data(model.summary.source.path)
     if path is None:
         raise MissingResultError(f"calibrating {model.summary.name} needs data: give {_KINDS} (--data DATA)")
-    return open_dataset(path, model, split=CALIBRATION, samples=samples, seed=seed)
+    return open_dataset(with_reading(path, reading), model, split=CALIBRATION, samples=samples, seed=seed)
 
 
 def for_evaluation(
-    model: Model, session: Session, data: str | Path | None, *, samples: int | None, seed: int
-) -> Dataset:
+    model: Model, session: Session, data: str | Path | None, *, samples: int | None, seed: int,
+    reading: Reading = AS_USUAL,
+) -> Dataset:  # fmt: skip
     """Open what to evaluate on; never a sample that calibration has seen.
 
     ``data`` where it is given: all of it, but for the part that calibration took.  Else the session's evaluation
-    record, the evaluation split of the calibration's data, or of a bundled model's set.
+    record, the evaluation split of the calibration's data, or of a bundled model's set.  ``reading`` counts over what
+    the data's path says.
     """
     from workbench.models.data.datasets import open_dataset
 
+    opened = partial(open_dataset, model=model, samples=samples, seed=seed, usual_window=LONG_WINDOW)
     calibration = session.calibration.path if session.calibration is not None else None
+    place, used = Reading.of(calibration or "")
     if data:
-        has_splits = locate(data, EVALUATION).half is None
-        split = EVALUATION if has_splits or _same(data, calibration) else ALL
-        return open_dataset(data, model, split=split, samples=samples, seed=seed)
-    if session.evaluation is not None:
+        given = Reading.of(data)[0]
+        again = calibration is not None and _same(given, place)
+        split = EVALUATION if again or locate(given, EVALUATION).half is None else ALL
+        inherited = Reading(column=used.column if again else "")
+        return opened(with_reading(data, reading.over(Reading.of(data)[1]).over(inherited)), split=split)
+    if session.evaluation is not None and reading == AS_USUAL:
         return recorded(model, session.evaluation, samples=samples)
-    path = calibration or bundled_data(model.summary.source.path)
+    if session.evaluation is not None:
+        record = session.evaluation
+        return opened(with_reading(record.path, reading), split=record.split, recorded=True)
+    if calibration is not None:
+        return opened(with_reading(calibration, reading), split=EVALUATION, recorded=True)
+    path = bundled_data(model.summary.source.path)
     if path is None:
         raise MissingResultError(
             f"evaluating {model.summary.name} needs data: calibrate first, or give {_KINDS} (--data DATA)"
         )
-    return open_dataset(path, model, split=EVALUATION, samples=samples, seed=seed)
+    return opened(with_reading(path, reading), split=EVALUATION)
 
 
 def evaluation_record(model: Model, calibration: DataRecord) -> DataRecord | None:
@@ -66,7 +82,9 @@ def evaluation_record(model: Model, calibration: DataRecord) -> DataRecord | Non
     from workbench.models.data.datasets import open_dataset
 
     try:
-        return open_dataset(calibration.path, model, split=EVALUATION, seed=calibration.seed).record
+        return open_dataset(
+            calibration.path, model, split=EVALUATION, seed=calibration.seed, usual_window=LONG_WINDOW, recorded=True
+        ).record
     except DataError:
         return None
 
@@ -95,8 +113,9 @@ def recorded(model: Model, record: DataRecord, *, samples: int | None = None) ->
     """Open the data of ``record`` again, or ``samples`` of it; DataError if it is gone or has changed since."""
     from workbench.models.data.datasets import open_dataset
 
+    opened = partial(open_dataset, record.path, model, split=record.split, seed=record.seed, recorded=True)
     try:
-        dataset = open_dataset(record.path, model, split=record.split, samples=record.samples or None, seed=record.seed)
+        dataset = opened(samples=record.samples or None)
     except DataError as error:
         raise DataError(f"the session's {record.split} data {record.name} cannot be opened again: {error}") from error
     if dataset.record.content_hash != record.content_hash:
@@ -106,7 +125,7 @@ def recorded(model: Model, record: DataRecord, *, samples: int | None = None) ->
         )
     if samples is None or samples == record.samples:
         return dataset
-    return open_dataset(record.path, model, split=record.split, samples=samples, seed=record.seed)
+    return opened(samples=samples)
 
 
 def curvature_for(

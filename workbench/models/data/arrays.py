@@ -20,7 +20,9 @@ LABELS = ("labels", "y", "targets", "label")
 UNSIGNED = {np.dtype(np.uint16): np.int32, np.dtype(np.uint32): np.int64, np.dtype(np.uint64): np.int64}
 
 
-def read_arrays(file: Path, spec: InputSpec, asked: int | None, length: int, half: int | None) -> Stored:
+def read_arrays(
+    file: Path, spec: InputSpec, asked: int | None, length: int, half: int | None, stride: int | None = None
+) -> Stored:
     """Read a file of arrays.
 
     Integer matrices are token windows for a model that takes tokens: as they are, or cut to ``asked`` tokens.  Integer
@@ -33,8 +35,8 @@ def read_arrays(file: Path, spec: InputSpec, asked: int | None, length: int, hal
         return Stored(count=len(next(iter(named.values()))), load=lambda rows: rows_of(named, rows))
     inputs, labels = _pick(arrays, file)
     if spec.tokens is True or (spec.tokens is None and not inputs.is_floating_point() and inputs.ndim < 3):
-        ids = _token_windows(inputs, file, spec, asked, length, half)
-        tensors, prepare = {"input_ids": ids, **_mask(arrays, inputs, ids, file)}, None
+        cut = _token_windows(inputs, file, spec, asked, length, half, stride)
+        tensors, prepare = {**cut, **_mask(arrays, inputs, cut["input_ids"], file)}, None
         labels = None if inputs.ndim == 1 else labels
     else:
         as_stored = spec.preprocess is not None or inputs.dtype == torch.uint8
@@ -196,14 +198,15 @@ def _mask(
 
 
 def _token_windows(
-    inputs: torch.Tensor, file: Path, spec: InputSpec, asked: int | None, length: int, half: int | None
-) -> torch.Tensor:
+    inputs: torch.Tensor, file: Path, spec: InputSpec, asked: int | None, length: int, half: int | None,
+    stride: int | None,
+) -> dict[str, torch.Tensor]:  # fmt: skip
     if inputs.is_floating_point() or inputs.ndim > 2:
         kind = f"{tuple(inputs.shape)} {inputs.dtype}".replace("torch.", "")
         raise DataError(f"{file} holds {kind}, the model takes token ids; give integers, windows x tokens, or a text")
     tokens = inputs.to(torch.int64)
     if tokens.ndim == 1:
-        return windows(tokens, length, half)
+        return windows(tokens, length, half, stride=stride)
     width, most = tokens.shape[1], spec.length or spec.positions
     if asked is not None and asked > width:
         raise DataError(f"{file} holds windows of {width} tokens, {asked} were asked for; ask for at most {width}")
@@ -211,4 +214,4 @@ def _token_windows(
         raise DataError(
             f"{file} holds windows of {width} tokens, the model takes {most}; ask for that (sequence length)"
         )
-    return tokens if asked is None else tokens[:, :asked]
+    return {"input_ids": tokens if asked is None else tokens[:, :asked]}

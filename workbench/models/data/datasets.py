@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from workbench.errors import DataError
-from workbench.models.data.arrays import read_arrays, rows_of
-from workbench.models.data.files import ALL, Part, Prepare, Stored, half_of, locate
+from workbench.models.data.arrays import read_arrays
+from workbench.models.data.files import ALL, TEXT, Part, Prepare, Stored, half_of, locate
 from workbench.models.data.images import read_images
 from workbench.models.data.inputs import InputSpec
+from workbench.models.data.reading import SENTENCES, STREAM, USUAL_WINDOW, WINDOWS, Reading
 from workbench.models.data.record import DataRecord
-from workbench.models.data.text import read_text
+from workbench.models.data.rows import read_rows, running
+from workbench.models.data.sounds import read_sounds, sounds_in
+from workbench.models.data.tables import Table, read_table, read_texts
+from workbench.models.data.text import encode, first_tokens, read_text
 from workbench.models.dtypes import hash_of
 from workbench.models.model import Batch, Model
+
+FEW = 8
+"""Windows below which a text is cut into shorter ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,23 +32,29 @@ class Dataset:
     """Samples as stored, and ``prepare``, which turns a batch of them into what the model takes.
 
     ``tensors`` have the sample as their first axis: ``input_ids`` (int64, samples x tokens) or ``inputs``, and
-    ``labels`` (int64) where there are any.  ``notes`` say in words what differs from what was asked for.
+    ``labels`` (int64) where there are any.  ``notes`` say in words what differs from what was asked for.  ``paired``:
+    two samples that follow each other belong together, and no batch parts them.  ``trimmed``: batches end where their
+    longest sample does.
     """
 
     record: DataRecord
     tensors: Batch
     prepare: Prepare = None
     notes: tuple[str, ...] = ()
+    paired: bool = False
+    trimmed: bool = False
 
     def __len__(self) -> int:
-        return self.record.samples
+        return len(next(iter(self.tensors.values())))
 
     def batches(self, batch_size: int) -> Iterator[Batch]:
         """Yield batches of at most ``batch_size`` samples in a fixed order; the last may be smaller."""
         if batch_size < 1:
             raise DataError(f"the batch size is {batch_size}; it must be at least 1")
+        batch_size = max(batch_size // 2 * 2, 2) if self.paired else batch_size
         for start in range(0, len(self), batch_size):
             batch = {name: tensor[start : start + batch_size] for name, tensor in self.tensors.items()}
+            batch = without_empty_ends(batch) if self.trimmed else batch
             if self.prepare is not None and "inputs" in batch:
                 batch["inputs"] = self.prepare(batch["inputs"])
             yield batch
@@ -55,22 +68,28 @@ def open_dataset(
     samples: int | None = None,
     seed: int = 0,
     sequence_length: int | None = None,
+    usual_window: int = USUAL_WINDOW,
+    recorded: bool = False,
 ) -> Dataset:
     """Open a data set for ``model``.
 
-    ``path``: a text file; a ``.npy``, ``.npz``, ``.pt`` or ``.safetensors`` file of arrays; a folder of images in class
-    folders; a folder with ``calibration.*`` and ``evaluation.*``; or a bundled set (``demo:language-model``).
+    ``path``: a text file; a table (JSON Lines, JSON, CSV, Parquet, Arrow); a ``.npy``, ``.npz``, ``.pt`` or
+    ``.safetensors`` file of arrays; a folder of texts, of sounds or of images in class folders; a folder with
+    ``calibration.*`` and ``evaluation.*``; or a bundled set (``demo:language-model``).  Options may follow it
+    (``a.csv?column=text&window=2048``, see :class:`workbench.models.data.reading.Reading`).
     ``split`` is ``calibration``, ``evaluation`` or ``all``.  Files named after a split are taken whole; of any other
     file, calibration takes one half and evaluation the other, whatever the seed, the number of samples and the
     sequence length.  ``samples`` are drawn from the split with ``seed`` (None: all of it, in order); fewer are taken
-    where there are fewer, and ``notes`` says so.  ``sequence_length`` in tokens (default: 256, or what the model
-    takes at most).  Raises DataError.
+    where there are fewer, and ``notes`` says so.  ``sequence_length`` in tokens (default: ``usual_window`` where the
+    model has room for it, else at most 256).  ``recorded``: the path is a record's, where text without an option is
+    ``stream``.  Raises DataError.
     """
     if samples is not None and samples < 1:
         raise DataError(f"{samples} samples were asked for; at least 1 is needed")
-    spec, part = model.inputs, locate(path, split)
-    length = _length(spec, sequence_length)
-    rows = _read(part, spec, length, asked=sequence_length is not None)
+    place, stated = Reading.of(path)
+    spec, part = model.inputs, locate(place, split)
+    reading = stated.over(Reading(window=sequence_length))
+    reading, rows = _rows(part, spec, _with_mode(part, spec, reading, recorded), usual_window)
     half = half_of(rows.count, None if rows.halved else part.half)
     chosen, notes = _choose(len(half), samples, seed, part)
     tensors = rows.load(half[chosen])
@@ -78,30 +97,82 @@ def open_dataset(
     if rows.prepare is not None:
         _try(rows.prepare, tensors["inputs"], part.file)
     record = DataRecord(
-        name=part.name, path=part.recorded, split=split, samples=len(chosen), seed=seed,
+        name=part.name, path=reading.after(part.recorded), split=split, samples=len(chosen), seed=seed,
         content_hash=content_hash(tensors),
     )  # fmt: skip
-    return Dataset(record=record, tensors=tensors, prepare=rows.prepare, notes=notes)
+    return Dataset(
+        record=record, tensors=tensors, prepare=rows.prepare, notes=(*notes, *rows.notes), paired=rows.paired,
+        trimmed=reading.text == SENTENCES and spec.length is None,
+    )  # fmt: skip
 
 
-def _length(spec: InputSpec, asked: int | None) -> int:
+def _with_mode(part: Part, spec: InputSpec, reading: Reading, recorded: bool) -> Reading:
+    """Return ``reading`` with how text is read: what is asked for, what the record means, or what suits the model."""
+    if part.kind not in ("text", "texts", "table") or not spec.tokens:
+        return replace(reading, text="")
+    usual = STREAM if recorded else SENTENCES if spec.sentences else WINDOWS
+    mode = reading.text or usual
+    if mode == WINDOWS and (spec.tokenizer is None or not first_tokens(spec, part.file)):
+        mode = STREAM
+    return replace(reading, text=mode)
+
+
+def _rows(part: Part, spec: InputSpec, reading: Reading, usual: int) -> tuple[Reading, Stored]:
+    """Return the samples of ``part`` and how they were read, as it is recorded.
+
+    Windows of ``usual`` tokens are only for a text that gives a few of them.
+    """
+    short = _length(spec, reading.window, USUAL_WINDOW)
+    length = _length(spec, reading.window, usual)
+    rows = _read(part, spec, reading, length)
+    if length != short and rows.count < FEW:
+        note = f"{part.name} gives {rows.count} windows of {length} tokens: windows of {short} are taken"
+        length, rows = short, replace(_read(part, spec, reading, short), notes=(note,))
+    mode = "" if reading.text == STREAM else reading.text
+    cut = rows.halved and length != short and reading.window is None
+    return replace(reading, text=mode, window=length if cut else reading.window), rows
+
+
+def _length(spec: InputSpec, asked: int | None, usual: int) -> int:
+    """Return the tokens of a window: ``usual`` where the model has room for them, else at most USUAL_WINDOW."""
     most = spec.length or spec.positions
-    length = asked or spec.length or min(256, spec.positions or 256)
+    usual = usual if spec.positions and usual <= spec.positions else min(USUAL_WINDOW, spec.positions or USUAL_WINDOW)
+    length = asked or spec.length or usual
     if length < 2 or (most is not None and length > most) or (spec.length and length != spec.length):
         expected = f"exactly {spec.length}" if spec.length else f"2 to {most}" if most else "at least 2"
         raise DataError(f"the sequence length is {length} tokens, the model takes {expected}")
     return length
 
 
-def _read(part: Part, spec: InputSpec, length: int, asked: bool) -> Stored:
+def _read(part: Part, spec: InputSpec, reading: Reading, length: int) -> Stored:
     if part.kind == "text":
-        tensors = {"input_ids": read_text(part.file, spec, length, part.half)}
-        return Stored(count=len(tensors["input_ids"]), load=lambda rows: rows_of(tensors, rows), halved=True)
+        text = read_text(part.file, spec)
+        if reading.text == SENTENCES:
+            lines = [line for line in text.splitlines() if line.strip()]
+            return read_rows(Table(values={"line": lines}, labels=None), part.file, spec, reading, length, part.half)
+        ids = torch.tensor(encode(text, spec, part.file), dtype=torch.int64)
+        return running(ids, part.file, spec, reading, length, part.half)
+    if part.kind in ("images", "sounds") and spec.tokens and "pixel_values" not in spec.takes:
+        raise DataError(
+            f"{part.file} holds {part.kind}, the model takes token ids; give a text file or token windows"
+        )
     if part.kind == "images":
-        if spec.tokens:
-            raise DataError(f"{part.file} holds images, the model takes token ids; give a text file or token windows")
         return read_images(part.file, spec)
-    return read_arrays(part.file, spec, length if asked or spec.length else None, length, part.half)
+    if part.kind == "sounds":
+        files, classes = sounds_in(part.file) if part.file.is_dir() else ([part.file], None)
+        return read_sounds(files, classes, part.file, spec, reading)
+    if part.kind in ("table", "texts"):
+        table = read_texts(part.file, TEXT) if part.kind == "texts" else read_table(part.file, reading.column)
+        return read_rows(table, part.file, spec, reading, length, part.half)
+    asked = length if reading.window or spec.length else None
+    return read_arrays(part.file, spec, asked, length, part.half, reading.stride)
+
+
+def without_empty_ends(batch: Batch) -> dict[str, torch.Tensor]:
+    """Return the batch without the columns at the end that are padding in every sample."""
+    mask = batch["attention_mask"] if "attention_mask" in batch else torch.ones(1, 1)
+    width = int(mask.any(dim=0).nonzero().max()) + 1
+    return {name: each[:, :width] if each.shape == mask.shape else each for name, each in batch.items()}
 
 
 def _choose(count: int, samples: int | None, seed: int, part: Part) -> tuple[np.ndarray, tuple[str, ...]]:

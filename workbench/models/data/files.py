@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.errors import DataError, nearest
+from workbench.models.data.tables import READERS
 
 if TYPE_CHECKING:
     import torch
@@ -25,9 +26,10 @@ TEXT = (".txt", ".md", ".text", ".rst")
 ARRAYS = (".npy", ".npz", ".pt", ".pth", ".safetensors")
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm")
 BUNDLED = {"language-model": "text", "digits-classifier": "digits-classifier"}
+SOUNDS = (".wav", ".flac", ".ogg", ".mp3", ".aiff", ".aif", ".opus")
 EXPECTED = (
-    "a text file, a .npy/.npz/.pt/.safetensors file of arrays, a folder of images in class folders, or a folder with "
-    "calibration.* and evaluation.*"
+    "a text file, a table (.jsonl, .json, .csv, .parquet, .arrow), a .npy/.npz/.pt/.safetensors file of arrays, a "
+    "folder of texts, of sounds or of images in class folders, or a folder with calibration.* and evaluation.*"
 )
 HALVING_SEED = 20240229
 """Which half a sample belongs to never depends on the seed that samples are drawn with."""
@@ -36,7 +38,7 @@ HALVING_SEED = 20240229
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """``half``: 0 the calibration half of ``file``, 1 the evaluation half, None all of it.  ``kind``: ``text``,
-    ``arrays`` or ``images``; ``recorded`` is the path that a session records."""
+    ``texts``, ``table``, ``arrays``, ``images`` or ``sounds``; ``recorded`` is the path that a session records."""
 
     file: Path
     kind: str
@@ -50,13 +52,16 @@ class Part:
 class Stored:
     """``count`` samples: ``load(indices)`` gives some, ``prepare`` makes a batch of them what the model takes.
 
-    ``halved``: the stream was cut to the part's half before it was cut into samples.
+    ``halved``: the stream was cut to the part's half before it was cut into samples.  ``paired``: two rows of the
+    tensors that follow each other belong together.
     """
 
     count: int
     load: Callable[[np.ndarray], Mapping[str, torch.Tensor]]
     prepare: Prepare = None
     halved: bool = False
+    notes: tuple[str, ...] = ()
+    paired: bool = False
 
 
 def locate(path: str | Path, split: str) -> Part:
@@ -108,14 +113,18 @@ def _in_file(file: Path, split: str, half: int | None) -> tuple[Path, int | None
 def _named(folder: Path, split: str) -> Path | None:
     """Return the file or folder of ``folder`` that is named after a split."""
     entries = sorted(entry for entry in folder.iterdir() if entry.stem.split("_")[0] == split)
-    suffixes = (*TEXT, *ARRAYS)
+    suffixes = (*TEXT, *ARRAYS, *READERS)
     return next((entry for entry in entries if entry.is_dir() or entry.suffix.lower() in suffixes), None)
 
 
 def _kind(file: Path) -> str:
     suffix = file.suffix.lower()
     if file.is_dir():
-        return "images"
+        return _kind_of_folder(file)
+    if suffix in READERS:
+        return "table"
+    if suffix in SOUNDS:
+        return "sounds"
     if suffix in ARRAYS:
         return "arrays"
     if suffix in TEXT:
@@ -123,6 +132,17 @@ def _kind(file: Path) -> str:
     if suffix in PICTURES:
         raise DataError(f"{file} is a single image; give the folder of images")
     raise DataError(f"{file} is data of an unknown kind ({suffix or 'no suffix'}); expected {EXPECTED}")
+
+
+def _kind_of_folder(folder: Path) -> str:
+    """Tell what a folder holds by the first file, in it or in the folders in it, that says so."""
+    kinds = {"sounds": SOUNDS, "texts": TEXT, "images": PICTURES}
+    for inner in (folder, *sorted(entry for entry in folder.iterdir() if entry.is_dir())):
+        for entry in sorted(inner.iterdir()):
+            for kind, suffixes in kinds.items():
+                if entry.suffix.lower() in suffixes:
+                    return kind
+    return "images"
 
 
 def half_of(count: int, half: int | None) -> np.ndarray:

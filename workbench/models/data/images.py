@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,45 +27,54 @@ def read_images(folder: Path, spec: InputSpec) -> Stored:
     entries = entries or [(file, 0) for file in _pictures(folder)]
     if not entries:
         raise DataError(f"{folder} holds no images; expected class folders of {', '.join(PICTURES[:3])} files")
+    return read_pictures([file for file, _ in entries], [label for _, label in entries] if labelled else None, spec)
+
+
+def read_pictures(sources: Sequence[Path | bytes], labels: Sequence[float] | None, spec: InputSpec) -> Stored:
+    """Return images, from paths or bytes, as samples that are decoded when they are drawn."""
 
     def load(indices: np.ndarray) -> dict[str, torch.Tensor]:
-        rows = [entries[index] for index in indices]
-        tensors = {"inputs": _stack([file for file, _ in rows], spec)}
-        if labelled:
-            tensors["labels"] = torch.tensor([label for _, label in rows])
+        tensors = {"inputs": _stack([sources[index] for index in indices], spec)}
+        if labels is not None:
+            tensors["labels"] = torch.tensor([labels[index] for index in indices])
         return tensors
 
-    return Stored(count=len(entries), load=load, prepare=preparation(spec))
+    return Stored(count=len(sources), load=load, prepare=preparation(spec))
 
 
 def _pictures(folder: Path) -> list[Path]:
     return sorted(file for file in folder.iterdir() if file.suffix.lower() in PICTURES)
 
 
-def _stack(paths: list[Path], spec: InputSpec) -> torch.Tensor:
+def _stack(paths: list[Path | bytes], spec: InputSpec) -> torch.Tensor:
     """Return the images (uint8, samples x height x width x channels), resized where the model has one size."""
     arrays = [_decode(path, spec) for path in paths]
     shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
         odd = next(path for path, array in zip(paths, arrays, strict=True) if array.shape != arrays[0].shape)
         raise DataError(
-            f"the images have different sizes ({paths[0].name}: {arrays[0].shape[:2]}, {odd.name}: another) and "
+            f"the images have different sizes ({_name(paths[0])}: {arrays[0].shape[:2]}, {_name(odd)}: another) and "
             "the model states none; give images of one size"
         )
     return torch.from_numpy(np.stack(arrays))
 
 
-def _decode(path: Path, spec: InputSpec) -> np.ndarray:
+def _name(source: Path | bytes) -> str:
+    return source.name if isinstance(source, Path) else "an image of the table"
+
+
+def _decode(path: Path | bytes, spec: InputSpec) -> np.ndarray:
     from PIL import Image
 
     try:
-        with Image.open(path) as image:
+        with Image.open(io.BytesIO(path) if isinstance(path, bytes) else path) as image:
             picture = image.convert(MODES.get(spec.channels or 3, "RGB"))
             if spec.size is not None and picture.size != (spec.size[1], spec.size[0]):
                 picture = picture.resize((spec.size[1], spec.size[0]), Image.Resampling.BILINEAR)
             array = np.array(picture)
     except (OSError, ValueError, SyntaxError) as error:
-        raise DataError(f"{path} cannot be read as an image: {error}") from None
+        name = path if isinstance(path, Path) else _name(path)
+        raise DataError(f"{name} cannot be read as an image: {error}") from None
     return array[..., None] if array.ndim == 2 else array
 
 

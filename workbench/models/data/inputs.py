@@ -35,7 +35,8 @@ class InputSpec:
     ``main`` is the name under which ``forward`` takes the tokens or ``inputs`` (empty: its first argument), ``takes``
     the names of all its arguments, ``requires`` those without which it cannot run; ``labels`` stand in for a decoder's
     ids.  ``folder`` holds the processor's files.  ``sentences``: a sample is one text with special tokens and padding,
-    not a window of running text.
+    not a window of running text; ``embeds``: the output is a vector for each sample.  ``rate`` is the sampling rate in
+    Hz that a model of sounds without a processor states.
     """
 
     tokens: bool | None = None
@@ -53,6 +54,13 @@ class InputSpec:
     requires: tuple[str, ...] = ()
     folder: Path | None = None
     sentences: bool = False
+    embeds: bool = False
+    rate: int | None = None
+
+    @property
+    def takes_sound(self) -> bool:
+        """Whether the main input is made of sound."""
+        return self.main in ("input_values", "input_features") or self.rate is not None
 
     @property
     def has_decoder(self) -> bool:

@@ -40,14 +40,19 @@ def read_samples(dataset: Dataset, spec: InputSpec, start: int, count: int) -> t
     """Return the samples ``start`` to ``start + count`` (fewer at the end); raises DataError for a negative start."""
     if start < 0 or count < 1:
         raise DataError(f"samples from {start}, {count} of them, were asked for; give a start from 0 and at least one")
+    import torch
+
     part = {name: tensor[start : start + count] for name, tensor in dataset.tensors.items()}
-    labels = part["labels"].reshape(-1).tolist() if "labels" in part else repeat(None)
+    labelled = "labels" in part and part["labels"].ndim == 1 and not part["labels"].is_floating_point()
+    labels = part["labels"].tolist() if labelled else repeat(None)
     shown: list[dict[str, Any]]
     if "input_ids" in part:
-        decode = decoder(spec)
-        shown = [{"text": decode(row), "tokens": len(row)} for row in part["input_ids"].tolist()]
+        decode, ids = decoder(spec), part["input_ids"]
+        masks = part.get("attention_mask", torch.ones_like(ids)) != 0
+        rows = [row[mask].tolist() for row, mask in zip(ids, masks, strict=True)]
+        shown = [{"text": decode(row), "tokens": len(row)} for row in rows]
     else:
-        arrays = part["inputs"].numpy()
+        arrays = next(each for name, each in part.items() if name != "labels").numpy()
         shown = [{"text": _in_words(array), "picture": thumbnail(array)} for array in arrays]
     pairs = zip(shown, labels, strict=False)
     return tuple(Sample(index=index, label=label, **each) for index, (each, label) in enumerate(pairs, start))

@@ -1,17 +1,24 @@
-"""Text and token streams to windows of tokens."""
+"""Text as a model expects it: windows of running text, or sentences with special tokens, padding and masks."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from workbench.errors import DataError
+from workbench.errors import DataError, first_line
 from workbench.models.data.inputs import InputSpec, fast_tokenizer
+from workbench.models.data.tables import messages_of
+
+LONGEST_SENTENCE = 512
+"""Tokens after which a sentence is cut where nothing is asked for and the model could take more."""
 
 
-def read_text(file: Path, spec: InputSpec, length: int, half: int | None) -> torch.Tensor:
-    """Return the windows of a text file (int64, windows x ``length``), without special tokens."""
+def read_text(file: Path, spec: InputSpec) -> str:
+    """Return a text file's text; raises DataError for what is no text, or where the model takes none."""
     if spec.tokens is False:
         raise DataError(f"{file} is text, but the model does not take token ids; give images or arrays")
     try:
@@ -19,38 +26,145 @@ def read_text(file: Path, spec: InputSpec, length: int, half: int | None) -> tor
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{file} cannot be read as UTF-8 text: {error}") from None
     if not text.strip():
-        raise DataError(f"{file} is empty; give a text of at least {length} tokens")
-    return windows(torch.tensor(encode(text, spec, file), dtype=torch.int64), length, half)
+        raise DataError(f"{file} is empty; give a text")
+    return text
 
 
 def encode(text: str, spec: InputSpec, file: Path) -> list[int]:
-    """Return the token ids of ``text``; raises DataError where the model has no tokenizer."""
-    folder = spec.tokenizer
-    if folder is None:
+    """Return the token ids of ``text`` without special tokens; raises DataError where the model has no tokenizer."""
+    tokenizer = fast_tokenizer(spec.tokenizer)
+    try:
+        if tokenizer is None:
+            return list(tokenizer_of(spec, file)(text, add_special_tokens=False, verbose=False)["input_ids"])
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return list(tokenizer.encode(text, add_special_tokens=False).ids)
+    except DataError:
+        raise
+    except Exception as error:  # the tokenizers' own errors have no common type
+        raise DataError(f"the tokenizer in {spec.tokenizer} cannot be used: {error}") from error
+
+
+def tokenizer_of(spec: InputSpec, file: Path) -> Any:
+    """Return the tokenizer of the model's folder as transformers loads it; raises DataError where there is none."""
+    if spec.tokenizer is None:
         raise DataError(
             f"{file} is text, but the model has no tokenizer; put tokenizer.json into its folder, or give token "
             "windows (.npy)"
         )
-    tokenizer = fast_tokenizer(folder)
     try:
-        if tokenizer is not None:
-            tokenizer.no_truncation()
-            tokenizer.no_padding()
-            return list(tokenizer.encode(text, add_special_tokens=False).ids)
-        from workbench.models.sources.lean_transformers import transformers
-
-        slow = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
-        return list(slow(text, add_special_tokens=False, verbose=False)["input_ids"])
-    except Exception as error:  # the tokenizers' own errors have no common type
-        raise DataError(f"the tokenizer in {folder} cannot be used: {error}") from error
+        return _loaded(spec.tokenizer, (spec.tokenizer / "tokenizer.json").stat().st_mtime_ns
+                       if (spec.tokenizer / "tokenizer.json").is_file() else 0)  # fmt: skip
+    except Exception as error:  # transformers raises nearly everything for a folder that it does not understand
+        raise DataError(f"the tokenizer in {spec.tokenizer} cannot be used: {first_line(error)}") from error
 
 
-def windows(tokens: torch.Tensor, length: int, half: int | None) -> torch.Tensor:
-    """Cut a stream (int64, tokens) into windows x ``length``; the stream's halves are first cut apart.
+@lru_cache(maxsize=2)
+def _loaded(folder: Path, changed: int) -> Any:
+    from workbench.models.sources.lean_transformers import transformers
 
-    The remainder at the end is left out, so the halves share no token, whatever the length.
+    if (folder / "config.json").is_file() or (folder / "tokenizer_config.json").is_file():
+        return transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+    plain: Any = transformers.PreTrainedTokenizerFast
+    return plain(tokenizer_file=str(folder / "tokenizer.json"))
+
+
+def first_tokens(spec: InputSpec, file: Path) -> list[int]:
+    """Return the special tokens that the tokenizer puts before a text, such as Gemma's BOS; an encoder's [CLS]."""
+    tokenizer = tokenizer_of(spec, file)
+    ids, plain = (list(tokenizer("a", add_special_tokens=added)["input_ids"]) for added in (True, False))
+    places = [start for start in range(len(ids) - len(plain) + 1) if ids[start : start + len(plain)] == plain]
+    return ids[: places[0]] if places and plain else []
+
+
+def windows(
+    tokens: torch.Tensor, length: int, half: int | None, first: Sequence[int] = (), stride: int | None = None
+) -> dict[str, torch.Tensor]:
+    """Cut a stream (int64, tokens) into ``input_ids`` (windows x ``length``), each after the tokens ``first``.
+
+    The stream's halves are first cut apart, and the remainder at the end is left out, so the halves share no token,
+    whatever the length.  With a ``stride`` windows start that many tokens apart; ``scored`` is then 1 for the tokens
+    that no window before has, and a last window reaches to the end: every token is scored once.
     """
     middle = (len(tokens) + 1) // 2
     part = tokens if half is None else tokens[:middle] if half == 0 else tokens[middle:]
-    count = len(part) // length
-    return part[: count * length].reshape(count, length)
+    room = length - len(first)
+    if stride is None:
+        count = len(part) // room
+        rows = part[: count * room].reshape(count, room)
+    else:
+        if not 1 <= stride <= room:
+            raise DataError(f"the stride is {stride} tokens; windows of {length} allow 1 to {room}")
+        starts = list(range(0, max(len(part) - room, -1) + 1, stride))
+        if starts and starts[-1] + room < len(part):
+            starts.append(len(part) - room)
+        rows = torch.stack([part[start : start + room] for start in starts]) if starts else part.new_zeros(0, room)
+    ids = torch.cat([torch.tensor(list(first), dtype=torch.int64).expand(len(rows), len(first)), rows], dim=1)
+    if stride is None:
+        return {"input_ids": ids}
+    scored = torch.zeros_like(ids)
+    for row, start in enumerate(starts):
+        scored[row, len(first) + (starts[row - 1] + room - start if row else 0) :] = 1
+    return {"input_ids": ids, "scored": scored}
+
+
+def chat_texts(rows: Sequence[Any], spec: InputSpec, file: Path) -> list[str]:
+    """Return conversations as the tokenizer's chat template writes them (Jinja in a sandbox); raises DataError."""
+    tokenizer = tokenizer_of(spec, file)
+    if not getattr(tokenizer, "chat_template", None):
+        raise DataError(
+            f"{file} holds conversations, but the tokenizer in {spec.tokenizer} has no chat template; give text "
+            "(--column), or put chat_template.jinja into the folder"
+        )
+    texts = []
+    for row, value in enumerate(rows):
+        messages = messages_of(value, file, row)
+        try:
+            texts.append(str(tokenizer.apply_chat_template(messages, tokenize=False)))
+        except Exception as error:  # the template is a program of its own
+            reason = f"{type(error).__name__}: {first_line(error)}"
+            raise DataError(
+                f"the chat template in {spec.tokenizer} fails on row {row + 1} of {file.name}: {reason}; mend the row "
+                "or the template"
+            ) from error
+    return texts
+
+
+def sentences(
+    texts: Sequence[str], seconds: Sequence[str] | None, spec: InputSpec, file: Path, asked: int | None,
+    special: bool = True,
+) -> tuple[dict[str, torch.Tensor], tuple[str, ...]]:  # fmt: skip
+    """Return texts (or pairs of them) as ``input_ids``, ``attention_mask`` and, of pairs, ``token_type_ids``.
+
+    Int64, samples x tokens of the longest text, padded at the end; longer texts than ``asked`` or than the model takes
+    are cut, and a note says so.
+    """
+    tokenizer = tokenizer_of(spec, file)
+    bounds = (spec.length or spec.positions, tokenizer.model_max_length, None if asked else LONGEST_SENTENCE)
+    longest = asked or min(bound for bound in bounds if bound)
+    most = [*texts], [*seconds] if seconds is not None else None
+    try:
+        rows = tokenizer(*most, add_special_tokens=special, truncation=True, max_length=longest)
+        whole = [len(ids) >= longest for ids in rows["input_ids"]]
+        cut = sum(whole) and sum(
+            len(ids) > longest for ids in tokenizer(*most, add_special_tokens=special, verbose=False)["input_ids"]
+        )
+    except Exception as error:  # the tokenizers' own errors have no common type
+        raise DataError(f"the tokenizer in {spec.tokenizer} cannot be used: {first_line(error)}") from error
+    empty = [row for row, ids in enumerate(rows["input_ids"]) if not len(ids)]
+    if empty:
+        raise DataError(f"{file}: {len(empty)} texts have no tokens, the first is row {empty[0] + 1}; remove them")
+    filler = tokenizer.pad_token_id or 0
+    width = spec.length or max(len(ids) for ids in rows["input_ids"])
+    tensors = {"input_ids": padded(rows["input_ids"], filler, width)}
+    tensors["attention_mask"] = padded([[1] * len(ids) for ids in rows["input_ids"]], 0, width)
+    if seconds is not None and "token_type_ids" in rows and "token_type_ids" in spec.takes:
+        tensors["token_type_ids"] = padded(rows["token_type_ids"], 0, width)
+    notes = (f"{file.name}: {cut} of {len(texts)} texts were cut to {longest} tokens",) if cut else ()
+    return tensors, notes
+
+
+def padded(rows: Sequence[Sequence[int]], filler: int, width: int = 0) -> torch.Tensor:
+    """Return rows of whole numbers as one tensor (int64, rows x the longest), filled up at the end."""
+    width = max(width, *(len(row) for row in rows))
+    return torch.tensor([[*row, *[filler] * (width - len(row))] for row in rows], dtype=torch.int64)

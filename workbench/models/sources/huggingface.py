@@ -64,6 +64,7 @@ class HuggingFaceFolder:
             _token_inputs(folder, network) if network.main_input_name == "input_ids" else _image_inputs(folder, config),
             main=network.main_input_name, takes=takes, requires=_required(network), folder=folder,
             sentences=head is not OutputKind.TOKEN_LOGITS or network.config.is_encoder_decoder,
+            embeds=head is OutputKind.EMBEDDING,
         )  # fmt: skip
         source = ModelSource(kind=self.name, path=str(folder) if request.path != folder else request.recorded)
         return network_model(source, network, parts, store, _output(head, network.config), _call(head, inputs), inputs)

@@ -1,0 +1,244 @@
+"""Tables, texts, conversations, images and sounds as users have them."""
+
+from __future__ import annotations
+
+import json
+import socket
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers.processors import TemplateProcessing
+
+from tests.models.data.test_datasets import model
+from workbench.errors import DataError
+from workbench.models.data.datasets import open_dataset
+from workbench.models.data.reading import Reading
+from workbench.models.data.text import windows
+
+datasets = pytest.importorskip("datasets")
+
+TEMPLATE = "{% for m in messages %}<{{ m.role }}> {{ m.content }} {% endfor %}"
+ROWS: list[dict[str, Any]] = [{"id": n, "text": f"w{n} w{n + 1} w{n + 2}"[: 5 + n], "label": n % 3} for n in range(8)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A tokenizer that puts w1 before a text and w2 behind it, with a chat template."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    words = {f"w{number}": number for number in range(50)} | {"<user>": 50, "<assistant>": 51}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="w0"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.post_processor = TemplateProcessing(
+        single="w1 $A w2", pair="w1 $A w2 $B:1 w2:1", special_tokens=[("w1", 1), ("w2", 2)]
+    )
+    tokenizer.save(str(folder / "tokenizer.json"))
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "chat_template": TEMPLATE, "model_max_length": 16}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    return folder
+
+
+@pytest.fixture
+def encoder(folder: Path) -> Any:
+    return model(tokens=True, vocabulary=60, positions=16, tokenizer=folder, sentences=True)
+
+
+@pytest.fixture
+def decoder(folder: Path) -> Any:
+    return model(tokens=True, vocabulary=60, positions=16, tokenizer=folder)
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    table = datasets.Dataset.from_list(rows)
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif path.suffix == ".json":
+        path.write_text(json.dumps(rows))
+    elif path.suffix in (".csv", ".tsv"):
+        mark = "," if path.suffix == ".csv" else "\t"
+        lines = [mark.join(rows[0]), *(mark.join(str(value) for value in row.values()) for row in rows)]
+        path.write_text("\n".join(lines) + "\n")
+    elif path.suffix == ".parquet":
+        table.to_pandas().to_parquet(path)
+    else:
+        table.save_to_disk(str(path.parent / "saved"))
+        next((path.parent / "saved").glob("*.arrow")).rename(path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".json", ".csv", ".tsv", ".parquet", ".arrow"])
+def test_every_kind_of_table(tmp_path: Path, encoder: Any, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows become sentences with special tokens, padding, masks and labels; no network, nothing left behind."""
+    file = write(tmp_path / f"rows{suffix}", ROWS)
+    monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("the network was touched"))
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(cache))
+    data = open_dataset(file, encoder)
+    (batch,) = data.batches(8)
+    for row, ids, mask in zip(ROWS, batch["input_ids"].tolist(), batch["attention_mask"].tolist(), strict=True):
+        words = [int(word[1:] or 0) if word in {f"w{n}" for n in range(50)} else 0 for word in row["text"].split()]
+        assert ids[: sum(mask)] == [1, *words, 2]
+        assert mask == [1] * sum(mask) + [0] * (len(mask) - sum(mask))
+    assert batch["labels"].tolist() == [row["label"] for row in ROWS]
+    assert list(cache.iterdir()) == []
+    assert data.record.path == f"{file}?text=sentences"
+    again = open_dataset(data.record.path, encoder, recorded=True)
+    assert again.record == data.record
+
+
+def test_a_batch_ends_where_its_longest_sentence_does(tmp_path: Path, encoder: Any) -> None:
+    (tmp_path / "lines.txt").write_text("w5\n\nw6\nw3 w4 w5 w6\n")
+    shapes = [tuple(batch["input_ids"].shape) for batch in open_dataset(tmp_path / "lines.txt", encoder).batches(2)]
+    assert shapes == [(2, 3), (1, 6)]
+
+
+def test_columns_are_chosen_and_named(tmp_path: Path, encoder: Any) -> None:
+    file = write(tmp_path / "rows.jsonl", [{"a": "w3", "b": "w4", "n": 0.5}, {"a": "w5", "b": "w6", "n": 1.5}])
+    (batch,) = open_dataset(f"{file}?column=b", encoder).batches(2)
+    assert batch["input_ids"].tolist() == [[1, 4, 2], [1, 6, 2]]
+    (batch,) = open_dataset(f"{file}?column=a,b", encoder).batches(2)
+    assert batch["input_ids"].tolist() == [[1, 3, 2, 4, 2], [1, 5, 2, 6, 2]]
+    with pytest.raises(DataError, match="has no column 'c'.*its columns are a, b, n"):
+        open_dataset(f"{file}?column=c", encoder)
+    with pytest.raises(DataError, match="which column is meant.*a, b, n"):
+        open_dataset(file, encoder)
+    with pytest.raises(DataError, match="no option 'colum'; the closest are column"):
+        open_dataset(f"{file}?colum=a", encoder)
+
+
+def test_pairs_with_scores_stay_together(tmp_path: Path, folder: Path) -> None:
+    embedder = model(tokens=True, vocabulary=60, positions=16, tokenizer=folder, sentences=True, embeds=True)
+    rows = [{"sentence1": f"w{n}", "sentence2": f"w{n + 1}", "score": n / 10} for n in range(3, 13)]
+    data = open_dataset(write(tmp_path / "pairs.csv", rows), embedder, samples=4, seed=1)
+    assert (len(data), data.record.samples) == (8, 4)
+    batches = list(data.batches(3))
+    assert [len(batch["input_ids"]) for batch in batches] == [2, 2, 2, 2]
+    for batch in batches:
+        first, second = batch["input_ids"][:, 1].tolist()
+        assert second == first + 1
+        assert batch["scores"].tolist() == pytest.approx([first / 10] * 2)
+
+
+def test_conversations_go_through_the_chat_template(tmp_path: Path, decoder: Any, folder: Path) -> None:
+    chat = [{"role": "user", "content": "w7"}, {"role": "assistant", "content": "w8 w9"}]
+    longer = [{"from": "human", "value": "w3"}]
+    file = tmp_path / "chat.jsonl"
+    file.write_text(json.dumps({"messages": chat}) + "\n" + json.dumps({"messages": longer}) + "\n")
+    (batch,) = open_dataset(file, decoder).batches(2)
+    assert batch["input_ids"].tolist() == [[50, 7, 51, 8, 9], [50, 3, 0, 0, 0]]
+    assert batch["attention_mask"].tolist() == [[1] * 5, [1, 1, 0, 0, 0]]
+    for template, reason in (
+        ("{{ raise_exception('no system role') }}", "fails on row 1 of chat.jsonl.*no system role"),
+        ("{{ ''.__class__.__mro__ }}", "fails on row 1.*SecurityError"),
+        ("{% for", "fails on row 1"),
+        (None, "has no chat template"),
+    ):
+        settings = json.loads((folder / "tokenizer_config.json").read_text())
+        (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"chat_template": template}))
+        (folder / "tokenizer.json").touch()
+        with pytest.raises(DataError, match=reason):
+            open_dataset(file, decoder)
+
+
+def test_windows_begin_as_the_tokenizer_does(tmp_path: Path, decoder: Any) -> None:
+    (tmp_path / "text.txt").write_text(" ".join(f"w{n}" for n in range(3, 48)))
+    data = open_dataset(f"{tmp_path}/text.txt?window=6", decoder)
+    (batch,) = data.batches(100)
+    assert batch["input_ids"].tolist() == [[1, *range(start, start + 5)] for start in range(3, 48, 5)]
+    assert "text=windows" in data.record.path
+    (plain,) = open_dataset(f"{tmp_path}/text.txt?window=6", decoder, recorded=True).batches(100)
+    assert plain["input_ids"].tolist() == [list(range(start, start + 6)) for start in range(3, 45, 6)]
+
+
+@pytest.mark.parametrize(("count", "stride"), [(20, 2), (21, 3), (8, 4), (9, 8), (30, 1)])
+def test_a_stride_scores_every_token_once(count: int, stride: int) -> None:
+    cut = windows(torch.arange(count), 8, None, stride=stride)
+    scored = cut["input_ids"][cut["scored"] == 1]
+    assert sorted(scored.tolist()) == list(range(count))
+    assert all(torch.equal(row, torch.arange(int(row[0]), int(row[0]) + 8)) for row in cut["input_ids"])
+
+
+def test_rows_of_halves_share_no_document(tmp_path: Path, decoder: Any) -> None:
+    rows = [{"text": " ".join([f"w{n}"] * 9)} for n in range(3, 43)]
+    file = write(tmp_path / "documents.parquet", rows)
+    halves = [open_dataset(file, decoder, split=split) for split in ("calibration", "evaluation")]
+    one, other = (set(torch.unique(half.tensors["input_ids"][:, 1:]).tolist()) for half in halves)
+    assert not one & other
+    assert one | other == set(range(3, 43))
+
+
+def test_a_long_context_is_the_default_where_the_text_is_long_enough(tmp_path: Path, folder: Path) -> None:
+    roomy = model(tokens=True, vocabulary=60, positions=4096, tokenizer=folder)
+    (tmp_path / "long.txt").write_text("w5 " * 20_000)
+    long = open_dataset(tmp_path / "long.txt", roomy, usual_window=2048)
+    assert long.tensors["input_ids"].shape == (9, 2048)
+    assert open_dataset(long.record.path, roomy, recorded=True).record == long.record
+    assert open_dataset(tmp_path / "long.txt", roomy).tensors["input_ids"].shape[1] == 256
+    (tmp_path / "short.txt").write_text("w5 " * 5_000)
+    short = open_dataset(tmp_path / "short.txt", roomy, usual_window=2048)
+    assert short.tensors["input_ids"].shape[1] == 256
+    assert short.notes == ("short.txt gives 2 windows of 2048 tokens: windows of 256 are taken",)
+
+
+def test_texts_as_labels_are_the_models_classes(tmp_path: Path, folder: Path) -> None:
+    (folder / "config.json").write_text(json.dumps({"model_type": "bert", "label2id": {"good": 1, "bad": 0}}))
+    spec = model(tokens=True, vocabulary=60, positions=16, tokenizer=folder, folder=folder, sentences=True)
+    file = write(tmp_path / "rows.csv", [{"text": "w3", "label": "good"}, {"text": "w4", "label": "bad"}])
+    assert open_dataset(file, spec).tensors["labels"].tolist() == [1, 0]
+    file = write(tmp_path / "b.csv", [{"text": "w3", "label": "good"}, {"text": "w4", "label": "ugly"}])
+    with pytest.raises(DataError, match="no class 'ugly'; its classes are good, bad"):
+        open_dataset(file, spec)
+
+
+def test_a_folder_of_texts(tmp_path: Path, encoder: Any) -> None:
+    (tmp_path / "texts" / "more").mkdir(parents=True)
+    (tmp_path / "texts" / "b.txt").write_text("w4")
+    (tmp_path / "texts" / "more" / "a.txt").write_text("w3\n")
+    assert open_dataset(tmp_path / "texts", encoder).tensors["input_ids"].tolist() == [[1, 4, 2], [1, 3, 2]]
+
+
+def test_images_and_numbers_of_a_table(tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (2, 4, 4, 3), dtype=np.uint8)
+    for number, image in enumerate(pixels):
+        Image.fromarray(image).save(tmp_path / f"{number}.png")
+    rows = [{"image": f"{number}.png", "label": number} for number in range(2)]
+    (batch,) = open_dataset(write(tmp_path / "a.jsonl", rows), model(tokens=False, channels=3)).batches(2)
+    torch.testing.assert_close(batch["inputs"], torch.from_numpy(pixels).permute(0, 3, 1, 2).float() / 255)
+    assert batch["labels"].tolist() == [0, 1]
+    content = [{"image": {"bytes": (tmp_path / f"{n}.png").read_bytes(), "path": None}} for n in range(2)]
+    features = datasets.Features({"image": datasets.Image()})
+    datasets.Dataset.from_list(content, features=features).to_parquet(str(tmp_path / "b.parquet"))
+    (same,) = open_dataset(tmp_path / "b.parquet", model(tokens=False, channels=3)).batches(2)
+    assert torch.equal(same["inputs"], batch["inputs"])
+    numbers = [{"x": 0.5 * n, "y": 2 * n, "label": n} for n in range(3)]
+    (batch,) = open_dataset(write(tmp_path / "c.csv", numbers), model(tokens=False)).batches(3)
+    assert batch["inputs"].tolist() == [[0.0, 0.0], [0.5, 2.0], [1.0, 4.0]]
+    assert batch["labels"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [("a.jsonl", "{broken\n", "cannot be read as a table"), ("b.csv", "", "is empty"),
+     ("c.jsonl", "[]\n", "a table|empty"),
+     ("d.parquet", "no parquet", "cannot be read as a table"), ("e.arrow", "no arrow", "cannot be read as a table"),
+     ("f.jsonl", '{"text": "w3"}\n{"text": null}\n', "1 rows have no text, the first is row 2"),
+     ("g.jsonl", '{"messages": [{"content": "w3"}]}\n', "row 1 is no conversation"),
+     ("h.csv", "text\n", "is empty")],
+)  # fmt: skip
+def test_bad_tables_are_told(tmp_path: Path, encoder: Any, name: str, content: str, reason: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError, match=reason):
+        open_dataset(tmp_path / name, encoder)
+
+
+def test_options_follow_a_path_and_come_back() -> None:
+    stated = Reading(column="a b,c", window=64, stride=3, text="windows")
+    assert Reading.of(stated.after("/data/x.csv")) == ("/data/x.csv", stated)
+    assert Reading.of("/data/x.csv") == ("/data/x.csv", Reading())

@@ -1,0 +1,127 @@
+"""Rows of a table, lines of a text: from values to the tensors that a model takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from workbench.errors import DataError
+from workbench.models.data.arrays import rows_of, with_decoder_mask
+from workbench.models.data.files import Stored, half_of
+from workbench.models.data.images import read_pictures
+from workbench.models.data.inputs import InputSpec
+from workbench.models.data.reading import SENTENCES, Reading
+from workbench.models.data.sounds import read_sounds
+from workbench.models.data.tables import Table, class_numbers
+from workbench.models.data.text import chat_texts, encode, first_tokens, padded, sentences, tokenizer_of, windows
+
+
+def read_rows(table: Table, file: Path, spec: InputSpec, reading: Reading, length: int, half: int | None) -> Stored:
+    """Return a table's rows as samples; running text where ``reading`` says so, else one sample for each row.
+
+    Values are texts, conversations, pairs of texts, token ids, numbers, or images and sounds (bytes, or paths beside
+    ``file``).  Raises DataError.
+    """
+    (name, first), *others = table.values.items()
+    kind = type(first[0])
+    if spec.tokens is False or (kind is dict and "bytes" in first[0]):
+        if kind in (int, float, bool):
+            return _numbers(table, file)
+        return _files(first, table.labels, file, spec, reading)
+    if kind is list and first[0] and isinstance(first[0][0], int):
+        return _ids(first, table.labels, file, spec)
+    chat = kind is list or (kind is str and first[0].lstrip().startswith("[{"))
+    if not chat and kind is not str:
+        raise DataError(f"{file}: the column {name} holds {kind.__name__}, the model takes text (--column)")
+    if not chat and reading.text != SENTENCES and not spec.has_decoder:
+        chosen = half_of(len(first), half)
+        text = "\n\n".join(first[row] for row in chosen)
+        ids = torch.tensor(encode(text, spec, file), dtype=torch.int64)
+        return running(ids, file, spec, reading, length, None)
+    texts = chat_texts(first, spec, file) if chat else list(first)
+    seconds = list(others[0][1]) if others else None
+    return _sentences(texts, seconds, table.labels, file, spec, reading, special=not chat)
+
+
+def running(
+    ids: torch.Tensor, file: Path, spec: InputSpec, reading: Reading, length: int, half: int | None
+) -> Stored:
+    """Return a stream of token ids as windows, after the tokenizer's first tokens where ``reading`` asks for them."""
+    first = first_tokens(spec, file) if reading.text == "windows" else []
+    tensors = windows(ids, length, half, first, reading.stride)
+    return Stored(count=len(tensors["input_ids"]), load=lambda rows: rows_of(tensors, rows), halved=True)
+
+
+def _sentences(
+    texts: list[str], seconds: list[str] | None, labels: Sequence[Any] | None, file: Path, spec: InputSpec,
+    reading: Reading, special: bool,
+) -> Stored:  # fmt: skip
+    """Return texts or pairs of them as samples; of an embedding model's pairs, both texts as samples in a row."""
+    if spec.has_decoder and seconds is None:
+        raise DataError(f"{file}: an encoder-decoder takes two texts a row, its own and the answer (--column A,B)")
+    notes: tuple[str, ...] = ()
+    if spec.has_decoder:
+        tensors, notes = sentences(texts, None, spec, file, reading.window, special)
+        answers = tokenizer_of(spec, file)(text_target=seconds)["input_ids"]
+        tensors = with_decoder_mask({**tensors, "labels": padded(answers, -100)})
+    elif seconds is not None and spec.embeds:
+        both = [text for pair in zip(texts, seconds, strict=True) for text in pair]
+        tensors, notes = sentences(both, None, spec, file, reading.window, special)
+        scores = torch.zeros(len(texts)) if labels is None else torch.tensor(_scores(labels, file))
+        tensors["scores"] = scores.repeat_interleave(2)
+    else:
+        tensors, notes = sentences(texts, seconds, spec, file, reading.window, special)
+        if labels is not None:
+            tensors["labels"] = torch.tensor(class_numbers(labels, spec.folder, file))
+    paired = "scores" in tensors
+
+    def load(rows: np.ndarray) -> dict[str, torch.Tensor]:
+        return rows_of(tensors, np.repeat(2 * rows, 2) + np.tile([0, 1], len(rows)) if paired else rows)
+
+    return Stored(count=len(texts), load=load, notes=notes, paired=paired)
+
+
+def _scores(labels: Sequence[Any], file: Path) -> list[float]:
+    if not all(isinstance(label, int | float) for label in labels):
+        raise DataError(f"{file}: the score of a pair is {labels[0]!r}; give a number (--column A,B,SCORE)")
+    return [float(label) for label in labels]
+
+
+def _ids(rows: Sequence[Sequence[int]], labels: Sequence[Any] | None, file: Path, spec: InputSpec) -> Stored:
+    tensors = {"input_ids": padded(rows, 0)}
+    if len({len(row) for row in rows}) > 1:
+        tensors["attention_mask"] = padded([[1] * len(row) for row in rows], 0)
+    if labels is not None:
+        tensors["labels"] = torch.tensor(class_numbers(labels, spec.folder, file))
+    return Stored(count=len(rows), load=lambda chosen: rows_of(tensors, chosen))
+
+
+def _numbers(table: Table, file: Path) -> Stored:
+    """Return columns of numbers as inputs (float32, samples x columns)."""
+    columns = list(table.values.values())
+    if not all(isinstance(column[0], int | float) for column in columns):
+        raise DataError(f"{file}: columns of numbers and of texts cannot be mixed (--column)")
+    tensors = {"inputs": torch.tensor(np.array(columns, dtype=np.float32).T.copy())}
+    if table.labels is not None:
+        tensors["labels"] = torch.tensor(class_numbers(table.labels, None, file))
+    return Stored(count=len(table), load=lambda chosen: rows_of(tensors, chosen))
+
+
+def _files(
+    values: Sequence[Any], labels: Sequence[Any] | None, file: Path, spec: InputSpec, reading: Reading
+) -> Stored:
+    """Return images or sounds as samples: bytes, or paths beside the table."""
+    sources: list[Any] = []
+    for value in values:
+        content = value.get("bytes") if isinstance(value, dict) else None
+        path = value.get("path") if isinstance(value, dict) else value
+        if content is None and not isinstance(path, str):
+            raise DataError(f"{file}: an image or a sound is {type(value).__name__}; give its bytes or its path")
+        sources.append(content if content is not None else file.parent / str(path))
+    if spec.takes_sound:
+        return read_sounds(sources, labels, file, spec, reading)
+    return read_pictures(sources, None if labels is None else class_numbers(labels, spec.folder, file), spec)

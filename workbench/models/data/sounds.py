@@ -1,0 +1,132 @@
+"""Sounds: decoded, mixed to one channel, brought to the processor's rate, and made into what a model takes."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from workbench.errors import BackendUnavailableError, DataError, first_line
+from workbench.models.data.arrays import rows_of, with_decoder_mask
+from workbench.models.data.files import SOUNDS, Stored
+from workbench.models.data.images import preparation
+from workbench.models.data.inputs import InputSpec
+from workbench.models.data.reading import Reading
+from workbench.models.data.tables import class_numbers
+from workbench.models.data.text import padded, tokenizer_of
+
+
+def sounds_in(folder: Path) -> tuple[list[Path], list[str] | None]:
+    """Return the sounds of a folder in the order of their paths, with the names of their class folders or None."""
+    classes = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    entries = [(file, entry.name) for entry in classes for file in _sounds(entry)]
+    if entries:
+        return [file for file, _ in entries], [name for _, name in entries]
+    return _sounds(folder), None
+
+
+def _sounds(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.iterdir() if file.suffix.lower() in SOUNDS)
+
+
+def read_sounds(
+    sources: Sequence[Any], labels: Sequence[Any] | None, file: Path, spec: InputSpec, reading: Reading
+) -> Stored:
+    """Return sounds (paths or bytes) as samples: by the processor of the model's folder, else cut to frames.
+
+    Without a processor a sample is ``reading.window`` points.  Texts as labels are transcripts for a model with a
+    tokenizer, else classes.  A note says what was resampled.  Raises DataError.
+    """
+    processor = _processor(spec)
+    rate = getattr(processor, "sampling_rate", None) or spec.rate
+    decoded = [_decode(source, number) for number, source in enumerate(sources)]
+    others = sorted({own for _, own in decoded if rate and own != rate})
+    notes: tuple[str, ...] = ()
+    if others:
+        notes = (f"{file.name}: resampled from {', '.join(map(str, others))} to {rate} Hz, the model's rate",)
+    elif not rate:
+        notes = (f"{file.name}: the model does not state its sampling rate; {decoded[0][1]} Hz are taken as they are",)
+    waves = [resampled(wave, own, rate or own) for wave, own in decoded]
+    if processor is None:
+        return _frames(waves, labels, file, spec, reading, notes)
+    made = processor(waves, sampling_rate=rate, return_tensors="pt", padding=True)
+    tensors = {"inputs": made[spec.main].to(torch.float32)}
+    if "attention_mask" in made and "attention_mask" in spec.takes:
+        tensors["attention_mask"] = made["attention_mask"].to(torch.int64)
+    if labels is not None and isinstance(labels[0], str) and spec.tokenizer is not None:
+        tensors["labels"] = padded(tokenizer_of(spec, file)(list(labels))["input_ids"], -100)
+        tensors = with_decoder_mask(tensors) if spec.has_decoder else tensors
+    elif labels is not None:
+        tensors["labels"] = torch.tensor(class_numbers(labels, spec.folder, file))
+    if spec.has_decoder and "labels" not in tensors:
+        raise DataError(f"{file}: the model also needs transcripts; give a table with audio and transcription columns")
+    return Stored(count=len(waves), load=lambda rows: rows_of(tensors, rows), notes=notes)
+
+
+def _processor(spec: InputSpec) -> Any:
+    if spec.folder is None or not (spec.folder / "preprocessor_config.json").is_file():
+        if spec.folder is not None and spec.takes_sound:
+            raise DataError(f"{spec.folder} has no preprocessor_config.json, so sounds cannot be made into its inputs; "
+                            "put the file into the folder, or give arrays (.npz)")  # fmt: skip
+        return None
+    from workbench.models.sources.lean_transformers import transformers
+
+    try:
+        loader: Any = transformers.AutoFeatureExtractor
+        return loader.from_pretrained(str(spec.folder), local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # transformers raises nearly everything for a folder that it does not understand
+        raise DataError(f"the processor in {spec.folder} cannot be used: {first_line(error)}") from error
+
+
+def _decode(source: Any, number: int) -> tuple[np.ndarray, int]:
+    """Return a sound as float32 points of one channel, the mean of its channels, and its rate."""
+    try:
+        import soundfile
+    except ImportError as error:
+        raise BackendUnavailableError(
+            f"reading sounds needs the package soundfile: {error}; pip install 'quantization-workbench[data]'"
+        ) from None
+    name = f"sound {number + 1}" if isinstance(source, bytes) else str(source)
+    try:
+        wave, rate = soundfile.read(io.BytesIO(source) if isinstance(source, bytes) else source, dtype="float32")
+    except (OSError, RuntimeError, TypeError) as error:
+        raise DataError(f"{name} cannot be read as a sound: {first_line(error)}") from None
+    if not wave.size:
+        raise DataError(f"{name} is empty; remove it")
+    return (wave.mean(axis=1) if wave.ndim > 1 else wave), int(rate)
+
+
+def resampled(wave: np.ndarray, own: int, rate: int) -> np.ndarray:
+    """Return float32 points at ``rate`` of those at ``own`` (Hz), by SciPy's polyphase filter."""
+    if own == rate:
+        return wave
+    from scipy.signal import resample_poly
+
+    common = math.gcd(own, rate)
+    return np.asarray(resample_poly(wave, rate // common, own // common), dtype=np.float32)
+
+
+def _frames(
+    waves: Sequence[np.ndarray], labels: Sequence[Any] | None, file: Path, spec: InputSpec, reading: Reading,
+    notes: tuple[str, ...],
+) -> Stored:  # fmt: skip
+    """Return whole sounds of one length, or frames of ``reading.window`` points (float32, samples x points)."""
+    size = reading.window or len(waves[0])
+    if reading.window is None and any(len(wave) != size for wave in waves):
+        raise DataError(f"{file}: the sounds have different lengths; say how many points a sample has (--window N)")
+    counts = [len(wave) // size for wave in waves]
+    if not sum(counts):
+        raise DataError(f"{file}: no sound has {size} points; the longest has {max(map(len, waves))} (--window N)")
+    rows = [wave[: count * size].reshape(count, size) for wave, count in zip(waves, counts, strict=True)]
+    tensors = {"inputs": torch.from_numpy(np.concatenate(rows))}
+    if labels is not None:
+        tensors["labels"] = torch.tensor(class_numbers(labels, spec.folder, file)).repeat_interleave(
+            torch.tensor(counts)
+        )
+    prepare = None if spec.preprocess is None else preparation(spec)
+    return Stored(count=sum(counts), load=lambda chosen: rows_of(tensors, chosen), prepare=prepare, notes=notes)

@@ -1,0 +1,186 @@
+"""Tables through the ``datasets`` library: JSON Lines, JSON, CSV, Parquet, Arrow, and folders of texts."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import BackendUnavailableError, DataError, first_line, nearest
+
+READERS = {
+    ".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet",
+    ".arrow": "arrow",
+}  # fmt: skip
+"""The reader of ``datasets`` for each suffix."""
+
+CHATS = ("messages", "conversations", "conversation")
+TEXTS = ("text", "sentence", "content", "document", "prompt", "question", "input_ids", "image", "audio", "file_name")
+PAIRS = (("sentence1", "sentence2"), ("sentence_A", "sentence_B"), ("text1", "text2"), ("premise", "hypothesis"),
+         ("source", "target"))  # fmt: skip
+LABELS = ("label", "labels", "score", "similarity_score", "relatedness_score", "transcription", "transcript")
+ROLES = {"human": "user", "gpt": "assistant"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Table:
+    """The columns that make the samples, one entry for each row: one or two of values, and labels or scores or None."""
+
+    values: Mapping[str, Sequence[Any]]
+    labels: Sequence[Any] | None
+
+    def __len__(self) -> int:
+        return len(next(iter(self.values.values())))
+
+
+def read_table(file: Path, column: str) -> Table:
+    """Read the columns ``column`` (by commas; a column of numbers is the label) or, for none, those with usual names.
+
+    Nothing is fetched and no code of a data set runs; the library's cache is a folder that is removed.  Raises
+    DataError, and BackendUnavailableError without ``datasets``.
+    """
+    try:
+        import datasets
+    except ImportError as error:
+        raise BackendUnavailableError(
+            f"reading {file.name} needs the package datasets: {error}; pip install 'quantization-workbench[data]'"
+        ) from None
+    from datasets.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
+
+    shown = is_progress_bar_enabled()
+    disable_progress_bar()
+    try:
+        with tempfile.TemporaryDirectory(prefix="workbench-data-") as cache:
+            rows = _load(datasets, file, cache)
+            names = _columns(rows, column, file)
+            columns = {name: rows[name][:] for name in names}
+    except DataError:
+        raise
+    except Exception as error:  # pyarrow, pandas and datasets raise many types
+        cause = error.__cause__ or error
+        if "corresponds to no data" in str(error):
+            raise DataError(f"{file} is empty; give at least one row") from None
+        raise DataError(f"{file} cannot be read as a table: {first_line(cause)}") from error
+    finally:
+        if shown:
+            enable_progress_bar()
+    return _table(columns, names, file)
+
+
+def _load(datasets: Any, file: Path, cache: str) -> Any:
+    if file.stat().st_size == 0:
+        raise DataError(f"{file} is empty; give at least one row")
+    kind, options = READERS[file.suffix.lower()], {"cache_dir": cache, "keep_in_memory": True}
+    if kind == "arrow":
+        rows = datasets.Dataset.from_file(str(file), in_memory=True)
+    elif kind == "csv":
+        separator = "\t" if file.suffix.lower() == ".tsv" else ","
+        rows = datasets.Dataset.from_csv(str(file), sep=separator, **options)
+    else:
+        rows = getattr(datasets.Dataset, f"from_{kind}")(str(file), **options)
+    if not len(rows):
+        raise DataError(f"{file} is empty; give at least one row")
+    for name, feature in rows.features.items():
+        if isinstance(feature, datasets.Image | datasets.Audio):
+            rows = rows.cast_column(name, type(feature)(decode=False))
+    return rows
+
+
+def _columns(rows: Any, column: str, file: Path) -> list[str]:
+    """Return the names of the columns to read."""
+    known = list(rows.column_names)
+    if column:
+        names = [name.strip() for name in column.split(",") if name.strip()]
+        for name in names:
+            if name not in known:
+                raise DataError(f"{file} has no column {name!r}{nearest(name, known)}; its columns are "
+                                f"{', '.join(known)} (--column)")  # fmt: skip
+    else:
+        names = _usual(known, rows, file)
+    labels = [name for name in LABELS if name in known and name not in names]
+    numbers = [_is_number(rows, name) for name in names]
+    return names if any(numbers) and not all(numbers) else names + labels[:1]
+
+
+def _usual(known: list[str], rows: Any, file: Path) -> list[str]:
+    pair = next((list(pair) for pair in PAIRS if set(pair) <= set(known)), None)
+    name = next((name for name in (*CHATS, *TEXTS) if name in known), None)
+    if pair or name:
+        return pair or [str(name)]
+    strings = [name for name in known if rows.features[name] is not None and _is_string(rows, name)]
+    numbers = [name for name in known if _is_number(rows, name) and name not in LABELS]
+    if len(strings) == 1:
+        return strings
+    if not strings and numbers:
+        return numbers
+    raise DataError(f"{file}: which column is meant? Its columns are {', '.join(known)} (--column)")
+
+
+def _is_string(rows: Any, name: str) -> bool:
+    return str(getattr(rows.features[name], "dtype", "")).endswith("string")
+
+
+def _is_number(rows: Any, name: str) -> bool:
+    return str(getattr(rows.features[name], "dtype", "")).startswith(("int", "uint", "float", "double", "bool"))
+
+
+def _table(columns: dict[str, list[Any]], names: list[str], file: Path) -> Table:
+    """Divide the columns into values and labels; empty entries are refused."""
+    for name in names:
+        empty = [row for row, value in enumerate(columns[name]) if value is None]
+        if empty:
+            raise DataError(f"{file}: {len(empty)} rows have no {name}, the first is row {empty[0] + 1}; remove them")
+    texts = [name for name in names if name not in LABELS and not isinstance(columns[name][0], int | float)]
+    if not texts:
+        texts = [name for name in names if name not in LABELS[:-2]] or names[:1]
+    rest = [name for name in names if name not in texts]
+    return Table(values={name: columns[name] for name in texts}, labels=columns[rest[0]] if rest else None)
+
+
+def read_texts(folder: Path, suffixes: Sequence[str]) -> Table:
+    """Read every text file of a folder (and of the folders in it) as one row, in the order of their paths."""
+    files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in suffixes and file.is_file())
+    texts = []
+    for file in files:
+        try:
+            texts.append(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f"{file} cannot be read as UTF-8 text: {error}") from None
+    return Table(values={"text": [text for text in texts if text.strip()]}, labels=None)
+
+
+def messages_of(value: Any, file: Path, row: int) -> list[dict[str, Any]]:
+    """Return a conversation as role and content; raises DataError for anything else."""
+    value = json.loads(value) if isinstance(value, str) and value.lstrip().startswith("[") else value
+    messages = [_message(each) for each in value] if isinstance(value, list) else []
+    if not messages or not all(each.get("role") for each in messages):
+        raise DataError(f"{file}: row {row + 1} is no conversation; expected messages with role and content")
+    return messages
+
+
+def _message(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return {}
+    kept = {name: each for name, each in value.items() if each is not None}
+    if "from" in kept and "value" in kept:  # ShareGPT's names
+        return {"role": ROLES.get(kept["from"], kept["from"]), "content": kept["value"]}
+    return kept
+
+
+def class_numbers(labels: Sequence[Any], folder: Path | None, file: Path) -> list[float] | list[int]:
+    """Return labels as numbers: texts by the model's own ``label2id``, else by their order."""
+    if all(isinstance(label, int | float) for label in labels):
+        return list(labels)
+    config = folder / "config.json" if folder is not None else None
+    stated: dict[str, int] = {}
+    if config is not None and config.is_file():
+        stated = json.loads(config.read_text(encoding="utf-8")).get("label2id") or {}
+    names = sorted({str(label) for label in labels})
+    known = stated if set(names) & set(stated) else {name: number for number, name in enumerate(names)}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise DataError(f"{file}: the model has no class {unknown[0]!r}; its classes are {', '.join(known)}")
+    return [known[str(label)] for label in labels]
