@@ -128,8 +128,8 @@ def test_a_range_of_inputs_that_no_plan_uses_is_said_to_be_for_judging(
         await person.act(lambda: person.context.workspace.select([Q_PROJ]))
         await person.act(lambda: edits.assign(person.context.workspace, [Q_PROJ], inputs=scheme))
         line = person.window.panels["distributions"].line
-        assert line.tap == "input" and line.figures.text().startswith("clips ")
-        assert line.figures.text().endswith(told) and ("for judging only" in line.figures.text()) == bool(told)
+        assert line.tap == "input" and "clips " in line.figures.text()
+        assert told in line.figures.text() and ("for judging only" in line.figures.text()) == bool(told)
 
     live(story)
 
@@ -142,7 +142,8 @@ def test_a_symmetric_scheme_is_said_to_mirror_the_range(live: Callable[..., None
         await person.type(panel.low, "-99")
         await person.press(Qt.Key.Key_Return, panel.low)
         await person.until(lambda: "…" not in panel.figures.text(), 10)
-        assert "as int8-tensor, symmetric: ±99.0 · for judging only" in panel.figures.text()
+        assert "as int8-tensor, symmetric: ±99.0 (the plan leaves" in panel.figures.text()
+        assert panel.figures.shown.startswith("for judging only"), "it is seen in a window of 1,280 pixels"
         assert person.context.messages.entries[-1].level == "warning" and person.dialog("error") is None, (
             "there is no such model"
         )
@@ -289,7 +290,7 @@ def test_a_range_is_typed_with_a_decimal_point_in_every_locale(live: Callable[..
             await person.press(Qt.Key.Key_Tab)
             assert range_of(person.state.session, Q_PROJ, "input") == before and panel.high.lineEdit().text() == wrong
         await person.type(panel.high, "1.5")
-        assert panel.figures.text().startswith("clips ")
+        assert "clips " in panel.figures.text()
         await person.press(Qt.Key.Key_Return, panel.high)
         after = range_of(person.state.session, Q_PROJ, "input")
         assert after.high == 1.5 and after.low == before.low, "an end that was not edited keeps all its digits"

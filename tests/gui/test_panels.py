@@ -268,7 +268,7 @@ def test_a_point_of_the_front_becomes_the_plan(live: Callable[..., None]) -> Non
         spot = panel.plot.mapFromScene(view.mapViewToScene(point.pos()))
         await person.click(panel.plot.viewport(), spot)
         await person.until(lambda: person.state.totals.nbytes != panel.front.nbytes[3], 5)
-        assert person.state.undo_name.startswith("Take the plan")
+        assert person.state.undo_name.startswith("Use the plan")
 
     live(story)
 
@@ -342,6 +342,22 @@ def test_the_heatmap_sorts_by_loss(live: Callable[..., None]) -> None:
         await person.click(panel.heatmap.viewport(), panel.heatmap.cell_rect(0, 6).center())
         assert person.state.assignments[worst].weights == panel.heatmap.cells.columns[6]
         assert panel.heatmap.cells.chosen[0] == 6
+
+    live(story)
+
+
+def test_an_empty_panel_holds_the_button_of_its_next_step(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.opened())
+        for name, action in (("sensitivity", "calibrate"), ("pareto", "score"), ("agreement", "score")):
+            await person.act(lambda name=name: person.window.reveal(name))
+            panel, triggered = person.window.panels[name], []
+            assert panel.next_step.isVisible()
+            person.context.trigger = triggered.append
+            await person.click(panel.next_step)
+            assert triggered == [action]
+        await person.open(sessions.full(1))
+        assert not person.window.panels["pareto"].next_step.isVisible()
 
     live(story)
 

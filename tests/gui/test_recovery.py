@@ -19,6 +19,7 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.engine.engine import Engine
 from workbench.gui.shell import settings
+from workbench.gui.shell.forms import Form
 from workbench.session.session import Session
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 
@@ -119,6 +120,43 @@ def test_a_python_file_is_run_only_when_it_is_trusted(live: Callable[..., None],
                 assert person.state.session is None
         await person.until(lambda: person.state.session is not None)
         assert len(person.state.session.model.layers) == 2
+
+    live(story)
+
+
+def test_a_python_file_is_asked_for_its_weights_and_random_ones_are_warned_of(
+    live: Callable[..., None], tmp_path: Path
+) -> None:
+    file = tmp_path / "network.py"
+    file.write_text(FACTORY)
+
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.window.document.open_path(str(file)))
+        await person.until(lambda: person.dialog("form"))
+        assert {"factory", "weights"} <= person.dialog("form").findChild(Form).widgets.keys()
+        await person.answer("form", "Open")
+        await person.answer("question", "trust")
+        await person.until(lambda: person.state.session is not None and not person.state.session.model.cannot_run)
+        last = person.context.messages.entries[-1]
+        assert last.level == "warning" and "they are random unless it loads them" in last.text
+        assert last.text in person.state.session.notes
+
+    live(story)
+
+
+def test_undoing_to_what_is_on_disk_takes_the_star_away(live: Callable[..., None], tmp_path: Path) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1), tmp_path / "s.qwb")
+        for _ in range(2):
+            await person.act(lambda: person.context.workspace.select(["model.layers.0.mlp.up_proj"]))
+            await person.press(Qt.Key.Key_0, control=True)
+            assert person.window.isWindowModified()
+            await person.press(Qt.Key.Key_Z, control=True)
+            assert not person.window.isWindowModified()
+        await person.act(lambda: person.context.workspace.update(lambda session: replace(session, evaluations=())))
+        await person.press(Qt.Key.Key_Z, control=True, shift=True)
+        await person.press(Qt.Key.Key_Z, control=True)
+        assert person.window.isWindowModified(), "a result is not undone"
 
     live(story)
 

@@ -39,7 +39,7 @@ def test_a_person_chooses_a_target_and_repairs(live: Callable[..., None]) -> Non
     async def story(person: Person) -> None:
         await person.open(session)
         line = person.window.panels["plan"].target
-        assert line.verdict.text() == "no limits" and not line.repair_button.isVisible()
+        assert line.verdict.text() == "every scheme is allowed" and not line.repair_button.isVisible()
         await _choose_target(person)
         await person.until(lambda: person.state.target == "vllm", 5)
         await person.until(lambda: "refused" in line.verdict.text(), 5)

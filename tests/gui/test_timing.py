@@ -14,6 +14,7 @@ from workbench_kernels.catalog import OPS
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.context import edits
 from workbench.gui.panels.timing.panel import estimate_in_words
 from workbench.gui.panels.timing.roofs import estimates, sweep_lines
 from workbench.insight.roofline import plan_time, points, word
@@ -178,6 +179,27 @@ def test_rates_occupancy_and_how_to_profile_are_shown_of_cuda_rows(live: Callabl
         await person.row(panel.table, 0)
         await person.press(Qt.Key.Key_Space, panel.ncu)
         assert person.context.messages.entries[-1].text == "The selected kernels ran on the CPU"
+
+    live(story)
+
+
+def test_timings_of_other_plans_are_left_out_and_parts_are_no_totals(live: Callable[..., None]) -> None:
+    session = sessions.full(1)
+
+    async def story(person: Person) -> None:
+        first = session.model.layers[1].name
+        plan = session.plan.assign([layer.name for layer in session.model.layers[1:-1]], weights="int8-channel")
+        new = _timing((256, 256), "int8-channel", 1, 60.0, 90.0)
+        old = _timing((256, 256), "int4-g32-asym", 1, 10.0, 90.0)
+        await person.open(replace(session, plan=plan, timings=(new, old)))
+        await person.act(lambda: person.window.reveal("timing"))
+        panel = person.window.panels["timing"]
+        assert [timing.scheme for timing in panel.table.records.records] == ["int8-channel"]
+        assert "1 timing of schemes that the plan does not have left out" in panel.device.text()
+        assert "What was timed of this plan" not in panel.device.text()
+        await person.act(lambda: edits.assign(person.context.workspace, [first], weights="nf4-b64"))
+        text = panel.device.text()
+        assert "What was timed of this plan at batch 1" in text and "1 layer not timed" in text
 
     live(story)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -76,8 +75,7 @@ class Recovery:
         session = await self._context.runner.run(request, lambda: self._context.tasks.start(self.restore(entry)))
         if session is None:
             return False
-        self._context.workspace.open(session, entry.original)
-        self._context.workspace.update(lambda opened: replace(opened))
+        self._context.workspace.open(session, entry.original, unsaved=True)
         self._restored = entry.file
         await self.copy()
         self._context.messages.say(f"Recovered {session.model.name}", "save it to keep it")

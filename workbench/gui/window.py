@@ -92,6 +92,8 @@ class Window(QMainWindow):
 
     def _poll(self) -> None:
         self.context.jobs.poll()
+        if "jobs" in self.panels:
+            self.panel(JobsPanel).tick()
         self._redraw()
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
@@ -152,18 +152,20 @@ class Workspace:
         self._undo: list[Edit] = []
         self._redo: list[Edit] = []
         self._numbers = itertools.count(1)
+        self._on_disk: Session | None = None  # as it was opened or saved last
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call ``listener(old, new)`` after every change; returns the function that ends it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def open(self, session: Session, path: Path | None) -> None:
-        """Make ``session`` the document; the undo stack is empty."""
+    def open(self, session: Session, path: Path | None, *, unsaved: bool = False) -> None:
+        """Make ``session`` the document; the undo stack is empty.  ``unsaved``: it is not what stands at ``path``."""
         self._undo.clear()
         self._redo.clear()
+        self._on_disk = None if unsaved else session
         view = replace(self.state, selection=(), activation_metric="", search_error="")
-        self._set(replace(view, session=session, path=path, dirty=False))
+        self._set(replace(view, session=session, path=path, dirty=unsaved))
 
     def close(self) -> None:
         """Drop the document."""
@@ -200,14 +202,18 @@ class Workspace:
         if self._undo:
             last = self._undo.pop()
             self._redo.append(last)
-            self.update(lambda session: _exchanged(session, last.after, last.before))
+            self._exchange(last.after, last.before)
 
     def redo(self) -> None:
         """Redo the edit that was undone last; nothing happens on an empty stack."""
         if self._redo:
             last = self._redo.pop()
             self._undo.append(last)
-            self.update(lambda session: _exchanged(session, last.before, last.after))
+            self._exchange(last.before, last.after)
+
+    def _exchange(self, old: EditableParts, new: EditableParts) -> None:
+        session = _exchanged(self._session(), old, new)
+        self._set(replace(self.state, session=session, dirty=not _same(session, self._on_disk)))
 
     def select(self, layers: Iterable[str]) -> None:
         """Select layers by name."""
@@ -248,6 +254,7 @@ class Workspace:
 
     def saved(self, path: Path, session: Session) -> None:
         """Note that ``session`` is on disk at ``path``; later edits keep the document dirty."""
+        self._on_disk = session
         self._set(replace(self.state, path=path, dirty=self.state.session is not session))
 
     def _session(self) -> Session:
@@ -267,6 +274,15 @@ class Workspace:
         self.state = _resolved(old, state)
         for listener in tuple(self._listeners):
             listener(old, self.state)
+
+
+def _same(session: Session, other: Session | None) -> bool:
+    """Whether two sessions hold the same: edits that are equal, and the very same results."""
+    if other is None:
+        return False
+    edits = {item.name for item in fields(EditableParts)}
+    pairs = ((item.name, getattr(session, item.name), getattr(other, item.name)) for item in fields(Session))
+    return all(one is two or (name in edits and one == two) for name, one, two in pairs)
 
 
 def _exchanged(session: Session, old: EditableParts, new: EditableParts) -> Session:

@@ -84,7 +84,8 @@ class SearchOptions:
         help="kernel time of all timed layers in microseconds",
     ))  # fmt: skip
     loss: float | None = option(None, OptionInfo(
-        label="Loss", minimum=1e-12, metavar="L", empty="no limit", help="predicted loss, in the unit of the table"
+        label="Predicted loss", minimum=1e-12, metavar="L", empty="no limit",
+        help="predicted loss, in the unit of the table",
     ))  # fmt: skip
     minimise: str = option("loss", OptionInfo(
         label="Minimise", choices=lambda: choices_of(GOALS), help="what the budgets leave open"

@@ -39,8 +39,8 @@ class TrainOptions:
 
     data: str = option("", replace(DATA, empty="the calibration data"))
     epochs: float = option(0.0, OptionInfo(
-        label="Epochs", minimum=0.0, maximum=10000.0, metavar="N",
-        help="how often all samples are seen; 0: the number of steps counts",
+        label="Passes over the data", minimum=0.0, maximum=10000.0, metavar="N",
+        help="how often all samples are seen; 0: the number of steps below counts",
     ))  # fmt: skip
     steps: int = option(1000, OptionInfo(
         label="Steps", minimum=1, maximum=1_000_000, metavar="N", help="how often the weights are changed"
@@ -50,7 +50,7 @@ class TrainOptions:
         help="the most that a weight moves in the first step, in steps of its grid; it falls to 0 with a cosine",
     ))  # fmt: skip
     loss: Literal["kl", "task"] = option("kl", OptionInfo(
-        label="Loss",
+        label="Minimise",
         choices=lambda: (Choice("kl", "Divergence from floating point"), Choice("task", "The task's own")),
         help="what to minimise: KL to the floating-point model in nats, or cross-entropy to the data's labels",
     ))  # fmt: skip

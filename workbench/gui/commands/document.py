@@ -6,12 +6,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
 from workbench.errors import PlanError, WorkbenchError
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
 from workbench.gui.shell import dialogs, settings
+from workbench.gui.shell.forms import Form
 from workbench.insight import quantities
 from workbench.models.layer import LayerKind
 from workbench.planning.plan import Plan, resolve
@@ -23,7 +24,12 @@ from workbench.steps.files.open_model import OPEN, OpenModelOptions
 from workbench.steps.files.open_session import OPEN_SESSION, OpenSessionOptions
 from workbench.steps.files.save_session import SAVE_SESSION, SaveSessionOptions
 
-MODEL_FILES = "Models and sessions (*.safetensors *.pt2 *.py *.json *.gguf *.onnx *.pt *.pth *.qwb);;All files (*)"
+MODEL_FILES = "Models, sessions and plans (*.safetensors *.pt2 *.py *.json *.gguf *.pt *.pth *.qwb);;All files (*)"
+PYTHON_FILE = (
+    "A function of the file builds the network. Its weights come from the file that you give, from one beside it "
+    "(weights.safetensors, model.pt, ...), or from the function itself."
+)
+
 SESSIONS = "Sessions (*.qwb)"
 
 Stamp = tuple[int, int]
@@ -59,8 +65,18 @@ class Document:
         """
         if is_plan(path):
             self.open_plan(path)
+        elif Path(path).suffix == ".py" and not (trust or options):
+            self._context.tasks.start(self._ask_how(path))
         else:
             self._context.tasks.start(self.open(path, trust=trust, **options))
+
+    async def _ask_how(self, path: str) -> None:
+        """Ask which function of a Python file builds the model, and for its weights."""
+        form = Form(OpenModelOptions(path=path))
+        dialog = dialogs.FormDialog(self._parent, OPEN.title, PYTHON_FILE, form, "Open")
+        if await dialogs.finished(dialog) == QDialog.DialogCode.Accepted:
+            answer = form.value()
+            await self.open(answer.path, factory=answer.factory, weights=answer.weights)
 
     def open_plan(self, path: str) -> None:
         """Make the plan in a JSON file the current one, as an undoable edit."""
@@ -102,9 +118,8 @@ class Document:
         if not path.startswith("demo:"):
             settings.remember(path)
         self._context.messages.say(f"Opened {session.model.name}", _facts(session))
-        if session.model.non_finite:
-            names = ", ".join(session.model.non_finite)
-            self._context.messages.say("NaN or infinite weights", f"in {names}", "warning")
+        for note in () if is_session else session.notes:
+            self._context.messages.say("Check the weights", note, "warning")
         return True
 
     def show_first_look(self, look: Session) -> None:

@@ -65,6 +65,7 @@ async def score(command: Command) -> None:
     result = await command.context.runner.work(replace(request, options=options))
     if result is not None:
         workspace.show_metric(options.metric)
+        command.window.reveal("sensitivity")
 
 
 def search(command: Command) -> None:

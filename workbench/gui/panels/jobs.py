@@ -124,6 +124,7 @@ class JobsPanel(Panel):
     def _build(self) -> None:
         self._tracks: dict[int, Track] = {}
         self._views: tuple[JobView, ...] = ()
+        self._shown = 0.0  # when the table was last filled
         memory = Number(
             "Memory", lambda view: self._peak(view) or None, quantities.data_size, unit="bytes",
             tip="The most that the engine process used while the job ran",
@@ -139,7 +140,7 @@ class JobsPanel(Panel):
         self.column(parts, stretch=parts, focus=self.jobs)
         for table in (self.jobs, self.log, self.steps):
             table.horizontalHeader().setStretchLastSection(True)
-        for place, width in enumerate((210, 66, 90, 56, 56, 72)):
+        for place, width in enumerate((210, 70, 90, 84, 84, 76)):
             self.jobs.setColumnWidth(place, width)
         self.jobs.selectionModel().selectionChanged.connect(lambda: self._selected())
         self._enable()
@@ -178,6 +179,12 @@ class JobsPanel(Panel):
         if self.is_seen:
             self._show()
 
+    def tick(self) -> None:
+        """Let the times of a running job go on between its messages, twice a second."""
+        now = time.monotonic()
+        if now - self._shown > 0.5 and self.is_seen and any(view.status == "running" for view in self._views):
+            self._show()
+
     def catch_up(self) -> None:
         super().catch_up()
         self._show()
@@ -187,6 +194,7 @@ class JobsPanel(Panel):
         self._show()
 
     def _show(self) -> None:
+        self._shown = time.monotonic()
         self.jobs.show_records(self._views)
         self._selected()
         sizes = (("Engine", resident(self.context.engine_pid())), ("Window", resident(os.getpid())))

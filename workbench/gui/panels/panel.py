@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from PySide6.QtCore import QObject, QSize, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QStackedLayout, QVBoxLayout, QWidget
 
+from workbench.gui.shell.step_keys import BUTTONS
 from workbench.gui.shell.theme import Colours
-from workbench.gui.shell.widgets import Item, column, label
+from workbench.gui.shell.widgets import Item, button, column, label, page, row
 from workbench.session.workspace import State
 
 if TYPE_CHECKING:
@@ -42,9 +44,11 @@ class Panel(QWidget):
         self._hint = label(role="empty", wrap=True)
         self._hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._hint.setMargin(24)
+        self._action = ""
+        self.next_step = button("", lambda: self.context.trigger(self._action), name="Next step")
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self.body)
-        self._stack.addWidget(self._hint)
+        self._stack.addWidget(page(None, self._hint, row(None, self.next_step, None), None))
         self.state = State()  # the newest one; handlers read it
         self._drawn = State()
         self._build()
@@ -89,8 +93,16 @@ class Panel(QWidget):
             self._draw()
 
     def say_empty(self, text: str) -> None:
-        """Cover the body with ``text``, or uncover it if the text is empty."""
+        """Cover the body with ``text``, or uncover it if the text is empty.
+
+        Below it stands the button of the first step whose key the text names, such as ``(F5)``.
+        """
         self._hint.setText(text)
+        key = re.search(r"\((F\d)\)", text)
+        self._action, title = BUTTONS.get(key[1], ("", "")) if key else ("", "")
+        self.next_step.setText(title)
+        self.next_step.setAccessibleName(title.rstrip("…") or "Next step")
+        self.next_step.setVisible(bool(title))
         self._stack.setCurrentIndex(1 if text else 0)
 
     @property

@@ -41,7 +41,7 @@ class ParetoPanel(Panel):
         self.figure = fitted()
         self.plot = FrontPlot(self.colours)
         self.plot.taken.connect(self._use)
-        self.plot.pointed.connect(lambda index: self.figure.setText(f"{self.plot.describe(index)}; Enter takes it"))
+        self.plot.pointed.connect(lambda index: self.figure.setText(f"{self.plot.describe(index)}; Enter uses it"))
         self.axis = combo(
             "What the plans cost", [("Size", None)], self._redraw_all,
             "Bytes of the whole model, or microseconds of its timed layers one after another",
@@ -181,7 +181,7 @@ class ParetoPanel(Panel):
         locked += f", for {target(state.target).title}" if state.target else ""
         timed = by_size or present_cost(state, self.batch) is not None
         untimed = "" if timed else "; the present plan has schemes that were not timed"
-        self.figure.setText(f"{quantities.plural(len(front), 'plan')}{locked}; click a point to take its plan{untimed}")
+        self.figure.setText(f"{quantities.plural(len(front), 'plan')}{locked}; click a point to use its plan{untimed}")
 
     def _evaluated(self, *_basis: object) -> tuple[Measured, ...]:
         return evaluated_plans(self.state.session, self.batch) if self.state.session else ()
@@ -194,7 +194,7 @@ class ParetoPanel(Panel):
         costs = front.nbytes if front.microseconds is None else front.microseconds
         newest = self._new_front(session)
         index = newest.index_within(float(costs[index]))
-        title = f"Take the plan of {newest.bits_per_weight[index]:.3f} bits per weight"
+        title = f"Use the plan of {newest.bits_per_weight[index]:.3f} bits per weight"
         edits.set_plan(self.context.workspace, title, newest.plan(index))
 
 

@@ -13,6 +13,12 @@ STEP_KEYS = {
 }  # fmt: skip
 """The shortcuts of steps, by the step's name."""
 
+BUTTONS = {
+    "F5": ("calibrate", "Calibrate…"), "F6": ("score", "Compute Sensitivity…"), "F8": ("evaluate", "Evaluate…"),
+    "F9": ("time_kernels", "Time the Kernels…"),
+}  # fmt: skip
+"""The action and the text of the button that an empty panel shows, by the first key that its text names."""
+
 
 def why_not(session: Session, requirements: Iterable[Requirement]) -> str | None:
     """Return the first reason why a step is not possible, as a sentence; None if it is."""

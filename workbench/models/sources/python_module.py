@@ -60,7 +60,7 @@ class PythonModule:
             raise TrustRequiredError(
                 f"opening {file} runs it as a Python program; allow it (--trust) only if you know it", str(file)
             )
-        weights = absolute(request.weights) if request.weights else _beside(file)
+        weights = absolute(request.weights) if request.weights else weights_beside(file)
         store = _open_store(weights) if weights else None
         module = run_file(file)
         network = _build(module, file, request.factory or "build")
@@ -121,7 +121,8 @@ def _build(module: ModuleType, file: Path, factory: str) -> nn.Module:
     return network
 
 
-def _beside(file: Path) -> Path | None:
+def weights_beside(file: Path) -> Path | None:
+    """Return the file of weights that belongs to a Python file by its name; None if there is none."""
     names = (f"{file.stem}.safetensors", f"{file.stem}.pt", f"{file.stem}.pth", *BESIDE)
     return next((file.parent / name for name in names if (file.parent / name).is_file()), None)
 

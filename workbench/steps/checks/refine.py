@@ -20,7 +20,7 @@ class RefineOptions:
 
     bits_per_weight: float = option(4.5, BITS_PER_WEIGHT)
     tolerance: float = option(0.3, OptionInfo(
-        label="Tolerance", minimum=0.01, maximum=10.0, increment=0.1, metavar="T",
+        label="Relative error", minimum=0.01, maximum=10.0, increment=0.1, metavar="T",
         help="relative error of a predicted loss that a decision must withstand not to be measured; more measures more "
         "cells",
     ))  # fmt: skip

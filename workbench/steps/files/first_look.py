@@ -11,6 +11,7 @@ from pathlib import Path
 
 from workbench.errors import WorkbenchError
 from workbench.models.model import Model
+from workbench.models.summary import ModelSummary
 from workbench.planning.plan import Plan
 from workbench.progress import Progress, silent
 from workbench.session.session import Environment, Session
@@ -30,8 +31,26 @@ def start(model: Model, progress: Progress = silent) -> Session:
     return Session(
         model=summary, environment=Environment.here(), plan=Plan(model=summary.name, fingerprint=summary.fingerprint),
         statistics=weight_statistics(model, progress),
-        notes=tuple(f"the weights of {name} hold NaN or infinite values" for name in summary.non_finite),
+        notes=(
+            *(f"the weights of {name} hold NaN or infinite values" for name in summary.non_finite), *_unread(summary),
+        ),
     )  # fmt: skip
+
+
+def _unread(summary: ModelSummary) -> tuple[str, ...]:
+    """Say that the weights of a Python file may be random; empty where they were read from a file."""
+    source = summary.source
+    if source.kind != "python_module" or source.weights is not None or source.path.startswith("demo:"):
+        return ()
+    from workbench.models.sources.python_module import NETWORK_FILE, weights_beside
+
+    file = Path(source.path) / NETWORK_FILE if Path(source.path).is_dir() else Path(source.path)
+    if weights_beside(file) is not None:
+        return ()
+    return (
+        f"the weights are those that {source.factory or 'build'}() in {file.name} makes: they are random unless it "
+        "loads them itself; give a file of weights (--weights)",
+    )
 
 
 def first_look(path: str) -> Session | None:

@@ -40,7 +40,7 @@ TOKENS = (
     Number("Std. dev.", lambda row: row.sigmas, "{:.1f}".format, unit="σ",
            tip="The value's magnitude in standard deviations of all the tensor's values"),
     Field("Token", lambda row: row.token, tip="The token's text (its id where there is no tokenizer), or the pixel"),
-    Field("Place", lambda row: row.place_in_words, key=lambda row: row.place,
+    Field("Position", lambda row: row.place_in_words, key=lambda row: row.place,
           tip="Sample of the calibration data, and the position in it, both from 0"),
     Number("Channel", lambda row: row.channel),
     Number(f"≥ {SIGMAS:g} s.d.", lambda row: None if row.share < 0 else row.share, quantities.share, unit="share",
@@ -68,7 +68,7 @@ class CalibrationDataPanel(Panel):
         self.samples = SampleList()
         self.samples.page_requested.connect(self._read)
         tip = "Run the model on growing parts of the calibration data, then on the evaluation data"
-        self.judge = button("&Judge the Data", self._judge, tip)
+        self.judge = button("&Check the Data", self._judge, tip)
         self.verdict, self.coverage = _sentence("figure"), _sentence("muted")
         self.saturation_plot, self.coverage_plot = SaturationPlot(self.colours), CoveragePlot(self.colours)
         self.table = RecordsView("Tensors by how far they are from settled", FIELDS)
@@ -110,7 +110,7 @@ class CalibrationDataPanel(Panel):
         self.coverage_plot.show_quality(quality)
         for place in JUDGED:
             self.tabs.setTabEnabled(place, quality is not None)
-            self.tabs.setTabToolTip(place, "" if quality is not None else "Judge the data first (Alt+J)")
+            self.tabs.setTabToolTip(place, "" if quality is not None else "Check the data first (Alt+C)")
         if quality is None:
             self.verdict.setText("Not judged yet: are the data enough, and do they stand for what the model will see?")
             self.table.show_records(())

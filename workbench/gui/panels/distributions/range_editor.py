@@ -27,10 +27,10 @@ DEFAULT_SCHEME = "int8-tensor"
 """The scheme that a range is judged by while the plan keeps the tensor in floating point."""
 
 LOOKS = {
-    "weight": "for judging only: a scheme scales the weights by group",
-    "output": "for judging only: a plan stores weights and inputs",
-    "input": "for judging only: the plan scales this input for every token",
-    "": "for judging only: the plan leaves this input in floating point",
+    "weight": "a scheme scales the weights by group",
+    "output": "a plan stores weights and inputs",
+    "input": "the plan scales this input for every token",
+    "": "the plan leaves this input in floating point",
 }
 """What a range means that no plan uses: of weights, outputs, inputs scaled as they come, and (empty) other inputs."""
 
@@ -143,14 +143,16 @@ class RangeEditor(PanelPart):
         if problem or quality is None or self._shown is None:
             self.figures.setText(f"Not taken: {problem}" if problem else "")
             return
-        note = f" · {self._note()}" if self._note() else ""
+        note = self._note()
+        mark, why = ("for judging only · ", f" ({note})") if note else ("", "")
         words = (
-            f"clips {quantities.share(quality.clipped)} · error {quantities.number(quality.mean_squared_error**0.5)} · "
+            f"{mark}clips {quantities.share(quality.clipped)} · RMS error "
+            f"{quantities.number(quality.mean_squared_error**0.5)} · "
             f"SQNR {quantities.number(quality.sqnr_db)} dB{self._loss(*self._shown)}"
         )
         scheme = f"as {self._scheme()}{self._mirrored(*self._shown)}"
-        self.figures.say(f"{words} {scheme}{note}", f"{words} {scheme}", f"{words} as {self._scheme()}", words)
-        self.figures.setToolTip(f"{FIGURES.format(tap=self.tap)}{self._how_weighed()}{note}")
+        self.figures.say(f"{words} {scheme}{why}", f"{words} {scheme}", f"{words} as {self._scheme()}", words)
+        self.figures.setToolTip(f"{FIGURES.format(tap=self.tap)}{self._how_weighed()}{why}")
 
     def _note(self) -> str:
         """Say that the plan does not use the range; empty where it does."""

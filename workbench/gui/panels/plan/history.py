@@ -1,4 +1,4 @@
-"""Named plans: keep the present one, return to another, and compare any two layer by layer."""
+"""Named plans: save the present one, return to another, and compare any two layer by layer."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ PLANS = (
 
 DIFFERENCES = (
     Field("Layer", lambda row: row.layer, text=lambda row: ".".join(row.layer.split(".")[-3:])),
-    Field("First", lambda row: row.schemes[0]),
-    Field("Second", lambda row: row.schemes[1]),
+    Field("Scheme in the first", lambda row: row.schemes[0]),
+    Field("Scheme in the second", lambda row: row.schemes[1]),
     Number("Δ size", lambda row: row.nbytes[1] - row.nbytes[0],
            lambda value: quantities.signed(value, quantities.data_size), unit="bytes",
            tip="Bytes of the second minus the first"),
@@ -62,9 +62,9 @@ class PlanHistory(PanelPart):
         hint = "Name for the present plan"
         self.name = named(QLineEdit(placeholderText=hint), hint)
         self.name.returnPressed.connect(self.keep)
-        self.keep_button = button("&Keep", self.keep, "Keep the present plan under that name")
-        self.take_button = button("&Take", self.restore, "Make the selected plan the present one")
-        self.delete_button = button("&Delete", self.delete, "Forget the selected plan")
+        self.keep_button = button("&Save As", self.keep, "Save the present plan in this session under that name")
+        self.take_button = button("&Use", self.restore, "Make the selected plan the present one")
+        self.delete_button = button("&Delete", self.delete, "Remove the selected plan from the session")
         line = row(self.name, self.keep_button, self.take_button, self.delete_button)
         parts = splitter(self.plans, self.changes, sizes=(200, 300))
         fill(self, line, parts, self.figure, stretch=parts, focus=self.plans)
@@ -80,12 +80,12 @@ class PlanHistory(PanelPart):
         self._compare()
 
     def keep(self) -> None:
-        """Keep the present plan under the name that was typed, or its own."""
+        """Save the present plan in the session under the name that was typed, or its own."""
         if self.state.session is None:
             return
         name = self.name.text().strip() or self.state.session.plan.name
         self.context.workspace.edit(
-            f"Keep the plan {name}",
+            f"Save the plan {name}",
             lambda now: replace(now, plans={**now.plans, name: replace(now.plan, name=name)}),
         )
         self.name.clear()
@@ -93,7 +93,7 @@ class PlanHistory(PanelPart):
     def restore(self) -> None:
         """Make the selected plan the present one."""
         for plan in self._selected_named()[:1]:
-            edits.set_plan(self.context.workspace, f"Take the plan {plan.name}", plan.plan)
+            edits.set_plan(self.context.workspace, f"Use the plan {plan.name}", plan.plan)
 
     def delete(self) -> None:
         """Forget the selected named plans."""

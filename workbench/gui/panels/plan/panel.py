@@ -177,4 +177,4 @@ class PlanSums(FittedLabel):
 
 
 def _label(name: str) -> str:
-    return "keep in FP" if name == KEEP else METHOD_LABELS.get(name, name)
+    return "floating point" if name == KEEP else METHOD_LABELS.get(name, name)

@@ -26,7 +26,7 @@ FIELDS = (
     Number("#", lambda row: row.place + 1, tip="Rules are tried in this order; the first that matches a layer decides"),
     Field("Pattern", lambda row: row.rule.pattern),
     Field("Gives", lambda row: row.gives),
-    Number("Decides", lambda row: row.decided, unit="layers",
+    Number("Decides for", lambda row: row.decided, unit="layers",
            text=lambda row: f"{row.decided:,} of {len(row.matched):,}" if row.matched else "⚠ nothing",
            tip="Layers that no earlier rule decides, of those that it matches"),
     Field("Layers", lambda row: ", ".join(row.matched), text=lambda row: row.names,

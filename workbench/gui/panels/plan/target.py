@@ -14,7 +14,7 @@ from workbench.insight.legality import Refusal, refusals
 from workbench.insight.legality import repair as repaired
 from workbench.session.workspace import State
 
-ANY = "anything"
+ANY = "any runtime"
 LISTED = 12
 """How many violations the tooltip spells out."""
 
@@ -51,7 +51,7 @@ class PlanTarget(PanelPart):
         )  # fmt: skip
         layers = len({name for refusal in self._refusals for name in refusal.layers})
         refused = f"{quantities.plural(layers, 'layer')} refused" if layers else "runs the whole plan"
-        short = refused if new.target else "no limits"
+        short = refused if new.target else "every scheme is allowed"
         self.verdict.say(*(f"{short}: {refusal.sentence}" for refusal in self._refusals[:1]), short)
         self.verdict.setToolTip("\n".join(refusal.sentence for refusal in self._refusals[:LISTED]))
         set_role(self.verdict, "error" if layers else "muted")

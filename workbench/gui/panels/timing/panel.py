@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -20,6 +20,7 @@ from workbench.insight.plan_parts import transitions
 from workbench.insight.roofline import PlanTime, chip_of, plan_time
 from workbench.measurement.evaluation import Timing
 from workbench.planning.hardware import Device, PlanEstimate, plan_estimate
+from workbench.planning.plan import Assignment
 from workbench.session.session import Session
 from workbench.session.workspace import State
 from workbench.steps.requirements import QUANTIZES
@@ -110,17 +111,23 @@ class TimingPanel(Panel):
             self.sweep.show_timings(new.session.timings)
             self.roof.show_timings(new.session.timings)
             self._show_timings(new)
-        elif old.assignments is not new.assignments or old.target != new.target:
+        elif old.assignments is not new.assignments:
+            self._show_timings(new)
+        elif old.target != new.target:
             self._show_devices()
 
     def _show_timings(self, state: State) -> None:
         assert state.session is not None
-        timings = tuple(timing for timing in state.session.timings if timing.batch == self.batch.currentData())
+        batch = self.batch.currentData()
+        timings = of_plan(state.session, state.assignments, batch)
+        others = sum(timing.batch == batch for timing in state.session.timings) - len(timings)
         self._splitter.setVisible(bool(timings))
         self.table.show_records(timings)
         self.ncu.setVisible(any(timing.on_cuda for timing in timings))
         self.plot.show_timings(timings)
         self._devices = f"{_measured_on(timings)} {_no_cuda(state, timings)}".strip() if timings else ""
+        if others and timings:
+            self._devices += f" {quantities.plural(others, 'timing')} of schemes that the plan does not have left out."
         self._show_devices()
 
     def _show_devices(self) -> None:
@@ -170,6 +177,16 @@ class TimingPanel(Panel):
             self._show_devices()
 
 
+def of_plan(session: Session, assignments: Mapping[str, Assignment], batch: int | None) -> tuple[Timing, ...]:
+    """Return the timings at a batch size whose scheme the plan gives a layer of their shape."""
+    used = {(layer.matrix, assignments[layer.name].weights) for layer in session.model.layers if assignments}
+    shapes = {shape for shape, _ in used}
+    return tuple(
+        timing for timing in session.timings
+        if timing.batch == batch and ((timing.shape, timing.scheme) in used or timing.shape not in shapes)
+    )
+
+
 def expected_time(state: State, batch: int) -> str:
     """Return what the data sheet of the plan's target lets expect; an empty string where it names no hardware."""
     chip = chip_of(state.target)
@@ -195,7 +212,8 @@ def in_words(time: PlanTime) -> str:
     ratio = time.baseline / time.microseconds if time.microseconds else float("nan")
     missing = f", {quantities.plural(time.missing, 'layer')} not timed" if time.missing else ""
     return (
-        f"This plan at batch {time.batch}: {quantities.microseconds(time.microseconds)} against "
+        f"{'What was timed of this' if time.missing else 'This'} plan at batch {time.batch}: "
+        f"{quantities.microseconds(time.microseconds)} against "
         f"{quantities.microseconds(time.baseline)} in floating point, {quantities.number(ratio)}× "
         f"({quantities.plural(time.layers, 'layer')} one after another{missing})."
     )
