@@ -43,7 +43,8 @@ class Layer:
     ``tensor.permute(axes).reshape(rows, columns)`` is the matrix of outputs x inputs that every scheme sees.
     ``macs`` are the multiply-adds for each token, None where they depend on the input's size (convolutions) or there
     are none (embeddings).  ``tied_to`` is the layer that owns the weight, None for one that owns it.  ``shares_with``
-    names layers that must have the same scheme.
+    names layers that must have the same scheme.  ``keep`` says why the layer stays in floating point unless a rule names
+    it (a router, a table of positions, a state-space parameter); empty for all others.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Layer:
     macs: int | None = None
     tied_to: str | None = None
     shares_with: tuple[str, ...] = ()
+    keep: str = ""
 
     @property
     def matrix(self) -> tuple[int, int]:

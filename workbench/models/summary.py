@@ -141,13 +141,13 @@ class ModelSummary:
 
 
 def quantizable(layers: Iterable[Layer]) -> Sequence[Layer]:
-    """Return the layers that a search may touch by default: all but embeddings and what is tied to them.
+    """Return the layers that a search may touch by default: all but embeddings, what is tied to them, and what is kept.
 
     An embedding is a table look-up: it costs no arithmetic, and most runtimes keep it in floating point.  The user can
-    still give it a scheme.
+    still give it a scheme, and one to a layer with a reason to keep it (``Layer.keep``).
     """
     everything = tuple(layers)
     embeddings = {layer.name for layer in everything if layer.kind is LayerKind.EMBEDDING}
     embeddings |= {layer.name for layer in everything if layer.tied_to in embeddings}
     embeddings |= {layer.tied_to for layer in everything if layer.name in embeddings and layer.tied_to}
-    return tuple(layer for layer in everything if layer.name not in embeddings)
+    return tuple(layer for layer in everything if layer.name not in embeddings and not layer.keep)

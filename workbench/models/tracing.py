@@ -175,21 +175,21 @@ def trace(model: Model, data: Data | None = None) -> Trace:
     return recorder.trace
 
 
-def probe(model: Model, data: Data | None = None) -> Batch:
-    """Return a batch of one sample to trace the model with: the first of ``data``, else random values.
+def probe(model: Model, data: Data | None = None, samples: int = 1) -> Batch:
+    """Return a batch of ``samples`` to trace the model with: the first of ``data``, else random values.
 
     Raises TransformError where neither data nor what the model says of its inputs suffices.
     """
     if data is not None and len(data):
-        batch = next(data.batches(1))
+        batch = next(data.batches(samples))
         return {name: tensor for name, tensor in batch.items() if name != "labels" or has_decoder(batch)}
     spec, first = model.inputs, next(iter(model.summary.layers), None)
     generator = torch.Generator().manual_seed(0)
     if first is not None and first.kind is LayerKind.EMBEDDING:
         length = spec.length or min(TOKENS, spec.positions or TOKENS)
-        return {"input_ids": torch.randint(0, spec.vocabulary or first.shape[0], (1, length), generator=generator)}
+        return {"input_ids": torch.randint(0, spec.vocabulary or first.shape[0], (samples, length), generator=generator)}
     if spec.size is not None:
-        return {"inputs": torch.randn(1, spec.channels or 3, *spec.size, generator=generator)}
+        return {"inputs": torch.randn(samples, spec.channels or 3, *spec.size, generator=generator)}
     raise TransformError(
         f"nothing is known of what {model.summary.name} takes, so its graph cannot be followed; calibrate it first"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from torch.func import functional_call
 
 from workbench.errors import CannotRunError, DataError, WorkbenchError, first_line
 from workbench.models.data.inputs import InputSpec
+from workbench.models.execution.function_taps import FunctionTaps
 from workbench.models.model import Batch, Model, Overrides, Replacement, Tap
 from workbench.models.summary import ModelSummary, OutputKind
 
@@ -27,12 +28,14 @@ Call = Callable[[Forward, Batch], torch.Tensor]
 class Body:
     """A network with what is needed to run and to tap it; shared by all views of one model.
 
-    ``hooks`` maps the layers that can be tapped to the module that runs them.
+    ``hooks`` maps layers to the module that runs them and is tapped; ``functions`` maps layers that are tapped where
+    their weight is used to the axis of its input along which the samples lie.
     """
 
     network: nn.Module
     call: Call
     hooks: Mapping[str, str]
+    functions: Mapping[str, int] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -41,7 +44,7 @@ class NetworkModel(Model):
 
     def __init__(self, summary: ModelSummary, body: Body, inputs: InputSpec, overrides: Overrides | None = None):
         super().__init__(summary, inputs, overrides or Overrides())
-        self.body, self.tappable = body, frozenset(body.hooks)
+        self.body, self.tappable = body, frozenset((*body.hooks, *body.functions))
         self._parameters = dict(body.network.named_parameters(remove_duplicate=False))
 
     def _view(self, summary: ModelSummary, overrides: Overrides) -> NetworkModel:
@@ -82,9 +85,11 @@ class NetworkModel(Model):
             self.summary.layer(name)
         device = next((parameter.device for parameter in self._parameters.values()), torch.device("cpu"))
         moved = {name: tensor.to(device) for name, tensor in batch.items()}
-        with self.body.lock, self._hooks(tap, inputs, layers, outputs), no_fused_attention():
+        tensors = self._tensors()
+        taps = self._hooks(tap, inputs, layers, outputs), self._function_taps(tensors, tap, inputs, layers, outputs)
+        with self.body.lock, taps[0], taps[1], no_fused_attention():
             try:
-                return _by_sample(self.summary, self.body.call(self._forward(), moved), moved)
+                return _by_sample(self.summary, self.body.call(self._forward(tensors), moved), moved)
             except _CallbackFailed as failed:
                 raise failed.cause from failed.cause.__cause__
             except (WorkbenchError, torch.OutOfMemoryError):
@@ -92,15 +97,34 @@ class NetworkModel(Model):
             except (RuntimeError, ValueError, IndexError, TypeError) as error:
                 raise DataError(_rejected(self.summary.name, self.inputs, moved, error)) from error
 
-    def _forward(self) -> Forward:
-        if not self.overrides.weights and not self.overrides.kept:
-            return self.body.network
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        """Return what replaces the network's own tensors, under every name of each."""
         tensors = {name: tensor.to(self._tensor(name)) for name, tensor in self.overrides.kept.items()}
         for name, matrix in self.overrides.weights.items():
             layer = self.summary.by_name[name]
             tensor = layer.tensor_of(matrix).to(self._parameters[layer.parameter])
             tensors |= dict.fromkeys(self.parameter_names(name), tensor)
+        return tensors
+
+    def _forward(self, tensors: Mapping[str, torch.Tensor]) -> Forward:
+        if not tensors:
+            return self.body.network
         return lambda *args, **kwargs: functional_call(self.body.network, tensors, args, kwargs, tie_weights=False)
+
+    def _function_taps(
+        self, tensors: Mapping[str, torch.Tensor], tap: Tap | None, inputs: Mapping[str, Replacement],
+        layers: Sequence[str] | None, outputs: Mapping[str, Replacement],
+    ) -> AbstractContextManager[Any]:  # fmt: skip
+        wanted = {*inputs, *outputs, *(() if tap is None else self.body.functions if layers is None else layers)}
+        facts = [self.summary.by_name[name] for name in self.body.functions if name in wanted]
+        if not facts:
+            return nullcontext()
+        tapped = None if tap is None else _only(tap, layers)
+        return FunctionTaps(
+            {each.name: tensors.get(each.parameter, self._tensor(each.parameter)) for each in facts},
+            {each.name: each.kind for each in facts}, self.body.functions,
+            None if tapped is None else _carried(tapped), _each_carried(inputs), _each_carried(outputs),
+        )  # fmt: skip
 
     @contextmanager
     def _hooks(
@@ -114,14 +138,14 @@ class NetworkModel(Model):
                     f"module; leave its {end}s in floating point"
                 )
         with ExitStack() as stack:
-            for name, replace in inputs.items():
+            for name, replace in ((n, r) for n, r in inputs.items() if n in self.body.hooks):
                 hook = _carried(partial(_replace_input, replace))
                 stack.callback(self._module(name).register_forward_pre_hook(hook, with_kwargs=True).remove)
-            for name, replace in outputs.items():
+            for name, replace in ((n, r) for n, r in outputs.items() if n in self.body.hooks):
                 hook = _carried(partial(_replace_output, replace))
                 stack.callback(self._module(name).register_forward_hook(hook).remove)
             for name in self.body.hooks if layers is None else layers:
-                if tap is not None and name in self.tappable:
+                if tap is not None and name in self.body.hooks:
                     hook = _carried(partial(_tap, tap, name))
                     stack.callback(self._module(name).register_forward_hook(hook, with_kwargs=True).remove)
             yield
@@ -146,6 +170,15 @@ def _carried(hook: Callable[..., Any]) -> Callable[..., Any]:
             raise _CallbackFailed(error) from error
 
     return carried
+
+
+def _each_carried(replacements: Mapping[str, Replacement]) -> dict[str, Replacement]:
+    return {name: _carried(replace) for name, replace in replacements.items()}
+
+
+def _only(tap: Tap, layers: Sequence[str] | None) -> Tap:
+    """Return ``tap`` for some of the layers."""
+    return tap if layers is None else lambda name, x, output: tap(name, x, output) if name in layers else None
 
 
 def _tap(tap: Tap, name: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:

@@ -59,11 +59,13 @@ Dtypes = Callable[[str, torch.Tensor], str]
 
 @dataclass(slots=True, kw_only=True)
 class NetworkParts:
-    """What a network holds; ``hooks`` maps the layers that can be tapped to their module's path."""
+    """What a network holds; ``hooks`` maps the layers that can be tapped to their module's path, ``functions`` those
+    tapped at the function that uses their weight to the axis of its input along which the samples lie."""
 
     by_name: dict[str, Layer] = field(default_factory=dict)
     kept: list[StoredTensor] = field(default_factory=list)
     hooks: dict[str, str] = field(default_factory=dict)
+    functions: dict[str, int] = field(default_factory=dict)
     non_finite: list[str] = field(default_factory=list)
 
     @property
@@ -123,7 +125,7 @@ class Modules:
 
     def __call__(self, path: str, module: nn.Module, name: str, parameter: torch.Tensor) -> Role | None:
         """Return the parameter's role, None where it is kept."""
-        if not parameter.is_floating_point() or parameter.ndim < 2 or is_norm(type(module).__name__):
+        if not parameter.is_floating_point() or parameter.ndim < 2 or not parameter.numel() or is_norm(type(module).__name__):
             return None
         if name == "weight" and (role := self._known(module, parameter)) is not None:
             return role

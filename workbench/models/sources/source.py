@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -14,6 +14,7 @@ from workbench.models.execution.network import Body, Call, NetworkModel
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
 from workbench.models.sources.layers import NetworkParts
+from workbench.models.sources.roles import refine, trace_uses
 from workbench.models.sources.stored import TensorStore, fingerprint
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 
@@ -68,7 +69,10 @@ def network_model(
         name=display_name(Path(source.path.removeprefix("demo:"))), source=source, fingerprint=fingerprint(store),
         output=output, layers=parts.layers, kept=tuple(parts.kept), non_finite=tuple(dict.fromkeys(parts.non_finite)),
     )  # fmt: skip
-    return NetworkModel(summary, Body(network=network, call=call, hooks=parts.hooks), inputs)
+    model = NetworkModel(summary, Body(network=network, call=call, hooks=parts.hooks), inputs)
+    refine(parts, network, *trace_uses(model))
+    body = Body(network=network, call=call, hooks=parts.hooks, functions=parts.functions)
+    return NetworkModel(replace(summary, layers=parts.layers), body, inputs)
 
 
 def guessed_inputs(parts: NetworkParts) -> InputSpec:

@@ -1,0 +1,161 @@
+"""What a network does with each of its parameters, seen in one forward pass: the facts that layers are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from workbench.models.execution.dependence import places
+from workbench.models.execution.products import NO_PRODUCT, PRODUCTS, Product, plain_name
+from workbench.models.execution.stacked import tensors_of
+from workbench.models.layer import LayerKind
+
+CHOOSING = frozenset(("topk", "argmax", "kthvalue"))
+"""Functions that pick by rank."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """One product with a parameter: ``summed`` and ``batch`` are axes of the parameter as stored.
+
+    ``whole``: the call takes all of the parameter and is one that a tap can see.  ``samples`` is the axis of the
+    call's input along which the samples lie, None where none has their number.  ``consecutive``: the ids of a look-up
+    count upwards, as positions do.
+    """
+
+    kind: LayerKind
+    summed: tuple[int, ...] = ()
+    batch: tuple[int, ...] = ()
+    groups: int = 1
+    whole: bool = False
+    samples: int | None = None
+    consecutive: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Uses:
+    """``products`` and the names of ``other`` functions by parameter; ``routers`` are parameters whose product is
+    ranked; ``derived`` those of which a product's weight is computed."""
+
+    products: dict[str, list[Use]] = field(default_factory=dict)
+    other: dict[str, set[str]] = field(default_factory=dict)
+    routers: set[str] = field(default_factory=set)
+    derived: set[str] = field(default_factory=set)
+
+    def __contains__(self, parameter: str) -> bool:
+        return parameter in self.products or parameter in self.other
+
+
+class UseRecorder(TorchFunctionMode):
+    """Writes down the uses of ``parameters`` (by name, each once) while a batch of ``samples`` runs.
+
+    A parameter is known by its storage; results stay alive, so that no storage is used twice.
+    """
+
+    def __init__(self, parameters: Mapping[str, torch.Tensor], samples: int) -> None:
+        super().__init__()
+        self.uses, self._parameters, self._samples = Uses(), parameters, samples
+        self._names = {place: name for name, tensor in parameters.items() for place in places([tensor])}
+        self._origins: dict[int, frozenset[str]] = {}
+        self._ranked: dict[int, str] = {}
+        self._alive: list[torch.Tensor] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        if func not in PASSIVE:
+            self._note(func, args, kwargs, tensors_of(result))
+        return result
+
+    def _note(self, func: Any, args: Any, kwargs: Any, results: list[torch.Tensor]) -> None:
+        reader, inputs = PRODUCTS.get(func), tensors_of((args, kwargs))
+        self._alive += results
+        if reader is not None:
+            products = reader(args, kwargs)
+            for product in products:
+                self._product(product, results[0], kwargs, args)
+            taken = places([product.weight for product in products])
+            for place in places(inputs) - taken:  # the other operand, or a bias
+                if place in self._names:
+                    self.uses.other.setdefault(self._names[place], set()).add("input")
+            return
+        name, written = plain_name(func), places(results)
+        if name in CHOOSING:
+            self.uses.routers |= {self._ranked[id(each)] for each in inputs if id(each) in self._ranked}
+        elif results and (rank := next((self._ranked[id(i)] for i in inputs if id(i) in self._ranked), "")):
+            width = self._parameters[rank].shape
+            self._ranked |= {id(each): rank for each in results if each.ndim and each.shape[-1] in width}
+        for place in places(inputs) - written:
+            if place in self._names:
+                self.uses.other.setdefault(self._names[place], set()).add(name)
+        self._derive(name, inputs, results)
+
+    def _product(self, product: Product, result: torch.Tensor, kwargs: Any, args: Any) -> None:
+        (place,) = places([product.weight])
+        name = self._names.get(place)
+        if name is None:
+            self.uses.derived |= self._origins.get(place, frozenset())
+            return
+        use = self._use(product, self._parameters[name], args, kwargs)
+        if use is None:
+            self.uses.other.setdefault(name, set()).add("product")
+            return
+        self.uses.products.setdefault(name, []).append(use)
+        if use.kind is LayerKind.LINEAR and not use.batch:
+            self._ranked[id(result)] = name
+
+    def _use(self, product: Product, parameter: torch.Tensor, args: Any, kwargs: Any) -> Use | None:
+        """Return the use in terms of the parameter's own axes, None where the view mixes them."""
+        mapped = {}
+        for axis, stride in enumerate(product.weight.stride()):
+            same = [own for own, size in enumerate(parameter.shape) if parameter.stride(own) == stride and size > 1]
+            if product.weight.shape[axis] > 1:
+                mapped[axis] = same[0] if len(same) == 1 else None
+        convolution = product.kind.is_convolution
+        if not convolution and any(mapped.get(axis, 0) is None for axis in (*product.summed, *product.batch)):
+            return None
+        whole = product.weight.numel() == parameter.numel() and product.plain
+        x, groups = product.x, kwargs.get("groups", args[6] if convolution and len(args) > 6 else 1)
+        sized = [axis for axis, size in enumerate(x.shape[:-1] if not convolution else x.shape) if size == self._samples]
+        return Use(
+            kind=product.kind, whole=whole and (convolution or product.weight.ndim == parameter.ndim == 2),
+            summed=tuple(own for axis in product.summed if (own := mapped.get(axis)) is not None),
+            batch=tuple(own for axis in product.batch if (own := mapped.get(axis)) is not None)
+            or self._missing(product, parameter, mapped.values()),
+            groups=groups if isinstance(groups, int) else 1, samples=sized[0] if sized else None,
+            consecutive=product.kind is LayerKind.EMBEDDING and _counts_up(product.x),
+        )  # fmt: skip
+
+    def _missing(
+        self, product: Product, parameter: torch.Tensor, mapped: Iterable[int | None]
+    ) -> tuple[int, ...]:  # fmt: skip
+        """Return the first axis where the call took one entry of it: an expert's matrix."""
+        alone = product.weight.ndim == 2 and parameter.ndim == 3 and 0 not in set(mapped)
+        return (0,) if alone else ()
+
+    def _derive(self, name: str, inputs: list[torch.Tensor], results: list[torch.Tensor]) -> None:
+        """Note which parameters a tensor is computed of, as long as nothing else enters."""
+        origins = [self._origin(each) for each in inputs if each.numel() > 1]
+        if not origins or not all(origins) or name not in NO_PRODUCT | {"to", "float", "reshape", "contiguous", "clone"}:
+            return
+        for place in places(results):
+            self._origins.setdefault(place, frozenset().union(*origins))
+
+    def _origin(self, tensor: torch.Tensor) -> frozenset[str]:
+        (place,) = places([tensor])
+        return frozenset((self._names[place],)) if place in self._names else self._origins.get(place, frozenset())
+
+
+PASSIVE = frozenset(
+    getattr(torch.Tensor, name).__get__
+    for name in ("shape", "dtype", "device", "ndim", "requires_grad", "is_cuda", "layout", "grad_fn", "data")
+) | {torch.Tensor.size, torch.Tensor.dim, torch.Tensor.stride, torch.Tensor.numel, torch.Tensor.is_floating_point}
+"""Questions that a tensor answers without being used."""
+
+
+def _counts_up(ids: torch.Tensor) -> bool:
+    return ids.ndim > 0 and ids.shape[-1] > 2 and bool((ids.diff(dim=-1) == 1).all())

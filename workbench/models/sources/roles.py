@@ -1,0 +1,173 @@
+"""What layers are, from what ran: one forward pass on a small sample, and names only where none can be made.
+
+Things that the field does not quantize get a reason to stay in floating point, which a rule that names them overrides.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from workbench.errors import WorkbenchError
+from workbench.models.execution.network import NetworkModel
+from workbench.models.execution.products import NO_PRODUCT
+from workbench.models.execution.uses import Use, UseRecorder, Uses
+from workbench.models.layer import Layer, LayerKind
+from workbench.models.sources.layers import PER_TOKEN, NetworkParts, transposed_role
+from workbench.models.tracing import probe
+
+SAMPLES = 3
+"""Samples of the traced batch: few, and seldom the size of anything else in a network."""
+
+MOST_WORK = 1 << 31
+"""Most weights that are traced: beyond, a forward pass would hold up opening."""
+
+ROUTER = "a router: its outputs are ranked, and rounding it sends tokens to other experts"
+POSITIONS = "a table of positions: it is looked up by place and added"
+NORMALIZED = "the layer multiplies a weight that is computed from it (weight normalization)"
+BY_NAME = "by its name, as no forward pass could be made"
+PLAIN = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d,
+         nn.Embedding)  # fmt: skip
+STATE_SPACE, TABLE, GATE = re.compile(r"(^|\.)(A_log|dt_bias)$"), re.compile(r"pos(ition)?(al)?_?(emb|enc)"), re.compile(
+    r"(router|(?<!shared_expert_)(?<!shared_)\bgate)(\.weight|\.linear|\.classifier)?$"
+)
+
+
+def trace_uses(model: NetworkModel) -> tuple[Uses, Counter[str], str]:
+    """Run a small batch and return the uses of all parameters, how often each hooked module ran, and "".
+
+    Where no pass can be made, the third is the reason as a clause.
+    """
+    network = model.body.network
+    parameters = dict(network.named_parameters())
+    if sum(tensor.numel() for tensor in parameters.values()) > MOST_WORK:
+        return Uses(), Counter(), "the model is too large to be run at opening"
+    calls = Counter[str]()
+    recorder = UseRecorder(parameters, SAMPLES)
+    try:
+        batch = probe(model, samples=SAMPLES)
+        with torch.no_grad(), ExitStack() as stack, recorder:
+            for path in set(model.body.hooks.values()):
+                def count(*_: Any, path: str = path) -> None:
+                    calls[path] += 1
+
+                stack.callback(network.get_submodule(path).register_forward_hook(count).remove)
+            model.run(batch)
+    except (WorkbenchError, AttributeError, NotImplementedError, AssertionError, KeyError, ImportError) as error:
+        return Uses(), Counter(), str(error)
+    return recorder.uses, calls, ""
+
+
+def refine(parts: NetworkParts, network: nn.Module, uses: Uses, calls: Mapping[str, int], failure: str) -> None:
+    """Turn guesses about the layers of ``parts`` into facts: kinds, axes, reasons to keep them, and how they are tapped."""
+    names = {id(tensor): name for name, tensor in network.named_parameters()}
+    modules = dict(network.named_modules(remove_duplicate=False))
+    parameters = dict(network.named_parameters(remove_duplicate=False))
+    sharers, called = Counter[str](), Counter[tuple[str, bool]]()
+    for layer in parts.layers:
+        parameter = names[id(parameters[layer.parameter])]
+        sharers[parameter] += 1
+        called[parameter, layer.kind is LayerKind.EMBEDDING] += calls.get(parts.hooks.get(layer.name, ""), 0)
+    for layer in parts.layers:
+        parameter = names[id(parameters[layer.parameter])]
+        module = modules[layer.parameter.rpartition(".")[0]]
+        if failure or parameter not in uses:
+            _plain_only(parts, layer, module)
+            parts.by_name[layer.name] = replace(layer, keep=_by_name(layer, failure))
+            continue
+        table = layer.kind is LayerKind.EMBEDDING
+        products = list(uses.products.get(parameter, ()))
+        if sharers[parameter] > 1 or table:
+            others = [use for use in products if (use.kind is LayerKind.EMBEDDING) != table]
+            products = [use for use in products if use not in others]
+            if others and table and sharers[parameter] == 1:
+                _add_matrix(parts, layer, others)
+        reason = _reason(layer, module, parameter, products, uses)
+        changed = parts.by_name[layer.name] = replace(_as_used(layer, module, products), keep=reason)
+        _tap(parts, changed, module, products, called[parameter, table] == len(products))
+
+
+def _add_matrix(parts: NetworkParts, table: Layer, products: list[Use]) -> None:
+    """Add the layer that a look-up table is where it is also used as a matrix, without a module of its own."""
+    layer = replace(table, name=table.parameter, kind=LayerKind.LINEAR, tied_to=table.name, macs=table.parameters)
+    if layer.name not in parts.by_name and all(use.whole and use.summed == (1,) for use in products):
+        parts.by_name[layer.name] = layer
+        parts.functions[layer.name] = products[0].samples or 0
+
+
+def _reason(layer: Layer, module: nn.Module, parameter: str, products: list[Use], uses: Uses) -> str:
+    if parameter in uses.routers and layer.tied_to is None:
+        return ROUTER
+    if products and all(use.consecutive for use in products):
+        return POSITIONS
+    known = isinstance(module, PLAIN) and layer.parameter.endswith("weight")
+    if products or layer.kind in (LayerKind.RECURRENT, LayerKind.ATTENTION):
+        return ""
+    others = uses.other.get(parameter, set())
+    if parameter in uses.derived:
+        return "" if known else NORMALIZED
+    if others <= NO_PRODUCT:
+        return f"it acts through {', '.join(sorted(others))}, not as the matrix of a product"
+    return ""
+
+
+def _as_used(layer: Layer, module: nn.Module, products: list[Use]) -> Layer:
+    """Return the layer with the kind and the axes of its products, as it is where they differ among themselves."""
+    shapes = {(use.kind, use.summed, use.batch) for use in products}
+    if len(shapes) != 1 or layer.kind in (LayerKind.ATTENTION, LayerKind.RECURRENT):
+        return layer
+    use, rank = products[0], len(layer.shape)
+    if use.kind is LayerKind.CONV_TRANSPOSE:
+        role = transposed_role(layer.shape, use.groups)
+        return replace(layer, kind=use.kind, axes=role.axes or tuple(range(rank)), row_axes=role.row_axes)
+    if use.kind is not LayerKind.LINEAR:
+        return replace(layer, kind=use.kind)
+    if layer.kind is LayerKind.EMBEDDING and isinstance(module, nn.Embedding):
+        return layer
+    rows = (*use.batch, *(axis for axis in range(rank) if axis not in (*use.batch, *use.summed)))
+    if len(rows) + len(use.summed) != rank or not use.summed:
+        return layer
+    kind = LayerKind.EXPERTS if use.batch else LayerKind.LINEAR
+    if not use.batch and not use.whole:
+        kind = layer.kind if layer.kind is LayerKind.LINEAR else LayerKind.MATRIX
+    macs = math.prod(layer.shape) if kind in PER_TOKEN else layer.macs
+    return replace(layer, kind=kind, axes=(*rows, *use.summed), row_axes=len(rows), macs=macs)
+
+
+def _tap(parts: NetworkParts, layer: Layer, module: nn.Module, products: list[Use], called: bool) -> None:
+    """Tap the layer by its module where that does nothing else, by the function where its products are plain."""
+    _plain_only(parts, layer, module)
+    if products and layer.name in parts.hooks and called and not any(use.samples for use in products):
+        return
+    parts.hooks.pop(layer.name, None)
+    if products and all(use.whole and use.kind is layer.kind for use in products):
+        parts.functions[layer.name] = products[0].samples or 0
+
+
+def _plain_only(parts: NetworkParts, layer: Layer, module: nn.Module) -> None:
+    """Forget the module's tap where its class does more than the layer: it scales, masks, normalizes, or returns more."""
+    base = next((base for base in PLAIN if isinstance(module, base)), None)
+    if base is not None and any(
+        getattr(type(module), name, None) is not getattr(base, name, None) for name in ("forward", "_conv_forward")
+    ):
+        parts.hooks.pop(layer.name, None)
+
+
+def _by_name(layer: Layer, failure: str) -> str:
+    """Return a reason to keep a layer that did not run in the trace."""
+    why = f" ({BY_NAME})" if failure else " (by its name, as it did not run)"
+    if STATE_SPACE.search(layer.parameter):
+        return "a state-space parameter" + why
+    if TABLE.search(layer.parameter):
+        return "a table of positions" + why
+    if GATE.search(layer.parameter) and layer.matrix[0] < layer.matrix[1]:
+        return "a router" + why
+    return ""
