@@ -43,8 +43,8 @@ class Layer:
     ``tensor.permute(axes).reshape(rows, columns)`` is the matrix of outputs x inputs that every scheme sees.
     ``macs`` are the multiply-adds for each token, None where they depend on the input's size (convolutions) or there
     are none (embeddings).  ``tied_to`` is the layer that owns the weight, None for one that owns it.  ``shares_with``
-    names layers that must have the same scheme.  ``keep`` says why the layer stays in floating point unless a rule names
-    it (a router, a table of positions, a state-space parameter); empty for all others.
+    names layers that must have the same scheme.  ``keep`` says why the layer stays in floating point unless a rule
+    names it (a router, a table of positions, a state-space parameter); empty for all others.
     """
 
     name: str

@@ -61,6 +61,10 @@ class Model(ABC):
     def _view(self, summary: ModelSummary, overrides: Overrides) -> Self:
         """Return a view of the same network."""
 
+    def sample(self, count: int) -> Batch | None:
+        """Return ``count`` random samples of what the model takes, the same each time; None where that is not known."""
+        return None
+
     def weight(self, layer: str) -> torch.Tensor:
         """Return the layer's weight as the matrix of outputs x inputs, detached, in its stored dtype.
 

@@ -25,6 +25,9 @@ from workbench.models.model import Batch, Model
 TOKENS = 6
 """Positions of a probe where there is no data: enough to tell the axes of a tensor apart."""
 
+PIXELS = 32
+"""Height and width of a probe for a convolutional network of unknown size."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ref:
@@ -183,13 +186,20 @@ def probe(model: Model, data: Data | None = None, samples: int = 1) -> Batch:
     if data is not None and len(data):
         batch = next(data.batches(samples))
         return {name: tensor for name, tensor in batch.items() if name != "labels" or has_decoder(batch)}
+    if made := model.sample(samples):
+        return made
     spec, first = model.inputs, next(iter(model.summary.layers), None)
     generator = torch.Generator().manual_seed(0)
-    if first is not None and first.kind is LayerKind.EMBEDDING:
+    if spec.tokens or (first is not None and first.kind is LayerKind.EMBEDDING and spec.tokens is not False):
         length = spec.length or min(TOKENS, spec.positions or TOKENS)
-        return {"input_ids": torch.randint(0, spec.vocabulary or first.shape[0], (samples, length), generator=generator)}
+        top = spec.vocabulary or (first.shape[0] if first is not None else 1)
+        return {"input_ids": torch.randint(0, top, (samples, length), generator=generator)}
     if spec.size is not None:
         return {"inputs": torch.randn(samples, spec.channels or 3, *spec.size, generator=generator)}
+    if first is not None and first.kind is LayerKind.CONV2D:
+        return {"inputs": torch.randn(samples, spec.channels or first.shape[1], PIXELS, PIXELS, generator=generator)}
+    if first is not None and first.kind is LayerKind.LINEAR:
+        return {"inputs": torch.randn(samples, first.matrix[1], generator=generator)}
     raise TransformError(
         f"nothing is known of what {model.summary.name} takes, so its graph cannot be followed; calibrate it first"
     )

@@ -209,6 +209,7 @@ def bert(**settings: Any) -> Any:
         ("BertForSequenceClassification", {"num_labels": 3}, OutputKind.CLASS_LOGITS, (2, 3)),
         ("BertForSequenceClassification", {"num_labels": 1}, OutputKind.EMBEDDING, (2, 1)),
         ("BertModel", {}, OutputKind.EMBEDDING, (2, 16)),
+        ("BertForQuestionAnswering", {"num_labels": 2}, OutputKind.POSITION_CLASSES, (2, 2, 6)),
     ],
 )
 def test_the_class_that_the_configuration_names_is_loaded_with_its_head(
@@ -220,6 +221,8 @@ def test_the_class_that_the_configuration_names_is_loaded_with_its_head(
     assert model.summary.output is output and tuple(given.shape) == shape
     with torch.no_grad():
         answer = plain(input_ids=IDS)
+    if kind == "BertForQuestionAnswering":
+        answer.logits = torch.stack([answer.start_logits, answer.end_logits], dim=1)
     torch.testing.assert_close(given, answer[0].mean(dim=1) if kind == "BertModel" else answer.logits)
     if kind == "BertForMaskedLM":
         assert model.summary.by_name["cls.predictions.decoder"].tied_to == "bert.embeddings.word_embeddings"
@@ -227,8 +230,7 @@ def test_the_class_that_the_configuration_names_is_loaded_with_its_head(
 
 @pytest.mark.parametrize(
     ("kind", "reason"),
-    [("BertForQuestionAnswering", "its output is not supported yet"),
-     ("BertForNothing", "BertForNothing, which transformers .* does not have"),
+    [("BertForNothing", "BertForNothing, which transformers .* does not have"),
      ("pipeline", "pipeline, which transformers .* does not have")],
 )  # fmt: skip
 def test_a_head_that_is_not_supported_is_refused_and_never_left_out(tmp_path: Path, kind: str, reason: str) -> None:

@@ -29,13 +29,14 @@ class Body:
     """A network with what is needed to run and to tap it; shared by all views of one model.
 
     ``hooks`` maps layers to the module that runs them and is tapped; ``functions`` maps layers that are tapped where
-    their weight is used to the axis of its input along which the samples lie.
+    their weight is used to the axis of its input along which the samples lie; ``sample`` makes random samples.
     """
 
     network: nn.Module
     call: Call
     hooks: Mapping[str, str]
     functions: Mapping[str, int] = field(default_factory=dict)
+    sample: Callable[[int], Batch] | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -46,6 +47,10 @@ class NetworkModel(Model):
         super().__init__(summary, inputs, overrides or Overrides())
         self.body, self.tappable = body, frozenset((*body.hooks, *body.functions))
         self._parameters = dict(body.network.named_parameters(remove_duplicate=False))
+
+    def sample(self, count: int) -> Batch | None:
+        """Return random samples of what the network takes; see :class:`workbench.models.model.Model`."""
+        return None if self.body.sample is None else self.body.sample(count)
 
     def _view(self, summary: ModelSummary, overrides: Overrides) -> NetworkModel:
         return NetworkModel(summary, self.body, self.inputs, overrides)
@@ -106,7 +111,7 @@ class NetworkModel(Model):
             tensors |= dict.fromkeys(self.parameter_names(name), tensor)
         return tensors
 
-    def _forward(self, tensors: Mapping[str, torch.Tensor]) -> Forward:
+    def _forward(self, tensors: dict[str, torch.Tensor]) -> Forward:
         if not tensors:
             return self.body.network
         return lambda *args, **kwargs: functional_call(self.body.network, tensors, args, kwargs, tie_weights=False)

@@ -1,4 +1,4 @@
-"""Functions of torch that multiply something with a weight: which argument is the weight, and which of its axes are summed.
+"""Functions of torch that multiply something with a weight: which argument it is, which of its axes are summed.
 
 What a weight does is a fact of the call, not of its name, rank or module.
 """
@@ -137,7 +137,23 @@ _CONVOLUTIONS = {
     F.conv_transpose3d: LayerKind.CONV_TRANSPOSE,
 }  # fmt: skip
 
-PRODUCTS: dict[Any, Reader] = {
+def _table_first(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Product]:
+    operands = _two(args, kwargs, ("weight", "indices"))
+    if operands is None:
+        return []
+    (weight, _), (ids, place) = operands
+    return [Product(kind=LayerKind.EMBEDDING, x=ids, weight=weight, place=place)]
+
+
+def _in_aten(functions: Mapping[Any, Reader]) -> dict[Any, Reader]:
+    """Return the readers of the operations behind ``functions``, which exported programs call."""
+    named = {str(function.__name__): reader for function, reader in functions.items()}
+    packets = {getattr(torch.ops.aten, name): reader for name, reader in named.items() if hasattr(torch.ops.aten, name)}
+    packets[torch.ops.aten.embedding] = _table_first
+    return {getattr(packet, name): reader for packet, reader in packets.items() for name in packet.overloads()}
+
+
+_FUNCTIONS: dict[Any, Reader] = {
     F.linear: _layer(LayerKind.LINEAR, (1,)),
     torch.matmul: _matmul(), torch.Tensor.matmul: _matmul(), torch.Tensor.__matmul__: _matmul(),
     torch.Tensor.__rmatmul__: _matmul(swapped=True),
@@ -150,21 +166,25 @@ PRODUCTS: dict[Any, Reader] = {
     **{getattr(owner, name): _grouped for owner, name in ((torch, "_grouped_mm"), (F, "grouped_mm"))
        if hasattr(owner, name)},
 }  # fmt: skip
+
+PRODUCTS: dict[Any, Reader] = {**_FUNCTIONS, **_in_aten(_FUNCTIONS)}
 """Reads the arguments of a function: one product for each operand that could be the weight."""
 
-NO_PRODUCT = frozenset(
-    "add sub mul div true_divide floor_divide rsub neg exp expm1 log log1p sigmoid tanh softplus relu silu abs pow sqrt "
-    "rsqrt reciprocal cat stack concat where __getitem__ index_select gather take repeat repeat_interleave tile "
-    "interpolate grid_sample pad layer_norm rms_norm group_norm batch_norm instance_norm sum mean var var_mean norm "
-    "linalg_vector_norm _weight_norm addcmul clamp clamp_min clamp_max minimum maximum roll masked_fill softmax "
-    "normalize scatter index_add fft_rfft view_as_complex polar cos sin".split()
-)
+NO_PRODUCT = frozenset((
+    "add", "sub", "mul", "div", "true_divide", "floor_divide", "rsub", "neg", "exp", "expm1", "log", "log1p",
+    "sigmoid", "tanh", "softplus", "relu", "silu", "abs", "pow", "sqrt", "rsqrt", "reciprocal", "cat", "stack",
+    "concat", "where", "__getitem__", "index_select", "gather", "take", "repeat", "repeat_interleave", "tile",
+    "interpolate", "grid_sample", "pad", "layer_norm", "rms_norm", "group_norm", "batch_norm", "instance_norm",
+    "sum", "mean", "var", "var_mean", "norm", "linalg_vector_norm", "_weight_norm", "addcmul", "clamp", "clamp_min",
+    "clamp_max", "minimum", "maximum", "roll", "masked_fill", "softmax", "normalize", "scatter", "index_add",
+    "fft_rfft", "view_as_complex", "polar", "cos", "sin",
+))  # fmt: skip
 """Functions (without underscores of operators and of in-place forms) that use a tensor without a matrix product."""
 
 
 def plain_name(function: Any) -> str:
     """Return a function's name without the marks of operators and of in-place forms: ``__radd__`` is ``add``."""
-    name = str(getattr(function, "__name__", function))
+    name = str(getattr(function, "__name__", function)).partition(".")[0]
     if name in NO_PRODUCT:
         return name
     bare = name.strip("_")

@@ -14,6 +14,7 @@ from workbench.models.execution.products import NO_PRODUCT, PRODUCTS, Product, p
 from workbench.models.execution.stacked import tensors_of
 from workbench.models.layer import LayerKind
 
+COPIES = frozenset(("to", "float", "reshape", "contiguous", "clone"))
 CHOOSING = frozenset(("topk", "argmax", "kthvalue"))
 """Functions that pick by rank."""
 
@@ -120,7 +121,8 @@ class UseRecorder(TorchFunctionMode):
             return None
         whole = product.weight.numel() == parameter.numel() and product.plain
         x, groups = product.x, kwargs.get("groups", args[6] if convolution and len(args) > 6 else 1)
-        sized = [axis for axis, size in enumerate(x.shape[:-1] if not convolution else x.shape) if size == self._samples]
+        sizes = x.shape if convolution else x.shape[:-1]
+        sized = [axis for axis, size in enumerate(sizes) if size == self._samples]
         return Use(
             kind=product.kind, whole=whole and (convolution or product.weight.ndim == parameter.ndim == 2),
             summed=tuple(own for axis in product.summed if (own := mapped.get(axis)) is not None),
@@ -140,7 +142,7 @@ class UseRecorder(TorchFunctionMode):
     def _derive(self, name: str, inputs: list[torch.Tensor], results: list[torch.Tensor]) -> None:
         """Note which parameters a tensor is computed of, as long as nothing else enters."""
         origins = [self._origin(each) for each in inputs if each.numel() > 1]
-        if not origins or not all(origins) or name not in NO_PRODUCT | {"to", "float", "reshape", "contiguous", "clone"}:
+        if not origins or not all(origins) or name not in NO_PRODUCT | COPIES:
             return
         for place in places(results):
             self._origins.setdefault(place, frozenset().union(*origins))

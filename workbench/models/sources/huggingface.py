@@ -15,26 +15,15 @@ from typing import Any
 import torch
 
 from workbench.errors import BackendUnavailableError, NotAModelError, UnsafeModelError, first_line
-from workbench.models.data.inputs import InputSpec, arguments_for, arguments_of
+from workbench.models.data.inputs import InputSpec, arguments_of
 from workbench.models.dtypes import FLOATING
-from workbench.models.execution.network import Call, Forward
-from workbench.models.model import Batch, Model
+from workbench.models.model import Model
+from workbench.models.sources.huggingface_heads import call_of, head_of, output_kind, required_inputs, sample_of
 from workbench.models.sources.layers import find_layers, stored_dtypes
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.source import Opening, network_model
 from workbench.models.sources.stored import TensorStore, memory_to_run, require_memory, tensors_in_files
 from workbench.models.summary import ModelSource, OutputKind
-
-HEADS: Mapping[str, OutputKind] = {
-    "ForCausalLM": OutputKind.TOKEN_LOGITS, "LMHeadModel": OutputKind.TOKEN_LOGITS,
-    "ForConditionalGeneration": OutputKind.TOKEN_LOGITS, "ForMaskedLM": OutputKind.TOKEN_CLASSES,
-    "ForTokenClassification": OutputKind.TOKEN_CLASSES, "ForSequenceClassification": OutputKind.CLASS_LOGITS,
-    "ForImageClassification": OutputKind.CLASS_LOGITS, "ForImageClassificationWithTeacher": OutputKind.CLASS_LOGITS,
-    "ForAudioClassification": OutputKind.CLASS_LOGITS, "ForVideoClassification": OutputKind.CLASS_LOGITS,
-    "ForSemanticSegmentation": OutputKind.POSITION_CLASSES, "ForObjectDetection": OutputKind.POSITION_CLASSES,
-    "ForCTC": OutputKind.POSITION_CLASSES, "Model": OutputKind.EMBEDDING,
-}  # fmt: skip
-"""What comes out of a network, by the ending of its class's name in transformers; the first that fits holds."""
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
 
@@ -57,17 +46,20 @@ class HuggingFaceFolder:
         store = tensors_in_files(_weights(folder))
         require_memory(memory_to_run(store.tensors.values()), str(folder))
         network = _load(folder, _architecture(config))
-        head = _head(type(network).__name__) or OutputKind.EMBEDDING  # a network without a head gives its states
+        head = head_of(type(network).__name__)
         parts = find_layers(network, stored_dtypes(store.tensors, _usual_dtype(store)))
         takes, _ = arguments_of(network.forward)
         inputs = replace(
             _token_inputs(folder, network) if network.main_input_name == "input_ids" else _image_inputs(folder, config),
-            main=network.main_input_name, takes=takes, requires=_required(network), folder=folder,
+            main=network.main_input_name, takes=takes, requires=required_inputs(network), folder=folder,
             sentences=head is not OutputKind.TOKEN_LOGITS or network.config.is_encoder_decoder,
             embeds=head is OutputKind.EMBEDDING,
         )  # fmt: skip
         source = ModelSource(kind=self.name, path=str(folder) if request.path != folder else request.recorded)
-        return network_model(source, network, parts, store, _output(head, network.config), _call(head, inputs), inputs)
+        return network_model(
+            source, network, parts, store, output_kind(head, network.config), call_of(head, inputs), inputs,
+            sample_of(network, inputs),
+        )  # fmt: skip
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -115,18 +107,8 @@ def _architecture(config: Mapping[str, Any]) -> str:
     return names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
 
 
-def _head(architecture: str) -> OutputKind | None:
-    return next((output for ending, output in HEADS.items() if architecture.endswith(ending)), None)
-
-
-def _output(head: OutputKind, config: Any) -> OutputKind:
-    """Return what a network with ``head`` gives: logits of several labels that exclude each other, or plain numbers."""
-    plain = config.num_labels == 1 or config.problem_type in ("regression", "multi_label_classification")
-    return OutputKind.EMBEDDING if head is OutputKind.CLASS_LOGITS and plain else head
-
-
 def _network_class(transformers: Any, folder: Path, architecture: str) -> Any:
-    """Return the class that config.json names; NotAModelError where its output or its inputs are not supported."""
+    """Return the class that config.json names; NotAModelError for one that transformers lacks."""
     if not architecture:
         return transformers.AutoModel
     network: Any = getattr(transformers, architecture, None)
@@ -137,11 +119,6 @@ def _network_class(transformers: Any, folder: Path, architecture: str) -> Any:
             "not have; install a version that has it, or open the .safetensors file for the weights alone"
         )
     transformers.AutoConfig.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)  # is it known?
-    if _head(architecture) is None:
-        raise NotAModelError(
-            f"{folder} is a {architecture}: its output is not supported yet; supported are models "
-            f"whose class ends in {', '.join(HEADS)}; open the .safetensors file for the weights alone"
-        )
     return network
 
 
@@ -192,45 +169,15 @@ def _usual_dtype(store: TensorStore) -> str | None:
     return max(sizes, key=sizes.__getitem__, default=None)
 
 
-def _call(head: OutputKind, spec: InputSpec) -> Call:
-    options = {"use_cache": False} if head is OutputKind.TOKEN_LOGITS else {}
-
-    def call(forward: Forward, batch: Batch) -> torch.Tensor:
-        answer = forward(**arguments_for(batch, spec), **options)
-        mask = batch.get("attention_mask")
-        result: torch.Tensor = mean_pooled(answer[0], mask) if head is OutputKind.EMBEDDING else answer.logits
-        return result
-
-    return call
-
-
-def mean_pooled(states: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-    """Return the mean of ``states`` (samples x tokens x features) over tokens whose ``mask`` is 1."""
-    if states.ndim != 3:
-        return states.flatten(1) if states.ndim < 3 else states.mean(dim=tuple(range(2, states.ndim)))
-    if mask is None:
-        return states.mean(dim=1)
-    weights = mask.to(states.dtype).unsqueeze(-1)
-    return (states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
-
-
-def _required(network: Any) -> tuple[str, ...]:
-    """Return the arguments without which the network cannot run: both ends of an encoder-decoder, both of a pair."""
-    takes, main = arguments_of(network.forward)[0], network.main_input_name
-    name, names = type(network).__name__, [main]
-    pair = "pixel_values" in takes and "vision_config" in network.config.to_dict()
-    if main == "input_ids" and pair and not name.endswith(("ForConditionalGeneration", "ForCausalLM")):
-        names.append("pixel_values")
-    if network.config.is_encoder_decoder and "decoder_input_ids" in takes:
-        names.append("decoder_input_ids")
-    return tuple(names)
-
-
 def _token_inputs(folder: Path, network: Any) -> InputSpec:
-    positions = getattr(network.config, "max_position_embeddings", None) or getattr(network.config, "n_positions", None)
-    embedding = network.get_input_embeddings()
+    config = network.config.get_text_config()
+    positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
+    positions = positions if positions is None or positions > 0 else None
     has_tokenizer = any((folder / name).is_file() for name in TOKENIZERS)
-    vocabulary = int(embedding.weight.shape[0])
+    try:
+        vocabulary = int(network.get_input_embeddings().weight.shape[0])
+    except (NotImplementedError, AttributeError):
+        vocabulary = config.vocab_size
     return InputSpec(
         tokens=True, vocabulary=vocabulary, positions=positions, tokenizer=folder if has_tokenizer else None
     )

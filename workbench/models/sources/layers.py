@@ -125,7 +125,8 @@ class Modules:
 
     def __call__(self, path: str, module: nn.Module, name: str, parameter: torch.Tensor) -> Role | None:
         """Return the parameter's role, None where it is kept."""
-        if not parameter.is_floating_point() or parameter.ndim < 2 or not parameter.numel() or is_norm(type(module).__name__):
+        numbers = parameter.is_floating_point() and parameter.ndim > 1 and parameter.numel()
+        if not numbers or is_norm(type(module).__name__):
             return None
         if name == "weight" and (role := self._known(module, parameter)) is not None:
             return role

@@ -36,9 +36,8 @@ NORMALIZED = "the layer multiplies a weight that is computed from it (weight nor
 BY_NAME = "by its name, as no forward pass could be made"
 PLAIN = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d,
          nn.Embedding)  # fmt: skip
-STATE_SPACE, TABLE, GATE = re.compile(r"(^|\.)(A_log|dt_bias)$"), re.compile(r"pos(ition)?(al)?_?(emb|enc)"), re.compile(
-    r"(router|(?<!shared_expert_)(?<!shared_)\bgate)(\.weight|\.linear|\.classifier)?$"
-)
+STATE_SPACE, TABLE = re.compile(r"(^|\.)(A_log|dt_bias)$"), re.compile(r"pos(ition)?(al)?_?(emb|enc)")
+GATE = re.compile(r"(router|\bgate)(\.weight|\.linear|\.classifier)?$")
 
 
 def trace_uses(model: NetworkModel) -> tuple[Uses, Counter[str], str]:
@@ -67,7 +66,7 @@ def trace_uses(model: NetworkModel) -> tuple[Uses, Counter[str], str]:
 
 
 def refine(parts: NetworkParts, network: nn.Module, uses: Uses, calls: Mapping[str, int], failure: str) -> None:
-    """Turn guesses about the layers of ``parts`` into facts: kinds, axes, reasons to keep them, and how they are tapped."""
+    """Turn guesses about the layers of ``parts`` into facts: kinds, axes, reasons to keep them, how they are tapped."""
     names = {id(tensor): name for name, tensor in network.named_parameters()}
     modules = dict(network.named_modules(remove_duplicate=False))
     parameters = dict(network.named_parameters(remove_duplicate=False))
@@ -153,7 +152,7 @@ def _tap(parts: NetworkParts, layer: Layer, module: nn.Module, products: list[Us
 
 
 def _plain_only(parts: NetworkParts, layer: Layer, module: nn.Module) -> None:
-    """Forget the module's tap where its class does more than the layer: it scales, masks, normalizes, or returns more."""
+    """Forget the module's tap where its class does more than the layer: it scales, masks, normalizes, returns more."""
     base = next((base for base in PLAIN if isinstance(module, base)), None)
     if base is not None and any(
         getattr(type(module), name, None) is not getattr(base, name, None) for name in ("forward", "_conv_forward")

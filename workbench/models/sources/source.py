@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -12,7 +13,7 @@ from torch import nn
 from workbench.models.data.inputs import InputSpec
 from workbench.models.execution.network import Body, Call, NetworkModel
 from workbench.models.layer import LayerKind
-from workbench.models.model import Model
+from workbench.models.model import Batch, Model
 from workbench.models.sources.layers import NetworkParts
 from workbench.models.sources.roles import refine, trace_uses
 from workbench.models.sources.stored import TensorStore, fingerprint
@@ -58,9 +59,12 @@ def display_name(path: Path) -> str:
 
 def network_model(
     source: ModelSource, network: nn.Module, parts: NetworkParts, store: TensorStore, output: OutputKind, call: Call,
-    inputs: InputSpec,
+    inputs: InputSpec, sample: Callable[[int], Batch] | None = None,
 ) -> NetworkModel:  # fmt: skip
-    """Assemble a model that can be run; the network is put into evaluation mode."""
+    """Assemble a model that can be run, its layers traced; the network is put into evaluation mode.
+
+    ``sample`` makes random samples for it, where the source knows more of its inputs than ``inputs`` says.
+    """
     network.eval()
     for parameter in network.parameters():
         if parameter.is_floating_point():
@@ -69,9 +73,9 @@ def network_model(
         name=display_name(Path(source.path.removeprefix("demo:"))), source=source, fingerprint=fingerprint(store),
         output=output, layers=parts.layers, kept=tuple(parts.kept), non_finite=tuple(dict.fromkeys(parts.non_finite)),
     )  # fmt: skip
-    model = NetworkModel(summary, Body(network=network, call=call, hooks=parts.hooks), inputs)
+    model = NetworkModel(summary, Body(network=network, call=call, hooks=parts.hooks, sample=sample), inputs)
     refine(parts, network, *trace_uses(model))
-    body = Body(network=network, call=call, hooks=parts.hooks, functions=parts.functions)
+    body = Body(network=network, call=call, hooks=parts.hooks, functions=parts.functions, sample=sample)
     return NetworkModel(replace(summary, layers=parts.layers), body, inputs)
 
 

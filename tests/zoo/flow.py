@@ -1,0 +1,126 @@
+"""One architecture through everything: open, calibrate, predict and measure, plan, evaluate, export, reload."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from tests.models.networks import Rows
+from workbench.deployment.exporters import exporter
+from workbench.errors import WorkbenchError
+from workbench.measurement.calibrate import calibrate
+from workbench.measurement.evaluate import evaluate
+from workbench.models.execution.dependence import unused_layers
+from workbench.models.layer import LayerKind
+from workbench.models.model import Batch, Model
+from workbench.models.sources import open_model
+from workbench.planning.budgets import Budgets
+from workbench.planning.plan import Plan
+from workbench.planning.search.search import search
+from workbench.progress import silent
+from workbench.quantization.quantize import quantize
+from workbench.sensitivity.score import score
+
+SCHEMES = ("int3-channel", "int4-channel", "int6-channel", "int8-channel")
+TINY = "int6-channel"
+"""The scheme whose losses are compared: small enough for the second order, large enough to be measured in float32."""
+
+LOW, HIGH = 0.7, 1.4
+
+
+@dataclass(slots=True)
+class Row:
+    """What came of one architecture; ``refusal`` is the sentence of the step that declined it."""
+
+    name: str
+    layers: int = 0
+    matter: int = 0
+    seen: int = 0
+    kept: int = 0
+    unused: int = 0
+    ratios: dict[str, float] = field(default_factory=dict)
+    kl: float = float("nan")
+    difference: float = float("nan")
+    refusal: str = ""
+    seconds: float = 0.0
+
+    @property
+    def within(self) -> float:
+        """The share of layers predicted within LOW to HIGH of what was measured."""
+        values = list(self.ratios.values())
+        return float(np.mean([LOW <= value <= HIGH for value in values])) if values else float("nan")
+
+    def line(self) -> str:
+        """The row of the table."""
+        values = sorted(self.ratios.values())
+        spread = f"{values[0]:.2f} {values[len(values) // 2]:.2f} {values[-1]:.2f}" if values else "-"
+        return (
+            f"{self.name:44s} {self.layers:4d} {self.seen:4d}/{self.matter:<4d} {self.kept:3d} {self.unused:3d}  "
+            f"{spread:>16s} {self.within:5.2f}  {self.kl:9.2e} {self.difference:9.2e} {self.seconds:5.1f}  {self.refusal}"
+        )
+
+
+HEADING = (
+    f"{'architecture':44s} lays seen/matter kept unu  ratio min med max  in..       KL    reload  secs  refusal"
+)
+
+
+def samples(model: Model, count: int) -> Rows:
+    """Return random samples of what the model takes."""
+    batch = model.sample(count)
+    assert batch is not None
+    return Rows(**batch)
+
+
+def run(folder: Path, out: Path, count: int = 256) -> Row:
+    """Take the model in ``folder`` through all steps; ``out`` gets the export."""
+    row, begun = Row(folder.name), time.monotonic()
+    try:
+        model = open_model(folder)
+        _through(model, row, samples(model, count), out)
+    except WorkbenchError as error:
+        row.refusal = str(error)
+    row.seconds = time.monotonic() - begun
+    return row
+
+
+def _through(model: Model, row: Row, data: Rows, out: Path) -> None:
+    layers = model.summary.stored
+    unused = unused_layers(model, data)
+    searched = [x.name for x in layers if not x.keep and x.kind is not LayerKind.EMBEDDING and x.name not in unused]
+    row.layers, row.unused = len(layers), len(unused)
+    row.kept = sum(bool(layer.keep) for layer in layers)
+    curvature = calibrate(model, data, batch_size=32).curvature
+    table = score(model, "predicted_kl", SCHEMES, curvature=curvature, dataset=data, batch_size=32)
+    row.matter = len(searched)
+    row.seen = sum(np.isfinite(table.of(name, TINY)) for name in searched)
+    measured = score(model, "measured_kl", (TINY,), dataset=data, batch_size=32, layers=searched)
+    for name in searched:
+        truth = measured.of(name, TINY)
+        if np.isfinite(truth) and truth > 1e-10 and np.isfinite(table.of(name, TINY)):
+            row.ratios[name] = table.of(name, TINY) / truth
+    plan = search(model.summary, table, base=Plan(), budgets=Budgets(bits_per_weight=4.5))
+    quantized = quantize(model, plan, curvature=curvature)
+    bound = quantized.bind(model)
+    figures = evaluate(model, bound, data, batch_size=32)
+    row.kl = next((figures[name].value for name in ("kl", "distance", "l2") if name in figures), float("nan"))
+    exporter("huggingface").export(quantized, model, out, silent)
+    batch = next(data.batches(4))
+    with torch.no_grad():
+        row.difference = float((plainly(out, model, batch) - bound.run(batch)).abs().max())
+
+
+def plainly(folder: Path, model: Model, batch: Batch) -> torch.Tensor:
+    """Return the output of transformers' own model of ``folder``, called as the workbench calls it."""
+    import json
+
+    import transformers
+
+    name = json.loads((folder / "config.json").read_text(encoding="utf-8"))["architectures"][0]
+    network = getattr(transformers, name).from_pretrained(str(folder), dtype=torch.float32).eval()
+    result: torch.Tensor = model.body.call(network, batch)  # type: ignore[attr-defined]
+    return result

@@ -1,0 +1,60 @@
+"""The zoo, through the whole journey; ``-m slow`` runs all of it and prints its table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.zoo.architectures import NAMES, save
+from tests.zoo.flow import HEADING, Row, run
+
+QUICK = ("LlamaForCausalLM", "MambaForCausalLM", "GptOssForCausalLM", "BertForTokenClassification",
+         "T5ForConditionalGeneration", "ViTForImageClassification", "CLIPModel", "Wav2Vec2ForCTC")  # fmt: skip
+REFUSALS: dict[str, str] = {}
+"""What is refused, and a part of the sentence."""
+
+ALL = [name for group in NAMES.values() for name in group]
+ROWS: list[Row] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def table(request: pytest.FixtureRequest) -> None:
+    def show() -> None:
+        capture = request.config.pluginmanager.getplugin("capturemanager")
+        with capture.global_and_fixture_disabled():
+            print("\n" + "\n".join([HEADING, *(row.line() for row in ROWS)]))
+
+    request.addfinalizer(show)
+
+
+def check(name: str, folder: Path, count: int) -> None:
+    save(folder / name, name)
+    row = run(folder / name, folder / "out", count)
+    ROWS.append(row)
+    if name in REFUSALS:
+        assert REFUSALS[name] in row.refusal
+        return
+    assert not row.refusal
+    assert row.seen == row.matter
+    assert row.difference == 0.0
+    assert row.within >= 0.6, row.ratios
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", QUICK)
+def test_the_quick_zoo(tmp_path: Path, name: str) -> None:
+    check(name, tmp_path, 64)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [name for name in ALL if name not in QUICK])
+def test_the_whole_zoo(tmp_path: Path, name: str) -> None:
+    check(name, tmp_path, 256)
+
+
+@pytest.mark.slow
+def test_nine_layers_in_ten_are_predicted() -> None:
+    ratios = [ratio for row in ROWS for ratio in row.ratios.values()]
+    assert sum(0.7 <= ratio <= 1.4 for ratio in ratios) >= 0.9 * len(ratios)

@@ -1,0 +1,137 @@
+"""What a network of transformers gives and takes: its output's meaning, how it is called, and a small sample for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from workbench.models.data.inputs import InputSpec, arguments_for, arguments_of
+from workbench.models.execution.network import Call, Forward
+from workbench.models.model import Batch
+from workbench.models.summary import OutputKind
+
+HEADS: Mapping[str, OutputKind] = {
+    "ForCausalLM": OutputKind.TOKEN_LOGITS, "LMHeadModel": OutputKind.TOKEN_LOGITS, "MTModel": OutputKind.TOKEN_LOGITS,
+    "ForConditionalGeneration": OutputKind.TOKEN_LOGITS, "ForMaskedLM": OutputKind.TOKEN_CLASSES,
+    "ForTokenClassification": OutputKind.TOKEN_CLASSES, "ForSequenceClassification": OutputKind.CLASS_LOGITS,
+    "ForImageClassification": OutputKind.CLASS_LOGITS, "ForImageClassificationWithTeacher": OutputKind.CLASS_LOGITS,
+    "ForAudioClassification": OutputKind.CLASS_LOGITS, "ForVideoClassification": OutputKind.CLASS_LOGITS,
+    "ForNextSentencePrediction": OutputKind.CLASS_LOGITS, "ForXVector": OutputKind.CLASS_LOGITS,
+    "ForQuestionAnswering": OutputKind.POSITION_CLASSES, "ForAudioFrameClassification": OutputKind.POSITION_CLASSES,
+    "ForSemanticSegmentation": OutputKind.POSITION_CLASSES, "ForObjectDetection": OutputKind.POSITION_CLASSES,
+    "ForUniversalSegmentation": OutputKind.POSITION_CLASSES, "ForCTC": OutputKind.POSITION_CLASSES,
+    "Model": OutputKind.EMBEDDING,
+}  # fmt: skip
+"""What comes out of a network, by the ending of its class's name in transformers; the first that fits holds.
+
+Any other class with a head gives plain numbers: its first output with a row for each sample (depths, boxes, pixels).
+"""
+
+LENGTH, DECODER_LENGTH, PIXELS, POINTS, FIRST_ID = 7, 5, 64, 1600, 4
+"""Sizes of a sample where the configuration gives none; ids below the fourth are special in most vocabularies."""
+
+
+def head_of(architecture: str) -> OutputKind | None:
+    """Return what the class gives, None for one whose name does not tell."""
+    return next((output for ending, output in HEADS.items() if architecture.endswith(ending)), None)
+
+
+def output_kind(head: OutputKind | None, config: Any) -> OutputKind:
+    """Return what a network with ``head`` gives: logits of several labels that exclude each other, or plain numbers."""
+    plain = config.num_labels == 1 or config.problem_type in ("regression", "multi_label_classification")
+    return OutputKind.EMBEDDING if head is None or (head is OutputKind.CLASS_LOGITS and plain) else head
+
+
+def call_of(head: OutputKind | None, spec: InputSpec) -> Call:
+    """Return how a batch is handed to the network, and what of its answer is the output."""
+    options = {"use_cache": False} if head is OutputKind.TOKEN_LOGITS and "use_cache" in spec.takes else {}
+
+    def call(forward: Forward, batch: Batch) -> torch.Tensor:
+        answer = forward(**arguments_for(batch, spec), **options)
+        return _result(answer, head, batch)
+
+    return call
+
+
+def _result(answer: Any, head: OutputKind | None, batch: Batch) -> torch.Tensor:
+    if head is OutputKind.EMBEDDING:
+        pair = [answer.get(name) for name in ("image_embeds", "audio_embeds", "text_embeds")]
+        if sum(each is not None for each in pair) == 2:  # of a pair of towers, whose logits mix the samples
+            return torch.cat([each.flatten(1) for each in pair if each is not None], dim=1)
+        return mean_pooled(answer[0], batch.get("attention_mask"))
+    if "start_logits" in answer:
+        return torch.stack([answer["start_logits"], answer["end_logits"]], dim=1)
+    logits = answer.get("logits", answer.get("class_queries_logits"))
+    if head is not None and logits is not None:
+        result: torch.Tensor = logits
+        return result
+    samples = len(next(iter(batch.values())))
+    for tensor in answer.values():
+        if isinstance(tensor, torch.Tensor) and tensor.is_floating_point() and tensor.shape[:1] == (samples,):
+            return tensor
+    raise ValueError(f"its answer has no tensor with a row for each sample: {', '.join(answer)}")
+
+
+def mean_pooled(states: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+    """Return the mean of ``states`` (samples x tokens x features) over tokens whose ``mask`` is 1."""
+    if states.ndim != 3:
+        return states.flatten(1) if states.ndim < 3 else states.mean(dim=tuple(range(2, states.ndim)))
+    if mask is None or mask.shape != states.shape[:2]:
+        return states.mean(dim=1)
+    weights = mask.to(states.dtype).unsqueeze(-1)
+    return (states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+
+
+def required_inputs(network: Any) -> tuple[str, ...]:
+    """Return the arguments without which the network cannot run: both ends of an encoder-decoder, both of a pair."""
+    takes, main = arguments_of(network.forward)[0], network.main_input_name
+    name, names = type(network).__name__, [main]
+    pair = "pixel_values" in takes and "vision_config" in network.config.to_dict()
+    if main == "input_ids" and pair and not name.endswith(("ForConditionalGeneration", "ForCausalLM")):
+        names.append("pixel_values")
+    if network.config.is_encoder_decoder and "decoder_input_ids" in takes:
+        names.append("decoder_input_ids")
+    return tuple(names)
+
+
+def sample_of(network: Any, spec: InputSpec) -> Callable[[int], Batch]:
+    """Return what makes random samples for a network, of the sizes that its configuration gives."""
+
+    def sample(count: int) -> Batch:
+        generator = torch.Generator().manual_seed(0)
+        batch = {}
+        for name in spec.requires:
+            shape = _shape(network, spec, name)
+            if shape is None:
+                continue
+            if name.endswith("input_ids"):
+                top = spec.vocabulary or network.config.get_text_config().vocab_size
+                batch[name] = torch.randint(min(FIRST_ID, top - 1), top, (count, *shape), generator=generator)
+            else:
+                batch[name] = torch.randn(count, *shape, generator=generator)
+        return batch
+
+    return sample
+
+
+def _shape(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | None:
+    """Return one sample's shape of the input ``name``, None where it is not known."""
+    config, settings = network.config, network.config.to_dict()
+    if name == "input_ids":
+        return (min(LENGTH, spec.positions or LENGTH),)
+    if name == "decoder_input_ids":
+        return (DECODER_LENGTH,)
+    if name == "pixel_values":
+        vision = {**settings, **(settings.get("vision_config") or {})}
+        size = spec.size or vision.get("image_size") or PIXELS
+        height, width = size if isinstance(size, list | tuple) else (size, size)
+        return (spec.channels or vision.get("num_channels", 3), height, width)
+    bands = settings.get("num_mel_bins") or settings.get("input_feat_per_channel") or settings.get("input_dim")
+    if name == "input_features" and bands:
+        frames = 2 * getattr(config, "max_source_positions", 32)
+        return (bands, frames) if settings["model_type"] == "whisper" else (min(frames, PIXELS), bands)
+    if name == "input_values":
+        return (settings["max_length"], bands) if bands and "max_length" in settings else (POINTS,)
+    return None
