@@ -60,7 +60,8 @@ class Row:
         spread = f"{values[0]:.2f} {values[len(values) // 2]:.2f} {values[-1]:.2f}" if values else "-"
         return (
             f"{self.name:44s} {self.layers:4d} {self.seen:4d}/{self.matter:<4d} {self.kept:3d} {self.unused:3d}  "
-            f"{spread:>16s} {self.within:5.2f}  {self.kl:9.2e} {self.difference:9.2e} {self.seconds:5.1f}  {self.refusal}"
+            f"{spread:>16s} {self.within:5.2f}  {self.kl:9.2e} {self.difference:9.2e} {self.seconds:5.1f}  "
+            f"{self.refusal}"
         )
 
 
