@@ -178,9 +178,10 @@ def trace(model: Model, data: Data | None = None) -> Trace:
     return recorder.trace
 
 
-def probe(model: Model, data: Data | None = None, samples: int = 1) -> Batch:
+def probe(model: Model, data: Data | None = None, samples: int = 1, guess: bool = False) -> Batch:
     """Return a batch of ``samples`` to trace the model with: the first of ``data``, else random values.
 
+    ``guess``: the first layer says what is not known of the inputs.
     Raises TransformError where neither data nor what the model says of its inputs suffices.
     """
     if data is not None and len(data):
@@ -196,9 +197,9 @@ def probe(model: Model, data: Data | None = None, samples: int = 1) -> Batch:
         return {"input_ids": torch.randint(0, top, (samples, length), generator=generator)}
     if spec.size is not None:
         return {"inputs": torch.randn(samples, spec.channels or 3, *spec.size, generator=generator)}
-    if first is not None and first.kind is LayerKind.CONV2D:
+    if guess and first is not None and first.kind is LayerKind.CONV2D:
         return {"inputs": torch.randn(samples, spec.channels or first.shape[1], PIXELS, PIXELS, generator=generator)}
-    if first is not None and first.kind is LayerKind.LINEAR:
+    if guess and first is not None and first.kind is LayerKind.LINEAR:
         return {"inputs": torch.randn(samples, first.matrix[1], generator=generator)}
     raise TransformError(
         f"nothing is known of what {model.summary.name} takes, so its graph cannot be followed; calibrate it first"

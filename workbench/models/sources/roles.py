@@ -52,7 +52,7 @@ def trace_uses(model: NetworkModel) -> tuple[Uses, Counter[str], str]:
     calls = Counter[str]()
     recorder = UseRecorder(parameters, SAMPLES)
     try:
-        batch = probe(model, samples=SAMPLES)
+        batch = probe(model, samples=SAMPLES, guess=True)
         with torch.no_grad(), ExitStack() as stack, recorder:
             for path in set(model.body.hooks.values()):
                 def count(*_: Any, path: str = path) -> None:
