@@ -301,3 +301,31 @@ def test_a_range_is_typed_with_a_decimal_point_in_every_locale(live: Callable[..
         live(story)
     finally:
         QLocale.setDefault(locale)
+
+
+def test_the_ends_of_a_range_stand_side_by_side(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.context.workspace.select([Q_PROJ]))
+        line = person.window.panels["distributions"].line
+        places = [widget.geometry() for widget in (line.taps, line.method, line.low, line.high, line.figures)]
+        assert all(left.right() < right.left() for left, right in zip(places, places[1:], strict=False)), places
+
+    live(story)
+
+
+def test_every_curve_has_a_name_where_there_are_several(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        names = [layer.name for layer in person.state.session.model.layers[1:4]]
+        await person.act(lambda: person.context.workspace.select(names))
+        panel = person.window.panels["distributions"]
+        plot = panel.plots["weight"]
+        assert plot._legend == []
+        await person.choose(panel.view, panel.view.findText(OVERLAY))
+        await person.act(lambda: panel.view.activated.emit(panel.view.currentIndex()))
+        assert plot._legend == ["0.self_attn.q_proj", "0.self_attn.k_proj", "0.self_attn.v_proj"]
+        assert [mark.text for mark in plot._marks if mark.right] == plot._legend
+        assert [action.text() for action in plot.context_menu().actions()] == ["Show &All", "&Copy the Picture"]
+
+    live(story)

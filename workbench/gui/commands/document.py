@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -44,6 +45,7 @@ class Document:
 
     def __init__(self, context: Context, parent: QWidget) -> None:
         self._context, self._parent = context, parent
+        self._saving: asyncio.Task[bool] | None = None
         self._read: tuple[Path, Stamp | None] | None = None  # the document's file as it was read or saved here
 
     # ---------------------------------------------------------------- open
@@ -176,7 +178,12 @@ class Document:
 
     def start_saving(self, ask: bool = False) -> None:
         """Save in the background."""
-        self._context.tasks.start(self.save(ask))
+        saving = self._saving = self._context.tasks.start(self.save(ask))
+        saving.add_done_callback(self._saving_ended)
+
+    def _saving_ended(self, saving: asyncio.Task[bool]) -> None:
+        if self._saving is saving:
+            self._saving = None
 
     def _is_changed(self, path: Path) -> bool:
         """Whether another program has written the session's file since it was read or saved here."""
@@ -185,6 +192,8 @@ class Document:
 
     async def may_discard(self) -> bool:
         """Ask about unsaved work; returns whether the document may go."""
+        while self._saving is not None:
+            await asyncio.wait({self._saving})
         state = self._context.workspace.state
         if state.session is None or not state.dirty:
             return True

@@ -14,7 +14,7 @@ from workbench.gui.plots.plot import Plot, pen
 from workbench.insight import quantities
 from workbench.insight.fronts import Measured, Picture
 
-DECADES = 9
+DECADES = 5
 """Losses this many decades below the largest are drawn at the bottom."""
 
 ABOVE_STAR = 5

@@ -60,6 +60,7 @@ class Histogram(Plot):
     _ranges: Mapping[str, Range] = {}
     _grids: Mapping[str, np.ndarray] = {}
     _others: Sequence[tuple[str, LayerStatistics]] = ()
+    _name = ""
     _active: Range | None = None
     _movable, _log = False, True
     region: pg.LinearRegionItem | None = None
@@ -90,10 +91,10 @@ class Histogram(Plot):
             self._grids = grids
             self.redraw()
 
-    def show_others(self, others: Sequence[tuple[str, LayerStatistics]]) -> None:
-        """Draw other layers' histograms over the first one, as shares of their own count."""
-        if [id(statistics) for _, statistics in others] != [id(statistics) for _, statistics in self._others]:
-            self._others = tuple(others)
+    def show_others(self, others: Sequence[tuple[str, LayerStatistics]], name: str = "") -> None:
+        """Draw other histograms over the first one, which is called ``name`` then, as shares of their own count."""
+        if name != self._name or list(map(id, dict(others).values())) != list(map(id, dict(self._others).values())):
+            self._others, self._name = tuple(others), name
             self.redraw()
 
     def show_log(self, log: bool) -> None:
@@ -127,10 +128,11 @@ class Histogram(Plot):
         self._draw_region()
         grids = {name: values for name, values in self._grids.items() if 0 < values.size <= MAX_VALUES}
         below = self._rows_below(grids)
-        rows = max(len(grids), below + len(self._others) or len(self._ranges))
+        rows = max(len(grids), below + len(self._legend) or len(self._ranges))
         ceiling = top * 1.05 / max(1 - (LABEL_MARGIN + LABEL_PIXELS * rows) / self._height(), 0.4)
-        for number, (name, _) in enumerate(self._others):
-            self._marks.append(Mark(text=name, colour=self._colour(number + 1), row=below + number, right=True))
+        for number, name in enumerate(self._legend):
+            shade = self._colour(number) if number else colour
+            self._marks.append(Mark(text=name, colour=shade, row=below + number, right=True))
         for number, (method, limits) in enumerate(() if self._others else sorted(self._ranges.items())):
             text, colour = METHOD_LABELS.get(method, method), self._colour(number + 2)
             self._marks.append(Mark(text=text, colour=colour, row=number, ends=(limits.low, limits.high)))
@@ -159,9 +161,17 @@ class Histogram(Plot):
             self._marks.append(Mark(text=name, colour=colour, row=number))
         return -row * len(grids)
 
+    @property
+    def _legend(self) -> list[str]:
+        """The names of all curves, where there are several."""
+        return [self._name, *(name for name, _ in self._others)] if self._others else []
+
+    def show_all(self) -> None:
+        self.redraw()
+
     def _rows_below(self, grids: Mapping[str, np.ndarray]) -> int:
         """Return how many rows lower the names at the right start: none if those of the formats fit beside them."""
-        names = ([name for name, _ in self._others], list(grids))
+        names = (self._legend, list(grids))
         width = QFontMetrics(self.small_font()).horizontalAdvance
         needed = sum(max(map(width, some), default=0) + 2 * LABEL_MARGIN for some in names)
         return len(grids) if all(names) and needed > self.item.getViewBox().width() else 0

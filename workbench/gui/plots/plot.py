@@ -9,7 +9,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPen
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMenu
 
 from workbench.gui.shell.theme import Colours
 
@@ -82,8 +82,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.item = self.getPlotItem()
         self.item.hideButtons()
         self.item.layout.setContentsMargins(1, 1, 1, LABEL_OVERHANG)
-        self.item.setMenuEnabled(True)
-        self.scene().contextMenu.clear()  # pyqtgraph's export fails on filled curves as SVG; the menu File has ours
+        self.item.getViewBox().raiseContextMenu = self._open_menu  # pyqtgraph's own speaks of pixel modes and exports
         for axis in AXES:
             self.item.getAxis(axis).enableAutoSIPrefix(False)  # with a label, this call itself scales the axis
         self._labels = {"left": self.left, "bottom": bottom or self.bottom}
@@ -119,6 +118,21 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         if text != self._labels[axis]:
             self._labels[axis] = text
             self.item.setLabel(axis, text, color=self.colours.muted)
+
+    def show_all(self) -> None:
+        """Show all data after zooming and panning."""
+        self.item.autoRange()
+
+    def context_menu(self) -> QMenu:
+        """Return what a right click offers."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction("Show &All", self.show_all)
+        menu.addAction("&Copy the Picture", lambda: QApplication.clipboard().setPixmap(self.grab()))
+        return menu
+
+    def _open_menu(self, event: Any) -> None:
+        self.context_menu().popup(event.screenPos().toPoint())
 
     # ---------------------------------------------------------------- items
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from PySide6.QtCore import QLocale, Qt, Signal
+from PySide6.QtCore import QLocale, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QValidator
 from PySide6.QtWidgets import QDoubleSpinBox, QWidget
 
@@ -94,6 +94,10 @@ class NumberField(QDoubleSpinBox):
         """Return the shortest text of the number."""
         text = f"{value:.{self.decimals()}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
+
+    def minimumSizeHint(self) -> QSize:
+        """Return no more than the field may be: Qt's hint is as wide as the largest number."""
+        return super().minimumSizeHint().boundedTo(self.maximumSize())
 
     def stepBy(self, steps: int) -> None:
         """Step from the last valid number."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from workbench.errors import ExportError
 from workbench.models.model import Model
 from workbench.models.sources import reopen
 from workbench.planning.plan import Plan, resolve
@@ -27,6 +28,21 @@ def kinds() -> tuple[Choice, ...]:
 
 KIND = OptionInfo(label="Kind", choices=kinds, flag="to", metavar="KIND", help="the form to write")
 OUT = OptionInfo(label="Write to", path="save", metavar="PATH", help="the file or folder to write")
+
+
+ENDINGS = {
+    "plan": ".json", "script": ".py", "safetensors": ".safetensors", "state-dict": ".safetensors", "gguf": ".gguf",
+    "huggingface": "",
+}  # fmt: skip
+"""How the names of what is written end; a folder's has no ending.  Other endings than these are the user's affair."""
+
+
+def _require_ending(kind: str, out: str | Path) -> None:
+    """Raise ExportError for a name that ends as another form's does: a folder called replay.py is a mistake."""
+    ending = Path(out).suffix.lower()
+    if ending and ending in ENDINGS.values() and ENDINGS.get(kind, ending) != ending:
+        wanted = f"a name that ends in {ENDINGS[kind]}" if ENDINGS[kind] else "the name of a folder"
+        raise ExportError(f"{Path(out).name} ends in {ending}, which {kind} does not write; give {wanted}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +84,7 @@ def export(
 
     plan = plan or session.plan
     chosen = exporter(kind, settings)
+    _require_ending(chosen.name, out)
     if chosen.needs_model:
         model = model or reopen(session.model, trust=trust)
         return apply(model, plan, kind, out, session=session, settings=settings, progress=progress)
@@ -80,6 +97,7 @@ def export(
 def _run(context: Context, options: ExportOptions) -> tuple[str, ...]:
     from workbench.deployment.exporters import exporter
 
+    _require_ending(options.kind, options.out)  # before a model is opened
     model = context.model() if exporter(options.kind).needs_model else None
     paths = export(context.session, model=model, progress=context.progress, **asdict(options))
     return tuple(str(path) for path in paths)

@@ -165,7 +165,8 @@ class DistributionsPanel(Panel):
             others = state.selection[1 : MAX_OVERLAID + 1] if view == OVERLAY else ()
             over = _observed((_short(session, name), statistics_of(session, name, tap)) for name in others)
             over += _observed(self._afterwards(tap))
-            plot.show_others([(name, statistics) for name, statistics in over if statistics.count])
+            own = _short(session, state.selection[0]) if others else f"{tap}s as they are"
+            plot.show_others([(name, statistics) for name, statistics in over if statistics.count], own)
 
     def _say_what(self, session: Session, selection: tuple[str, ...], many: list[str]) -> None:
         """Write the heading: the layer, or exactly what the small pictures show."""

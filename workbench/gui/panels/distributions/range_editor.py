@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QAbstractSpinBox, QSizePolicy
+from PySide6.QtWidgets import QAbstractSpinBox
 
 from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
@@ -74,7 +74,6 @@ class RangeEditor(PanelPart):
         tip = f"{name}; drag the lines in the plot, or type a number and press Enter"
         field = named(NumberField(-LIMIT, LIMIT, 0.0, step=0.1), name, tip)
         field.setFixedWidth(84)  # five digits; its own hint is as wide as the largest number
-        field.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         field.setAlignment(Qt.AlignmentFlag.AlignRight)
         field.setButtonSymbols(QAbstractSpinBox.ButtonSymbols.NoButtons)
         field.editingFinished.connect(self._typed)

@@ -44,7 +44,7 @@ class SearchLine(PanelPart):
         scored = new.session is None or new.session.table(new.metric) is not None
         tip = f"Find the plan of the least {GOALS.get(budget.unit, 'predicted loss')} within the budget (F7)"
         words = left_out(new.session, new.assignments) if new.session else ""
-        self.left_out.say(words, words.partition(":")[0])
+        self.left_out.say(words, words.partition(":")[0], words.partition(",")[0].replace("A search leaves", "leaves"))
         self.button.setEnabled(scored)
         self.button.setToolTip(tip if scored else "Compute the sensitivity first (F6)")
 
