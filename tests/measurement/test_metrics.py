@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.models.networks import convolutions, decoder, images, model_of, recurrent, sequences, tokens
+from tests.models.networks import Rows, convolutions, decoder, images, model_of, recurrent, sequences, tokens
 from workbench.measurement import evaluate as evaluation
 from workbench.measurement.evaluate import evaluate
 from workbench.measurement.metrics import METRICS, metric_meaning, metric_title
@@ -25,7 +25,48 @@ def classifier(seed: int) -> NetworkModel:
     return model_of(nn.Sequential(nn.Flatten(), nn.Linear(128, 8)), OutputKind.CLASS_LOGITS)
 
 
-CASES = ((decoder, tokens), (convolutions, images), (classifier, images), (recurrent, sequences))
+def pixels(seed: int) -> NetworkModel:
+    """A segmentation, or frames of speech, of four classes."""
+    torch.manual_seed(seed)
+    return model_of(nn.Conv2d(2, 4, 3, padding=1), OutputKind.POSITION_CLASSES)
+
+
+def regressor(seed: int) -> NetworkModel:
+    """One number of five."""
+    torch.manual_seed(seed)
+    return model_of(nn.Linear(5, 1), OutputKind.EMBEDDING)
+
+
+class Words:
+    """A word for each id."""
+
+    def written(self, ids: list[int]) -> str:
+        return " ".join(map(str, ids))
+
+    heard = written
+
+
+def drawn(count: int) -> Rows:
+    """Pictures whose every pixel has a label."""
+    return Rows(inputs=torch.randn(count, 2, 3, 4), labels=torch.randint(0, 4, (count, 3, 4)))
+
+
+def spoken(count: int) -> Rows:
+    """Pictures in place of sounds, with transcripts."""
+    rows = Rows(inputs=torch.randn(count, 2, 3, 4), labels=torch.randint(0, 4, (count, 9)))
+    rows.text = Words()  # type: ignore[attr-defined]
+    return rows
+
+
+def numbers(count: int) -> Rows:
+    """What a regressor is asked for."""
+    return Rows(inputs=torch.randn(count, 5), labels=torch.randn(count))
+
+
+CASES = (
+    (decoder, tokens), (convolutions, images), (classifier, images), (recurrent, sequences), (pixels, drawn),
+    (pixels, spoken), (regressor, numbers),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)

@@ -35,6 +35,27 @@ def resampled_means(columns: tuple[np.ndarray, ...], weights: np.ndarray, seed: 
     return [np.concatenate(values) for values in means]
 
 
+BLOCKS = 500
+"""Parts of the samples that are left out in turn; more samples than these are left out several at a time."""
+
+
+def pseudo_values(samples: np.ndarray, statistic: Callable[[np.ndarray], float]) -> np.ndarray:
+    """Return the jackknife pseudo-values (float64 ``[samples]``) of a statistic of samples, shifted to its value.
+
+    Their mean is the statistic, and resampling them scatters as it does (Efron and Tibshirani, "An Introduction to the
+    Bootstrap", chapter 11).
+    """
+    value, count = statistic(samples), len(samples)
+    blocks = np.array_split(np.arange(count), min(count, BLOCKS))
+    values = np.full(count, value, dtype=np.float64)
+    if len(blocks) > 1:
+        for block in blocks:
+            left = statistic(np.delete(samples, block, axis=0))
+            values[block] = value + (len(blocks) - 1) * (value - left)
+        values += value - values.mean()
+    return values
+
+
 def bounds(values: np.ndarray) -> tuple[float, float]:
     """Return the interval that holds 95 % of the resampled ``values``."""
     low, high = np.quantile(values, [OUTSIDE, 1.0 - OUTSIDE])

@@ -23,6 +23,7 @@ from workbench.models.data.batches import (
     numbered_batches,
     padding_masks,
     require_data,
+    require_repeatable,
     samples_of,
     tappable,
     units_of,
@@ -79,6 +80,8 @@ def calibrate(
     sums = _Sums(layers={layer.name: layer for layer in tappable(model)})
     gradients = GradientPass(model) if curvature else None
     for number, batch in numbered_batches(dataset, batch_size, progress, "calibrating"):
+        if not number:
+            require_repeatable(model, batch)
         places = BatchPlaces.of(batch, first_sample + number * batch_size)
         masks = padding_masks(batch)
         batch_sums = _BatchSums(batch=batch, layers=sums.layers, places=places, masks=masks)

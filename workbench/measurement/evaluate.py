@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from workbench.measurement.bootstrap import interval
+from workbench.errors import DataError
+from workbench.measurement.bootstrap import interval, pseudo_values
 from workbench.measurement.evaluation import Metric
 from workbench.measurement.finite_batches import FiniteBatches
 from workbench.measurement.metrics import METRICS
 from workbench.measurement.metrics.metric import EvaluationMetric, Outputs, Sums
 from workbench.measurement.most_changed import MostChanged
-from workbench.models.data.batches import Data, require_data
+from workbench.models.data.batches import Data, require_data, require_repeatable
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind
 from workbench.progress import Progress, silent
@@ -39,12 +40,15 @@ def evaluate(
     batch_size = fitting(batch_size, dataset, reference)
     columns = [_Column(metric=metric) for metric in (*METRICS, *user_metrics)]
     notes = [] if notes is None else notes
-    finite = FiniteBatches(model=reference, notes=notes)
+    finite, text = FiniteBatches(model=reference, notes=notes), getattr(dataset, "text", None)
     for number, batch, base in finite.of(dataset, batch_size, progress=progress, text="evaluating"):
         with torch.no_grad():
             outputs = Outputs(
-                reference=base, quantized=candidate.run(batch), batch=batch, kind=reference.summary.output
+                reference=base, quantized=candidate.run(batch), batch=batch, kind=reference.summary.output, text=text
             )
+            if not number:
+                require_repeatable(reference, batch)
+            require_classes(outputs)
             for column in columns:
                 sums = column.metric.measure(outputs)
                 if sums is not None:
@@ -67,6 +71,18 @@ def fitting(batch_size: int, dataset: Data, model: Model) -> int:
     return max(1, min(batch_size, MOST_LOGITS // (ids.shape[1] * (model.inputs.vocabulary or 1))))
 
 
+def require_classes(outputs: Outputs) -> None:
+    """Raise DataError for class labels that the model has no class for."""
+    labels = outputs.batch.get("labels")
+    if outputs.kind is OutputKind.CLASS_LOGITS and labels is not None and not labels.is_floating_point():
+        low, high = (int(bound) for bound in torch.aminmax(labels))
+        if labels.ndim == 1 and (low < 0 or high >= outputs.reference.shape[-1]):
+            raise DataError(
+                f"the labels are {low} to {high}, the model has the classes 0 to {outputs.reference.shape[-1] - 1}; "
+                "give labels of this model's classes"
+            )
+
+
 @dataclass(slots=True, kw_only=True)
 class _Column:
     """One metric's sums, batch by batch: of the quantized model, of the baseline, and how many units."""
@@ -75,10 +91,16 @@ class _Column:
     batches: list[Sums] = field(default_factory=list)
 
     def figure(self, seed: int) -> Metric:
-        """Return the metric over all batches with its confidence interval."""
+        """Return the metric over all batches with its confidence interval.
+
+        A statistic's samples are its jackknife pseudo-values, whose mean it is and whose scatter is its own.
+        """
         sums, baselines, weights = (
             np.concatenate([part.double().cpu().numpy() for part in parts]) for parts in zip(*self.batches, strict=True)
         )
+        statistic = self.metric.statistic
+        if statistic is not None:
+            sums, baselines = pseudo_values(sums, statistic), pseudo_values(baselines, statistic)
         counted = weights > 0
         weights = weights[counted]
         per_sample = sums[counted] / weights, baselines[counted] / weights

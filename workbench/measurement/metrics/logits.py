@@ -77,6 +77,8 @@ def _accuracy(outputs: Outputs) -> Sums | None:
     if outputs.kind is not OutputKind.CLASS_LOGITS or "labels" not in outputs.batch:
         return None
     labels = outputs.batch["labels"]
+    if labels.ndim != 1:
+        return None
     right, baseline = (logits.argmax(-1) == labels for logits in (outputs.quantized, outputs.reference))
     return Sums(100.0 * right, 100.0 * baseline, outputs.ones)
 

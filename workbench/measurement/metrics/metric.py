@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from workbench.measurement.bootstrap import Transform, identity
 from workbench.models.model import Batch
 from workbench.models.summary import OutputKind
 
 if TYPE_CHECKING:
     import torch
+
+    from workbench.models.data.text import Transcriber
 
 
 class Sums(NamedTuple):
@@ -25,12 +29,13 @@ class Sums(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Outputs:
-    """What both models return for one batch; ``kind`` says what the outputs are."""
+    """What both models return for one batch; ``kind`` says what the outputs are, ``text`` how frames become text."""
 
     reference: torch.Tensor
     quantized: torch.Tensor
     batch: Batch
     kind: OutputKind
+    text: Transcriber | None = None
 
     @cached_property
     def tokens(self) -> torch.Tensor:
@@ -67,8 +72,9 @@ class EvaluationMetric:
     """A figure of the quantized model beside the floating-point baseline.
 
     ``measure`` returns the sums of one batch, None where the metric does not apply (other outputs, no labels);
-    ``transform`` maps the mean over units to the figure.  ``compares_models`` is true where the figure itself compares
-    the two models, so that the baseline is a constant.
+    ``transform`` maps the mean over units to the figure.  Where the figure is no mean, ``statistic`` computes it from
+    the values of all samples (float64 ``[samples, numbers]``), which ``measure`` returns in place of sums.
+    ``compares_models`` is true where the figure itself compares the two models, so that the baseline is a constant.
     """
 
     name: str
@@ -79,3 +85,4 @@ class EvaluationMetric:
     measure: Callable[[Outputs], Sums | None]
     compares_models: bool = False
     transform: Transform = identity
+    statistic: Callable[[np.ndarray], float] | None = None

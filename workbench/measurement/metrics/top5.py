@@ -11,7 +11,7 @@ CLASSES = 5
 
 def _top5_accuracy(outputs: Outputs) -> Sums | None:
     labelled = outputs.kind is OutputKind.CLASS_LOGITS and "labels" in outputs.batch
-    if not labelled or outputs.reference.shape[-1] <= CLASSES:
+    if not labelled or outputs.batch["labels"].ndim != 1 or outputs.reference.shape[-1] <= CLASSES:
         return None
     labels = outputs.batch["labels"][:, None]
     both = (outputs.quantized, outputs.reference)

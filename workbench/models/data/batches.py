@@ -14,6 +14,9 @@ from workbench.models.model import Batch, Model
 from workbench.models.summary import ModelSummary
 from workbench.progress import Progress, silent
 
+NOISE = 1e-2
+"""The difference between two runs, over the spread of the outputs, that rounding in another order does not explain."""
+
 
 @runtime_checkable
 class Data(Protocol):
@@ -39,6 +42,26 @@ def require_data(model: Model, data: Data, purpose: str) -> None:
         raise CannotRunError(f"{model.summary.name} cannot be run for {purpose}: {model.summary.cannot_run}")
     if not len(data):
         raise DataError(f"the data set {data.record.name} holds no samples; {purpose} needs at least one")
+
+
+def require_repeatable(model: Model, batch: Batch) -> None:
+    """Raise DataError where the model gives other outputs when it runs again on the same samples."""
+    import torch
+
+    one = {name: tensor[:1] for name, tensor in batch.items()}
+    with torch.no_grad():
+        try:
+            first, again = (model.run(one).double() for _ in range(2))
+        except DataError:  # a program for batches of one size
+            first, again = (model.run(batch).double() for _ in range(2))
+    spread = float(first.std()) if first.numel() > 1 else float(first.abs().max())
+    difference = float((first - again).abs().max())
+    if difference > NOISE * spread and bool(first.isfinite().all()):
+        raise DataError(
+            f"{model.summary.name} is random: run twice on the same samples, its outputs differ by {difference:.3g} "
+            f"(their spread is {spread:.3g}), so no figure of it would mean anything; switch dropout and other "
+            "randomness off where the network is evaluated"
+        )
 
 
 def numbered_batches(

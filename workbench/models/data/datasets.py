@@ -18,8 +18,8 @@ from workbench.models.data.reading import SENTENCES, STREAM, USUAL_WINDOW, WINDO
 from workbench.models.data.record import DataRecord
 from workbench.models.data.rows import read_rows, running
 from workbench.models.data.sounds import read_sounds, sounds_in
-from workbench.models.data.tables import Table, read_table, read_texts
-from workbench.models.data.text import encode, first_tokens, read_text
+from workbench.models.data.tables import Table, class_numbers, read_table, read_texts
+from workbench.models.data.text import Transcriber, encode, first_tokens, read_text
 from workbench.models.dtypes import hash_of
 from workbench.models.model import Batch, Model
 
@@ -34,7 +34,7 @@ class Dataset:
     ``tensors`` have the sample as their first axis: ``input_ids`` (int64, samples x tokens) or ``inputs``, and
     ``labels`` (int64) where there are any.  ``notes`` say in words what differs from what was asked for.  ``paired``:
     two samples that follow each other belong together, and no batch parts them.  ``trimmed``: batches end where their
-    longest sample does.
+    longest sample does.  ``text`` turns ids of transcripts into text.
     """
 
     record: DataRecord
@@ -43,6 +43,7 @@ class Dataset:
     notes: tuple[str, ...] = ()
     paired: bool = False
     trimmed: bool = False
+    text: Transcriber | None = None
 
     def __len__(self) -> int:
         return len(next(iter(self.tensors.values())))
@@ -103,6 +104,7 @@ def open_dataset(
     return Dataset(
         record=record, tensors=tensors, prepare=rows.prepare, notes=(*notes, *rows.notes), paired=rows.paired,
         trimmed=reading.text == SENTENCES and spec.length is None,
+        text=rows.text,
     )  # fmt: skip
 
 
@@ -159,7 +161,8 @@ def _read(part: Part, spec: InputSpec, reading: Reading, length: int) -> Stored:
     if part.kind == "images":
         return read_images(part.file, spec)
     if part.kind == "sounds":
-        files, classes = sounds_in(part.file) if part.file.is_dir() else ([part.file], None)
+        files, names = sounds_in(part.file) if part.file.is_dir() else ([part.file], None)
+        classes = None if names is None else class_numbers(names, spec.folder, part.file)
         return read_sounds(files, classes, part.file, spec, reading)
     if part.kind in ("table", "texts"):
         table = read_texts(part.file, TEXT) if part.kind == "texts" else read_table(part.file, reading.column)

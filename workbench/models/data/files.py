@@ -17,6 +17,8 @@ from workbench.models.data.tables import READERS
 if TYPE_CHECKING:
     import torch
 
+    from workbench.models.data.text import Transcriber
+
 Prepare = Callable[["torch.Tensor"], "torch.Tensor"] | None
 """From a batch of samples as stored to what the model takes; None where they are the same."""
 
@@ -53,7 +55,7 @@ class Stored:
     """``count`` samples: ``load(indices)`` gives some, ``prepare`` makes a batch of them what the model takes.
 
     ``halved``: the stream was cut to the part's half before it was cut into samples.  ``paired``: two rows of the
-    tensors that follow each other belong together.
+    tensors that follow each other belong together.  ``text`` turns ids of transcripts into text.
     """
 
     count: int
@@ -62,6 +64,7 @@ class Stored:
     halved: bool = False
     notes: tuple[str, ...] = ()
     paired: bool = False
+    text: Transcriber | None = None
 
 
 def locate(path: str | Path, split: str) -> Part:

@@ -18,7 +18,7 @@ from workbench.models.data.images import preparation
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.reading import Reading
 from workbench.models.data.tables import class_numbers
-from workbench.models.data.text import padded, tokenizer_of
+from workbench.models.data.text import Transcriber, padded, tokenizer_of
 
 
 def sounds_in(folder: Path) -> tuple[list[Path], list[str] | None]:
@@ -65,7 +65,8 @@ def read_sounds(
         tensors["labels"] = torch.tensor(class_numbers(labels, spec.folder, file))
     if spec.has_decoder and "labels" not in tensors:
         raise DataError(f"{file}: the model also needs transcripts; give a table with audio and transcription columns")
-    return Stored(count=len(waves), load=lambda rows: rows_of(tensors, rows), notes=notes)
+    text = Transcriber(tokenizer_of(spec, file)) if tensors.get("labels", torch.zeros(1)).ndim == 2 else None
+    return Stored(count=len(waves), load=lambda rows: rows_of(tensors, rows), notes=notes, text=text)
 
 
 def _processor(spec: InputSpec) -> Any:

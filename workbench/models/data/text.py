@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,23 @@ def _loaded(folder: Path, changed: int) -> Any:
         return transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     plain: Any = transformers.PreTrainedTokenizerFast
     return plain(tokenizer_file=str(folder / "tokenizer.json"))
+
+
+@dataclass(frozen=True, slots=True)
+class Transcriber:
+    """Token ids and frames of speech as text."""
+
+    tokenizer: Any
+
+    def written(self, ids: Sequence[int]) -> str:
+        """Return a transcript's ids as text."""
+        options = {"group_tokens": False} if hasattr(self.tokenizer, "word_delimiter_token") else {}
+        return str(self.tokenizer.decode(list(ids), skip_special_tokens=True, **options))
+
+    def heard(self, frames: Sequence[int]) -> str:
+        """Return the text of frames' likeliest ids: each run of an id once, without blanks."""
+        ids = [each for each, _ in groupby(frames) if each != self.tokenizer.pad_token_id]
+        return self.written(ids)
 
 
 def first_tokens(spec: InputSpec, file: Path) -> list[int]:

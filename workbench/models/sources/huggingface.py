@@ -54,6 +54,7 @@ class HuggingFaceFolder:
             main=network.main_input_name, takes=takes, requires=required_inputs(network), folder=folder,
             sentences=head is not OutputKind.TOKEN_LOGITS or network.config.is_encoder_decoder,
             embeds=head is OutputKind.EMBEDDING,
+            tokenizer=folder if any((folder / name).is_file() for name in TOKENIZERS) else None,
         )  # fmt: skip
         source = ModelSource(kind=self.name, path=str(folder) if request.path != folder else request.recorded)
         return network_model(
@@ -173,14 +174,11 @@ def _token_inputs(folder: Path, network: Any) -> InputSpec:
     config = network.config.get_text_config()
     positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
     positions = positions if positions is None or positions > 0 else None
-    has_tokenizer = any((folder / name).is_file() for name in TOKENIZERS)
     try:
         vocabulary = int(network.get_input_embeddings().weight.shape[0])
     except (NotImplementedError, AttributeError):
         vocabulary = config.vocab_size
-    return InputSpec(
-        tokens=True, vocabulary=vocabulary, positions=positions, tokenizer=folder if has_tokenizer else None
-    )
+    return InputSpec(tokens=True, vocabulary=vocabulary, positions=positions)
 
 
 def _image_inputs(folder: Path, config: Mapping[str, Any]) -> InputSpec:

@@ -1,0 +1,179 @@
+"""The metrics that people quote, against SciPy, scikit-learn and naive loops; and what cannot be measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import spearmanr
+from sklearn.metrics import jaccard_score
+from torch import nn
+
+from tests.models.networks import Rows, model_of
+from tests.models.sources.test_huggingface import save
+from workbench.errors import DataError
+from workbench.measurement.bootstrap import pseudo_values
+from workbench.measurement.calibrate import calibrate
+from workbench.measurement.evaluate import evaluate
+from workbench.models.data.datasets import open_dataset
+from workbench.models.sources import open_model
+from workbench.models.summary import OutputKind
+
+VOCABULARY = ["<pad>", "<s>", "</s>", "<unk>", "|", "A", "B", "C", "D"]
+
+
+def test_pseudo_values_scatter_as_the_statistic_does() -> None:
+    rng = np.random.default_rng(0)
+    samples = rng.standard_normal((300, 2)) @ np.array([[1.0, 0.7], [0.0, 0.7]])
+    values = pseudo_values(samples, lambda rows: float(spearmanr(rows[:, 0], rows[:, 1]).statistic))
+    assert values.mean() == pytest.approx(spearmanr(samples[:, 0], samples[:, 1]).statistic)
+    draws = [samples[rng.integers(0, 300, 300)] for _ in range(400)]
+    scatter = np.std([spearmanr(each[:, 0], each[:, 1]).statistic for each in draws])
+    assert values.std() / np.sqrt(300) == pytest.approx(scatter, rel=0.15)
+
+
+def test_pairs_of_texts_are_ranked(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import BertConfig
+
+    plain = save(tmp_path, "BertModel", BertConfig(vocab_size=48, hidden_size=16, intermediate_size=24,
+                 num_hidden_layers=1, num_attention_heads=2, max_position_embeddings=32))  # fmt: skip
+    tokenizer = Tokenizer(models.WordLevel({f"w{number}": number for number in range(48)}, unk_token="w0"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
+    rng = np.random.default_rng(1)
+    rows = [(rng.integers(1, 48, 3 + n % 4), rng.integers(1, 48, 2 + n % 5), n / 5) for n in range(25)]
+    lines = [",".join([*(" ".join(f"w{i}" for i in ids) for ids in row[:2]), str(row[2])]) for row in rows]
+    (tmp_path / "pairs.csv").write_text("\n".join(["sentence1,sentence2,score", *lines]))
+    model = open_model(tmp_path)
+    other = model.with_weights({"encoder.layer.0.output.dense": 3 * model.weight("encoder.layer.0.output.dense")})
+    metric = evaluate(model, other, open_dataset(tmp_path / "pairs.csv", model), batch_size=5)["spearman"]
+    with torch.no_grad():
+        cosines = [
+            torch.cosine_similarity(*(plain(torch.from_numpy(ids)[None])[0].mean(1) for ids in row[:2])).item()
+            for row in rows
+        ]
+    assert metric.baseline == pytest.approx(spearmanr(cosines, [row[2] for row in rows]).statistic, abs=1e-6)
+    assert metric.samples == 25
+    assert metric.low <= metric.value <= metric.high
+
+
+class Pixels(nn.Module):
+    """Four classes at half the resolution."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one = nn.Conv2d(3, 4, 2, stride=2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.one(x)
+        return out
+
+
+def test_segmentation_is_scored_by_intersection_over_union() -> None:
+    torch.manual_seed(0)
+    model = model_of(Pixels(), OutputKind.POSITION_CLASSES)
+    images, labels = torch.randn(5, 3, 8, 12), torch.randint(0, 4, (5, 8, 12))
+    labels[:, :2] = 255
+    metric = evaluate(model, model.with_weights({}), Rows(inputs=images, labels=labels), batch_size=2)["mean_iou"]
+    with torch.no_grad():
+        logits = nn.functional.interpolate(model.body.network(images), (8, 12), mode="bilinear")
+    counted = labels != 255
+    expected = jaccard_score(labels[counted], logits.argmax(1)[counted], average="macro")
+    assert metric.value == metric.baseline == pytest.approx(100 * expected)
+    with pytest.raises(DataError, match="the labels reach 7, the model has the classes 0 to 3"):
+        evaluate(model, model, Rows(inputs=images, labels=labels.clamp(max=7)))
+
+
+def speech(folder: Path, rate: int) -> Path:
+    """Write four sounds of different lengths and a table of them with transcripts; returns the table."""
+    soundfile = pytest.importorskip("soundfile")
+    rng, lines = np.random.default_rng(2), ["file_name,transcription"]
+    for number in range(4):
+        wave = np.stack([0.1 * rng.standard_normal(rate // 10 + 300 * number)] * 2, axis=1)
+        soundfile.write(folder / f"{number}.wav", wave, rate)
+        lines.append(f"{number}.wav,{['AB CD', 'B', 'A A D', 'DC BA'][number]}")
+    (folder / "metadata.csv").write_text("\n".join(lines) + "\n")
+    return folder / "metadata.csv"
+
+
+@pytest.fixture(scope="module")
+def listener(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny Wav2Vec2 with its processor and tokenizer."""
+    from transformers import Wav2Vec2Config
+
+    folder = tmp_path_factory.mktemp("listener")
+    config = Wav2Vec2Config(
+        vocab_size=len(VOCABULARY), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24,
+        conv_dim=(8, 8), conv_stride=(10, 8), conv_kernel=(10, 8), num_conv_pos_embeddings=4, pad_token_id=0,
+        num_conv_pos_embedding_groups=2, num_feat_extract_layers=2, do_stable_layer_norm=True,
+        feat_extract_norm="layer",
+    )  # fmt: skip
+    save(folder, "Wav2Vec2ForCTC", config)
+    settings = {"feature_extractor_type": "Wav2Vec2FeatureExtractor", "sampling_rate": 8000, "do_normalize": True,
+                "padding_value": 0.0, "return_attention_mask": True, "feature_size": 1}  # fmt: skip
+    (folder / "preprocessor_config.json").write_text(json.dumps(settings))
+    (folder / "vocab.json").write_text(json.dumps({token: number for number, token in enumerate(VOCABULARY)}))
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "Wav2Vec2CTCTokenizer"}')
+    return folder
+
+
+@pytest.mark.parametrize("rate", [8000, 16000])
+def test_words_are_counted_as_jiwer_counts_them(tmp_path: Path, listener: Path, rate: int) -> None:
+    import jiwer
+    from transformers import Wav2Vec2CTCTokenizer
+
+    model = open_model(listener)
+    data = open_dataset(speech(tmp_path, rate), model)
+    metrics = evaluate(model, model.with_weights({}), data, batch_size=3)
+    tokenizer = Wav2Vec2CTCTokenizer.from_pretrained(listener)
+    with torch.no_grad():
+        (batch,) = data.batches(4)
+        heard = [tokenizer.decode(row.argmax(-1).tolist()) for row in model.run(batch)]
+    assert metrics["wer"].baseline == pytest.approx(100 * jiwer.wer(["AB CD", "B", "A A D", "DC BA"], heard))
+    resampled = f"metadata.csv: resampled from {rate} to 8000 Hz, the model's rate"
+    assert data.notes == ((resampled,) if rate != 8000 else ())
+    assert batch["inputs"].shape == (4, 800 + 900 * 8000 // rate)
+
+
+def test_folders_of_sounds_have_classes(tmp_path: Path, listener: Path) -> None:
+    speech(tmp_path, 8000)
+    for name, number in (("cat", 0), ("ant", 1), ("cat", 2)):
+        (tmp_path / "sounds" / name).mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"{number}.wav").rename(tmp_path / "sounds" / name / f"{number}.wav")
+    data = open_dataset(tmp_path / "sounds", open_model(listener))
+    assert data.tensors["labels"].tolist() == [0, 1, 1]
+    (tmp_path / "sounds" / "cat" / "3.wav").write_text("no sound")
+    with pytest.raises(DataError, match="3.wav cannot be read as a sound"):
+        open_dataset(tmp_path / "sounds", open_model(listener))
+
+
+class Forced(nn.Module):
+    """Dropout that evaluation does not switch off."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one = nn.Linear(6, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.one(nn.functional.dropout(x, 0.3, training=True))
+        return out
+
+
+@pytest.mark.parametrize("run", [calibrate, lambda model, data: evaluate(model, model, data)])
+def test_a_random_forward_pass_is_told_and_not_scored(run: Any) -> None:
+    model = model_of(Forced(), OutputKind.CLASS_LOGITS)
+    with pytest.raises(DataError, match="Forced is random: run twice on the same samples"):
+        run(model, Rows(inputs=torch.randn(5, 6)))
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 3], [0, -1, 2]])
+def test_labels_outside_the_classes_are_told(labels: list[int]) -> None:
+    model = model_of(nn.Sequential(nn.Linear(6, 3)), OutputKind.CLASS_LOGITS)
+    with pytest.raises(DataError, match="the model has the classes 0 to 2"):
+        evaluate(model, model, Rows(inputs=torch.randn(3, 6), labels=torch.tensor(labels)))

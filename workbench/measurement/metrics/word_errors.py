@@ -1,0 +1,38 @@
+"""Word error rate of speech recognition by connectionist temporal classification (CTC)."""
+
+from __future__ import annotations
+
+from workbench.errors import BackendUnavailableError
+from workbench.measurement.metrics.metric import EvaluationMetric, Outputs, Sums
+from workbench.measurement.units import PERCENT
+from workbench.models.summary import OutputKind
+
+
+def _word_errors(outputs: Outputs) -> Sums | None:
+    """Return the word errors of the likeliest frames' text and the words of the transcript, of each sample."""
+    labels, text = outputs.batch.get("labels"), outputs.text
+    if outputs.kind is not OutputKind.POSITION_CLASSES or labels is None or labels.ndim != 2 or text is None:
+        return None
+    try:
+        import jiwer
+    except ImportError as error:
+        raise BackendUnavailableError(
+            f"the word error rate needs the package jiwer: {error}; pip install 'quantization-workbench[data]'"
+        ) from None
+    spoken = [text.written(row[row >= 0].tolist()) for row in labels]
+    import torch
+
+    rows = []
+    for logits in (outputs.quantized, outputs.reference):
+        heard = [text.heard(frames.argmax(dim=-1).tolist()) for frames in logits]
+        counts = [jiwer.process_words(said, each) if said.split() else None for said, each in zip(spoken, heard,
+                  strict=True)]  # fmt: skip
+        rows.append([0 if it is None else it.substitutions + it.deletions + it.insertions for it in counts])
+    quantized, baseline = (100.0 * torch.tensor(row, dtype=torch.float64) for row in rows)
+    return Sums(quantized, baseline, torch.tensor([len(said.split()) for said in spoken]))
+
+
+WORD_ERROR_RATE = EvaluationMetric(
+    name="wer", title="Word error rate", unit=PERCENT, higher_is_better=False, measure=_word_errors,
+    meaning="Words that are wrong, missing or too many, over the words of the transcripts, in %; lower is better",
+)
