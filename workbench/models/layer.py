@@ -44,7 +44,8 @@ class Layer:
     ``macs`` are the multiply-adds for each token, None where they depend on the input's size (convolutions) or there
     are none (embeddings).  ``tied_to`` is the layer that owns the weight, None for one that owns it.  ``shares_with``
     names layers that must have the same scheme.  ``keep`` says why the layer stays in floating point unless a rule
-    names it (a router, a table of positions, a state-space parameter); empty for all others.
+    names it (a router, a table of positions, a state-space parameter); empty for all others.  ``unused`` says why the
+    output that was scored does not depend on the weight, empty where it does or nothing was scored yet.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Layer:
     tied_to: str | None = None
     shares_with: tuple[str, ...] = ()
     keep: str = ""
+    unused: str = ""
 
     @property
     def matrix(self) -> tuple[int, int]:

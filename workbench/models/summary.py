@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -131,6 +131,11 @@ class ModelSummary:
         cut = tuple(replace(layer, tied_to=None) if layer.name in layers else layer for layer in self.layers)
         return replace(self, layers=cut)
 
+    def with_unused(self, reasons: Mapping[str, str]) -> ModelSummary:
+        """Return the facts with ``reasons`` (by layer) why the output does not depend on some layers, and no others."""
+        named = (replace(layer, unused=reasons.get(layer.name, "")) for layer in self.layers)
+        return replace(self, layers=tuple(named))
+
     def require_fingerprint(self, other: str, what: str) -> None:
         """Raise FingerprintMismatchError unless ``other`` is this model's fingerprint."""
         if other != self.fingerprint:
@@ -141,13 +146,14 @@ class ModelSummary:
 
 
 def quantizable(layers: Iterable[Layer]) -> Sequence[Layer]:
-    """Return the layers that a search may touch by default: all but embeddings, what is tied to them, and what is kept.
+    """Return the layers that a search may touch by default: not embeddings, what is tied to them, kept and unused ones.
 
-    An embedding is a table look-up: it costs no arithmetic, and most runtimes keep it in floating point.  The user can
-    still give it a scheme, and one to a layer with a reason to keep it (``Layer.keep``).
+    An embedding is a table look-up: it costs no arithmetic, and most runtimes keep it in floating point.  What the
+    scored output does not depend on may serve another one, which nobody scored.  The user can still give these a
+    scheme, and one to a layer with a reason to keep it (``Layer.keep``).
     """
     everything = tuple(layers)
     embeddings = {layer.name for layer in everything if layer.kind is LayerKind.EMBEDDING}
     embeddings |= {layer.name for layer in everything if layer.tied_to in embeddings}
     embeddings |= {layer.tied_to for layer in everything if layer.name in embeddings and layer.tied_to}
-    return tuple(layer for layer in everything if layer.name not in embeddings and not layer.keep)
+    return tuple(x for x in everything if x.name not in embeddings and not x.keep and not x.unused)

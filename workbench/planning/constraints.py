@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from workbench.errors import PlanError, nearest
-from workbench.models.layer import Layer
+from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary, quantizable
 from workbench.planning.budgets import Times, plan_microseconds
 from workbench.planning.candidates import Builder, Group, require_columns
@@ -33,7 +33,9 @@ class Constraints:
     ``allowed`` are pairs of a pattern and the schemes that its layers may take (``keep`` only if listed); the first
     pattern that matches a layer counts.  ``bonds`` are layers that share one choice, in addition to those of the
     model.  ``legal`` is the target's answer, ``target`` its name in messages.  With ``keep_inputs`` a table of
-    activation losses adds what the base plan's activation schemes cost, and nothing is chosen by it.
+    activation losses adds what the base plan's activation schemes cost, and nothing is chosen by it.  Layers that the
+    output does not depend on stay as they are and count in no bits per weight, since another output may need them;
+    with ``shrink_unused`` they get the smallest scheme.
     """
 
     locked: frozenset[str] = frozenset()
@@ -43,6 +45,7 @@ class Constraints:
     legal: Legality | None = None
     target: str = "the target"
     keep_inputs: bool = False
+    shrink_unused: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -130,6 +133,8 @@ def _split(
     """
     limits = _limits(rules.allowed, builder.table, summary)
     counted = {layer.name for layer in quantizable(summary.layers)}
+    if rules.shrink_unused:
+        counted |= {layer.name for layer in summary.layers if layer.unused and layer.kind is not LayerKind.EMBEDDING}
     groups, reasons = [], dict[str, str]()
     for members in sharing_groups(summary.layers, rules.bonds):
         scheme = _locked_scheme(members, rules.locked, assignments)
@@ -143,7 +148,7 @@ def _split(
             groups.append(group)
             continue
         for layer in members:
-            reasons[layer.name] = "outside the search" if scheme is None else "locked"
+            reasons[layer.name] = "locked" if scheme is not None else layer.unused or "outside the search"
             if scheme is not None and layer.tied_to is None:
                 assignments[layer.name] = replace(assignments[layer.name], weights=scheme)
         _check_fixed(members, assignments, rules, limit if scheme is not None else None)

@@ -23,7 +23,7 @@ from workbench.planning.budgets import Budgets
 from workbench.planning.candidates import Group
 from workbench.planning.constraints import Constraints, SearchSpace, search_space
 from workbench.planning.plan import KEEP, Plan
-from workbench.planning.search.search import assignments_of, plan_of
+from workbench.planning.search.search import assignments_of, plan_of, require_scored
 from workbench.planning.totals import Totals, totals
 from workbench.sensitivity.table import Sensitivity
 
@@ -106,6 +106,7 @@ def simple_plan(
     if budgets.microseconds is not None or budgets.loss is not None:
         raise PlanError("this strategy takes budgets of bytes or bits per weight only; use the strategy optimal")
     space = search_space(summary, table, base, constraints)
+    require_scored(space, table)
     return _first_that_fits(space, table, strategy.attempts(space, table, budgets), budgets, strategy.name)
 
 

@@ -11,6 +11,7 @@ from workbench.errors import ModelError, nearest
 from workbench.measurement.finite_batches import FiniteBatches
 from workbench.models.data.batches import Data
 from workbench.models.execution.activation_quantizers import Ranges
+from workbench.models.execution.dependence import unused_layers
 from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
@@ -36,15 +37,19 @@ def score(
     ``dataset``; ``output_error`` either; ``weight_error`` nothing.  Metrics of activations take ``dataset``, and
     ``ranges`` (a session's ``active_ranges``) for schemes of whole inputs, which are static; others are dynamic.
     ``progress`` is given the table so far, NaN for open cells.  Cells of ``previous`` are kept if it was computed the
-    same way, and the result has the bits of an uninterrupted run.  A layer with NaN or infinite weights, or one that no
+    same way, and the result has the bits of an uninterrupted run.  A layer that the output does not depend on costs
+    nothing, whatever its scheme, and is named in ``unused``.  A layer with NaN or infinite weights, or one that no
     data reach, has a row of NaN; ``notes`` gets a sentence for every batch that was left out because the model gave NaN
     or infinity.  Raises PlanError for an unknown metric or algorithm, SchemeError, ModelError for an unknown layer,
     MissingResultError, CannotRunError, DataError.
     """
     record = find_metric(metric)
     table = _empty_table(model, record, schemes, dataset, seed, algorithm, layers)
+    if table.samples:
+        table = _without_unused(model, table, dataset)
     if previous is not None and previous.computed_like(table):
-        table = replace(table, score=previous.cells(table.layers, table.schemes), directions=previous.directions)
+        known = previous.cells(table.layers, table.schemes)
+        table = replace(table, score=np.where(np.isnan(known), table.score, known), directions=previous.directions)
     scoring = Scoring(
         model=model, table=table, curvature=curvature or {}, dataset=dataset, batch_size=batch_size, seed=seed,
         algorithm=table.algorithm, progress=rising(progress), ranges=ranges or {},
@@ -72,6 +77,14 @@ def _empty_table(
         score=np.full((len(names), len(columns)), np.nan), samples=len(used) if used is not None else 0, seed=seed,
         algorithm=find_algorithm(algorithm).name, data_hash=used.record.content_hash if used is not None else "",
     )  # fmt: skip
+
+
+def _without_unused(model: Model, table: Sensitivity, dataset: Data | None) -> Sensitivity:
+    """Return the table with zeros for the layers that the model's output on the data does not depend on."""
+    reasons = unused_layers(model, dataset)
+    unused = tuple(name for name in table.layers if name in reasons)
+    score = np.where(np.isin(table.layers, unused)[:, None], 0.0, table.score)
+    return replace(table, score=score, unused=unused)
 
 
 def _owner(model: Model, name: str) -> str:

@@ -18,7 +18,7 @@ class Sensitivity:
 
     ``directions`` say how errors of several layers add up, where the loss was predicted sample by sample.
     ``algorithm`` names how the weights were rounded; ``samples`` and ``seed`` say what was measured on; ``data_hash``
-    on which data.
+    on which data.  ``unused`` are layers that the model's output does not depend on: their scores are 0.
     """
 
     metric: str
@@ -31,6 +31,7 @@ class Sensitivity:
     algorithm: str = "rtn-clip"
     data_hash: str = ""
     directions: Directions | None = None
+    unused: tuple[str, ...] = ()
 
     @cached_property
     def row(self) -> dict[str, int]:

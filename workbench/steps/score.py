@@ -25,6 +25,8 @@ from workbench.steps.step import Context, Step
 if TYPE_CHECKING:
     from workbench.models.data.datasets import Dataset
 
+UNUSED = "the output does not depend on it"
+
 DYNAMIC_SCHEMES = ("int8-token", "int6-token", "int4-token", "fp8-e4m3-token")
 """Activation schemes that are scored by default: they need no calibrated range."""
 
@@ -186,8 +188,11 @@ def complete_table(
 
 
 def with_table(session: Session, options: object, table: Sensitivity) -> Session:
-    """Return the session with the table in place of an earlier one of its metric."""
-    return replace(session, sensitivities={**session.sensitivities, table.metric: table})
+    """Return the session with the table in place of an earlier one of its metric; its model knows the unused layers."""
+    session = replace(session, sensitivities={**session.sensitivities, table.metric: table})
+    if BY_NAME[table.metric].part != "weights" or not table.samples:
+        return session
+    return replace(session, model=session.model.with_unused(dict.fromkeys(table.unused, UNUSED)))
 
 
 def with_more_cells(session: Session, options: object, table: Sensitivity) -> Session:

@@ -112,6 +112,11 @@ class SearchOptions:
         help="layers that may have these schemes only (keep among them or not); may be repeated, the first match "
         "counts",
     ))  # fmt: skip
+    shrink_unused: bool = option(False, OptionInfo(
+        label="Shrink unused layers", help="give layers that the scored output does not depend on (a pooler, the tower "
+        "of inputs that were not given) the smallest scheme; otherwise they stay as they are and count in no bits per "
+        "weight, since another output or input may need them",
+    ))  # fmt: skip
     strategy: str = option(OPTIMAL, OptionInfo(
         label="Strategy", choices=lambda: choices_of(NAMES),
         help="a simple rule to compare with, instead of the search; it looks at weights only, and a scheme of inputs "
@@ -145,7 +150,8 @@ def search(
     schemes: Sequence[str] | None = None, inputs: str | Sequence[str] | None = None, cache: str | None = None,
     target: str | None = None, lock: str | Sequence[str] = (),
     allow: Mapping[str, Sequence[str]] | Sequence[tuple[str, Sequence[str]]] | None = None, strategy: str = OPTIMAL,
-    batch: int = 1, corrected: bool = False, range_method: str | None = None, progress: Progress = silent,
+    batch: int = 1, corrected: bool = False, range_method: str | None = None, shrink_unused: bool = False,
+    progress: Progress = silent,
 ) -> Plan:  # fmt: skip
     """Return the plan that minimises ``minimise`` (``loss``, ``nbytes``, ``bits_per_weight``, ``microseconds``).
 
@@ -159,7 +165,7 @@ def search(
         bits_per_weight=bits_per_weight, size=size, microseconds=microseconds, loss=loss, minimise=minimise,
         metric=metric, schemes=tuple(schemes or ()), inputs=_names(inputs), cache=cache, target=target,
         lock=_names(lock), allow=tuple((pattern, tuple(names)) for pattern, names in patterns), strategy=strategy,
-        batch=batch, corrected=corrected, range_method=range_method,
+        batch=batch, corrected=corrected, range_method=range_method, shrink_unused=shrink_unused,
     )  # fmt: skip
     return find_plan(session, options, progress)
 
@@ -171,6 +177,7 @@ def find_plan(session: Session, options: SearchOptions, progress: Progress = sil
     on this machine first.
     """
     rules = constraints_of(session, options.target, options.lock, options.schemes or None, options.allow)
+    rules = replace(rules, shrink_unused=options.shrink_unused)
     table = session.require_table(options.metric)
     base, rules, activations = with_activations(
         session, rules, session.inputs_table(table.metric), options.inputs, options.cache

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from tests.planning.synthetic import SCHEMES, decoder, linear, summary_of, table_of
-from workbench.errors import BudgetError, PlanError, SchemeError
+from workbench.errors import BudgetError, MissingResultError, PlanError, SchemeError
 from workbench.models.layer import LayerKind
+from workbench.models.summary import quantizable
 from workbench.planning.budgets import Budgets
 from workbench.planning.constraints import Constraints
 from workbench.planning.plan import KEEP, Plan, resolve
@@ -164,14 +165,6 @@ def test_embeddings_and_tied_heads_stay_as_the_base_plan_has_them():
     assert plan_totals(summary, plan).bits_per_weight <= 5.0
 
 
-def test_a_layer_without_scores_stays_as_it_is_stored():
-    summary = decoder(1)
-    table = table_of(summary)
-    table.score[2] = np.nan
-    plan = search(summary, table, budgets=Budgets(bits_per_weight=20), base=Plan())
-    assert resolve(plan, summary.layers)[table.layers[2]].weights == KEEP
-
-
 def test_schemes_limit_the_search():
     summary = decoder(2)
     plan = search(
@@ -281,11 +274,36 @@ def test_schemes_of_the_tests_exist():
     assert all(layer_bits(summary.layers[1], scheme) > 0 for scheme in SCHEMES)
 
 
-def test_a_budget_that_layers_without_scores_spoil_names_them():
+def test_a_layer_without_scores_is_refused_by_name_unless_it_is_locked():
     summary = decoder(1)
     table = table_of(summary)
     name = "model.layers.0.mlp.up_proj"
     score = table.score.copy()
     score[table.row[name]] = np.nan
-    with pytest.raises(BudgetError, match=f"{name} could not be scored.*stays in floating point"):
+    with pytest.raises(MissingResultError, match=f"{name}: not scored.*or lock it"):
         search(summary, replace(table, score=score), budgets=Budgets(bits_per_weight=3.0), base=Plan())
+    locked = Constraints(locked=frozenset({name}))
+    plan = search(
+        summary, replace(table, score=score), budgets=Budgets(bits_per_weight=30.0), base=Plan(), constraints=locked
+    )
+    assert resolve(plan, summary.layers)[name].weights == KEEP
+
+
+def test_what_the_output_does_not_depend_on_stays_and_counts_nowhere_or_gets_the_smallest_scheme():
+    name, bare = "model.layers.0.mlp.up_proj", decoder(1)
+    summary, table = bare.with_unused({name: "its result goes nowhere"}), table_of(bare)
+    table.score[table.row[name]] = 0.0
+    budgets = Budgets(bits_per_weight=3.5)
+    plan = search(summary, table, budgets=budgets, base=Plan())
+    sums = plan_totals(summary, plan, table)
+    assert resolve(plan, summary.layers)[name].weights == KEEP
+    used = replace(bare, layers=tuple(layer for layer in bare.layers if layer.name != name))
+    assert sums.predicted == plan_totals(used, search(used, table, budgets=budgets, base=Plan()), table).predicted
+    assert sums.bits_per_weight <= 3.5
+    small = search(summary, table, budgets=budgets, base=Plan(), constraints=Constraints(shrink_unused=True))
+    assert resolve(small, summary.layers)[name].weights == SCHEMES[0]
+    assert plan_totals(summary, small, table).predicted <= sums.predicted
+    uniform = Plan.uniform(quantizable(summary.layers), SCHEMES[2])
+    assert resolve(uniform, summary.layers)[name].weights == KEEP
+    with pytest.raises(BudgetError, match=f"does not depend on {name}.*{summary.layer(name).nbytes} bytes"):
+        search(summary, table, budgets=Budgets(nbytes=summary.layer(name).nbytes), base=Plan())

@@ -159,12 +159,13 @@ def search(
         summary, table, base, constraints, times=times if timed else None, algorithms=algorithms, inputs=inputs,
         cache=cache,
     )  # fmt: skip
-    _require_scored(space, budgets)
+    require_scored(space, table)
+    _require_loss(space, budgets)
     limits = _limits(space, budgets)
     solution = solve(_problem(space, minimise, limits))
     if solution is None:
         reason = _impossible(space, budgets, limits)
-        raise BudgetError(reason + _unscored(space, table) + _barred(space, table, constraints))
+        raise BudgetError(reason + _barred(space, table, constraints) + _aside(space))
     joint = Joint.of(space, table, algorithms)
     if joint is not None:
         solution = _together(space, joint, minimise, limits, budgets)
@@ -232,7 +233,20 @@ def assignments_of(space: SearchSpace, picks: np.ndarray) -> dict[str, Assignmen
     return assignments
 
 
-def _require_scored(space: SearchSpace, budgets: Budgets) -> None:
+def require_scored(space: SearchSpace, table: Sensitivity) -> None:
+    """Refuse layers that can only stay as they are stored because nothing of theirs was scored: they eat the budget."""
+    names = [name for name in _stored(space) if np.isnan(table.cells([name], table.schemes)).all()]
+    if not names:
+        return
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    raise MissingResultError(
+        f"{', '.join(names[:3])}{more}: not scored, though the output depends on it. Score it (with data that reach it; "
+        "its weights must be finite), or lock it, to keep what the plan gives it",
+        command=f"workbench plan S.qwb --lock {names[0]} ...",
+    )
+
+
+def _require_loss(space: SearchSpace, budgets: Budgets) -> None:
     """Refuse a budget of loss where part of the loss is not known."""
     if budgets.loss is None or not space.unscored:
         return
@@ -298,15 +312,17 @@ def _stored(space: SearchSpace) -> list[str]:
     return [name for group in space.groups if group.schemes == (KEEP,) for name in group.layers]
 
 
-def _unscored(space: SearchSpace, table: Sensitivity) -> str:
-    """Name the layers that only stay as they are stored because nothing of theirs was scored; empty if none."""
-    names = [name for name in _stored(space) if np.isnan(table.cells([name], table.schemes)).all()]
-    if not names:
+def _aside(space: SearchSpace) -> str:
+    """Name what stays as it is stored because the output does not depend on it; empty if nothing does."""
+    unused = [layer for layer in space.summary.stored if layer.unused and space.base[layer.name].weights == KEEP]
+    unused = [layer for layer in unused if layer.name in space.fixed]
+    if not unused:
         return ""
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    more = f" and {len(unused) - 3} more" if len(unused) > 3 else ""
+    names = ", ".join(layer.name for layer in unused[:3])
     return (
-        f"; {', '.join(names[:3])}{more} could not be scored (did data reach it, are its weights finite?) and stays in "
-        "floating point"
+        f"; the output does not depend on {names}{more}, which stay as they are stored: "
+        f"{sum(layer.nbytes for layer in unused)} bytes (shrink unused layers to give them the smallest scheme)"
     )
 
 
