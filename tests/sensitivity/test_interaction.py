@@ -50,17 +50,18 @@ def test_equal_errors_of_two_layers_cost_twice_their_sum_and_opposite_ones_nothi
     slopes = np.rint(np.random.default_rng(1).standard_normal(100_000) / UNIT / 1000).astype(np.int64)
     alone, squares = loss_of(slopes), slopes * slopes
     assert interaction(slopes, squares) == 0.0
-    assert interaction(2 * slopes, 2 * squares) == pytest.approx(2 * alone, rel=1e-3)
-    assert interaction(0 * slopes, 2 * squares) == pytest.approx(-2 * alone, rel=1e-3)
+    assert interaction(2 * slopes, 2 * squares) == pytest.approx(2 * alone, rel=2e-2)
+    assert interaction(0 * slopes, 2 * squares) == pytest.approx(-2 * alone, rel=2e-2)
 
 
 def test_what_chance_explains_is_believed_the_less() -> None:
     rng, draws = np.random.default_rng(2), 4000
     unrelated = [np.rint(rng.standard_normal(draws) / UNIT / draws).astype(np.int64) for _ in range(2)]
     slopes, squares = sum(unrelated), sum(one * one for one in unrelated)
-    plain = 0.5 * UNIT**2 * float((slopes.astype(float) ** 2 - squares).sum())
-    error = 0.5 * UNIT**2 * np.sqrt(1.5 * draws * np.var(slopes.astype(float) ** 2 - squares))
-    assert interaction(slopes, squares) == pytest.approx(plain**3 / (plain**2 + error**2), rel=1e-6)
+    judged = (0.5 * UNIT**2 * (slopes.astype(float) ** 2 - squares)).reshape(-1, 2).sum(axis=1)[1::2] * 2
+    plain, error = judged.sum(), np.sqrt(judged.size * judged.var())
+    expected = plain * max(1 - 4 * error**2 / plain**2, 0.0)
+    assert interaction(slopes, squares) == pytest.approx(expected, rel=1e-6)
     assert abs(interaction(slopes, squares)) < abs(plain)
     rows = np.array([slopes, 2 * unrelated[0], 0 * slopes]), np.array([squares, 2 * unrelated[0] ** 2, 0 * squares])
     np.testing.assert_allclose(interactions(*rows), [interaction(*pair) for pair in zip(*rows, strict=True)], rtol=1e-9)

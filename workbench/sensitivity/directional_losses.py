@@ -59,7 +59,7 @@ def directional_losses(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directional:
     """``losses`` float64 ``[schemes]``, NaN where no data reach the layer; ``slopes`` float32 ``[schemes, draws]`` of
-    the first MOST_DRAWS draws, None where the layer has no loss."""
+    the first MOST_DRAWS draws, those of a sample side by side, None where the layer has no loss."""
 
     losses: torch.Tensor
     slopes: torch.Tensor | None
@@ -131,20 +131,21 @@ class _Dots:
     def finish(self) -> None:
         """Add one draw of the batch unless something in it is NaN or infinite."""
         dots_of, self._batch = self._batch, {}
-        first, self.drawn = self.drawn, self.drawn + self._samples
+        draw = (self.drawn - self._first) // max(self._samples, 1)
+        self.drawn += self._samples
         if not all(bool(dots.isfinite().all()) for dots in dots_of.values()):
             return
         self.units += self._units
         for name, dots in dots_of.items():
             if name not in self.refused:
-                self._add(name, dots, first)
+                self._add(name, dots, self._first + draw)
 
     def _add(self, name: str, dots: torch.Tensor, first: int) -> None:
-        """Add squares, and keep the products of the draws from ``first`` on, as far as there is room."""
+        """Add squares, and keep the products as far as there is room: from ``first`` on, DRAWS places for a sample."""
         squares = dots.double().square().sum(dim=0)
         self.squares[name] = self.squares[name] + squares if name in self.squares else squares
         slopes = self.slopes.setdefault(name, torch.zeros(dots.shape[1], self.most))
-        room = slopes[:, first : first + len(dots)]
+        room = slopes[:, first : first + DRAWS * len(dots) : DRAWS]
         room.copy_(dots[: room.shape[1]].T)
 
     def add_one_by_one(self, names: Sequence[str], batch: Batch, number: int, seed: int, output: torch.Tensor) -> None:
@@ -165,7 +166,7 @@ class _Dots:
                 for name, at_weight in zip(names, gradients, strict=True):
                     if at_weight is not None and bool(at_weight.isfinite().all()):
                         dots = (self.differences[name].flatten(1) @ at_weight.reshape(-1))[None]
-                        self._add(name, dots, self._first + draw * self._samples + index)
+                        self._add(name, dots, self._first + DRAWS * index + draw)
 
     def losses(self) -> dict[str, Directional]:
         """Return half the mean squares and the slopes; NaN for a layer whose gradient was zero throughout."""

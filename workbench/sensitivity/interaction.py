@@ -21,8 +21,13 @@ MOST_DRAWS = 2048
 UNIT = 2.0**-26
 """Slopes are added in whole numbers of this (nats ** 0.5), so that their sums have the same bits in any order."""
 
-KINSHIP = 1.5
-"""The variance of a sum over draws is so much larger than if all were independent: two come of each sample."""
+RESOLVED = 2.0
+"""How many of its standard errors an interaction must be to count.
+
+Chosen on ResNet-20 with 256 and 1,000 images, where 20 plans of 3 to 5.5 bits are then predicted with a root mean
+square error of 0.17 (of the logarithm; 0.22 with ``I ** 2 / (I ** 2 + s ** 2)`` and all samples, 0.20 without
+interaction); checked on all-MiniLM-L6 with 80 and 250 sentences: 0.08 and 0.04 (0.21 and 0.07; 0.06 and 0.04).
+"""
 
 _WHOLE = 32767
 _LARGEST = 2**28
@@ -101,14 +106,14 @@ def interaction(slopes: np.ndarray, squares: np.ndarray) -> float:
     """Return what errors cost together beyond the sum of what each costs alone, in nats, as far as it is resolved.
 
     ``slopes`` and ``squares`` (int64 ``[draws]``, UNITs) are the sums of the errors' slopes and of their squares; the
-    same bits whatever order they were added in.  What the samples say is multiplied by ``I ** 2 / (I ** 2 + s ** 2)``
-    with its standard error ``s`` (empirical Bayes: a few samples carry most of the loss, and chance looks like
-    interaction).
+    same bits whatever order they were added in.  Only the judging half of the samples speaks (see :func:`halves`), so
+    that no plan is judged on what it was chosen by.  What they say is shrunk by ``1 - (RESOLVED * s / I) ** 2`` with its
+    standard error ``s``, to 0 where it is not resolved (positive-part James-Stein: a few samples carry most of the
+    loss, and chance looks like interaction).
     """
-    each = _each(slopes, squares)
-    total = 0.5 * UNIT * UNIT * math.fsum(each)
-    spread = math.fsum(np.square(each)) * (0.5 * UNIT * UNIT) ** 2 - total * total / max(each.size, 1)
-    return _resolved(total, spread)
+    each = halves(_each(slopes, squares))[1]
+    total = math.fsum(each)
+    return _resolved(total, math.fsum(np.square(each)) - total * total / max(each.size, 1))
 
 
 def interaction_of(every: Iterable[np.ndarray | None]) -> float:
@@ -119,18 +124,41 @@ def interaction_of(every: Iterable[np.ndarray | None]) -> float:
 
 def interactions(slopes: np.ndarray, squares: np.ndarray) -> np.ndarray:
     """Return :func:`interaction` of many plans at once, float64 ``[plans]`` for int64 ``[plans, draws]``."""
-    each = 0.5 * UNIT * UNIT * _each(slopes, squares)
+    each = halves(_each(slopes, squares))[1]
     totals = each.sum(axis=1)
     spread = np.square(each).sum(axis=1) - totals * totals / max(each.shape[1], 1)
     return np.array([_resolved(*pair) for pair in zip(totals.tolist(), spread.tolist(), strict=True)])
 
 
+def halves(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums over each sample's draws, float64 ``[..., samples / 2]``: of samples to choose by, and to judge by.
+
+    ``values`` are float64 ``[..., draws]``, two draws of a sample side by side.  Every second sample is in either half;
+    both are scaled so that their sums estimate that of all.  Fewer than two samples are in both.
+    """
+    samples = values[..., : values.shape[-1] // 2 * 2].reshape(*values.shape[:-1], -1, 2).sum(axis=-1)
+    count = samples.shape[-1]
+    if count < 2:
+        return samples, samples
+    chosen, judged = samples[..., 0::2], samples[..., 1::2]
+    return chosen * (count / chosen.shape[-1]), judged * (count / judged.shape[-1])
+
+
+def of_choosers(values: np.ndarray) -> np.ndarray:
+    """Return the draws (``[..., draws]``) of the samples that choices are made by, scaled so that sums of squares are
+    those of all."""
+    count = values.shape[-1] // 2
+    if count < 2:
+        return values.astype(np.float64)
+    chosen = np.flatnonzero(np.arange(2 * count) // 2 % 2 == 0)
+    return values[..., chosen] * math.sqrt(2 * count / chosen.size)
+
+
 def _each(slopes: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """Return the part of every draw in an interaction, in half squares of UNIT."""
+    """Return the part of every draw in an interaction, in nats."""
     parts: np.ndarray = np.square(slopes.astype(np.float64)) - squares.astype(np.float64)
-    return parts
+    return parts * (0.5 * UNIT * UNIT)
 
 
 def _resolved(total: float, spread: float) -> float:
-    variance = KINSHIP * max(spread, 0.0)
-    return total * total * total / (total * total + variance) if total else 0.0
+    return total * max(1.0 - RESOLVED * RESOLVED * max(spread, 0.0) / (total * total), 0.0) if total else 0.0

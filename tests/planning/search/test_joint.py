@@ -19,12 +19,13 @@ from workbench.planning.totals import plan_totals, totals
 from workbench.sensitivity.interaction import Directions
 
 
-def sloped(table, draws: int = 64, seed: int = 0):
-    """The table with random slopes that lean to one side: their interaction is of the size of the losses."""
+def sloped(table, draws: int = 64, seed: int = 0, lean: float = 1.0):
+    """The table with random slopes that ``lean`` to one side, the same in either half of the samples."""
     rng = np.random.default_rng(seed)
 
     def slopes() -> np.ndarray:
-        return (rng.standard_normal(draws) + rng.choice([-1, 1])).astype(np.float32)
+        some = rng.standard_normal((draws // 4, 1, 2)) + lean * rng.choice([-1, 1])
+        return some.repeat(2, axis=1).reshape(-1).astype(np.float32)
 
     rows = {name: {scheme: slopes() for scheme in table.schemes} for name in table.layers}
     return replace(table, directions=Directions.gather(table.schemes, rows))
@@ -69,7 +70,7 @@ def test_locked_layers_interact_with_those_that_are_searched():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_exchanges_come_near_the_best_of_all_choices(seed, monkeypatch):
-    monkeypatch.setattr(exchange, "SHARE", 1.0)
+    monkeypatch.setattr(exchange, "SHARES", (1.0,))
     summary = decoder(1)
     few = table_of(summary, seed=seed)
     table = sloped(replace(few, schemes=few.schemes[:3], score=few.score[:, :3]), seed=seed)
@@ -109,3 +110,25 @@ def test_a_loss_that_interaction_makes_impossible_is_said():
     budgets = Budgets(loss=float(smallest.loss[0]), nbytes=int(smallest.nbytes[0]))
     with pytest.raises(BudgetError, match="cost more together than one by one"):
         search(summary, table, budgets=budgets, minimise="nbytes", base=Plan())
+
+
+def noisy(table, draws: int, seed: int):
+    """The table with slopes of chance alone: no layers interact, though some seem to on few samples."""
+    rng = np.random.default_rng(seed)
+    rows = {
+        name: {scheme: rng.standard_normal(draws).astype(np.float32) for scheme in table.schemes}
+        for name in table.layers
+    }
+    return replace(table, directions=Directions.gather(table.schemes, rows))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_chance_among_few_samples_is_no_reason_for_an_exchange(seed):
+    summary = decoder(4, seed)
+    plain = table_of(summary, seed=seed)
+    table, budgets = noisy(plain, 160, seed), Budgets(bits_per_weight=4.2)
+    chosen = search(summary, table, budgets=budgets, base=Plan())
+    sums, least = plan_totals(summary, chosen, table), search(summary, plain, budgets=budgets, base=Plan())
+    truth, best = plan_totals(summary, chosen, plain).predicted, plan_totals(summary, least, plain).predicted
+    assert truth <= 1.02 * best, "what seemed to cancel cost a better plan"
+    assert 0.75 < sums.predicted / truth < 1.33, "a plan is judged on what did not choose it"

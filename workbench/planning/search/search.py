@@ -24,6 +24,7 @@ from workbench.planning.search.exchange import exchanged
 from workbench.planning.search.hull import Walk, padded, walk
 from workbench.planning.search.joint import Joint, joined
 from workbench.planning.search.solve import Problem, Solution, solve
+from workbench.planning.totals import layer_bits
 from workbench.sensitivity.table import Sensitivity
 
 TRIES = 40
@@ -200,7 +201,7 @@ def _together(space: SearchSpace, joint: Joint, minimise: str, limits: dict[str,
             break
         picks = solution.picks
         if minimise == "loss":
-            picks = exchanged(joint, problem, picks)
+            picks = exchanged(joint, problem, picks, _uniform(space, problem))
         whole = math.fsum(loss[np.arange(len(picks)), picks]) + joint.interaction(picks)
         if "loss" not in limits or whole <= limits["loss"]:
             return Solution(picks, solution.proven)
@@ -210,6 +211,19 @@ def _together(space: SearchSpace, joint: Joint, minimise: str, limits: dict[str,
         f"no plan was found within {budgets}: the errors of its layers cost more together than one by one, "
         f"{least + space.fixed_loss:.6g} at the least; raise the budget or allow larger schemes"
     )
+
+
+def _uniform(space: SearchSpace, problem: Problem) -> list[np.ndarray]:
+    """Return the choices within the limits that give all groups one scheme, or what costs no more and loses no more."""
+    schemes = dict.fromkeys(scheme for group in space.groups for scheme in group.schemes if scheme != KEEP)
+    choices = []
+    for scheme in schemes:
+        owned = [[space.summary.by_name[name] for name in group.layers] for group in space.groups]
+        sizes = [sum(layer_bits(layer, scheme) for layer in layers if layer.tied_to is None) for layers in owned]
+        picks = [np.searchsorted(group.bits, size, "right") - 1 for group, size in zip(space.groups, sizes, strict=True)]
+        if min(picks, default=-1) >= 0 and problem.fits(np.array(picks)):
+            choices.append(np.array(picks))
+    return choices
 
 
 def plan_of(space: SearchSpace, picks: np.ndarray, name: str) -> Plan:
