@@ -107,8 +107,8 @@ def interaction(slopes: np.ndarray, squares: np.ndarray) -> float:
 
     ``slopes`` and ``squares`` (int64 ``[draws]``, UNITs) are the sums of the errors' slopes and of their squares; the
     same bits whatever order they were added in.  Only the judging half of the samples speaks (see :func:`halves`), so
-    that no plan is judged on what it was chosen by.  What they say is shrunk by ``1 - (RESOLVED * s / I) ** 2`` with its
-    standard error ``s``, to 0 where it is not resolved (positive-part James-Stein: a few samples carry most of the
+    that no plan is judged on what it was chosen by.  What they say is shrunk by ``1 - (RESOLVED * s / I) ** 2`` with
+    its standard error ``s``, to 0 where it is not resolved (positive-part James-Stein: a few samples carry most of the
     loss, and chance looks like interaction).
     """
     each = halves(_each(slopes, squares))[1]
@@ -131,7 +131,7 @@ def interactions(slopes: np.ndarray, squares: np.ndarray) -> np.ndarray:
 
 
 def halves(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sums over each sample's draws, float64 ``[..., samples / 2]``: of samples to choose by, and to judge by.
+    """Return sums over each sample's draws, float64 ``[..., samples / 2]``: of samples to choose by, and to judge by.
 
     ``values`` are float64 ``[..., draws]``, two draws of a sample side by side.  Every second sample is in either half;
     both are scaled so that their sums estimate that of all.  Fewer than two samples are in both.

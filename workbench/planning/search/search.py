@@ -220,9 +220,10 @@ def _uniform(space: SearchSpace, problem: Problem) -> list[np.ndarray]:
     for scheme in schemes:
         owned = [[space.summary.by_name[name] for name in group.layers] for group in space.groups]
         sizes = [sum(layer_bits(layer, scheme) for layer in layers if layer.tied_to is None) for layers in owned]
-        picks = [np.searchsorted(group.bits, size, "right") - 1 for group, size in zip(space.groups, sizes, strict=True)]
-        if min(picks, default=-1) >= 0 and problem.fits(np.array(picks)):
-            choices.append(np.array(picks))
+        groups = zip(space.groups, sizes, strict=True)
+        picks = np.array([np.searchsorted(group.bits, size, "right") - 1 for group, size in groups], np.int64)
+        if (picks >= 0).all() and problem.fits(picks):
+            choices.append(picks)
     return choices
 
 
@@ -254,8 +255,8 @@ def require_scored(space: SearchSpace, table: Sensitivity) -> None:
         return
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     raise MissingResultError(
-        f"{', '.join(names[:3])}{more}: not scored, though the output depends on it. Score it (with data that reach it; "
-        "its weights must be finite), or lock it, to keep what the plan gives it",
+        f"{', '.join(names[:3])}{more}: not scored, though the output depends on it. Score it (with data that reach "
+        "it; its weights must be finite), or lock it, to keep what the plan gives it",
         command=f"workbench plan S.qwb --lock {names[0]} ...",
     )
 
