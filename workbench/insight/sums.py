@@ -11,6 +11,7 @@ from workbench.measurement.units import short_unit
 from workbench.models.summary import quantizable
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.totals import Totals
+from workbench.sensitivity.confidence import relative_width
 from workbench.sensitivity.metrics import BY_NAME, metric_title
 from workbench.session.session import Session
 
@@ -54,7 +55,9 @@ def sums_in_words(
     if totals.predicted is None:
         loss = "not known with transforms" if session.plan.transforms else "not scored"
     else:
-        loss = f"{quantities.number(totals.predicted)} {short_unit(unit)}".rstrip()
+        width = relative_width(totals.predicted, totals.error)
+        sure = "" if width is None else f" ±{100 * width:.2g} %"
+        loss = f"{quantities.number(totals.predicted)} {short_unit(unit)}".rstrip() + sure
     time = _time_in_words(session, assignments)
     return (
         f"{whole} · {metric_title(metric, unit)} {loss} · {time}", f"{whole} · {loss} · {time}", f"{whole} · {loss}",

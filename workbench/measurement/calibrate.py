@@ -6,9 +6,10 @@ whole and named.
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ from workbench.errors import DataError
 from workbench.measurement.gradients import GradientPass
 from workbench.measurement.second_moments import same_tensor
 from workbench.measurement.token_outliers import BatchPlaces, PlacedPeaks, TokenSums
-from workbench.measurement.weight_gradients import ConvolutionGeometry, row_and_column_squares
+from workbench.measurement.weight_gradients import ConvolutionGeometry, Squares, row_and_column_squares
 from workbench.models.data.batches import (
     Data,
     numbered_batches,
@@ -110,7 +111,7 @@ class _BatchSums:
     places: BatchPlaces
     masks: tuple[torch.Tensor, ...]
     observed: list[tuple[str, str, Observed]] = field(default_factory=list)
-    gradients: list[tuple[str, torch.Tensor, torch.Tensor]] = field(default_factory=list)
+    gradients: list[tuple[str, Squares]] = field(default_factory=list)
     geometry: dict[str, ConvolutionGeometry | None] = field(default_factory=dict)
     bad: str = ""
     _seen: dict[str, _Seen] = field(default_factory=dict)
@@ -129,7 +130,7 @@ class _BatchSums:
         squares = row_and_column_squares(layer, tensor, gradient, samples_of(self.batch), geometry)
         if squares is None:
             return
-        self.gradients.append((name, *squares))
+        self.gradients.append((name, squares))
         if not bool(squares[0].isfinite().all()):
             self.bad = self.bad or f"the gradient at the output of {name}"
 
@@ -183,7 +184,8 @@ class _Sums:
     """Everything so far.
 
     ``squares`` are sums over positions (``counts``) of the inputs' squares by channel; ``gradients`` and ``columns``
-    sums over samples of squared weight gradients, by row and by column.
+    sums over samples of squared weight gradients, by row and by column; ``scatter`` their number, sum and sum of
+    squares over samples.
     """
 
     layers: Mapping[str, Layer]
@@ -193,6 +195,7 @@ class _Sums:
     counts: dict[str, int] = field(default_factory=dict)
     gradients: dict[str, torch.Tensor] = field(default_factory=dict)
     columns: dict[str, torch.Tensor] = field(default_factory=dict)
+    scatter: dict[str, torch.Tensor] = field(default_factory=dict)
     units: int = 0
     samples: int = 0
     notes: list[str] = field(default_factory=list)
@@ -213,9 +216,10 @@ class _Sums:
             if tap == "input" and squares.size:
                 self.squares[name] = self.squares[name] + squares if name in self.squares else squares
                 self.counts[name] = self.counts.get(name, 0) + statistics.count // squares.size
-        for name, rows, columns in batch.gradients:
+        for name, (rows, columns, each) in batch.gradients:
             _accumulate(self.gradients, name, rows)
             _accumulate(self.columns, name, columns)
+            _accumulate(self.scatter, name, torch.stack([each.new_tensor(len(each)), each.sum(), each.square().sum()]))
         self.units += units
         self.samples += samples_of(batch.batch)
 
@@ -225,12 +229,19 @@ class _Sums:
         for name in self.layers:
             if name not in reached:
                 self.notes.append(f"the data never reached the layer {name}: nothing was observed of it")
-        curvature = {name: self._curvature(name) for name in self.gradients}
+        curvature = {name: replace(self._curvature(name), error=self._error(name)) for name in self.gradients}
         moments = {name: squares / max(self.counts[name], 1) for name, squares in self.squares.items()}
         return Calibration(
             statistics=self.statistics, curvature=curvature, samples=self.samples, notes=tuple(self.notes),
             moments=moments, outliers=self.outliers.result(),
         )  # fmt: skip
+
+    def _error(self, name: str) -> float:
+        """Return the relative standard error of a layer's mean squared gradient; NaN for fewer than two samples."""
+        count, total, squares = self.scatter[name].tolist()
+        if count < 2 or total <= 0:
+            return math.nan
+        return math.sqrt(max(squares - total * total / count, 0.0) * count / (count - 1)) / total
 
     def _curvature(self, name: str) -> Curvature:
         """Return rows and columns whose product has the mean squared gradient's row sums (see Calibration)."""

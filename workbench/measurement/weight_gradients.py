@@ -21,6 +21,12 @@ PATCH_CELLS = 1 << 21
 """The most elements of unfolded inputs that are formed at once: what fits a core's cache."""
 
 
+Squares = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+"""By row, by column and by sample, float64; no samples where they cannot be told apart."""
+
+NO_SAMPLES = torch.zeros(0, dtype=torch.float64)
+
+
 def linear_gradients(x: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
     """Return ``sum_t d_t x_t^T`` of every sample, ``[samples, rows, columns]``.
 
@@ -112,8 +118,8 @@ class ConvolutionGeometry:
 
 def row_and_column_squares(
     layer: Layer, x: torch.Tensor, d: torch.Tensor, samples: int, geometry: ConvolutionGeometry | None
-) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """Return the sums over samples of each sample's squared weight gradient, by row and by column, float64.
+) -> Squares | None:
+    """Return the sums over samples of each sample's squared weight gradient, by row and by column, and each sample's sum.
 
     ``x`` is the layer's input, ``d`` the gradient at its output.  None for a convolution whose geometry is not known.
     """
@@ -123,33 +129,37 @@ def row_and_column_squares(
         if geometry is None:
             return None
         squares = geometry.weight_gradients(layer, x.float(), d.float()).square()
-        return squares.sum(dim=(0, 2)).double(), squares.sum(dim=(0, 1)).double()
+        return squares.sum(dim=(0, 2)).double(), squares.sum(dim=(0, 1)).double(), squares.sum(dim=(1, 2)).double()
     if x.shape[0] != samples:  # tokens of all samples in one row, as experts get them: taken as independent
         x, d = x.reshape(-1, x.shape[-1]).float(), d.reshape(-1, d.shape[-1]).float()
         by_row = d.square().T @ x.square().sum(dim=1)
-        return by_row.double(), (x.square().T @ d.square().sum(dim=1)).double()
+        return by_row.double(), (x.square().T @ d.square().sum(dim=1)).double(), NO_SAMPLES
     step = max(GRADIENT_CELLS // layer.parameters, 1)
     rows, columns = torch.zeros(layer.matrix[0]).double(), torch.zeros(layer.matrix[1]).double()
+    each = []
     for part_x, part_d in zip(torch.split(x, step), torch.split(d, step), strict=True):
         squares = linear_gradients(part_x.float(), part_d.float()).square_()
-        rows, columns = rows + squares.sum(dim=(0, 2)), columns + squares.sum(dim=(0, 1))
-    return rows, columns
+        by_row = squares.sum(dim=2)
+        rows, columns = rows + by_row.sum(dim=0), columns + squares.sum(dim=(0, 1))
+        each.append(by_row.sum(dim=1).double())
+    return rows, columns, torch.cat(each)
 
 
 def _embedding_squares(
     layer: Layer, ids: torch.Tensor, d: torch.Tensor, samples: int
-) -> tuple[torch.Tensor, torch.Tensor]:
+) -> Squares:
     """Return the same for an embedding.
 
     Ids that all samples share (positions, ``[1, tokens]``) have the sum of the samples' gradients.  Its square is used
     as it is: gradients of different samples are independent with mean 0, so in expectation it is the sum of squares.
     """
     rows, columns = (torch.zeros(size, dtype=torch.float64) for size in layer.matrix)
-    groups = samples if ids.shape[0] == samples else 1
+    groups, each = samples if ids.shape[0] == samples else 1, list[float]()
     ids, d = ids.reshape(groups, -1), d.reshape(groups, -1, d.shape[-1]).float()
     for own, gradient in zip(ids, d, strict=True):
         used, place = own.unique(return_inverse=True)
         squares = torch.zeros(used.numel(), d.shape[-1]).index_add_(0, place, gradient).square()
         rows[used] += squares.sum(dim=1)
         columns += squares.sum(dim=0)
-    return rows, columns
+        each.append(float(squares.sum()))
+    return rows, columns, torch.tensor(each, dtype=torch.float64) if groups == samples else NO_SAMPLES

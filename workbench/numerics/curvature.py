@@ -8,6 +8,7 @@ diagonal of ``G`` is kept, and of ``A`` the diagonal, with the full matrix where
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,8 @@ class Curvature:
     layer diag G and diag A; for an embedding the share of tokens that use a row, and diag G at its output.  ``full`` is
     A, float32 ``[columns, columns]``, or None; for a convolution ``[groups, columns, columns]``, of the unfolded inputs
     of each of its groups, which serve equal runs of rows.  ``outputs`` is the whole G of a linear layer, ``E[d d^T]``
-    over drawn tokens, float32 ``[rows, rows]``, or None: GPTQ lets errors of different outputs cancel by it.
+    over drawn tokens, float32 ``[rows, rows]``, or None: GPTQ lets errors of different outputs cancel by it.  ``error``
+    is the relative standard error of these means, by how samples scatter; NaN where that is not known.
     """
 
     rows: np.ndarray
@@ -35,6 +37,7 @@ class Curvature:
     full: np.ndarray | None
     count: int
     outputs: np.ndarray | None = None
+    error: float = math.nan
 
     def __post_init__(self) -> None:
         if self.rows.ndim != 1 or self.columns.ndim != 1:
@@ -58,6 +61,7 @@ class Curvature:
             rows=self.rows + (other.rows - self.rows) * share, count=count, full=_mean(self.full, other.full, share),
             columns=self.columns + (other.columns - self.columns) * share,
             outputs=_mean(self.outputs, other.outputs, share),
+            error=math.hypot((1 - share) * self.error, share * other.error),
         )  # fmt: skip
 
     def importance(self) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from workbench.models.summary import ModelSummary, quantizable
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.transform_names import planned_summary
-from workbench.sensitivity.interaction import interaction
+from workbench.sensitivity.interaction import interaction, interaction_error
 from workbench.sensitivity.table import Sensitivity
 
 
@@ -26,13 +26,16 @@ class Totals:
     """``nbytes`` of every tensor of the model under the plan; ``bits_per_weight`` over the quantizable layers and
     whatever else the plan quantizes; ``predicted`` the sum of the metric's scores (None where a cell is missing) and
     of ``interaction``, what the layers' errors cost together beyond that sum where the table knows their slopes (see
-    :func:`workbench.sensitivity.interaction.interaction`)."""
+    :func:`workbench.sensitivity.interaction.interaction`).  ``error`` is the standard error of ``predicted`` by how the
+    table's ``samples`` scatter, taking all layers to err alike; None where that is not known."""
 
     nbytes: int
     bits_per_weight: float
     predicted: float | None
     missing: int = 0
     interaction: float = 0.0
+    error: float | None = None
+    samples: int = 0
 
 
 @lru_cache(maxsize=65536)
@@ -116,7 +119,8 @@ SMALLEST = 1074
 
 class Amounts(NamedTuple):
     """What layers add to the totals, in whole numbers: ``loss`` in units of ``2 ** -SMALLEST`` over finite cells, and
-    the number of ``missing`` and ``infinite`` ones."""
+    the number of ``missing`` and ``infinite`` ones; ``error`` their standard errors in the same units, where they are
+    known, and ``unsure`` how many are not."""
 
     bits: int = 0
     counted_bits: int = 0
@@ -124,6 +128,8 @@ class Amounts(NamedTuple):
     loss: int = 0
     missing: int = 0
     infinite: int = 0
+    error: int = 0
+    unsure: int = 0
 
     @property
     def known_loss(self) -> float:
@@ -179,20 +185,25 @@ class Ledger:
 
     def _amounts(self, layer: Layer, assignment: Assignment) -> Amounts:
         """Return what a layer adds; a tied one has no bits and no loss of its weight."""
-        owned, cells = layer.tied_to is None, []
+        owned, cells, errors = layer.tied_to is None, [], []
         if self.table is not None:
             if owned and assignment.weights != KEEP:
                 cells.append(self.table.of(layer.name, assignment.weights))
+                errors.append(self.table.error_of(layer.name, assignment.weights))
             if self.inputs is not None and assignment.inputs is not None and layer.kind is not LayerKind.EMBEDDING:
                 cells.append(self.inputs.of(layer.name, assignment.inputs))
+                errors.append(self.inputs.error_of(layer.name, assignment.inputs))
             if self.cache is not None and assignment.cache is not None:
                 cells.append(self.cache.of(layer.name, assignment.cache))
+                errors.append(self.cache.error_of(layer.name, assignment.cache))
         bits = layer_bits(layer, assignment.weights) if owned else 0
         counts = owned and (layer.name in self.counted or assignment.weights != KEEP)
         return Amounts(
             bits=bits, counted_bits=bits if counts else 0, counted_weights=layer.parameters if counts else 0,
             loss=sum(_units(cell) for cell in cells if math.isfinite(cell)),
             missing=sum(map(math.isnan, cells)), infinite=sum(map(math.isinf, cells)),
+            error=sum(_units(error) for error in errors if math.isfinite(error)),
+            unsure=sum(not math.isfinite(error) for error in errors),
         )  # fmt: skip
 
     @property
@@ -206,7 +217,13 @@ class Ledger:
             nbytes=sums.bits // 8 + self.summary.kept_nbytes,
             bits_per_weight=sums.counted_bits / sums.counted_weights if sums.counted_weights else 0.0,
             predicted=predicted, missing=sums.missing, interaction=together,
+            error=None if predicted is None or sums.unsure or not sums.error else self._error,
+            samples=self.table.samples if self.table is not None else 0,
         )  # fmt: skip
+
+    @property
+    def _error(self) -> float:
+        return math.hypot(self.amounts.error / (1 << SMALLEST), interaction_error(*self.slopes))
 
 
 def _units(value: float) -> int:

@@ -9,7 +9,7 @@ costs beyond the sum of these is the interaction of its layers.  numpy only.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -114,6 +114,27 @@ def interaction(slopes: np.ndarray, squares: np.ndarray) -> float:
     each = halves(_each(slopes, squares))[1]
     total = math.fsum(each)
     return _resolved(total, math.fsum(np.square(each)) - total * total / max(each.size, 1))
+
+
+def interaction_error(slopes: np.ndarray, squares: np.ndarray) -> float:
+    """Return the standard error of the interaction in nats, resolved or not."""
+    each = halves(_each(slopes, squares))[1]
+    total = math.fsum(each)
+    return math.sqrt(max(math.fsum(np.square(each)) - total * total / max(each.size, 1), 0.0))
+
+
+def relative_error(slopes: Mapping[str, np.ndarray], samples: int) -> float:
+    """Return the relative standard error of losses by the slopes of their draws, two of a sample side by side.
+
+    ``slopes`` are float32 ``[draws]`` by scheme, of some or all of ``samples``; the median of the schemes.  NaN for
+    fewer than two samples.
+    """
+    errors = []
+    for each in slopes.values():
+        squares = np.square(each[: each.size // 2 * 2].astype(np.float64)).reshape(-1, 2).sum(axis=1)
+        if squares.size > 1 and squares.any():
+            errors.append(float(squares.std(ddof=1) / squares.mean()) / math.sqrt(max(samples, squares.size)))
+    return float(np.median(errors)) if errors else math.nan
 
 
 def interaction_of(every: Iterable[np.ndarray | None]) -> float:

@@ -49,7 +49,12 @@ def score(
         table = _without_unused(model, table, dataset)
     if previous is not None and previous.computed_like(table):
         known = previous.cells(table.layers, table.schemes)
-        table = replace(table, score=np.where(np.isnan(known), table.score, known), directions=previous.directions)
+        error = None if previous.error is None else np.array(
+            [previous.error[previous.row[name]] if name in previous.row else np.nan for name in table.layers]
+        )  # fmt: skip
+        table = replace(
+            table, score=np.where(np.isnan(known), table.score, known), directions=previous.directions, error=error
+        )
     scoring = Scoring(
         model=model, table=table, curvature=curvature or {}, dataset=dataset, batch_size=batch_size, seed=seed,
         algorithm=table.algorithm, progress=rising(progress), ranges=ranges or {},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,7 +16,7 @@ from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.rounding.round_weight import round_weight
 from workbench.progress import Progress
-from workbench.sensitivity.interaction import Directions
+from workbench.sensitivity.interaction import Directions, relative_error
 from workbench.sensitivity.table import Sensitivity
 
 Row = tuple[str, dict[str, float]]
@@ -40,8 +41,11 @@ class Scoring:
     finite: FiniteBatches
     ranges: Ranges = field(default_factory=dict)
     slopes: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    errors: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.table.error is not None:
+            self.errors.update(zip(self.table.layers, self.table.error.tolist(), strict=True))
         known = self.table.directions
         for name in self.table.layers if known is not None else ():
             if known is not None and name in known.layers:
@@ -52,7 +56,9 @@ class Scoring:
         """Return the table so far; open cells are NaN."""
         ordered = {name: self.slopes[name] for name in self.table.layers if name in self.slopes}
         directions = Directions.gather(self.table.schemes, ordered)
-        return replace(self.table, score=self.table.score.copy(), directions=directions)
+        known = [self.errors.get(name, math.nan) for name in self.table.layers]
+        error = None if np.isnan(known).all() else np.array(known)
+        return replace(self.table, score=self.table.score.copy(), directions=directions, error=error)
 
     def fill(self, rows: Iterable[Row], total: int, start: float = 0.0) -> None:
         """Add rows as they come; cells that were there already are kept."""
@@ -69,6 +75,7 @@ class Scoring:
         """Keep the slopes of rows as they come."""
         for name, losses, slopes in rows:
             self.slopes[name] = slopes
+            self.errors[name] = relative_error(slopes, self.table.samples)
             yield name, losses
 
     def require_data(self, what: str) -> Data:

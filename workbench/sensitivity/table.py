@@ -19,6 +19,8 @@ class Sensitivity:
     ``directions`` say how errors of several layers add up, where the loss was predicted sample by sample.
     ``algorithm`` names how the weights were rounded; ``samples`` and ``seed`` say what was measured on; ``data_hash``
     on which data.  ``unused`` are layers that the model's output does not depend on: their scores are 0.
+    ``error`` (float64 ``[layers]``) is the relative standard error of a layer's scores, by how samples scatter; NaN, or
+    None, where that is not known.
     """
 
     metric: str
@@ -32,6 +34,7 @@ class Sensitivity:
     data_hash: str = ""
     directions: Directions | None = None
     unused: tuple[str, ...] = ()
+    error: np.ndarray | None = None
 
     @cached_property
     def row(self) -> dict[str, int]:
@@ -48,6 +51,13 @@ class Sensitivity:
         if layer not in self.row or scheme not in self.column:
             return float("nan")
         return float(self.score[self.row[layer], self.column[scheme]])
+
+    def error_of(self, layer: str, scheme: str) -> float:
+        """Return the standard error of a cell in the unit of its score; NaN where it is not known, 0 for one of 0."""
+        score = self.of(layer, scheme)
+        if score == 0 or self.error is None or layer not in self.row:
+            return 0.0 if score == 0 else float("nan")
+        return score * float(self.error[self.row[layer]])
 
     def cells(self, layers: Sequence[str], schemes: Sequence[str]) -> np.ndarray:
         """Return the scores of ``layers`` x ``schemes``, NaN where they were not computed."""

@@ -11,6 +11,7 @@ from workbench.console.report import Report, Row, Table, figure, readable_bytes,
 from workbench.measurement.evaluation import Evaluation
 from workbench.measurement.metrics import HALF_DISTANCE, KL
 from workbench.measurement.paired import against_baseline
+from workbench.sensitivity.confidence import interval, resolution
 from workbench.steps.checks.compare_plans import paired_differences
 
 CHANGED = {"context": "after", "baseline": "floating point", "quantized": "quantized", "actual": "actual"}
@@ -30,7 +31,8 @@ def evaluated(outcome: Outcome[Any, Evaluation]) -> Report:
     if other is not None:
         pairs += [(difference, other.plan_name) for difference in paired_differences(evaluation, other)]
     changed = [asdict(change) for change in evaluation.changed[: outcome.flags.worst]]
-    parts: list[str | Table] = [_heading(evaluation), metrics_table(evaluation)]
+    sure = resolution(evaluation.predicted_kl, evaluation.predicted_error, evaluation.predicted_samples)
+    parts: list[str | Table] = [_heading(evaluation), *([sure] if sure else []), metrics_table(evaluation)]
     parts += [f"against {name}: {difference.sentence()}" for difference, name in pairs]
     if changed:
         parts += ["", "most changed", _changed_table(changed)]
@@ -49,7 +51,10 @@ def figures_of(evaluation: Evaluation) -> Row:
     metrics = {
         name: row(metric, "unit value baseline low high samples") for name, metric in evaluation.metrics.items()
     }
-    return row(evaluation, "bits_per_weight bytes=nbytes predicted_kl notes", metrics=metrics)
+    bounds = interval(evaluation.predicted_kl, evaluation.predicted_error)
+    return row(
+        evaluation, "bits_per_weight bytes=nbytes predicted_kl notes", predicted_interval=bounds, metrics=metrics
+    )
 
 
 def metrics_table(evaluation: Evaluation) -> Table:
@@ -68,7 +73,9 @@ def _heading(evaluation: Evaluation) -> str:
     if evaluation.predicted_kl is None:
         return heading
     unit = "KL {:.4g} nats" if KL.name in evaluation.metrics else f"{HALF_DISTANCE.unit} {{:.4g}}"
-    return f"{heading}, predicted {unit.format(evaluation.predicted_kl)}"
+    bounds = interval(evaluation.predicted_kl, evaluation.predicted_error)
+    heading = f"{heading}, predicted {unit.format(evaluation.predicted_kl)}"
+    return heading if bounds is None else f"{heading} ({bounds[0]:.3g} to {bounds[1]:.3g})"
 
 
 def _comparable(evaluation: Evaluation, earlier: Sequence[Evaluation]) -> Evaluation | None:

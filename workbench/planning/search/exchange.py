@@ -16,8 +16,9 @@ from workbench.planning.search.joint import Joint
 from workbench.planning.search.solve import Problem
 from workbench.sensitivity.interaction import RESOLVED, UNIT, halves, of_choosers
 
-SHARES = (0.2, 0.5)
-"""Choices are made with so much of the interaction that the choosing samples show, and the better one is taken."""
+SHARES = (0.2, 0.5, 1.0)
+"""Choices are made with so much of the interaction that the choosing samples show.  The one that is judged best is
+taken, if it gains RESOLVED standard errors: so these only say what is tried."""
 
 MOST = 2000
 """With more options than that only one is exchanged at a time."""

@@ -15,6 +15,7 @@ def _fill(scoring: Scoring, cells: OpenCells) -> None:
     from workbench.sensitivity.predicted import directional_rows, kronecker_rows, split_forms
 
     kronecker, directional = split_forms(scoring, tuple(cells))
+    scoring.errors.update({name: scoring.curvature[name].error for name in kronecker})
     scoring.fill(kronecker_rows(scoring, {name: cells[name] for name in kronecker}), len(cells))
     if directional:
         data = scoring.require_data("a predicted loss")
