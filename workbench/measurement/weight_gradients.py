@@ -119,7 +119,7 @@ class ConvolutionGeometry:
 def row_and_column_squares(
     layer: Layer, x: torch.Tensor, d: torch.Tensor, samples: int, geometry: ConvolutionGeometry | None
 ) -> Squares | None:
-    """Return the sums over samples of each sample's squared weight gradient, by row and by column, and each sample's sum.
+    """Return sums over samples of each sample's squared weight gradient, by row and by column, and each sample's own.
 
     ``x`` is the layer's input, ``d`` the gradient at its output.  None for a convolution whose geometry is not known.
     """

@@ -55,7 +55,8 @@ def planned(session: Session, plan: Plan, metric: str | None = None, *, correcte
         lines.append(f"key-value cache: {token:,.0f} bytes a token, as computed {plain:,.0f}")
     return Report(
         facts=row(
-            sums, "bits_per_weight bytes=nbytes predicted", predicted_interval=bounds, predicted_counts=counts, corrected=correction,
+            sums, "bits_per_weight bytes=nbytes predicted", predicted_interval=bounds, predicted_counts=counts,
+            corrected=correction,
             schemes={name: chosen.weights for name, chosen in assignments.items()}, **activations,
             cache_bytes_per_token={"plan": token, "as computed": plain},
         ),
