@@ -14,11 +14,18 @@ import numpy as np
 
 from workbench.planning.search.joint import Joint
 from workbench.planning.search.solve import Problem
-from workbench.sensitivity.interaction import RESOLVED, UNIT, halves, of_choosers
+from workbench.sensitivity.interaction import UNIT, halves, of_choosers
 
 SHARES = (0.2, 0.5, 1.0)
 """Choices are made with so much of the interaction that the choosing samples show.  The one that is judged best is
-taken, if it gains RESOLVED standard errors: so these only say what is tried."""
+taken, if it gains enough of its standard errors: so these only say what is tried."""
+
+GAINED = 1.28
+"""How many of its standard errors a gain must be (one-sided 90 %).
+
+On ResNet-20 with 256 and 1,000 images 16 exchanged plans of 3.5 to 5.5 bits pass; measured on others they lose 1 to
+45 % less, none more.  Of those that do not pass some lose up to 3.8 times as much.
+"""
 
 MOST = 2000
 """With more options than that only one is exchanged at a time."""
@@ -35,7 +42,7 @@ def exchanged(joint: Joint, problem: Problem, picks: np.ndarray, others: Sequenc
     best, most = picks, 0.0
     for choice in (*choices, *others):
         gain, doubt = _gain(joint, problem, picks, choice)
-        if gain > max(RESOLVED * doubt, most):
+        if gain > max(GAINED * doubt, most):
             best, most = choice, gain
     return best
 
