@@ -241,7 +241,7 @@ class _Sums:
         count, total, squares = self.scatter[name].tolist()
         if count < 2 or total <= 0:
             return math.nan
-        return math.sqrt(max(squares - total * total / count, 0.0) * count / (count - 1)) / total
+        return float(math.sqrt(max(squares - total * total / count, 0.0) * count / (count - 1)) / total)
 
     def _curvature(self, name: str) -> Curvature:
         """Return rows and columns whose product has the mean squared gradient's row sums (see Calibration)."""
