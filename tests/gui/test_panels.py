@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QApplication, Q
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.gui.commands.action import Situation
+from workbench.gui.commands.action import ActionState
 from workbench.gui.commands.actions import ACTIONS
 from workbench.gui.context.context import Context
 from workbench.gui.docks import Docks
@@ -376,7 +376,7 @@ def test_a_plan_need_not_round_weights_to_be_evaluated_and_exported(change: str)
         session = replace(session, plan=with_cache(session.plan, session.model.layers, "int8-token"))
     elif change == "transforms":
         session = replace(session, plan=replace(session.plan, transforms=("smoothquant",)))
-    now = Situation(state=State(session=session))
+    now = ActionState(state=State(session=session))
     reasons = {action.id: action.why_not(now) for action in ACTIONS}
     assert reasons["evaluate"] is None and reasons["export"] is None
     assert "quantizes nothing" in str(reasons["time_kernels"])

@@ -10,7 +10,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar
 
-from workbench.gui.commands.action import Action, Situation, plain
+from workbench.gui.commands.action import Action, ActionState, plain
 from workbench.gui.commands.actions import ACTIONS, MENUS
 from workbench.gui.panels import PANELS
 from workbench.gui.shell import icons, settings
@@ -48,7 +48,7 @@ class Menus:
             if spec.icon:
                 self.actions[spec.id].setIcon(icons.icon(spec.icon, colours))
 
-    def enable(self, now: Situation) -> None:
+    def enable(self, now: ActionState) -> None:
         """Grey what cannot be done, and say why in its tooltip; name the steps of undo and redo."""
         for spec in ACTIONS:
             action, reason = self.actions[spec.id], spec.why_not(now)

@@ -11,7 +11,7 @@ from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QSh
 from PySide6.QtWidgets import QApplication, QMainWindow, QMessageBox, QStackedWidget, QWidget
 
 from workbench.engine.jobs import JobStatus, JobView
-from workbench.gui.commands.action import Action, Situation, plain
+from workbench.gui.commands.action import Action, ActionState, plain
 from workbench.gui.commands.command import Command
 from workbench.gui.commands.document import Document
 from workbench.gui.context.context import Context
@@ -123,7 +123,7 @@ class Window(QMainWindow):
                 self._sized = True
                 QTimer.singleShot(0, self, self.area.size_docks)
         self.status.show_state(state)
-        self.bars.enable(self._situation())
+        self.bars.enable(self._action_state())
         self._show_title(state)
 
     def _by_interest(self) -> list[Panel]:
@@ -141,9 +141,9 @@ class Window(QMainWindow):
             if panel.is_seen:
                 return
 
-    def _situation(self) -> Situation:
+    def _action_state(self) -> ActionState:
         views = self.context.jobs.views
-        return Situation(
+        return ActionState(
             state=self.context.workspace.state,
             running=any(view.status in ("running", "queued") for view in views),
             failed=any(view.status in ("failed", "cancelled") for view in views),
@@ -151,7 +151,7 @@ class Window(QMainWindow):
 
     def _do(self, spec: Action) -> None:
         """Do an action, unless it has become impossible since the window was last drawn."""
-        reason = spec.why_not(self._situation())
+        reason = spec.why_not(self._action_state())
         if reason is None:
             work = spec.run(self.command)
             if work is not None:
@@ -173,7 +173,7 @@ class Window(QMainWindow):
         statuses = [view.status for view in views]
         if statuses != self._statuses:
             self._statuses = statuses
-            self.bars.enable(self._situation())
+            self.bars.enable(self._action_state())
         for view in views:
             if view.status == "running":
                 self._show_partial(self.context.jobs.partial(view.id))

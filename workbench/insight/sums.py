@@ -27,21 +27,20 @@ def whole_bits(session: Session, totals: Totals) -> float:
     return 8 * totals.nbytes / session.model.parameters if session.model.parameters else math.nan
 
 
-def left_out(session: Session, assignments: Mapping[str, Assignment]) -> str:
-    """Say which layers a search leaves as they are although they are not locked; empty where there are none."""
+def left_out(session: Session, assignments: Mapping[str, Assignment]) -> tuple[str, ...]:
+    """Say which layers a search leaves as they are although they are not locked: in full, and shorter; or nothing."""
     model = session.model
     searched = {layer.name for layer in quantizable(model.layers)} | session.locked
     others = [layer for layer in model.stored if layer.name not in searched]
     if not others or not assignments:
-        return ""
+        return ("",)
     share = sum(layer.parameters for layer in others) / max(model.parameters, 1)
     schemes = sorted({assignments[layer.name].weights for layer in others})
     stay = ", ".join("in floating point" if scheme == KEEP else scheme for scheme in schemes)
     names = others[0].name if len(others) == 1 else f"{others[0].name} and {len(others) - 1} more"
-    return (
-        f"A search leaves out {quantities.plural(len(others), 'layer')}, {share:.0%} of the weights: {names} "
-        f"(embedding) stays {stay}"
-    )
+    count = quantities.plural(len(others), "layer")
+    short = f"A search leaves out {count}, {share:.0%} of the weights"
+    return f"{short}: {names} (embedding) stays {stay}", short, f"{count} left out"
 
 
 def sums_in_words(

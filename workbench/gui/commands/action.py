@@ -14,7 +14,7 @@ from workbench.steps.step import Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class ActionState:
     """What decides whether an action is possible: the document, and whether jobs run or failed."""
 
     state: State
@@ -22,21 +22,21 @@ class Situation:
     failed: bool = False
 
 
-Condition = Callable[[Situation], str | None]
+Condition = Callable[[ActionState], str | None]
 """Returns why an action is not possible now; None if it is."""
 
 
-def has_session(now: Situation) -> str | None:
+def has_session(now: ActionState) -> str | None:
     """A model or session must be open."""
     if is_first_look(now.state.session):
         return STILL_LOADING
     return None if now.state.session else "Open a model first"
 
 
-def requires(is_met: Callable[[Situation], object], reason: str, *, session: bool = True) -> Condition:
+def requires(is_met: Callable[[ActionState], object], reason: str, *, session: bool = True) -> Condition:
     """Return the condition ``is_met``, where ``session`` says that a session must be open as well."""
 
-    def condition(now: Situation) -> str | None:
+    def condition(now: ActionState) -> str | None:
         return (has_session(now) if session else None) or (None if is_met(now) else reason)
 
     return condition
@@ -58,7 +58,7 @@ has_failed = requires(lambda now: now.failed, "No job has failed", session=False
 def step_possible(step: Step[Any, Any]) -> Condition:
     """Return the condition that a session is open and meets a step's requirements."""
 
-    def why_not(now: Situation) -> str | None:
+    def why_not(now: ActionState) -> str | None:
         session = now.state.session
         if session is None or is_first_look(session):
             return has_session(now)

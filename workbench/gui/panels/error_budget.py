@@ -32,7 +32,8 @@ class ErrorBudgetPanel(Panel):
         self.table = RecordsView("Layers that send the most noise to the output", FIELDS)
         self.table.setMaximumWidth(300)
         middle = row(self.plot, self.table, stretch=self.plot)
-        self.column(row(self.button, self.figure, stretch=self.figure), middle, stretch=middle, focus=self.button)
+        top = row(self.button, self.figure, stretch=self.figure)
+        self.column(top, middle, None, stretch=middle, focus=self.button)
         self.pair: BudgetPair | None = None
         self._fingerprint = ""
 
@@ -57,6 +58,7 @@ class ErrorBudgetPanel(Panel):
         """Show a budget, or that there is none yet."""
         self.pair = pair
         predicted = None if pair is None else pair.predicted
+        self.plot.setVisible(pair is not None)
         self.table.setVisible(predicted is not None)
         self.table.show_records(() if predicted is None else noisiest(predicted))
         if pair is None:

@@ -9,7 +9,7 @@ from workbench.insight.plan_differences import smallest_batch_time
 from workbench.insight.sums import left_out
 from workbench.session.workspace import Budget, BudgetUnit, State
 
-LOWEST, HIGHEST = 1e-9, 1e12
+LOWEST, HIGHEST, WIDTH = 1e-9, 1e12, 96
 
 GOALS = {BudgetUnit.LOSS: "size"}
 """What a search minimises within a budget, where that is not the predicted loss."""
@@ -20,7 +20,9 @@ class SearchLine(PanelPart):
 
     def _build(self) -> None:
         self.budget = named(NumberField(LOWEST, HIGHEST, Budget().amount, decimals=9, step=0.25), "Budget")
-        self.unit = combo("Unit of the budget", list(BudgetUnit), self._unit_chosen)
+        self.budget.setMaximumWidth(WIDTH)
+        self.unit = combo("Unit of the budget", list(BudgetUnit), self._unit_chosen, letters=13)
+        self.unit.view().setMinimumWidth(self.unit.sizeHint().width() + 40)
         self.button = button("&Search", lambda: self.context.trigger("search"), role="primary")
         self.refused = label(role="error", name="Why there is no plan within the budget", wrap=True)
         self.refused.hide()
@@ -43,8 +45,7 @@ class SearchLine(PanelPart):
         self.refused.setVisible(bool(problem))
         scored = new.session is None or new.session.table(new.metric) is not None
         tip = f"Find the plan of the least {GOALS.get(budget.unit, 'predicted loss')} within the budget (F7)"
-        words = left_out(new.session, new.assignments) if new.session else ""
-        self.left_out.say(words, words.partition(":")[0], words.partition(",")[0].replace("A search leaves", "leaves"))
+        self.left_out.say(*(left_out(new.session, new.assignments) if new.session else ("",)))
         self.button.setEnabled(scored)
         self.button.setToolTip(tip if scored else "Compute the sensitivity first (F6)")
 
