@@ -25,6 +25,7 @@ import torch
 
 from workbench.measurement.calibrate import Calibration, calibrate
 from workbench.measurement.evaluate import evaluate
+from workbench.measurement.second_moments import SecondMoments
 from workbench.models.data.datasets import Dataset, open_dataset
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
@@ -137,7 +138,9 @@ def llama(parts: Sequence[str]) -> list[Row]:
             quantized = train(model, Plan.uniform(layers, scheme), data)
         else:
             plan = Plan.uniform(layers, scheme, algorithm=algorithm)
-            quantized = quantize(model, plan, curvature=known.curvature, data=data)
+            quantized = quantize(
+                model, plan, curvature=SecondMoments(model, data, known.curvature, batch_size=16), data=data
+            )
         seconds = time.perf_counter() - start
         kl = evaluate(model, quantized.bind(model), test, batch_size=32)["kl"].value
         found.append(
@@ -184,7 +187,9 @@ def _resnet(
     plan = Plan.uniform(model.summary.stored, scheme, inputs=inputs, range_method="mse", algorithm=algorithm)
     ranges = ranges_in_force(model.summary, plan, all_ranges(known.statistics), {}) if inputs else {}
     plan = replace(plan, transforms=transforms)
-    return quantize(model, plan, ranges=ranges, curvature=known.curvature, data=data)
+    return quantize(
+        model, plan, ranges=ranges, curvature=SecondMoments(model, data, known.curvature, batch_size=16), data=data
+    )
 
 
 def main() -> None:

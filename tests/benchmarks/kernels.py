@@ -135,9 +135,7 @@ def _format_rows(x: torch.Tensor, scheme: Any, gguf: Any, repeats: int) -> tuple
     stored = scheme.encode(x, scheme.fit(x))
     octets = next(iter(stored.arrays.values()))
     decode: Row = {"format": f"{name} decode", "GB/s": rate(lambda: scheme.decode(stored)), "limit": 5.0}
-    encode: Row = {
-        "format": f"{name} encode", "GB/s": rate(lambda: scheme.encode(x, scheme.fit(x))), "limit": 0.15
-    }
+    encode: Row = {"format": f"{name} encode", "GB/s": rate(lambda: scheme.encode(x, scheme.fit(x))), "limit": 0.15}
     if name == "q4_0":
         decode["limit"] = encode["limit"] = None
     if gguf is not None:

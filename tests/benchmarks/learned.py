@@ -24,6 +24,7 @@ import torch
 
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.evaluate import evaluate
+from workbench.measurement.second_moments import SecondMoments
 from workbench.models.data.datasets import Dataset, open_dataset
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
@@ -98,7 +99,7 @@ def open_llama() -> Llama:
     return Llama(
         model=model, calibration=calibration, names=linear,
         evaluation=open_dataset(folder / "evaluation_tokens.npy", model, split="evaluation"),
-        curvature=calibrate(model, calibration, batch_size=8).curvature,
+        curvature=dict(SecondMoments(model, calibration, calibrate(model, calibration).curvature)),
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from workbench.measurement.calibrate import calibrate
+from workbench.measurement.second_moments import SecondMoments
 from workbench.models.data.datasets import Dataset, open_dataset
 from workbench.models.model import Model
 from workbench.models.sources import open_model
@@ -37,7 +38,8 @@ class Case:
     @cached_property
     def curvature(self) -> Mapping[str, Curvature]:
         """Curvature from all calibration windows."""
-        return calibrate(self.model, self.calibration, batch_size=8).curvature
+        known = calibrate(self.model, self.calibration).curvature
+        return dict(SecondMoments(self.model, self.calibration, known))
 
     @cached_property
     def layers(self) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from workbench.measurement.calibrate import Calibration, calibrate
 from workbench.measurement.evaluate import evaluate
 from workbench.measurement.evaluation import Metric
 from workbench.measurement.paired import between
+from workbench.measurement.second_moments import SecondMoments
 from workbench.models.data.batches import Data
 from workbench.models.data.datasets import open_dataset
 from workbench.models.execution.network import NetworkModel
@@ -82,7 +83,7 @@ def row(
 ) -> None:  # fmt: skip
     """Rewrite, quantize, evaluate and print one line."""
     start = time.perf_counter()
-    done = transform(model, plan, curvature=found.curvature, ranges=ranges, data=data)
+    done = transform(model, plan, curvature=SecondMoments(model, data, found.curvature), ranges=ranges, data=data)
     seconds = time.perf_counter() - start
     after = kl(model, plan, ranges, found, data, held_out)
     change = between(after, base)
@@ -99,7 +100,7 @@ def kl(
     model: Model, plan: Plan, ranges: Mapping[tuple[str, str], Range], found: Calibration, data: Data, held_out: Data
 ) -> Metric:
     """Return the KL of the quantized model in nats per token."""
-    quantized = quantize(model, plan, ranges=ranges, curvature=found.curvature, data=data)
+    quantized = quantize(model, plan, ranges=ranges, curvature=SecondMoments(model, data, found.curvature), data=data)
     return evaluate(model, quantized.bind(model), held_out)["kl"]
 
 

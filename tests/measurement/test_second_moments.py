@@ -12,7 +12,7 @@ from tests.measurement.moments import whole_curvature
 from tests.models.networks import Rows, convolutions, decoder, images, model_of, tokens
 from workbench.errors import AlgorithmError, CancelledError
 from workbench.measurement.calibrate import calibrate
-from workbench.measurement.gradients import GradientPass
+from workbench.measurement.gradients import GradientPass, gradient_batch_size
 from workbench.measurement.second_moments import SecondMoments
 from workbench.models.summary import OutputKind
 
@@ -110,3 +110,11 @@ def test_cancelling_goes_through():
     model, data = decoder(), tokens()
     with pytest.raises(CancelledError):
         SecondMoments(model, data, calibrate(model, data).curvature, progress=cancel)["up"]
+
+
+def test_long_samples_of_large_models_run_fewer_at_a_time():
+    model = decoder()
+    short, long = tokens(length=7), Rows(input_ids=torch.zeros(1, dtype=torch.int64).expand(9, 1 << 24))
+    assert gradient_batch_size(8, short, model) == 8
+    assert gradient_batch_size(8, long, model) == 1
+    assert gradient_batch_size(8, images(), convolutions()) == 8

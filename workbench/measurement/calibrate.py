@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError
-from workbench.measurement.gradients import GradientPass
+from workbench.measurement.gradients import GradientPass, gradient_batch_size
 from workbench.measurement.second_moments import same_tensor
 from workbench.measurement.token_outliers import BatchPlaces, PlacedPeaks, TokenSums
 from workbench.measurement.weight_gradients import ConvolutionGeometry, Squares, row_and_column_squares
@@ -72,12 +72,14 @@ def calibrate(
 ) -> Calibration:  # fmt: skip
     """Observe every layer's input and output on ``dataset``, and with ``curvature`` also the diagonals of A and G.
 
+    ``batch_size`` is the most samples that run at once: long samples of large models run fewer at a time.
     ``seed`` draws the labels of each batch, so the same data, batch size and seed give the same bits.  ``first_sample``
     numbers the first sample, so that the outliers of several parts of one data set merge to those of the whole.  Raises
     CannotRunError for weights-only models, DataError for an empty data set or one whose every batch is NaN.
     """
     summary = model.summary
     require_data(model, dataset, "calibration")
+    batch_size = gradient_batch_size(batch_size, dataset, model) if curvature else batch_size
     sums = _Sums(layers={layer.name: layer for layer in tappable(model)})
     gradients = GradientPass(model) if curvature else None
     for number, batch in numbered_batches(dataset, batch_size, progress, "calibrating"):

@@ -12,10 +12,31 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from workbench.models.data.batches import output_mask, tappable
+from workbench.models.data.batches import Data, output_mask, tappable
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model, Tap
 from workbench.models.summary import OutputKind
+
+PASS_BYTES = 1 << 30
+"""About how much memory a pass forward and backward may take: activations that wait for their gradients."""
+
+COPIES_OF_LOGITS = 4
+"""Logits, their probabilities, the drawn gradient and what the loss keeps."""
+
+
+def gradient_batch_size(batch_size: int, dataset: Data, model: Model) -> int:
+    """Return at most ``batch_size`` samples, so few that a pass forward and backward fits PASS_BYTES; at least one.
+
+    Counts the linear layers' inputs and outputs and the logits of token models; other data are taken as they are.
+    """
+    ids: torch.Tensor | None = getattr(dataset, "tensors", {}).get("input_ids")
+    if ids is None or ids.ndim != 2:
+        return batch_size
+    summary = model.summary
+    values = sum(sum(layer.matrix) for layer in summary.layers if layer.kind is LayerKind.LINEAR)
+    if summary.output.per_token:
+        values += COPIES_OF_LOGITS * (model.inputs.vocabulary or 0)
+    return max(1, min(batch_size, PASS_BYTES // max(4 * values * ids.shape[1], 1)))
 
 
 def batch_generator(seed: int, batch: int) -> torch.Generator:

@@ -14,7 +14,7 @@ import psutil
 import torch
 
 from workbench.errors import AlgorithmError
-from workbench.measurement.gradients import GradientPass
+from workbench.measurement.gradients import GradientPass, gradient_batch_size
 from workbench.measurement.weight_gradients import ConvolutionGeometry
 from workbench.models.data.batches import Data, numbered_batches, padding_masks, tappable, without_padding
 from workbench.models.layer import Layer, LayerKind
@@ -59,7 +59,7 @@ class SecondMoments(Mapping[str, Curvature]):
         nbytes: int | None = None, progress: Progress = silent,
     ) -> None:  # fmt: skip
         self._model, self._data, self._curvature = model, data, curvature
-        self._batch_size, self._seed, self._progress = batch_size, seed, progress
+        self._batch_size, self._seed, self._progress = gradient_batch_size(batch_size, data, model), seed, progress
         self._nbytes = nbytes or max(psutil.virtual_memory().available // SHARE_OF_MEMORY, LEAST_BYTES)
         self._groups = self._grouped()
         self._collected: dict[str, Curvature] = {}
