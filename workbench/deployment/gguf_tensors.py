@@ -59,7 +59,7 @@ def refusals(
     names = gguf_names(architecture, blocks)
     reasons = {}
     for layer in summary.stored:
-        reason = _refusal(layer, schemes.get(layer.name), names(layer.parameter))
+        reason = layer_refusal(layer, schemes.get(layer.name), names(layer.parameter))
         if reason is not None and layer.parameter not in UNUSED:
             reasons[layer.name] = reason
     for tensor in summary.kept:
@@ -68,7 +68,8 @@ def refusals(
     return reasons
 
 
-def _refusal(layer: Layer, scheme: str | None, name: str | None) -> str | None:
+def layer_refusal(layer: Layer, scheme: str | None, name: str | None) -> str | None:
+    """Return why the tensor ``name`` of a file cannot hold a layer in ``scheme`` (None: as it is), None if it can."""
     if name is None:
         return "llama.cpp has no tensor for it in this architecture"
     if scheme is None:
@@ -107,18 +108,21 @@ def file_tensors(
     for layer in model.summary.stored:
         name = names(layer.parameter)
         if name is not None:
-            yield _matrix(quantized, model, layer, name, row_order(architecture, config, layer.parameter))
+            yield matrix_tensor(quantized, model, layer, name, row_order(architecture, config, layer.parameter))
     for tensor in model.summary.kept:
         name = names(tensor.name)
         if name is not None:
             order = row_order(architecture, config, tensor.name)
-            yield _vector(quantized, model, architecture, tensor, name, order)
+            yield vector_tensor(quantized, model, architecture, tensor, name, order)
     factors = rope_factors(config)
     if factors is not None:
         yield constant(ROPE_FACTORS, np.array(factors, np.float32))
 
 
-def _matrix(quantized: QuantizedModel, model: Model, layer: Layer, name: str, order: np.ndarray | None) -> FileTensor:
+def matrix_tensor(
+    quantized: QuantizedModel, model: Model, layer: Layer, name: str, order: np.ndarray | None
+) -> FileTensor:
+    """Return a layer's weight in the type that it was quantized to, its rows in the file's order."""
     stored = quantized.tensors.get(layer.name)
     kind = file_type(layer, None if stored is None else stored.scheme, name)
 
@@ -139,11 +143,11 @@ def _matrix(quantized: QuantizedModel, model: Model, layer: Layer, name: str, or
     )  # fmt: skip
 
 
-def _vector(
+def vector_tensor(
     quantized: QuantizedModel, model: Model, architecture: Architecture, tensor: StoredTensor, name: str,
     order: np.ndarray | None,
 ) -> FileTensor:  # fmt: skip
-    """A norm or a bias: float32, which is what llama.cpp computes with."""
+    """Return a norm or a bias: float32, which is what llama.cpp computes with."""
     shift = architecture.shifted_norms and "norm" in name
 
     def values() -> torch.Tensor:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Self
 
 from workbench.errors import CannotRunError, ModelError
 from workbench.models.data.inputs import InputSpec
+from workbench.models.layer import Layer
 from workbench.models.summary import ModelSummary
+from workbench.numerics.quantized_tensor import QuantizedTensor
 
 if TYPE_CHECKING:
     import torch
@@ -73,6 +75,19 @@ class Model(ABC):
         facts = self.summary.layer(layer)
         replaced = self.overrides.weights.get(facts.tied_to or facts.name)
         return facts.matrix_of(self._stored(facts.parameter, facts.dtype)) if replaced is None else replaced.detach()
+
+    def encoded(self, layer: str) -> QuantizedTensor | None:
+        """Return the layer's weight as its file holds it, where it holds it quantized; None for others.
+
+        None too where a view replaces it.  A plan that gives the layer this very scheme changes no bit of it.
+        """
+        facts = self.summary.layer(layer)
+        owner = facts.tied_to or facts.name
+        return None if owner in self.overrides.weights else self._encoded(self.summary.by_name[owner])
+
+    def _encoded(self, layer: Layer) -> QuantizedTensor | None:
+        """Return the stored form of the layer's own weight, rows and columns as :meth:`weight` has them."""
+        return None
 
     def kept(self, name: str) -> torch.Tensor:
         """Return the tensor ``name`` of ``summary.kept`` as stored (dtype, shape), detached; never write into it."""

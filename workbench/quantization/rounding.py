@@ -112,6 +112,10 @@ class Rounding:
 
     def _round(self, name: str, moments: PrefixMoments | None = None) -> None:
         scheme, algorithm = self.assignments[name].weights, self.assignments[name].algorithm
+        stored = self.model.encoded(name)
+        if stored is not None and stored.scheme == scheme:
+            self.tensors[name] = stored
+            return
         try:
             curvature = None if is_weights_only(algorithm) else self.collected.curvature.get(name)
             rounded = round_weight(name, self.model.weight(name), scheme, algorithm, curvature, moments)

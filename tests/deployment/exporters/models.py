@@ -29,6 +29,9 @@ class TensorModel:
         facts = self.summary.by_name[layer]
         return self.tensors[facts.parameter].permute(facts.axes).reshape(facts.matrix)
 
+    def encoded(self, layer: str) -> None:
+        return None
+
     def kept(self, name: str) -> torch.Tensor:
         return self.tensors[name]
 

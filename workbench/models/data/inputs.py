@@ -109,7 +109,14 @@ def arguments_for(batch: Mapping[str, torch.Tensor], spec: InputSpec) -> dict[st
 
 
 def fast_tokenizer(folder: Path | None) -> Any:
-    """Return the tokenizer of ``tokenizer.json`` in ``folder``, None without one; DataError for a damaged one."""
+    """Return the tokenizer of ``tokenizer.json`` in ``folder``, or of a GGUF file; None without one.
+
+    Raises DataError for a damaged one.
+    """
+    if folder is not None and folder.suffix == ".gguf" and folder.is_file():
+        from workbench.models.gguf.tokenizer import tokenizer_in
+
+        return tokenizer_in(folder)
     if folder is None or not (folder / "tokenizer.json").is_file():
         return None
     from tokenizers import Tokenizer

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from workbench.errors import NotAModelError, UnsafeModelError, nearest
 from workbench.models.sources.exported_program import ExportedProgramFile
+from workbench.models.sources.gguf_file import GgufSource
 from workbench.models.sources.huggingface import HuggingFaceFolder
 from workbench.models.sources.python_module import PythonModule
 from workbench.models.sources.safetensors_file import SafetensorsFiles
@@ -19,6 +20,7 @@ SOURCES: tuple[Source, ...] = (
     PythonModule(),
     ExportedProgramFile(),
     SafetensorsFiles(),
+    GgufSource(),
     StateDictFile(),
 )
 """The first that detects a path opens it.  Third parties publish theirs as a ``workbench.sources`` entry point."""

@@ -129,7 +129,7 @@ def _load(folder: Path, architecture: str) -> Any:
     except ImportError as error:
         raise BackendUnavailableError(f"Hugging Face models need the package transformers: {error}") from None
     try:
-        with _quiet(transformers):
+        with quiet(transformers):
             network, report = _network_class(transformers, folder, architecture).from_pretrained(
                 str(folder), local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype=torch.float32,
                 output_loading_info=True,
@@ -148,7 +148,7 @@ def _load(folder: Path, architecture: str) -> Any:
 
 
 @contextmanager
-def _quiet(transformers: Any) -> Iterator[None]:
+def quiet(transformers: Any) -> Iterator[None]:
     """Keep the loader's progress bars and reports off the terminal; what matters is raised."""
     logging = transformers.utils.logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()

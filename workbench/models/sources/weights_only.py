@@ -61,7 +61,7 @@ def guess_role(tensor: StoredTensor) -> Role | None:
         return Role(kind=LayerKind.RECURRENT)
     if last in PACKED:
         return Role(kind=LayerKind.ATTENTION)
-    table = any(part in path for part in ("embed", "wte", "wpe"))
+    table = any(part in path for part in ("embed", "embd", "wte", "wpe"))
     kinds = {
         2: LayerKind.EMBEDDING if table else LayerKind.LINEAR,
         3: LayerKind.EXPERTS if "expert" in path else LayerKind.CONV1D,

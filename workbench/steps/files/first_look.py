@@ -24,12 +24,13 @@ MAX_BYTES = 256 << 20
 
 
 def start(model: Model, progress: Progress = silent) -> Session:
-    """Return a new session: the model's facts, the weights' statistics, a plan that keeps every layer as it is."""
+    """Return a new session: the model's facts, the weights' statistics, a plan that keeps all as it is stored."""
     from workbench.measurement.calibrate import weight_statistics
 
     summary = model.summary
+    plan = Plan(model=summary.name, fingerprint=summary.fingerprint)
     return Session(
-        model=summary, environment=Environment.here(), plan=Plan(model=summary.name, fingerprint=summary.fingerprint),
+        model=summary, environment=Environment.here(), plan=as_stored(model, plan),
         statistics=weight_statistics(model, progress),
         notes=(
             *(f"the weights of {name} hold NaN or infinite values" for name in summary.non_finite), *_unread(summary),
@@ -51,6 +52,17 @@ def _unread(summary: ModelSummary) -> tuple[str, ...]:
         f"the weights are those that {source.factory or 'build'}() in {file.name} makes: they are random unless it "
         "loads them itself; give a file of weights (--weights)",
     )
+
+
+def as_stored(model: Model, plan: Plan) -> Plan:
+    """Return ``plan`` with every layer that the model's file holds quantized in the scheme that it has there."""
+    names: dict[str, list[str]] = {}
+    for layer in model.summary.stored:
+        if (stored := model.encoded(layer.name)) is not None:
+            names.setdefault(stored.scheme, []).append(layer.name)
+    for scheme, layers in names.items():
+        plan = plan.assign(layers, weights=scheme, algorithm="rtn")
+    return plan
 
 
 def first_look(path: str) -> Session | None:

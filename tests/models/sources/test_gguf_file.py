@@ -1,0 +1,166 @@
+"""GGUF files as models: the network that transformers computes, the file's types as the plan, damage in one line."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import pytest
+import torch
+from gguf.quants import dequantize
+
+from tests.deployment.exporters.llamas import folder_of
+from workbench.deployment.exporters import exporter
+from workbench.errors import ModelError, NotAModelError
+from workbench.models.data.inputs import fast_tokenizer
+from workbench.models.gguf.architectures import ARCHITECTURES
+from workbench.models.model import Model
+from workbench.models.sources import open_model
+from workbench.numerics.formats.gguf.stored import SIZES
+from workbench.planning.plan import Plan
+from workbench.planning.totals import plan_totals
+from workbench.progress import silent
+from workbench.quantization.quantize import quantize
+from workbench.steps.files.first_look import as_stored
+
+TEXT = "Hello world, it's 1234  naïve café — tokens!\n\n\tend"
+
+
+def written(model: Model, plan: Plan, out: Path) -> Path:
+    exporter("gguf").export(quantize(model, plan), model, out, silent)
+    return out
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return folder_of("llama", tmp_path_factory.mktemp("folder"), hidden_size=256, intermediate_size=256, head_dim=64)
+
+
+@pytest.fixture(scope="module")
+def file(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    model = open_model(folder)
+    plan = Plan().assign(["model.layers.*.mlp.*"], weights="q4_k", algorithm="rtn")
+    plan = plan.assign(["model.layers.*.self_attn.*"], weights="q4_0", algorithm="rtn")
+    return written(
+        model, plan.assign(["model.embed_tokens"], weights="fp16"), tmp_path_factory.mktemp("file") / "m.gguf"
+    )
+
+
+@pytest.mark.parametrize("name", [each.name for each in ARCHITECTURES])
+def test_every_architecture_comes_back_as_the_same_network(name: str, tmp_path: Path) -> None:
+    folder = folder_of(name, tmp_path / "folder")
+    model = open_model(folder)
+    plan = Plan().assign([layer.name for layer in model.summary.stored if "mlp" in layer.name or "ffn" in layer.name]
+                         or ["encoder.layer.0.intermediate.dense"], weights="q8_0", algorithm="rtn")  # fmt: skip
+    result = quantize(model, plan)
+    out = tmp_path / "model.gguf"
+    exporter("gguf").export(result, model, out, silent)
+    again = open_model(out)
+    assert again.summary.cannot_run is None, again.summary.cannot_run
+    tokens = {"input_ids": torch.arange(3, 23).reshape(1, 20), "attention_mask": torch.ones(1, 20, dtype=torch.int64)}
+    with torch.no_grad():
+        expected, actual = result.bind(model).run(tokens), again.run(tokens)
+    assert torch.allclose(actual, expected, rtol=1e-4, atol=1e-4), float((actual - expected).abs().max())
+    assert written(again, as_stored(again, Plan()), tmp_path / "again.gguf").read_bytes() == out.read_bytes()
+
+
+def test_the_first_plan_says_the_files_types_and_its_bytes(file: Path) -> None:
+    model = open_model(file)
+    plan = as_stored(model, Plan())
+    kinds = {layer.name: plan.of(layer.name).weights for layer in model.summary.stored}
+    assert kinds["model.layers.1.mlp.up_proj"] == "q4_k" and kinds["model.layers.0.self_attn.k_proj"] == "q4_0"
+    assert kinds["model.embed_tokens"] == "keep"
+    nbytes = sum(tensor.n_bytes for tensor in gguf.GGUFReader(file).tensors)
+    assert plan_totals(model.summary, plan).nbytes == nbytes
+    weights = quantize(model, plan).bind(model)
+    for layer in model.summary.stored:
+        assert torch.equal(weights.weight(layer.name).float(), model.weight(layer.name).float())
+
+
+def test_a_changed_layer_changes_alone(file: Path, tmp_path: Path) -> None:
+    model = open_model(file)
+    plan = as_stored(model, Plan()).assign(["model.layers.0.self_attn.q_proj"], weights="q5_1", algorithm="rtn")
+    before, after = (gguf.GGUFReader(each) for each in (file, written(model, plan, tmp_path / "new.gguf")))
+    stored = {tensor.name: tensor for tensor in after.tensors}
+    for tensor in before.tensors:
+        same = tensor.tensor_type == stored[tensor.name].tensor_type
+        assert same == (tensor.name != "blk.0.attn_q.weight")
+        assert not same or np.array_equal(tensor.data, stored[tensor.name].data)
+    assert stored["blk.0.attn_q.weight"].tensor_type.name == "Q5_1"
+
+
+def test_the_tokenizer_is_the_folders(file: Path, folder: Path) -> None:
+    ours, theirs = fast_tokenizer(open_model(file).inputs.tokenizer), fast_tokenizer(folder)
+    assert ours.encode(TEXT).ids == theirs.encode(TEXT).ids and ours.decode(ours.encode(TEXT).ids) == TEXT
+
+
+def test_types_that_are_only_read(tmp_path: Path) -> None:
+    out = tmp_path / "iq.gguf"
+    writer = gguf.GGUFWriter(out, "mamba")
+    generator = np.random.default_rng(0)
+    for kind, (width, octets) in SIZES.items():
+        blocks = generator.integers(0, 64, (4, 2 * octets), np.uint8)
+        writer.add_tensor(f"{kind}.weight", blocks, raw_dtype=gguf.GGMLQuantizationType[kind])
+        assert width * 2 % 64 == 0
+    writer.add_tensor("norm.weight", np.ones(4, np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    model = open_model(out)
+    assert "architecture mamba is not known" in str(model.summary.cannot_run)
+    reader = gguf.GGUFReader(out)
+    for tensor in reader.tensors[:-1]:
+        expected = dequantize(tensor.data, tensor.tensor_type)
+        assert np.array_equal(model.weight(tensor.name.removesuffix(".weight")).numpy(), expected)
+    plan = as_stored(model, Plan())
+    assert written(model, plan, tmp_path / "again.gguf").read_bytes() == out.read_bytes()
+    other = quantize(model, plan.assign(["IQ2_S"], weights="iq3_s"))
+    assert "iq3_s is only read" in other.left["IQ2_S"] and "IQ2_S" not in other.tensors
+
+
+def _metadata(**values: Any) -> bytes:
+    return b"".join(struct.pack("<Q", len(key)) + key.encode() + value for key, value in values.items())
+
+
+@pytest.mark.parametrize("content, message", [
+    (b"", "does not begin with GGUF"),
+    (b"GGML" + bytes(40), "does not begin with GGUF"),
+    (b"GGUF" + struct.pack(">IQQ", 3, 0, 0), "big-endian"),
+    (b"GGUF" + struct.pack("<IQQ", 9, 0, 0), "version 9"),
+    (b"GGUF" + struct.pack("<IQQ", 3, 1 << 60, 0), "1152921504606846976 tensors"),
+    (b"GGUF" + struct.pack("<IQQ", 3, 0, 0), "without tensors"),
+    (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + _metadata(a=struct.pack("<IIQ", 9, 4, 1 << 61)), "entries in a"),
+    (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + _metadata(a=struct.pack("<IQ", 77, 0)), "unknown type 77"),
+    (b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q1sIQQIQ", 1, b"x", 2, 33, 5, 2, 0), "blocks of 32"),
+    (b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q1sIQIQ", 1, b"x", 1, 8, 0, 0), "lies at 0 with 32 bytes"),
+    (b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q1sIQIQ", 1, b"x", 1, 8, 200, 0), "GGML type 200"),
+])  # fmt: skip
+def test_a_foreign_or_damaged_file_is_one_line(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(content)
+    with pytest.raises(NotAModelError, match=message) as refused:
+        open_model(path)
+    assert "\n" not in str(refused.value)
+
+
+def test_no_damage_of_the_header_escapes(file: Path, tmp_path: Path) -> None:
+    whole = bytearray(file.read_bytes())
+    start = min(int(tensor.data_offset) for tensor in gguf.GGUFReader(file).tensors)
+    generator, path = np.random.default_rng(0), tmp_path / "model.gguf"
+    places = [*range(4, 1200, 37), *generator.integers(start - 2400, start, 40)]
+    for place in places:
+        garbled = bytearray(whole)
+        garbled[place] ^= int(generator.integers(1, 256))
+        path.write_bytes(garbled)
+        try:
+            open_model(path)
+        except ModelError as error:
+            assert "\n" not in str(error)
+    for length in generator.integers(0, len(whole), 12):
+        path.write_bytes(whole[:length])
+        with pytest.raises(NotAModelError):
+            open_model(path)

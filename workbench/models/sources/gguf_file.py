@@ -1,0 +1,284 @@
+"""A GGUF file: its weights as it holds them, and the network where its architecture is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from workbench.errors import ModelTooLargeError, NotAModelError, first_line
+from workbench.models.data.inputs import InputSpec, arguments_of
+from workbench.models.execution.network import Body, NetworkModel
+from workbench.models.gguf.architectures import Architecture, by_name, config_of, head_size
+from workbench.models.gguf.container import GgufFile, StoredBlocks, read_gguf
+from workbench.models.gguf.tensors import ROPE_FACTORS, gguf_names, row_order
+from workbench.models.gguf.tokenizer import has_tokenizer
+from workbench.models.layer import Layer, StoredTensor
+from workbench.models.model import Model, Overrides
+from workbench.models.sources.huggingface import HEADS, call_of, quiet
+from workbench.models.sources.layers import find_layers
+from workbench.models.sources.source import Opening, network_model
+from workbench.models.sources.stored import TensorStore, memory_to_run, require_memory
+from workbench.models.sources.weights_only import WeightsOnlyModel, weights_only_model
+from workbench.models.summary import ModelSource, ModelSummary, OutputKind
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.formats.gguf.family import FAMILY
+from workbench.numerics.formats.gguf.stored import FAMILY as STORED
+from workbench.numerics.quantized_tensor import QuantizedTensor
+from workbench.numerics.scheme import Scheme
+
+PLAIN = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64", "I8": "int8", "I16": "int16",
+         "I32": "int32", "I64": "int64"}  # fmt: skip
+"""The types that are torch's own dtypes."""
+
+
+@dataclass(frozen=True, slots=True)
+class GgufSource:
+    """A model for llama.cpp: dequantized as it is read; the first plan says the type of every tensor."""
+
+    name = "gguf"
+    description = "a .gguf file"
+
+    def detects(self, path: Path) -> bool:
+        """Tell by the suffix."""
+        return path.is_file() and path.suffix.lower() == ".gguf"
+
+    def open(self, request: Opening) -> Model:
+        """Read the header; build the network where its architecture is known, else weights only, with the reason."""
+        file = read_gguf(request.path)
+        unknown = sorted({each.type for each in file.tensors.values() if each.type not in PLAIN and not _scheme(each)})
+        if unknown:
+            raise NotAModelError(
+                f"{request.path} holds tensors of the type {', '.join(unknown)}, which is not read yet"
+            )
+        source = ModelSource(kind=self.name, path=request.recorded)
+        try:
+            return _network(file, source)
+        except (NotAModelError, ModelTooLargeError) as error:
+            store = TensorStore({name: _facts(each) for name, each in file.tensors.items()}, Reader(file))
+            bare = weights_only_model(source, store)
+            summary = replace(bare.summary, cannot_run=str(error), fingerprint=_fingerprint(file))
+            return GgufWeights(summary, store, file=file)
+
+
+def _scheme(tensor: StoredBlocks) -> Scheme | None:
+    """Return the number format of a tensor's type, None where it is one of torch's own or not read."""
+    name = tensor.type.lower()
+    return FAMILY.parse(name) or FAMILY.parse(name + "-gguf") or STORED.parse(name) or STORED.parse(name + "-gguf")
+
+
+def encoded_blocks(file: GgufFile, name: str) -> QuantizedTensor | None:
+    """Return a tensor as the file holds it, rows in the file's order; None where it is stored in plain numbers."""
+    tensor = file.tensors[name]
+    scheme = _scheme(tensor)
+    if scheme is None:
+        return None
+    return QuantizedTensor(scheme=scheme.name, shape=tensor.matrix, arrays={"blocks": file.raw(name)})
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads tensors of a file: blocks as float32, plain numbers in their own dtype."""
+
+    file: GgufFile
+
+    def __call__(self, name: str) -> torch.Tensor:
+        tensor, stored = self.file.tensors[name], encoded_blocks(self.file, name)
+        if stored is not None:
+            return parse_scheme(stored.scheme).decode(stored).reshape(tensor.shape)
+        octets = torch.from_numpy(np.require(self.file.raw(name).reshape(-1), requirements=["C", "W"]))
+        return octets.view(getattr(torch, PLAIN[tensor.type])).reshape(tensor.shape)
+
+
+def _facts(tensor: StoredBlocks) -> StoredTensor:
+    return StoredTensor(name=tensor.name, shape=tensor.shape, dtype=PLAIN.get(tensor.type, "float32"))
+
+
+def _raw_store(file: GgufFile) -> TensorStore:
+    """Return the file's bytes as tensors whose names say type and sizes: what is hashed."""
+    names = {f"{each.name}\0{each.type}\0{each.shape}": each for each in file.tensors.values()}
+
+    def read(name: str) -> torch.Tensor:
+        return torch.from_numpy(np.require(file.raw(names[name].name).reshape(-1), requirements=["C", "W"]))
+
+    facts = {name: StoredTensor(name=name, dtype="uint8", shape=(each.nbytes,)) for name, each in names.items()}
+    return TensorStore(facts, read)
+
+
+def _fingerprint(file: GgufFile) -> str:
+    from workbench.models.sources.stored import fingerprint
+
+    return fingerprint(_raw_store(file))
+
+
+class GgufWeights(WeightsOnlyModel):
+    """The tensors of a file whose network is not known, under the file's names."""
+
+    def __init__(
+        self, summary: ModelSummary, store: TensorStore, overrides: Overrides | None = None, *, file: GgufFile
+    ) -> None:
+        super().__init__(summary, store, overrides)
+        self.file = file
+
+    def _view(self, summary: ModelSummary, overrides: Overrides) -> GgufWeights:
+        return GgufWeights(summary, self._store, overrides, file=self.file)
+
+    def _encoded(self, layer: Layer) -> QuantizedTensor | None:
+        stored = encoded_blocks(self.file, layer.parameter)
+        return stored if stored is None or stored.shape == layer.matrix else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Mapped:
+    """A network's parameters in a file: ``names`` of theirs in the file, ``orders`` of rows where they differ."""
+
+    file: GgufFile
+    architecture: Architecture
+    config: Mapping[str, Any]
+    names: Mapping[str, str]
+    orders: Mapping[str, np.ndarray]
+
+    def tensor(self, parameter: str, transposed: bool) -> torch.Tensor:
+        """Return a parameter of the network from the file, float32."""
+        name = self.names[parameter]
+        values = Reader(self.file)(name).float()
+        if parameter in self.orders:
+            values = values[torch.from_numpy(np.argsort(self.orders[parameter]))]
+        if self.architecture.shifted_norms and name.endswith("norm.weight"):
+            values = values - 1
+        return values.T.contiguous() if transposed else values
+
+
+class GgufNetwork(NetworkModel):
+    """A network whose weights came from a file."""
+
+    def __init__(
+        self, summary: ModelSummary, body: Body, inputs: InputSpec, overrides: Overrides | None = None, *,
+        mapped: Mapped,
+    ) -> None:  # fmt: skip
+        super().__init__(summary, body, inputs, overrides)
+        self.mapped, self.file = mapped, mapped.file
+
+    def _view(self, summary: ModelSummary, overrides: Overrides) -> GgufNetwork:
+        return GgufNetwork(summary, self.body, self.inputs, overrides, mapped=self.mapped)
+
+    def _encoded(self, layer: Layer) -> QuantizedTensor | None:
+        stored = encoded_blocks(self.file, self.mapped.names[layer.parameter])
+        order = self.mapped.orders.get(layer.parameter)
+        if stored is None or order is None:
+            return stored
+        return replace(stored, arrays={"blocks": stored.arrays["blocks"][np.argsort(order)]})
+
+
+def _network(file: GgufFile, source: ModelSource) -> GgufNetwork:
+    """Build the network; NotAModelError with the reason why it cannot be, ModelTooLargeError."""
+    from workbench.models.sources.lean_transformers import transformers
+
+    architecture = by_name(file.architecture)
+    if architecture is None:
+        raise NotAModelError(
+            f"the architecture {file.architecture or 'is not named, so it'} is not known here; its weights can be "
+            "looked at, planned for and exported"
+        )
+    require_memory(memory_to_run(_facts(each) for each in file.tensors.values()), str(file.path))
+    cls = getattr(transformers, architecture.network)
+    settings, options = _settings(file, architecture), {}
+    if architecture.name == "bert":
+        options["add_pooling_layer"] = False
+    try:
+        with quiet(transformers), torch.device("meta"):
+            skeleton = cls(cls.config_class(**settings), **options)
+    except Exception as error:  # transformers raises nearly everything for settings that make no sense
+        raise NotAModelError(f"its metadata make no {architecture.network}: {first_line(error)}") from error
+    config = skeleton.config.to_dict()
+    mapped = _mapped(file, architecture, config, skeleton)
+    transposed = {f"{path}.weight" for path, module in skeleton.named_modules() if type(module).__name__ == "Conv1D"}
+    state = {parameter: mapped.tensor(parameter, parameter in transposed) for parameter in mapped.names}
+    with quiet(transformers):
+        network = cls.from_pretrained(
+            None, config=skeleton.config, state_dict=state, dtype=torch.float32, **options
+        )
+    _scale_rotary(network, file)
+    return _model(file, source, network, mapped)
+
+
+def _settings(file: GgufFile, architecture: Architecture) -> dict[str, Any]:
+    """Return the configuration; NotAModelError for metadata that are missing or do not belong to the tensors."""
+    stated = file.plain
+    try:
+        settings = config_of(architecture, stated)
+    except (KeyError, TypeError, ValueError) as error:
+        raise NotAModelError(f"its metadata lack {error}") from None
+    table = file.tensors.get("token_embd.weight")
+    blocks = settings.get("num_hidden_layers", settings.get("n_layer"))
+    if table is None or not isinstance(blocks, int) or not 0 < blocks <= len(file.tensors):
+        raise NotAModelError(f"it says {blocks!r} blocks and has {len(file.tensors)} tensors; it is damaged or a part")
+    settings |= {"vocab_size": table.matrix[0], "tie_word_embeddings": "output.weight" not in file.tensors}
+    for kind in ("bos", "eos", "pad"):
+        place = stated.get(f"tokenizer.ggml.{ {'pad': 'padding'}.get(kind, kind) }_token_id")
+        settings[f"{kind}_token_id"] = place if isinstance(place, int) and place < table.matrix[0] else None
+    if architecture.name in ("llama", "qwen3"):
+        settings["attention_bias"] = "blk.0.attn_q.bias" in file.tensors
+    if architecture.name == "llama":
+        settings["mlp_bias"] = "blk.0.ffn_up.bias" in file.tensors
+    if architecture.name.startswith("gemma"):
+        settings["query_pre_attn_scalar"] = head_size(settings)
+    if architecture.name == "bert":
+        settings["type_vocab_size"] = file.tensors["token_types.weight"].matrix[0] if "token_types.weight" in \
+            file.tensors else 2  # fmt: skip
+    return settings
+
+
+def _mapped(file: GgufFile, architecture: Architecture, config: Mapping[str, Any], skeleton: Any) -> Mapped:
+    """Return where each parameter lies; NotAModelError where one is missing or of another shape."""
+    blocks = config.get("num_hidden_layers") or config.get("n_layer") or 0
+    look_up: Callable[[str], str | None] = gguf_names(architecture, int(blocks))
+    names: dict[str, str] = {}
+    orders: dict[str, np.ndarray] = {}
+    tied = set(getattr(skeleton, "all_tied_weights_keys", None) or ()) if config.get("tie_word_embeddings") else set()
+    for parameter, tensor in skeleton.state_dict().items():
+        name = look_up(parameter)
+        if parameter in tied:
+            continue
+        if name is None or name not in file.tensors:
+            raise NotAModelError(f"the tensor {name or parameter} of its architecture is missing")
+        if math.prod(file.tensors[name].shape) != tensor.numel():
+            raise NotAModelError(
+                f"the tensor {name} has {file.tensors[name].shape}, its metadata ask for {tuple(tensor.shape)}"
+            )
+        names[parameter] = name
+        order = row_order(architecture, config, parameter)
+        if order is not None:
+            orders[parameter] = order
+    return Mapped(file=file, architecture=architecture, config=config, names=names, orders=orders)
+
+
+def _scale_rotary(network: Any, file: GgufFile) -> None:
+    """Divide the rotary frequencies by the file's factors, where it has them (Llama 3)."""
+    if ROPE_FACTORS not in file.tensors:
+        return
+    factors = Reader(file)(ROPE_FACTORS).float()
+    for module in network.modules():
+        if hasattr(module, "inv_freq") and module.inv_freq.shape == factors.shape:
+            module.inv_freq = module.inv_freq / factors
+            module.original_inv_freq = module.inv_freq.clone()
+
+
+def _model(file: GgufFile, source: ModelSource, network: Any, mapped: Mapped) -> GgufNetwork:
+    dtypes = {parameter: _facts(file.tensors[name]).dtype for parameter, name in mapped.names.items()}
+    parts = find_layers(network, lambda name, tensor: dtypes.get(name, "float32"))
+    head = next((kind for ending, kind in HEADS.items() if type(network).__name__.endswith(ending)), OutputKind.NONE)
+    takes, _ = arguments_of(network.forward)
+    inputs = InputSpec(
+        tokens=True, vocabulary=int(network.get_input_embeddings().weight.shape[0]),
+        positions=mapped.config.get("max_position_embeddings") or mapped.config.get("n_positions"),
+        tokenizer=file.path if has_tokenizer(file.plain) else None, main="input_ids", takes=takes,
+        requires=("input_ids",), folder=file.path.parent, sentences=head is not OutputKind.TOKEN_LOGITS,
+    )  # fmt: skip
+    built = network_model(source, network, parts, _raw_store(file), head, call_of(head, inputs), inputs)
+    return GgufNetwork(built.summary, built.body, inputs, mapped=mapped)

@@ -1,0 +1,113 @@
+"""GGUF types that are read and not made here: weights that a file holds in them keep them, others cannot get them.
+
+llama.cpp's IQ formats choose whole vectors out of tables by a search over an importance matrix; the package ``gguf``
+decodes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NoReturn
+
+import numpy as np
+
+from workbench.errors import BackendUnavailableError, SchemeError
+from workbench.numerics.bands import row_tiles
+from workbench.numerics.formats.families import ListedFamily
+from workbench.numerics.granularity import Granularity, PerGroup
+from workbench.numerics.quantized_tensor import QuantizedTensor
+from workbench.numerics.scheme import Parameters, Scheme
+
+if TYPE_CHECKING:
+    import torch
+
+SIZES = {
+    "IQ1_S": (256, 50), "IQ1_M": (256, 56), "IQ2_XXS": (256, 66), "IQ2_XS": (256, 74), "IQ2_S": (256, 82),
+    "IQ3_XXS": (256, 98), "IQ3_S": (256, 110), "IQ4_XS": (256, 136), "NVFP4": (64, 36),
+}  # fmt: skip
+"""Weights and bytes of a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredScheme(Scheme):
+    """A block format that only a file has: it can be decoded and counted, not fitted."""
+
+    family: ClassVar[str] = "gguf-stored"
+    ggml_type: str
+
+    @property
+    def name(self) -> str:
+        return self.ggml_type.lower() + ("-gguf" if self.ggml_type == "NVFP4" else "")
+
+    @property
+    def granularity(self) -> Granularity:
+        return PerGroup(SIZES[self.ggml_type][0])
+
+    def bits(self, shape: tuple[int, int]) -> int:
+        width, octets = SIZES[self.ggml_type]
+        return 8 * octets * shape[0] * -(-shape[1] // width)
+
+    def values(self) -> np.ndarray:
+        """Return no levels: a code stands for a vector."""
+        return np.zeros(0, np.float32)
+
+    def grids(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Return no levels, ``[n, 0]``."""
+        return np.zeros((low.size, 0))
+
+    def fit(
+        self, weight: torch.Tensor, importance: torch.Tensor | None = None, *, clip_search: bool = False
+    ) -> Parameters:
+        """Raise SchemeError."""
+        self._refuse()
+
+    def fit_range(self, low: float, high: float) -> Parameters:
+        """Raise SchemeError."""
+        self._refuse()
+
+    def round(self, weight: torch.Tensor, parameters: Parameters) -> torch.Tensor:
+        """Raise SchemeError."""
+        self._refuse()
+
+    def encode(self, weight: torch.Tensor, parameters: Parameters) -> QuantizedTensor:
+        """Raise SchemeError."""
+        self._refuse()
+
+    def decode(self, stored: QuantizedTensor) -> torch.Tensor:
+        """Return the float32 matrix, decoded by the package gguf."""
+        import torch
+
+        try:
+            import gguf
+        except ImportError:
+            raise BackendUnavailableError(
+                f"{self.name} is decoded by the package gguf; install it: pip install 'quantization-workbench[gguf]'"
+            ) from None
+        rows, columns = stored.shape
+        blocks = stored.arrays["blocks"].reshape(rows, -1)
+        if 8 * blocks.size != self.bits(stored.shape):
+            raise SchemeError(f"a {rows} x {columns} matrix in {self.name} has {blocks.size} bytes; damaged?")
+        out = torch.empty(rows, columns)
+        for part in row_tiles(rows, columns):
+            kind = gguf.GGMLQuantizationType[self.ggml_type]
+            values = gguf.quants.dequantize(np.ascontiguousarray(blocks[part]), kind)
+            out[part] = torch.from_numpy(values.reshape(-1, columns))
+        return out
+
+    def _refuse(self) -> NoReturn:
+        raise SchemeError(
+            f"{self.name} is only read: weights that a GGUF file holds in it keep it as they are; choose another "
+            "format, such as iq4_nl, q2_k or q3_k, for others"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFamily(ListedFamily[StoredScheme]):
+    """The schemes by name; none is offered for weights that do not have it already."""
+
+    @property
+    def examples(self) -> tuple[str, ...]:
+        return ()
+
+
+FAMILY = StoredFamily(name="gguf-stored", title="GGUF, read only", schemes=tuple(map(StoredScheme, SIZES)))
