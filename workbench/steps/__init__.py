@@ -15,6 +15,7 @@ from workbench.steps.checks.error_budget import ERROR_BUDGET
 from workbench.steps.checks.quality import QUALITY
 from workbench.steps.checks.reconstruction import RECONSTRUCTION
 from workbench.steps.checks.refine import REFINE
+from workbench.steps.checks.runtime import RUNTIME
 from workbench.steps.compare import COMPARE
 from workbench.steps.devices import DEVICES
 from workbench.steps.evaluate import EVALUATE
@@ -39,7 +40,8 @@ from workbench.steps.train import TRAIN
 STEPS: tuple[AnyStep, ...] = (
     OPEN, OPEN_SESSION, SAVE_SESSION, KEEP_RECOVERY, CALIBRATE, BROWSE_SAMPLES, QUALITY, SCORE, SEARCH, EXPLAIN,
     FRONT, EVALUATE, COMPARE_PLANS, AUDIT, REFINE, ERROR_BUDGET, RECONSTRUCTION, BEFORE_AFTER, INPUT_WEIGHTS,
-    CHANNEL_ERRORS, TIME_KERNELS, TIME_CANDIDATES, SWEEP_BATCHES, TRAIN, EXPORT, COMPARE, DEVICES,
+    CHANNEL_ERRORS, TIME_KERNELS, TIME_CANDIDATES, SWEEP_BATCHES, TRAIN, EXPORT, RUNTIME, COMPARE,
+    DEVICES,
 )  # fmt: skip
 
 REGISTRY: Registry[AnyStep] = Registry(STEPS, "workbench.steps", kind="step", error=WorkbenchError, member_type=Step)

@@ -133,7 +133,7 @@ def test_a_value_that_reads_back_otherwise_fails_the_proof(
     monkeypatch.setattr(gguf_tensors, "plain", flipped)
     with pytest.raises(ExportError, match=r"token_embd.weight\[1023, 255\] reads back as"):
         export(model, Plan(), tmp_path / "model.gguf")
-    assert not os.listdir(tmp_path)
+    assert os.listdir(tmp_path) == ["model.gguf.failed"]
 
 
 def test_every_architecture_is_listed_once() -> None:

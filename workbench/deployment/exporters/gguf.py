@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -35,6 +36,11 @@ class Gguf:
         content = content_of(quantized, opened, self.pre_tokenizer)
         with replacing(out, ExportError, "the GGUF file") as temporary:
             write(temporary, content, part_of(progress, 0.0, 0.6))
-            prove(temporary, content, part_of(progress, 0.6, 1.0))
+            try:
+                prove(temporary, content, part_of(progress, 0.6, 1.0))
+            except ExportError as error:
+                kept = out.with_name(f"{out.name}.failed")
+                os.replace(temporary, kept)
+                raise ExportError(f"{error}. The file is kept as {kept}") from error
         progress(1.0, f"wrote {out.name}")
         return (out,)

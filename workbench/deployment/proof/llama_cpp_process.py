@@ -52,7 +52,7 @@ def _parameters(library: Any, request: Any, length: int) -> Any:
     settings = library.CommonParams()
     settings.model.path = request["file"]
     settings.n_ctx = settings.n_batch = settings.n_ubatch = max(length + 40, 64)
-    settings.n_parallel, settings.warmup, settings.fit_params, settings.verbosity = 1, False, False, -1
+    settings.n_parallel, settings.warmup, settings.fit_params, settings.verbosity = 1, False, False, 1
     settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = request["threads"]
     settings.cache_ram_mib = 0
     settings.cache_type_k = settings.cache_type_v = library.ggml_type.GGML_TYPE_F32

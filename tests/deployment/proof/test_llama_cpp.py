@@ -1,0 +1,106 @@
+"""Exported files in llama.cpp itself: every architecture, every type, damage, a missing runtime."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.deployment.exporters.llamas import ROWS, folder_of
+from workbench.deployment.exporters import exporter
+from workbench.deployment.proof import llama_cpp
+from workbench.deployment.proof.runtime_proof import prove_in_llama_cpp
+from workbench.errors import BackendUnavailableError, ExportError
+from workbench.models.gguf.architectures import ARCHITECTURES
+from workbench.models.model import Model
+from workbench.models.sources import open_model
+from workbench.planning.plan import Plan
+from workbench.progress import silent
+from workbench.quantization.quantize import quantize
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
+
+TOKENS = torch.arange(3, 27).reshape(1, 24)
+
+
+def proof(model: Model, plan: Plan, **options: Any) -> Any:
+    positions = [2, 9, 17, 22]
+    return prove_in_llama_cpp(
+        quantize(model, plan), model, options.pop("file", None), TOKENS, positions, data="tokens", threads=1,
+        progress=silent, **options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [each.name for each in ARCHITECTURES])
+def test_llama_cpp_computes_every_architecture(name: str, tmp_path: Path) -> None:
+    model = open_model(folder_of(name, tmp_path))
+    result = proof(model, Plan())
+    assert result.plan_loss == pytest.approx(0, abs=1e-9)
+    assert result.difference < 1e-5  # its table of GELU has 16 bits
+    assert result.tensor_bytes < result.file_bytes
+
+
+@pytest.mark.parametrize("changes", [
+    {"rope_parameters": {"rope_type": "llama3", "rope_theta": 1e4, "factor": 8.0, "low_freq_factor": 1.0,
+                         "high_freq_factor": 4.0, "original_max_position_embeddings": 32}},
+    {"rope_parameters": {"rope_type": "linear", "rope_theta": 1e4, "factor": 4.0}},
+    {"attention_bias": True, "mlp_bias": True},
+    {"tie_word_embeddings": True},
+], ids=["llama3", "linear", "biases", "tied"])  # fmt: skip
+def test_variants_of_llama_and_the_way_back(changes: dict[str, Any], tmp_path: Path) -> None:
+    model = open_model(folder_of("llama", tmp_path / "folder", **changes))
+    assert proof(model, Plan()).difference < 1e-6
+    out = tmp_path / "model.gguf"
+    exporter("gguf").export(quantize(model, Plan()), model, out, silent)
+    again = open_model(out)
+    assert again.summary.cannot_run is None
+    with torch.no_grad():
+        assert torch.allclose(again.run({"input_ids": TOKENS}), model.run({"input_ids": TOKENS}), rtol=1e-4, atol=1e-4)
+
+
+def test_every_type_is_run(tmp_path: Path) -> None:
+    model = open_model(folder_of("llama", tmp_path, hidden_size=256, intermediate_size=256, head_dim=64))
+    names = [layer.name for layer in model.summary.stored if layer.name != "model.embed_tokens"]
+    types = ["q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq4_nl", "mxfp4-gguf",
+             "fp16", "bf16", "tq2_0"]  # fmt: skip
+    plan = Plan()
+    for name, scheme in zip(names, types, strict=True):
+        plan = plan.assign([name], weights=scheme, algorithm="rtn")
+    result = proof(model, plan.assign(["model.embed_tokens"], weights="q6_k", algorithm="rtn"))
+    assert result.plan_loss > 0.05 and result.difference < 0.1 * result.plan_loss and result.agreement >= 0.75
+
+
+def test_a_file_of_another_plan_is_told_by_its_first_tensor(tmp_path: Path) -> None:
+    model = open_model(folder_of("llama", tmp_path / "folder"))
+    out = tmp_path / "model.gguf"
+    exporter("gguf").export(quantize(model, Plan()), model, out, silent)
+    other = Plan().assign(["model.layers.0.mlp.up_proj"], weights="q8_0")
+    with pytest.raises(ExportError, match="blk.0.ffn_up.weight was written as Q8_0 and reads back as F32"):
+        proof(model, other, file=out)
+
+
+def test_the_answers_of_another_network_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from workbench.deployment import gguf_tensors
+
+    model = open_model(folder_of("llama", tmp_path))
+    monkeypatch.setattr(gguf_tensors, "row_order", lambda *given: None)  # queries and keys in transformers' order
+    with pytest.raises(ExportError, match="computes something else than was evaluated"):
+        proof(model, Plan())
+
+
+def test_a_file_that_llama_cpp_refuses_ends_in_its_own_words(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(b"GGUF" + bytes(100))
+    with pytest.raises(ExportError, match="llama.cpp does not run the file: .*load"):
+        llama_cpp.run(path, [[1, 2, 3]], [1], ROWS)
+    with pytest.raises(ExportError, match="did not end within 0 seconds"):
+        llama_cpp.run(path, [[1, 2, 3]], [1], ROWS, seconds=0.0)
+
+
+def test_a_missing_runtime_is_named_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(BackendUnavailableError, match=r"pip install 'quantization-workbench\[llama-cpp\]'"):
+        llama_cpp.require_llama_cpp()

@@ -1,0 +1,34 @@
+"""What running a plan in a runtime gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeProof:
+    """One plan in one runtime.
+
+    ``plan_loss`` is how far our evaluation lies from the floating-point model, ``runtime_loss`` how far the runtime's
+    answers do, ``difference`` how far these lie from our evaluation: mean KL divergences in ``unit`` nats over
+    ``positions`` tokens, or the mean of 1 - cosine of embeddings.  ``agreement`` is the share of positions at which
+    the runtime's likeliest token is that of our evaluation.  ``tokens`` says whether the runtime splits a text into the
+    same tokens.  Speeds are tokens per second.
+    """
+
+    runtime: str
+    plan: str
+    plan_name: str
+    file_bytes: int
+    tensor_bytes: int
+    plan_loss: float
+    runtime_loss: float
+    difference: float
+    agreement: float
+    unit: str
+    positions: int
+    prompt_speed: float
+    generation_speed: float
+    peak_bytes: int
+    tokens: str
+    data: str

@@ -1,0 +1,138 @@
+"""A quantized model's GGUF file run by llama.cpp beside what was evaluated: how far apart, how fast, how large."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from workbench.deployment.gguf_file import Content, content_of, prove, write
+from workbench.deployment.proof.llama_cpp import Run, require_llama_cpp, run
+from workbench.deployment.proof.record import RuntimeProof
+from workbench.errors import ExportError
+from workbench.models.gguf.values import value_of
+from workbench.models.model import Model
+from workbench.models.summary import OutputKind
+from workbench.progress import Progress, part_of
+
+if TYPE_CHECKING:
+    from workbench.quantization.quantized_model import QuantizedModel
+
+ROUNDING = 1e-2
+"""llama.cpp rounds the inputs of quantized matrices; more nats than this from the evaluation are no such rounding."""
+
+
+def prove_in_llama_cpp(
+    quantized: QuantizedModel, model: Model, file: Path | None, samples: torch.Tensor, positions: Sequence[int], *,
+    data: str, text: str = "", ids: Sequence[int] = (), threads: int | None = None, progress: Progress,
+) -> RuntimeProof:  # fmt: skip
+    """Run the GGUF file of ``quantized`` on ``samples`` (int64 ``[samples, tokens]``) and compare after ``positions``.
+
+    ``file`` is an exported one, which must hold what was quantized, else one is written and removed.  ``text`` is
+    split by llama.cpp and must give ``ids``.  Raises ExportError for a file that differs (the first tensor and value),
+    that llama.cpp does not run, or whose answers differ by more than its rounding explains; BackendUnavailableError.
+    """
+    require_llama_cpp()
+    content = content_of(quantized, model)
+    with tempfile.TemporaryDirectory(prefix="workbench-proof-") as folder:
+        place = _file(content, file, Path(folder), part_of(progress, 0.0, 0.3))
+        size = (file or place).stat().st_size
+        pooled = model.summary.output is OutputKind.EMBEDDING
+        runtime = run(
+            place, samples.tolist(), positions, model.inputs.vocabulary or 0, text=text, embeddings=pooled,
+            threads=threads, progress=part_of(progress, 0.3, 0.7),
+        )  # fmt: skip
+    progress(0.7, "evaluating the same tokens")
+    ours = [_answers(each, samples, positions) for each in (model, quantized.bind(model))]
+    losses = _embedding_losses(runtime, *ours) if pooled else _token_losses(runtime, *ours)
+    plan_loss, runtime_loss, difference, agreement = losses
+    proof = RuntimeProof(
+        runtime=f"llama.cpp (xllamacpp {runtime.version})", plan=quantized.plan.hash, plan_name=quantized.plan.name,
+        file_bytes=size, tensor_bytes=content.nbytes, plan_loss=plan_loss, runtime_loss=runtime_loss,
+        difference=difference, agreement=agreement, unit="1 - cosine" if pooled else "nats",
+        positions=len(samples) * max(len(positions), 1), prompt_speed=runtime.prompt_tokens_per_second,
+        generation_speed=runtime.generated_tokens_per_second, peak_bytes=runtime.peak_bytes,
+        tokens=_tokens(runtime.tokens, ids, text), data=data,
+    )  # fmt: skip
+    if not difference <= max(ROUNDING, plan_loss):
+        raise ExportError(
+            f"llama.cpp computes something else than was evaluated: its answers lie {difference:.3g} {proof.unit} from "
+            f"the evaluation, which lies {plan_loss:.3g} from the floating-point model; please report"
+        )
+    return proof
+
+
+def _file(content: Content, file: Path | None, folder: Path, progress: Progress) -> Path:
+    """Return the file to run; one without a tokenizer is run with a stand-in, which llama.cpp's server needs."""
+    if file is not None:
+        prove(file, content, progress)
+    tokenizer = content.metadata.get("tokenizer.ggml.model")
+    if tokenizer is None or tokenizer.plain in ("none", "no_vocab"):
+        content = _with_stand_in(content)
+    elif file is not None:
+        return file
+    place = folder / "model.gguf"
+    write(place, content, progress)
+    return place
+
+
+def _with_stand_in(content: Content) -> Content:
+    """Return ``content`` with a tokenizer of bytes, its other tokens numbered."""
+    from transformers.convert_slow_tokenizer import bytes_to_unicode
+
+    size = next(tensor.shape[0] for tensor in content.tensors if tensor.name == "token_embd.weight")
+    letters = list(bytes_to_unicode().values())
+    tokens = [letters[place] if place < len(letters) else f"token{place}" for place in range(size)]
+    keys = {"model": "gpt2", "pre": "gpt-2", "tokens": tokens, "token_type": [1] * size, "merges": ["a b"]}
+    keys |= {"bos_token_id": 0, "eos_token_id": 0, "add_bos_token": False}
+    stand_in = {f"tokenizer.ggml.{key}": value_of(value) for key, value in keys.items()}
+    return dataclasses.replace(content, metadata={**content.metadata, **stand_in})
+
+
+def _answers(model: Model, samples: torch.Tensor, positions: Sequence[int]) -> np.ndarray:
+    """Return log-probabilities ``[samples, positions, vocabulary]``, or embeddings ``[samples, features]``, float64."""
+    rows = []
+    for sample in samples:
+        with torch.no_grad():
+            output = model.run({"input_ids": sample[None], "attention_mask": torch.ones_like(sample)[None]})[0]
+        if model.summary.output is OutputKind.EMBEDDING:
+            rows.append(output.double().numpy())
+        else:
+            rows.append(torch.log_softmax(output[list(positions)].double(), -1).numpy())
+    return np.stack(rows)
+
+
+def _divergence(first: np.ndarray, second: np.ndarray) -> float:
+    """Return the mean KL divergence of ``second`` from ``first``, log-probabilities ``[..., vocabulary]``, in nats."""
+    finite = np.maximum(second, np.float32(-1e4))
+    return float((np.exp(first) * (np.maximum(first, -1e4) - finite)).sum(-1).mean())
+
+
+def _token_losses(runtime: Run, reference: np.ndarray, ours: np.ndarray) -> tuple[float, float, float, float]:
+    theirs = runtime.values.astype(np.float64)
+    agreement = float((theirs.argmax(-1) == ours.argmax(-1)).mean())
+    return _divergence(reference, ours), _divergence(reference, theirs), _divergence(ours, theirs), agreement
+
+
+def _embedding_losses(runtime: Run, reference: np.ndarray, ours: np.ndarray) -> tuple[float, float, float, float]:
+    theirs = runtime.values.astype(np.float64)
+
+    def apart(first: np.ndarray, second: np.ndarray) -> float:
+        norms = np.linalg.norm(first, axis=-1) * np.linalg.norm(second, axis=-1)
+        return float((1 - (first * second).sum(-1) / norms).mean())
+
+    return apart(reference, ours), apart(reference, theirs), apart(ours, theirs), float("nan")
+
+
+def _tokens(theirs: Sequence[int], ours: Sequence[int], text: str) -> str:
+    if not text:
+        return "no tokenizer"
+    if list(theirs) == list(ours):
+        return "equal"
+    at = next((at for at, pair in enumerate(zip(theirs, ours, strict=False)) if pair[0] != pair[1]), -1)
+    return f"differ at token {at}" if at >= 0 else f"{len(theirs)} for {len(ours)}"

@@ -1,0 +1,112 @@
+"""Run the plan's file in the runtime that it is for, beside our evaluation of the same plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.deployment.proof.record import RuntimeProof
+from workbench.errors import DataError
+from workbench.models.model import Model
+from workbench.progress import part_of
+from workbench.session.results import StepResult
+from workbench.session.session import Session
+from workbench.steps import session_data
+from workbench.steps.options import EVALUATION_DATA, SAMPLES, SEED, OptionInfo, option
+from workbench.steps.quantize import quantize
+from workbench.steps.requirements import RUNS, with_moments
+from workbench.steps.step import Context, Step, plan_name
+
+if TYPE_CHECKING:
+    import torch
+
+NAME = "runtime"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeOptions:
+    """Which file, and on which tokens."""
+
+    file: str = option("", OptionInfo(
+        label="GGUF file", path="file", metavar="FILE", empty="one is written by the plan, and removed",
+        help="the exported file to run; it must hold what the plan says, bit for bit",
+    ))  # fmt: skip
+    data: str = option("", EVALUATION_DATA)
+    samples: int = option(2, replace(SAMPLES, empty="", maximum=1000))
+    positions: int = option(8, OptionInfo(
+        label="Positions", minimum=1, maximum=4096, metavar="N",
+        help="tokens of each sample after which the whole distribution of the next one is compared",
+    ))  # fmt: skip
+    threads: int = option(0, OptionInfo(
+        label="Threads", minimum=0, maximum=1024, metavar="N", help="threads of the runtime; 0: half the processors"
+    ))  # fmt: skip
+    seed: int = option(0, SEED)
+
+
+def proofs(session: Session) -> tuple[RuntimeProof, ...]:
+    """Return the proofs that the session stores, the latest of every plan and runtime."""
+    result = session.results.get(NAME)
+    return () if result is None else result.rows(RuntimeProof)
+
+
+def _run(context: Context, options: RuntimeOptions) -> StepResult:
+    import numpy as np
+
+    from workbench.deployment.proof.llama_cpp import require_llama_cpp
+    from workbench.deployment.proof.runtime_proof import prove_in_llama_cpp
+
+    require_llama_cpp()
+    session, model = context.session, context.model()
+    dataset = session_data.for_evaluation(
+        model, session, options.data or None, samples=options.samples, seed=options.seed
+    )
+    samples = _tokens(next(iter(dataset.batches(options.samples))), dataset.record.name)
+    length = int(samples.shape[1])
+    places = np.unique(np.linspace(length // 8, length - 2, options.positions).astype(int))
+    text, ids = _text(model, samples)
+    quantized = quantize(model, session.plan, session=session, progress=part_of(context.progress, 0.0, 0.2))
+    proof = prove_in_llama_cpp(
+        quantized, model, Path(options.file) if options.file else None, samples, places.tolist(),
+        data=dataset.record.name, text=text, ids=ids, threads=options.threads or None,
+        progress=part_of(context.progress, 0.2, 1.0),
+    )  # fmt: skip
+    earlier = [each for each in proofs(session) if (each.plan, each.runtime) != (proof.plan, proof.runtime)]
+    return StepResult.of(RuntimeProof, [*earlier, proof])
+
+
+def _tokens(batch: Any, name: str) -> torch.Tensor:
+    """Return the first batch's token ids; DataError for data of another kind or with padding."""
+    tokens: torch.Tensor | None = batch.get("input_ids")
+    if tokens is None:
+        raise DataError(f"{name} holds no token windows; llama.cpp reads tokens: give a text or token windows")
+    mask = batch.get("attention_mask")
+    if mask is not None:
+        shortest = int(mask.sum(1).min())
+        tokens = tokens[:, :shortest]
+    if tokens.shape[1] < 3:
+        raise DataError(f"the samples of {name} have {tokens.shape[1]} tokens; at least 3 are needed")
+    return tokens
+
+
+def _text(model: Model, samples: torch.Tensor) -> tuple[str, list[int]]:
+    """Return the first sample as text, and the tokens that the model's tokenizer splits it into again."""
+    from workbench.models.data.inputs import fast_tokenizer
+
+    tokenizer = fast_tokenizer(model.inputs.tokenizer)
+    if tokenizer is None:
+        return "", []
+    text = str(tokenizer.decode(samples[0].tolist(), skip_special_tokens=True)).strip("�")
+    return text, list(tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+RUNTIME: Step[RuntimeOptions, StepResult] = Step(
+    name=NAME, title="Run in llama.cpp", options=RuntimeOptions, requires=(RUNS,), run=_run,
+    summary="Runs the plan's GGUF file in llama.cpp: its answers beside the evaluation, speed, memory.",
+    heading=lambda options, session: f"Run {plan_name(session)} in llama.cpp",
+    needs=lambda session, options: replace(with_moments(session), results={
+        name: result for name, result in session.results.items() if name == NAME
+    }),
+    join=lambda session, options, result: replace(session, results={**session.results, NAME: result}),
+    first=lambda session: RuntimeOptions(data=session_data.last_data(session, session.evaluation)),
+)  # fmt: skip
