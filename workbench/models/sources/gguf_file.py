@@ -20,7 +20,8 @@ from workbench.models.gguf.tensors import ROPE_FACTORS, gguf_names, row_order
 from workbench.models.gguf.tokenizer import has_tokenizer
 from workbench.models.layer import Layer, StoredTensor
 from workbench.models.model import Model, Overrides
-from workbench.models.sources.huggingface import HEADS, call_of, quiet
+from workbench.models.sources.huggingface import quiet
+from workbench.models.sources.huggingface_heads import call_of, head_of, sample_of
 from workbench.models.sources.layers import find_layers
 from workbench.models.sources.source import Opening, network_model
 from workbench.models.sources.stored import TensorStore, memory_to_run, require_memory
@@ -272,13 +273,16 @@ def _scale_rotary(network: Any, file: GgufFile) -> None:
 def _model(file: GgufFile, source: ModelSource, network: Any, mapped: Mapped) -> GgufNetwork:
     dtypes = {parameter: _facts(file.tensors[name]).dtype for parameter, name in mapped.names.items()}
     parts = find_layers(network, lambda name, tensor: dtypes.get(name, "float32"))
-    head = next((kind for ending, kind in HEADS.items() if type(network).__name__.endswith(ending)), OutputKind.NONE)
+    head = head_of(type(network).__name__) or OutputKind.NONE
     takes, _ = arguments_of(network.forward)
     inputs = InputSpec(
         tokens=True, vocabulary=int(network.get_input_embeddings().weight.shape[0]),
         positions=mapped.config.get("max_position_embeddings") or mapped.config.get("n_positions"),
         tokenizer=file.path if has_tokenizer(file.plain) else None, main="input_ids", takes=takes,
         requires=("input_ids",), folder=file.path.parent, sentences=head is not OutputKind.TOKEN_LOGITS,
+        embeds=head is OutputKind.EMBEDDING,
     )  # fmt: skip
-    built = network_model(source, network, parts, _raw_store(file), head, call_of(head, inputs), inputs)
+    built = network_model(
+        source, network, parts, _raw_store(file), head, call_of(head, inputs), inputs, sample_of(network, inputs)
+    )
     return GgufNetwork(built.summary, built.body, inputs, mapped=mapped)
