@@ -376,7 +376,8 @@ def test_kernels_are_timed_for_a_plan_and_for_a_bare_shape(scored: Session) -> N
 
 @pytest.mark.parametrize("kind", [exporter.name for exporter in EXPORTERS])
 def test_every_exporter_writes_from_a_session(model: Model, scored: Session, tmp_path: Path, kind: str) -> None:
-    session = replace(scored, plan=Plan.uniform(quantizable(scored.model.layers), "int8-channel"))
+    scheme = {"gguf": "fp16"}.get(kind, "int8-channel")
+    session = replace(scored, plan=Plan.uniform(quantizable(scored.model.layers), scheme))
     out = tmp_path / "out"
     progress = Recorder()
     written = wb.export(session, kind, out, model=model, progress=progress)

@@ -29,6 +29,7 @@ from workbench.steps.checks.error_budget import ERROR_BUDGET, ErrorBudgetOptions
 from workbench.steps.checks.quality import QUALITY, QualityOptions
 from workbench.steps.checks.reconstruction import RECONSTRUCTION, ReconstructionOptions
 from workbench.steps.checks.refine import REFINE, RefineOptions
+from workbench.steps.checks.runtime import RUNTIME, RuntimeOptions
 from workbench.steps.compare import COMPARE, CompareOptions
 from workbench.steps.devices import DEVICES, DevicesOptions
 from workbench.steps.evaluate import EVALUATE, EvaluateOptions
@@ -75,7 +76,7 @@ REQUESTS = (
     AUDIT.request(SESSION, AuditOptions(data="d.txt", samples=9)),
     REFINE.request(SESSION, RefineOptions(bits_per_weight=3.5, tolerance=0.1)),
     QUALITY.request(SESSION, QualityOptions(samples=6)), RECONSTRUCTION.request(SESSION, ReconstructionOptions()),
-    ERROR_BUDGET.request(SESSION, ErrorBudgetOptions(samples=3)),
+    ERROR_BUDGET.request(SESSION, ErrorBudgetOptions(samples=3)), RUNTIME.request(SESSION, RuntimeOptions(samples=3)),
     BEFORE_AFTER.request(SESSION, BeforeAfterOptions(layer=LAYER)),
     INPUT_WEIGHTS.request(SESSION, InputWeightsOptions(layer=LAYER)),
     CHANNEL_ERRORS.request(SESSION, ChannelErrorsOptions(layer=LAYER)),

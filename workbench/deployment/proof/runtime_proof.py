@@ -83,12 +83,18 @@ def _file(content: Content, file: Path | None, folder: Path, progress: Progress)
 
 def _with_stand_in(content: Content) -> Content:
     """Return ``content`` with a tokenizer of bytes, its other tokens numbered."""
-    from transformers.convert_slow_tokenizer import bytes_to_unicode
+    from tokenizers.pre_tokenizers import ByteLevel
 
     size = next(tensor.shape[0] for tensor in content.tensors if tensor.name == "token_embd.weight")
-    letters = list(bytes_to_unicode().values())
+    letters = sorted(ByteLevel.alphabet())
     tokens = [letters[place] if place < len(letters) else f"token{place}" for place in range(size)]
-    keys = {"model": "gpt2", "pre": "gpt-2", "tokens": tokens, "token_type": [1] * size, "merges": ["a b"]}
+    keys: dict[str, object] = {
+        "model": "gpt2",
+        "pre": "gpt-2",
+        "tokens": tokens,
+        "token_type": [1] * size,
+        "merges": ["a b"],
+    }
     keys |= {"bos_token_id": 0, "eos_token_id": 0, "add_bos_token": False}
     stand_in = {f"tokenizer.ggml.{key}": value_of(value) for key, value in keys.items()}
     return dataclasses.replace(content, metadata={**content.metadata, **stand_in})

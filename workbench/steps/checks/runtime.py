@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.deployment.proof.record import RuntimeProof
 from workbench.errors import DataError
-from workbench.models.model import Model
+from workbench.models.model import Batch, Model
 from workbench.progress import part_of
 from workbench.session.results import StepResult
 from workbench.session.session import Session
@@ -75,7 +75,7 @@ def _run(context: Context, options: RuntimeOptions) -> StepResult:
     return StepResult.of(RuntimeProof, [*earlier, proof])
 
 
-def _tokens(batch: Any, name: str) -> torch.Tensor:
+def _tokens(batch: Batch, name: str) -> torch.Tensor:
     """Return the first batch's token ids; DataError for data of another kind or with padding."""
     tokens: torch.Tensor | None = batch.get("input_ids")
     if tokens is None:
