@@ -43,7 +43,8 @@ class PythonModule:
     """A ``.py`` file (or a folder with ``network.py``) that defines the factory and may define
 
     ``preprocess(images)``: arrays as stored -> what the network takes;
-    ``OUTPUT``: ``token_logits``, ``class_logits`` or ``embedding``, where guessing from the layers would be wrong.
+    ``OUTPUT``: ``token_logits``, ``class_logits``, ``position_classes`` or ``embedding``, where guessing from the
+    layers would be wrong; ``SAMPLING_RATE``: of the sounds that the network takes, in Hz.
     """
 
     name = "python_module"
@@ -78,6 +79,7 @@ class PythonModule:
         inputs = replace(
             guessed_inputs(parts), preprocess=getattr(module, "preprocess", None), takes=takes, requires=requires,
             main=next((name for name in (*MAIN, *requires, *takes) if name in takes), ""),
+            rate=getattr(module, "SAMPLING_RATE", None),
         )  # fmt: skip
         call = partial(call_by_name, inputs)
         return network_model(source, network, parts, store, _output(module, parts, file), call, inputs)
