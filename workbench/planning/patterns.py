@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import time
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
@@ -13,8 +12,8 @@ from workbench.errors import PlanError
 EXPRESSION = "re:"
 """What a pattern that is a regular expression begins with."""
 
-SECONDS = 1.0
-"""How long a regular expression may take for all names: some take for ever, and plans come from strangers."""
+LONGEST = 10_000
+"""Characters of a regular expression: plans come from strangers."""
 
 
 def is_glob(pattern: str) -> bool:
@@ -23,33 +22,39 @@ def is_glob(pattern: str) -> bool:
 
 
 def matching(pattern: str, names: Iterable[str]) -> list[str]:
-    """Return the names that ``pattern`` matches, in their order.
+    """Return the names that ``pattern`` matches, in their order, in time linear in their length.
 
-    Raises PlanError for an expression that is not valid or that takes more than SECONDS.
+    Raises PlanError for an expression that is not valid.
     """
     if not pattern.startswith(EXPRESSION):
         glob = is_glob(pattern)
         return [name for name in names if name == pattern or (glob and fnmatch.fnmatchcase(name, pattern))]
     expression = compiled(pattern)
-    end = time.monotonic() + SECONDS
-    try:
-        return [
-            name for name in names
-            if name == pattern or expression.fullmatch(name, timeout=max(end - time.monotonic(), 1e-6))
-        ]  # fmt: skip
-    except TimeoutError:
-        raise PlanError(
-            f"the rule {pattern!r} takes more than {SECONDS:g} s to match; write the regular expression without "
-            "repetitions inside repetitions, or use a pattern with *"
-        ) from None
+    return [name for name in names if name == pattern or expression.fullmatch(_encodable(name))]
 
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> Any:
-    """Return the regular expression behind ``re:``; raises PlanError where it is not valid."""
-    import regex
+    """Return the regular expression behind ``re:``; raises PlanError where it is not valid.
 
+    RE2 has no backtracking: no expression takes long or much memory, neither to compile nor to match.  In return it
+    has no look-around and no back-references (https://github.com/google/re2/wiki/Syntax).
+    """
+    import re2
+
+    expression, options = _encodable(pattern.removeprefix(EXPRESSION)), re2.Options()
+    options.log_errors = False
+    if len(expression) > LONGEST:
+        raise PlanError(f"the rule {pattern[:40]!r}... is longer than {LONGEST:,} characters; use a pattern with *")
     try:
-        return regex.compile(pattern.removeprefix(EXPRESSION))
-    except (regex.error, RecursionError, OverflowError) as error:
-        raise PlanError(f"the rule {pattern!r} is not a valid regular expression: {error}") from None
+        return re2.compile(expression, options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else error
+        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        hint = "; instead of a look-around, let a later rule take names back" if "(?" in expression else ""
+        raise PlanError(f"the rule {pattern!r} is not a valid regular expression: {text}{hint}") from None
+
+
+def _encodable(text: str) -> str:
+    """Return ``text`` with what UTF-8 cannot hold (lone surrogates) as question marks."""
+    return text.encode("utf-8", "replace").decode()
