@@ -10,6 +10,7 @@ from workbench.console.flags import ALL, most
 from workbench.console.launch import GUI
 from workbench.console.models import APPLY, CALIBRATE, INFO, INSPECT, REPORT, exported
 from workbench.console.plan import PLAN
+from workbench.console.repair import REPAIR
 from workbench.console.reports.checks import audited, budgeted, compared, judged
 from workbench.console.reports.evaluations import evaluated
 from workbench.console.reports.plans import explained, listed
@@ -48,7 +49,7 @@ _OWN = (
         with_plan=True,
     ),
     of_step(EXPORT, "S.qwb --to script --out replay.py", exported, with_plan=True),
-    REPORT, BENCH, CHECK, CHANNELS, INFO,
+    REPORT, BENCH, CHECK, CHANNELS, INFO, REPAIR,
 )  # fmt: skip
 
 OF_THE_WINDOW = frozenset({

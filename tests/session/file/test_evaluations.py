@@ -11,6 +11,7 @@ import pytest
 from workbench.errors import SessionError
 from workbench.sensitivity.interaction import Directions
 from workbench.session.file.records import _part, write_record
+from workbench.session.file.tree import read_tree
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def directions() -> Directions:
 def test_directions_come_back(tmp_path: Path, directions: Directions) -> None:
     with h5py.File(tmp_path / "s.h5", "w") as file:
         write_record(file, "directions", directions)
-        stored = _part(file, "directions", Directions)
+    stored = _part(read_tree((tmp_path / "s.h5").read_bytes(), 1 << 30), "directions", Directions)
     assert isinstance(stored, Directions)
     assert stored.layers == directions.layers and stored.schemes == directions.schemes
     np.testing.assert_array_equal(stored.values, directions.values)
@@ -33,5 +34,6 @@ def test_directions_that_do_not_fit_are_refused(tmp_path: Path, directions: Dire
         write_record(file, "directions", directions)
         del file["directions/values"]
         file["directions/values"] = np.zeros((1, 2, 5), np.int16)
-        with pytest.raises(SessionError, match="/directions holds values that do not fit"):
-            _part(file, "directions", Directions)
+    tree = read_tree((tmp_path / "s.h5").read_bytes(), 1 << 30)
+    with pytest.raises(SessionError, match="/directions holds values that do not fit"):
+        _part(tree, "directions", Directions)

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import re
 import typing
+import zlib
 from collections.abc import Iterable
 
-import h5py
 import numpy as np
 
 from workbench.errors import SessionError
@@ -33,13 +33,16 @@ from workbench.session.columns import (
     arrays,
     optional,
 )
+from workbench.session.file.tree import Array, Group, Part, Texts
+
+if typing.TYPE_CHECKING:
+    import h5py
 
 Attribute = str | int | float | bool
 
 _CHUNKED_FROM = 16384
 _CHUNK = 1 << 19
 _MARK = "\u2400"
-_LARGEST_RATIO = 1100
 
 
 def escape(text: str) -> str:
@@ -70,14 +73,15 @@ def describe(element: h5py.HLObject, kind: str, **attributes: Attribute) -> None
 
 
 def write_array(group: h5py.Group, name: str, array: np.ndarray, unit: str = "", kind: str = "array") -> h5py.Dataset:
-    """Write one array and return its dataset; larger ones get checksums, and larger ones of integers are compressed."""
+    """Write one array and return its dataset; larger ones get HDF5's checksums, too, larger integers are compressed."""
     options: dict[str, object] = {}
     if array.nbytes >= _CHUNKED_FROM:
         options = {"fletcher32": True, "chunks": _chunks(array)}
         if array.dtype.kind in "biu":
             options |= {"compression": "gzip", "compression_opts": 1, "shuffle": True}
     dataset = group.create_dataset(name, data=array, **options)
-    describe(dataset, kind, **({"unit": unit} if unit else {}))
+    checksum = zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data) if array.size else 0
+    describe(dataset, kind, **({"unit": unit} if unit else {}), crc32=checksum)
     return dataset
 
 
@@ -88,17 +92,14 @@ def _chunks(array: np.ndarray) -> tuple[int, ...]:
     return (rows, *array.shape[1:]) if row <= 1 << 26 else (1, *(min(size, 256) for size in array.shape[1:]))
 
 
-def read_array(group: h5py.Group, name: str, ndim: int | None = None) -> np.ndarray:
-    """Read one array of numbers; raises SessionError if it is missing, is text or has another rank than ``ndim``."""
+def read_array(group: Group, name: str, ndim: int | None = None) -> np.ndarray:
+    """Return one array of numbers; raises SessionError if it is missing, is text or has another rank than ``ndim``."""
     dataset = member(group, name)
-    if not isinstance(dataset, h5py.Dataset) or dataset.dtype.kind not in "biuf":
+    if not isinstance(dataset, Array):
         raise SessionError(f"{place(group, name)} is not an array of numbers")
-    if ndim is not None and dataset.ndim != ndim:
-        raise SessionError(f"{place(group, name)} has {dataset.ndim} axes, {ndim} were expected")
-    if dataset.nbytes > _LARGEST_RATIO * dataset.id.get_storage_size() + 4096:
-        raise SessionError(f"{place(group, name)} has the shape {dataset.shape} but holds hardly any data")
-    array: np.ndarray = dataset[()]
-    return array
+    if ndim is not None and dataset.values.ndim != ndim:
+        raise SessionError(f"{place(group, name)} has {dataset.values.ndim} axes, {ndim} were expected")
+    return dataset.values
 
 
 def write_text(group: h5py.Group, name: str, texts: Iterable[str]) -> h5py.Dataset:
@@ -107,22 +108,32 @@ def write_text(group: h5py.Group, name: str, texts: Iterable[str]) -> h5py.Datas
 
 
 def _write_text(group: h5py.Group, name: str, data: np.ndarray) -> h5py.Dataset:
-    dataset = group.create_dataset(name, data=data, dtype=h5py.string_dtype())
-    describe(dataset, "text")
+    from h5py import string_dtype
+
+    dataset = group.create_dataset(name, data=data, dtype=string_dtype())
+    describe(dataset, "text", crc32=zlib.crc32("\0".join(data.tolist()).encode()))
     return dataset
 
 
-def read_text(group: h5py.Group, name: str) -> list[str]:
+def read_text(group: Group, name: str) -> list[str]:
     """Read strings; raises SessionError if they are missing or not text."""
     texts = _read_coded(group, name)
     return [str(text) for text in texts.cells(0, len(texts))]
 
 
-def member(group: h5py.Group, name: str) -> h5py.HLObject:
-    """Return a dataset or a group; raises SessionError naming the missing part."""
-    if not isinstance(group, h5py.Group) or name not in group:
+def member(group: Part, name: str) -> Part:
+    """Return a part of a group; raises SessionError naming a missing one."""
+    if not isinstance(group, Group) or name not in group:
         raise SessionError(f"the part {place(group, name)} is missing")
-    return group[name]
+    return group.members[name]
+
+
+def group_of(parent: Part, name: str) -> Group:
+    """Return a group inside a group; raises SessionError where there is none."""
+    group = member(parent, name)
+    if not isinstance(group, Group):
+        raise SessionError(f"the part {place(parent, name)} is missing: a group was expected")
+    return group
 
 
 def write_column(group: h5py.Group, name: str, column: Column, unit: str = "") -> None:
@@ -156,7 +167,7 @@ def write_column(group: h5py.Group, name: str, column: Column, unit: str = "") -
             raise TypeError(f"{name}: there is no dataset for {type(column).__name__}")
 
 
-def read_column(group: h5py.Group, name: str, hint: object, rows: int) -> Column:
+def read_column(group: Group, name: str, hint: object, rows: int) -> Column:
     """Read the values of one field; raises SessionError if it is missing, of another type or not ``rows`` long."""
     column: Column
     inner = optional(hint)
@@ -171,7 +182,7 @@ def read_column(group: h5py.Group, name: str, hint: object, rows: int) -> Column
     elif hint is np.ndarray:
         column = _read_arrays(group, name)
     else:
-        inside = member(group, name)
+        inside = group_of(group, name)
         is_text = typing.get_args(hint)[0] is str
         values = _read_coded(inside, "values") if is_text else Numbers(read_array(inside, "values", 1))
         column = Ragged(values, _read_offsets(inside, len(values)))
@@ -179,13 +190,13 @@ def read_column(group: h5py.Group, name: str, hint: object, rows: int) -> Column
     return column
 
 
-def _read_coded(group: h5py.Group, name: str, kind: type[str] = str) -> Coded:
+def _read_coded(group: Group, name: str, kind: type[str] = str) -> Coded:
     """Read strings, or members of an enumeration."""
     dataset = member(group, name)
-    if not isinstance(dataset, h5py.Dataset) or h5py.check_string_dtype(dataset.dtype) is None or dataset.ndim != 1:
+    if not isinstance(dataset, Texts):
         raise SessionError(f"{place(group, name)} is not a list of strings")
-    stored = Coded.of(dataset[()].tolist())
-    texts = [unescape(typing.cast(bytes, each).decode()) for each in stored.distinct]
+    stored = Coded.of(dataset.texts)
+    texts = [unescape(str(each)) for each in stored.distinct]
     if kind is not str:
         members = [str(each) for each in typing.cast("Iterable[str]", kind)]
         for text in texts:
@@ -194,10 +205,10 @@ def _read_coded(group: h5py.Group, name: str, kind: type[str] = str) -> Coded:
     return Coded(tuple(map(kind, texts)), stored.codes)
 
 
-def _read_arrays(group: h5py.Group, name: str) -> Column:
-    inside = member(group, name)
-    if isinstance(inside, h5py.Dataset):
+def _read_arrays(group: Group, name: str) -> Column:
+    if isinstance(member(group, name), Array):
         return Numbers(read_array(group, name))
+    inside = group_of(group, name)
     if "entries" in inside.attrs:
         return Separate([read_array(inside, str(index)) for index in range(int(inside.attrs["entries"]))])
     values, shapes = read_array(inside, "values", 1), read_array(inside, "shapes", 2)
@@ -207,18 +218,18 @@ def _read_arrays(group: h5py.Group, name: str) -> Column:
     return Ragged(Numbers(values), offsets, shapes)
 
 
-def _read_offsets(group: h5py.Group, count: int) -> np.ndarray:
+def _read_offsets(group: Group, count: int) -> np.ndarray:
     offsets = read_array(group, "offsets", 1)
     whole = bool(len(offsets)) and offsets[0] == 0 and offsets[-1] == count
     _require(whole and bool(np.all(np.diff(offsets) >= 0)), group, "offsets", "does not agree with the values")
     return offsets
 
 
-def _require(holds: bool, group: h5py.Group, name: str, problem: str) -> None:
+def _require(holds: bool, group: Group, name: str, problem: str) -> None:
     if not holds:
         raise SessionError(f"{place(group, name)} {problem}")
 
 
-def place(group: h5py.Group, name: str) -> str:
+def place(group: Part, name: str) -> str:
     """Return the path of a member of a group, for messages."""
-    return f"{str(group.name).rstrip('/')}/{name}"
+    return f"{'' if group is None else group.name.rstrip('/')}/{name}"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import h5py
 import numpy as np
 
 from workbench.errors import SessionError
@@ -14,8 +13,12 @@ from workbench.sensitivity.audit import Audit, PlanAudit
 from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget, NoiseGains
 from workbench.session.columns import Coded, Columns, Numbers
 from workbench.session.file import records
-from workbench.session.file.datasets import member, read_array, write_array
+from workbench.session.file.datasets import group_of, read_array, write_array
 from workbench.session.file.records import build
+from workbench.session.file.tree import Group
+
+if TYPE_CHECKING:
+    import h5py
 
 R = TypeVar("R")
 
@@ -35,10 +38,10 @@ def write_evaluations(file: h5py.Group, evaluations: tuple[Evaluation, ...]) -> 
     records.write_table(group, "changed", columns, {"kl": "nat"})
 
 
-def read_evaluations(file: h5py.Group) -> tuple[Evaluation, ...]:
+def read_evaluations(file: Group) -> tuple[Evaluation, ...]:
     """Read the group ``evaluations``; raises SessionError."""
     facts = list(records.read_table(file, "evaluations", Evaluation, without=_TABLES).dictionaries())
-    group = member(file, "evaluations")
+    group = group_of(file, "evaluations")
     metrics = _by_evaluation(group, "metrics", Metric, {"evaluation": int, "key": str}, len(facts))
     changed: list[list[tuple[object, Changed]]] = [[] for _ in facts]
     if "changed" in group:  # older files lack it
@@ -54,7 +57,7 @@ def _numbers(rows: Sequence[tuple[int, *tuple[object, ...]]]) -> Numbers:
 
 
 def _by_evaluation(
-    group: h5py.Group, name: str, kind: type[R], keys: Mapping[str, type], count: int
+    group: Group, name: str, kind: type[R], keys: Mapping[str, type], count: int
 ) -> list[list[tuple[object, R]]]:
     """Read a table and return, for each of ``count`` evaluations, the last of ``keys`` and the record of its rows."""
     columns, rows = records.read_records(group, name, kind, keys)
@@ -77,11 +80,11 @@ def write_error_budget(file: h5py.Group, pair: BudgetPair) -> None:
         write_array(group, "predicted_share", pair.predicted.share)
 
 
-def read_error_budget(file: h5py.Group) -> BudgetPair | None:
+def read_error_budget(file: Group) -> BudgetPair | None:
     """Read the group ``error_budget``, None where there is none; raises SessionError."""
     if "error_budget" not in file:
         return None
-    facts, group = records.read_scalars(file, "error_budget", BudgetPair), member(file, "error_budget")
+    facts, group = records.read_scalars(file, "error_budget", BudgetPair), group_of(file, "error_budget")
     values = records.read_scalars(group, "gains", NoiseGains) | records.read_parts(group, NoiseGains)
     gains = build(NoiseGains, values, "/error_budget/gains")
     shape = (len(gains.layers), len(gains.blocks))
@@ -103,11 +106,11 @@ def write_audit(file: h5py.Group, plan_audit: PlanAudit) -> None:
     records.write_parts(group, plan_audit.audit, units)
 
 
-def read_audit(file: h5py.Group) -> PlanAudit | None:
+def read_audit(file: Group) -> PlanAudit | None:
     """Read the group ``audit``, None where there is none; raises SessionError."""
     if "audit" not in file:
         return None
-    facts, group = records.read_scalars(file, "audit", PlanAudit), member(file, "audit")
+    facts, group = records.read_scalars(file, "audit", PlanAudit), group_of(file, "audit")
     values = records.read_scalars(group, "whole", Audit) | records.read_parts(group, Audit)
     audit = build(Audit, values, "/audit")
     if any(getattr(audit, name).shape != (len(audit.layers),) for name in _LOSSES):

@@ -30,32 +30,30 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
-import h5py
 import numpy as np
 
 from workbench.atomic import replacing
 from workbench.errors import SessionError
 from workbench.measurement.evaluation import Timing
-from workbench.models.data.record import DataRecord
-from workbench.models.summary import ModelSummary
-from workbench.planning.plan import Assignment, Plan, Rule
+from workbench.planning.plan import Assignment, Plan
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.columns import Coded, Columns, Numbers
-from workbench.session.contents import LAYOUTS, SCHEMA_VERSION, Contents, Environment
+from workbench.session.contents import LAYOUTS, SCHEMA_VERSION, Contents
 from workbench.session.file import evaluations, records, results
-from workbench.session.file.datasets import describe, link_name, member, original_name, place, read_text, write_text
-from workbench.session.table import Layout, Table
+from workbench.session.file.datasets import describe, link_name, write_text
+from workbench.session.file.reading import DAMAGE, Attempt, session_of
+from workbench.session.file.sealed import BROKEN, add_checksums, contents, seal_of
+from workbench.session.file.tree import Group, read_tree, read_whole_parts
+
+if TYPE_CHECKING:
+    import h5py
 
 C = TypeVar("C", bound=Contents)
-K = TypeVar("K", str, tuple[str, str], tuple[str, str, str])
 R = TypeVar("R")
 
 TYPE = "quantization-workbench/session"
-_DAMAGE = (
-    OSError, RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError, MemoryError,
-)  # fmt: skip
 _TIMING_UNITS = {"samples": "microsecond", "baseline_samples": "microsecond"}
 
 
@@ -64,15 +62,19 @@ def write_session(session: Contents, path: Path) -> None:
 
     Raises SessionError if the session contradicts itself or the file cannot be written; the old file stays whole.
     """
+    import h5py
+
     check(session, "the session")
     image = io.BytesIO()
     try:
         with h5py.File(image, "w", track_order=True) as file:
             _write(file, session)
-    except _DAMAGE as error:
+            add_checksums(file)
+    except DAMAGE as error:
         raise SessionError(f"the session cannot be stored: {_first_line(error)}; nothing was written") from error
-    with replacing(path, SessionError, "the session") as temporary:
-        temporary.write_bytes(image.getbuffer())
+    with replacing(path, SessionError, "the session") as temporary, temporary.open("wb") as stream:
+        stream.write(image.getbuffer())
+        stream.write(seal_of(image.getbuffer()))
 
 
 def read_session(path: Path, kind: type[C]) -> C:
@@ -81,19 +83,47 @@ def read_session(path: Path, kind: type[C]) -> C:
     Raises SessionError, one line, for a path without a file, a file that is not HDF5, is not a session, is truncated or
     damaged, lacks a part, or is of a later version.
     """
-    _check_signature(path)
+    image, broken = contents(path)
+    advice = f"use a backup or an autosave, or save what is whole: workbench repair {path} --out OTHER.qwb"
+    if broken:
+        raise SessionError(f"the session {path} is damaged: {broken}; {advice}")
     try:
-        with h5py.File(path, "r", locking=False) as file:
-            _check_version(file)
-            session = _read(file, kind)
+        tree = read_tree(image, _room(path))
+        if "sealed" in tree.attrs and len(image) == path.stat().st_size:
+            raise SessionError(f"{BROKEN}; {advice}")
+        _check_version(tree)
+        session = session_of(tree, kind, Attempt())
     except SessionError as error:
         raise SessionError(f"the session {path} cannot be read: {error}") from error
-    except _DAMAGE as error:
-        truncated = "truncated" in str(error)
-        what = "is truncated" if truncated else "is damaged"
-        raise SessionError(f"the session {path} {what}: {_first_line(error)}; use a backup or an autosave") from error
+    except DAMAGE as error:
+        raise SessionError(f"the session {path} is damaged: {_first_line(error)}; {advice}") from error
     check(session, f"the session {path}")
     return session
+
+
+def repair_session(path: Path, kind: type[C]) -> tuple[C, tuple[str, ...]]:
+    """Return what is whole of a damaged session, and what was lost, with the reasons.
+
+    The model's facts are needed; without them there is nothing that the rest belongs to: SessionError.
+    """
+    image, _ = contents(path)
+    try:
+        tree, lost = read_whole_parts(image, _room(path))
+        _check_version(tree)
+        session = session_of(tree, kind, Attempt(lost))
+        check(session, "what is whole")
+    except SessionError as error:
+        raise SessionError(f"the session {path} cannot be repaired: {error}") from error
+    except DAMAGE as error:
+        raise SessionError(f"the session {path} cannot be repaired: {_first_line(error)}") from error
+    return session, tuple(lost)
+
+
+def _room(path: Path) -> int:
+    """Return how many bytes of arrays a file may have: what is free, which is never less than the file's own size."""
+    import psutil
+
+    return max(int(psutil.virtual_memory().available * 0.8), path.stat().st_size)
 
 
 def check(session: Contents, where: str) -> None:
@@ -156,48 +186,6 @@ def _write(file: h5py.File, session: Contents) -> None:
     records.write_table(file, "timings", Columns.of(Timing, session.timings), _TIMING_UNITS)
 
 
-def _read(file: h5py.File, kind: type[C]) -> C:
-    stored = {name: layout for name, layout in LAYOUTS.items() if name != "outliers" or name in file}  # older files
-    tables = {name: _read_layout(file, name, layout) for name, layout in stored.items()}
-    return kind(
-        model=_read_record(file, "model", ModelSummary),
-        environment=_read_record(file, "environment", Environment),
-        plan=_read_plan(file, "plan"),
-        calibration=_read_record(file, "calibration", DataRecord) if "calibration" in file else None,
-        evaluation=_read_record(file, "evaluation", DataRecord) if "evaluation" in file else None,
-        sensitivities={
-            original_name(link): _read_record(member(file, "sensitivity"), link, Sensitivity)
-            for link in member(file, "sensitivity")
-        },
-        plans={original_name(link): _read_plan(member(file, "plans"), link) for link in member(file, "plans")},
-        locked=frozenset(read_text(file, "locked")),
-        evaluations=evaluations.read_evaluations(file),
-        error_budget=evaluations.read_error_budget(file),
-        audit=evaluations.read_audit(file),
-        timings=tuple(records.read_records(file, "timings", Timing)[1]),
-        results=results.read_results(file),
-        notes=tuple(read_text(file, "notes")),
-        **tables,
-    )
-
-
-def _read_record(parent: h5py.Group, name: str, kind: type[R]) -> R:
-    return records.build(kind, records.read_record(parent, name, kind), place(parent, name))
-
-
-def _read_layout(file: h5py.File, name: str, layout: Layout[K, R]) -> Table[K, R]:
-    """Read a table and make its records, which refuse damaged values."""
-    keys = dict.fromkeys(layout.names, str)
-    if layout.by_tap:
-        group = member(file, name)
-        parts = {original_name(link): records.read_table(group, link, layout.kind, keys) for link in group}
-    else:
-        parts = {"": records.read_table(file, name, layout.kind, keys)}
-    table = Table.of_columns(layout, parts)
-    records.built(table.make_all, f"/{name}")
-    return table
-
-
 def _write_sensitivity(parent: h5py.Group, metric: str, table: Sensitivity) -> None:
     group = records.write_record(parent, link_name(metric), table, {"score": table.unit})
     for axis, label in enumerate(("layers", "schemes")):
@@ -213,36 +201,17 @@ def _write_plan(parent: h5py.Group, name: str, plan: Plan) -> None:
     records.write_table(group, "rules", Columns.of(Assignment, assignments, {"pattern": patterns}))
 
 
-def _read_plan(parent: h5py.Group, name: str) -> Plan:
-    facts = records.read_record(parent, name, Plan, without=("rules",))
-    columns, assignments = records.read_records(member(parent, name), "rules", Assignment, {"pattern": str})
-    patterns = zip(columns.keys["pattern"].cells(0, columns.rows), assignments, strict=True)
-    rules = tuple(Rule(pattern=str(pattern), assignment=assignment) for pattern, assignment in patterns)
-    return records.build(Plan, {**facts, "rules": rules}, f"the plan {name}")
-
-
 def _collection(parent: h5py.Group, name: str) -> h5py.Group:
     group = parent.create_group(name, track_order=True)
     describe(group, "collection")
     return group
 
 
-def _check_signature(path: Path) -> None:
-    try:
-        with path.open("rb") as stream:
-            start = stream.read(8)
-    except OSError as error:
-        raise SessionError(f"the session {path} cannot be read: {error.strerror}") from error
-    if not start:
-        raise SessionError(f"{path} is not a session: the file is empty")
-    if start != b"\x89HDF\r\n\x1a\n":
-        raise SessionError(f"{path} is not a session: it is not an HDF5 file; choose a .qwb file of the workbench")
-
-
-def _check_version(file: h5py.File) -> None:
+def _check_version(file: Group) -> None:
     if file.attrs.get("type") != TYPE:
         raise SessionError("it is an HDF5 file, but not a session of the workbench")
-    version = int(file.attrs.get("version", 0))
+    stored = file.attrs.get("version", 0)
+    version = int(stored) if isinstance(stored, np.integer) else 0
     if version > SCHEMA_VERSION:
         raise SessionError(
             f"it has version {version}, this workbench reads version {SCHEMA_VERSION} and older; update the workbench"

@@ -12,13 +12,16 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar, cast
 
-import h5py
 import numpy as np
 
 from workbench.errors import SessionError
 from workbench.session.columns import NUMBERS, Column, Columns, column_of, hints, is_text, optional
 from workbench.session.file import datasets
-from workbench.session.file.datasets import describe, escape, member, read_column, unescape, write_column
+from workbench.session.file.datasets import describe, escape, group_of, read_column, unescape, write_column
+from workbench.session.file.tree import Group
+
+if typing.TYPE_CHECKING:
+    import h5py
 
 R = TypeVar("R")
 Units = Mapping[str, str]
@@ -38,14 +41,14 @@ def write_table(parent: h5py.Group, name: str, columns: Columns[R], units: Units
 
 
 def read_table(
-    parent: h5py.Group, name: str, kind: type[R], keys: Mapping[str, type] | None = None, without: tuple[str, ...] = ()
+    parent: Group, name: str, kind: type[R], keys: Mapping[str, type] | None = None, without: tuple[str, ...] = ()
 ) -> Columns[R]:
     """Read columns back, with those of ``keys`` (name to ``str`` or ``int``) and without the fields ``without``.
 
     A field that the file's version did not have gets its default.  Raises SessionError for missing or contradicting
     parts.
     """
-    group = member(parent, name)
+    group = group_of(parent, name)
     _require_kind(group, f"table of {_name(kind)}")
     rows, stored, defaults = int(_attribute(group, "rows")), str(_attribute(group, "fields")).split(), _defaults(kind)
     fields: dict[str, Column] = {}
@@ -58,7 +61,7 @@ def read_table(
 
 
 def read_records(
-    parent: h5py.Group, name: str, kind: type[R], keys: Mapping[str, type] | None = None
+    parent: Group, name: str, kind: type[R], keys: Mapping[str, type] | None = None
 ) -> tuple[Columns[R], list[R]]:
     """Read columns and make their records; raises SessionError for values that ``kind`` refuses."""
     columns = read_table(parent, name, kind, keys)
@@ -106,14 +109,14 @@ def write_parts(group: h5py.Group, record: object, units: Units | None = None, w
             write_table(group, field, Columns.of(typing.get_args(kind)[0], value))
 
 
-def read_record(parent: h5py.Group, name: str, record: type, without: tuple[str, ...] = ()) -> dict[str, object]:
+def read_record(parent: Group, name: str, record: type, without: tuple[str, ...] = ()) -> dict[str, object]:
     """Read the fields of a record as keyword arguments; SessionError for a missing or mistyped one."""
-    return read_scalars(parent, name, record) | read_parts(member(parent, name), record, without)
+    return read_scalars(parent, name, record) | read_parts(group_of(parent, name), record, without)
 
 
-def read_scalars(parent: h5py.Group, name: str, record: type) -> dict[str, object]:
+def read_scalars(parent: Group, name: str, record: type) -> dict[str, object]:
     """Read what :func:`write_scalars` wrote."""
-    group = member(parent, name)
+    group = group_of(parent, name)
     _require_kind(group, _name(record))
     scalars = {field: hint for field, hint in hints(record).items() if _is_scalar(hint)}
     values = {
@@ -122,7 +125,7 @@ def read_scalars(parent: h5py.Group, name: str, record: type) -> dict[str, objec
     return values | _missing(group, record, scalars.keys() - values.keys(), "attribute")
 
 
-def read_parts(group: h5py.Group, record: type, without: tuple[str, ...] = ()) -> dict[str, object]:
+def read_parts(group: Group, record: type, without: tuple[str, ...] = ()) -> dict[str, object]:
     """Read what :func:`write_parts` wrote."""
     parts = {field: hint for field, hint in hints(record, without).items() if not _is_scalar(hint)}
     values = {field: _part(group, field, optional(hint) or hint) for field, hint in parts.items() if field in group}
@@ -147,7 +150,7 @@ def _is_scalar(hint: object) -> bool:
     return is_text(kind) or kind in NUMBERS
 
 
-def _missing(group: h5py.Group, record: type, fields: Iterable[str], what: str) -> dict[str, object]:
+def _missing(group: Group, record: type, fields: Iterable[str], what: str) -> dict[str, object]:
     """Return None for missing fields that can be None; those that the file's version did not have get their defaults.
 
     Raises SessionError for any other.
@@ -164,7 +167,7 @@ def _missing(group: h5py.Group, record: type, fields: Iterable[str], what: str) 
     return values
 
 
-def _part(group: h5py.Group, field: str, kind: object) -> object:
+def _part(group: Group, field: str, kind: object) -> object:
     if kind is np.ndarray:
         return datasets.read_array(group, field)
     if kind == tuple[str, ...]:
@@ -174,7 +177,7 @@ def _part(group: h5py.Group, field: str, kind: object) -> object:
     return tuple(read_records(group, field, typing.get_args(kind)[0])[1])
 
 
-def _scalar(group: h5py.Group, field: str, hint: object) -> object:
+def _scalar(group: Group, field: str, hint: object) -> object:
     value = group.attrs[field]
     if isinstance(hint, type) and issubclass(hint, str) and isinstance(value, str):
         text = unescape(value)
@@ -190,7 +193,7 @@ def _scalar(group: h5py.Group, field: str, hint: object) -> object:
     raise SessionError(f"{group.name} has the attribute {field} {value!r}, expected one of type {expected}")
 
 
-def _attribute(group: h5py.Group, name: str) -> str | int:
+def _attribute(group: Group, name: str) -> str | int:
     if name not in group.attrs:
         raise SessionError(f"{group.name} has no attribute {name}")
     return cast("str | int", group.attrs[name])
@@ -200,7 +203,7 @@ def _name(kind: type) -> str:
     return NAMES.get(kind.__name__, kind.__name__)
 
 
-def _require_kind(group: h5py.Group, kind: str) -> None:
+def _require_kind(group: Group, kind: str) -> None:
     stored, version = str(_attribute(group, "type")), int(_attribute(group, "version"))
     if stored != kind:
         raise SessionError(f"{group.name} is of the type {stored!r}, {kind!r} was expected")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-import h5py
 import numpy as np
 
 from workbench.errors import SessionError
 from workbench.session.file import datasets
-from workbench.session.file.datasets import describe, escape, link_name, member, original_name, unescape
+from workbench.session.file.datasets import describe, escape, group_of, link_name, member, original_name, unescape
+from workbench.session.file.tree import Group, Texts
 from workbench.session.results import Cells, Fact, StepResult
+
+if TYPE_CHECKING:
+    import h5py
 
 _KIND = "step result"
 _MARK = "fact."
@@ -36,30 +40,23 @@ def write_results(file: h5py.Group, results: Mapping[str, StepResult]) -> None:
                 datasets.write_text(columns, link_name(name), cells)
 
 
-def read_results(file: h5py.Group) -> dict[str, StepResult]:
-    """Read the group ``results``; empty for a file of a version without.  Raises SessionError."""
-    if "results" not in file:
-        return {}
-    parent = member(file, "results")
-    return {original_name(link): _read(member(parent, link)) for link in parent}
-
-
-def _read(group: h5py.Group) -> StepResult:
-    columns = {original_name(link): _cells(member(group, "columns"), link) for link in member(group, "columns")}
+def read_result(parent: Group, link: str) -> StepResult:
+    """Read what one step computed last; raises SessionError."""
+    group = group_of(parent, link)
+    columns = {original_name(link): _cells(group_of(group, "columns"), link) for link in group_of(group, "columns")}
     if len({len(cells) for cells in columns.values()}) > 1:
         raise SessionError(f"{group.name} has columns of different lengths")
-    stored = member(group, "facts").attrs.items()
+    stored = group_of(group, "facts").attrs.items()
     facts = {name[len(_MARK) :]: _fact(group, name, value) for name, value in stored if name.startswith(_MARK)}
     return StepResult(facts=facts, columns=columns)
 
 
-def _cells(group: h5py.Group, link: str) -> Cells:
-    dataset = member(group, link)
-    is_text = isinstance(dataset, h5py.Dataset) and h5py.check_string_dtype(dataset.dtype) is not None
+def _cells(group: Group, link: str) -> Cells:
+    is_text = isinstance(member(group, link), Texts)
     return tuple(datasets.read_text(group, link)) if is_text else datasets.read_array(group, link, 1)
 
 
-def _fact(group: h5py.Group, name: str, value: object) -> Fact:
+def _fact(group: Group, name: str, value: object) -> Fact:
     if isinstance(value, str):
         return unescape(value)
     fact = value.item() if isinstance(value, np.generic) else value

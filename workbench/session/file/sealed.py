@@ -1,0 +1,58 @@
+"""The checksum of a whole session file, in 48 bytes after the end of its HDF5, where HDF5 does not look.
+
+SHA-256 over all bytes before it: one flipped bit anywhere is noticed before anything else reads the file.  The root of
+the file says that it is sealed, so that a lost seal is noticed, too; files of older versions have none.  Every object
+has checksums of its own, of its attributes and its values, by which a repair tells what is whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.errors import SessionError
+from workbench.session.file.hdf5_child import attributes_checksum, plain_attributes
+
+if TYPE_CHECKING:
+    import h5py
+
+MARK = b"QWB SHA-256\r\n\x1a\n\0"
+SEAL = len(MARK) + 32
+BROKEN = "its bytes are not those that were written: it is damaged, or another program changed it"
+
+
+def add_checksums(file: h5py.File) -> None:
+    """Give every object the checksum of its attributes, and the root the sign of a seal; the last thing to write."""
+    file.attrs["sealed"] = True
+    items = [file]
+    file.visititems(lambda _, item: items.append(item))
+    for item in items:
+        item.attrs["attributes_crc32"] = attributes_checksum(plain_attributes(item))
+
+
+def seal_of(image: memoryview) -> bytes:
+    """Return what follows the HDF5 ``image`` in the file."""
+    return MARK + hashlib.sha256(image).digest()
+
+
+def contents(path: Path) -> tuple[memoryview, str]:
+    """Return a file's HDF5 and what is wrong with its bytes (empty: nothing, or nothing that a seal would tell).
+
+    Raises SessionError for a path without a file and a file that is not HDF5.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise SessionError(f"the session {path} cannot be read: {error.strerror}") from error
+    if not data:
+        raise SessionError(f"{path} is not a session: the file is empty")
+    if not data.startswith(b"\x89HDF\r\n\x1a\n"):
+        raise SessionError(f"{path} is not a session: it is not an HDF5 file; choose a .qwb file of the workbench")
+    view = memoryview(data)
+    place = 40 if data[8:9] == b"\0" else 28  # the end of the file, as the superblock's version has it
+    if len(data) < max(int.from_bytes(data[place : place + 8], "little"), 64):
+        return view, "it is truncated"
+    if len(data) < SEAL or data[-SEAL : 16 - SEAL] != MARK:
+        return view, ""
+    return view[:-SEAL], "" if seal_of(view[:-SEAL]) == data[-SEAL:] else BROKEN

@@ -1,0 +1,216 @@
+"""A session file as a tree of plain values, which a limited process has read from HDF5."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, BinaryIO, cast
+
+import numpy as np
+
+from workbench.errors import SessionError
+from workbench.session.file import hdf5_child
+
+Scalar = str | np.generic
+SECONDS, BYTES_A_SECOND = 4, 2_000_000
+"""How much processor time a file gets, at least and by its size."""
+
+MEMORY = 1 << 29
+"""Bytes beyond the file's size that reading may take; arrays are handed over piece by piece and do not count."""
+
+FORKS = sys.platform == "linux"
+"""Elsewhere a fork of a process with threads is not safe; a fork takes milliseconds, a new process a quarter second."""
+
+ATTEMPTS = 200
+"""How many parts a repair gives up, one after another, because reading them ends the process."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Array:
+    """An array of numbers or truth values."""
+
+    name: str
+    values: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Texts:
+    """A list of strings."""
+
+    name: str
+    texts: list[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Named parts; ``attrs`` are texts and numbers (a value of another type is an empty ``void``)."""
+
+    name: str
+    attrs: Mapping[str, Scalar]
+    members: Mapping[str, Part] = field(default_factory=dict)
+
+    def __contains__(self, name: str) -> bool:
+        """Tell whether there is a part of that name."""
+        return name in self.members
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the parts, in the file's order."""
+        return iter(self.members)
+
+
+Part = Group | Array | Texts | None
+"""None is an array of something else."""
+
+
+def read_tree(image: bytes | memoryview, largest: int) -> Group:
+    """Return what an HDF5 file holds; raises SessionError for what is damaged, foreign, or larger than ``largest``."""
+    answer, buffer, ending = _asked(image, {"largest": largest, "repair": False, "skip": []})
+    if answer is None:
+        raise SessionError(f"it is damaged: {ending.splitlines()[0]}")
+    if "tree" not in answer:
+        refused = answer.get("refused")
+        raise SessionError(refused or f"it is damaged: {answer.get('damaged')}")
+    return _group("/", answer["tree"], buffer)
+
+
+def read_whole_parts(image: bytes | memoryview, largest: int) -> tuple[Group, list[str]]:
+    """Return the parts of a damaged file that match their checksums, and what was lost, with the reasons."""
+    skip, lost = list[str](), list[str]()
+    for _ in range(ATTEMPTS):
+        answer, buffer, ending = _asked(image, {"largest": largest, "repair": True, "skip": skip})
+        if answer is not None and "tree" in answer:
+            return _group("/", answer["tree"], buffer), [*lost, *answer["lost"]]
+        place = "/" if answer is not None else ending.partition("\n")[2]
+        if place in ("", "/", *skip):
+            reason = (answer or {}).get("damaged") or (answer or {}).get("refused") or ending.partition("\n")[0]
+            raise SessionError(f"nothing of it can be read: {reason}")
+        skip.append(place)
+        lost.append(f"{place}: {ending.partition(chr(10))[0]}")
+    raise SessionError(f"more than {ATTEMPTS} of its parts are damaged")
+
+
+def _asked(image: bytes | memoryview, settings: dict[str, Any]) -> tuple[dict[str, Any] | None, Any, str]:
+    """Run the reader; returns its answer (None if it died), the arrays, and how it ended and where."""
+    size = len(image)
+    seconds = SECONDS + size // BYTES_A_SECOND
+    folders = [folder for folder in sys.path if folder]
+    settings |= {"path": folders, "size": size, "seconds": seconds, "memory": MEMORY + 4 * size}
+    with _memory_file() as result, _memory_file() as told:
+        code = (_forked if FORKS else _spawned)(image, settings, result, told)
+        length = os.fstat(result.fileno()).st_size
+        if code == 0 and length > 8:
+            buffer = mmap.mmap(result.fileno(), length, access=mmap.ACCESS_COPY)
+            start = length - 8 - int.from_bytes(buffer[length - 8 :], "little")
+            return json.loads(buffer[start : length - 8]), buffer, ""
+        told.seek(0)
+        return None, None, f"{_ending(code, seconds)}\n{_last_place(told.read())}"
+
+
+def _forked(image: bytes | memoryview, settings: dict[str, Any], result: IO[bytes], told: IO[bytes]) -> int | None:
+    """Read in a fork of this process; returns its exit code, None where it took too long."""
+    import h5py  # noqa: F401 - here, not in every fork
+
+    data = bytes(image)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, whose locks the fork never takes
+        process = os.fork()
+    if not process:
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            hdf5_child.read(data, settings, cast(BinaryIO, result), cast(BinaryIO, told))
+        finally:
+            os._exit(1)
+    ended = None
+    try:
+        watched = os.pidfd_open(process)
+        try:
+            ended = bool(select.select([watched], [], [], 5 * settings["seconds"])[0])
+        finally:
+            os.close(watched)
+    finally:
+        if not ended:
+            os.kill(process, signal.SIGKILL)
+        status = os.waitpid(process, 0)[1]
+    return os.waitstatus_to_exitcode(status) if ended else None
+
+
+def _spawned(image: bytes | memoryview, settings: dict[str, Any], result: IO[bytes], told: IO[bytes]) -> int | None:
+    """Read in a process of its own, as :func:`_forked`."""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "HDF5_USE_FILE_LOCKING": "FALSE"}
+    command = [sys.executable, "-I", "-S", hdf5_child.__file__, json.dumps(settings)]
+    with _memory_file() as source:
+        source.write(image)
+        source.flush()
+        source.seek(0)
+        timeout = 5 * settings["seconds"]
+        try:
+            return subprocess.run(
+                command, stdin=source, stdout=result, stderr=told, env=environment, timeout=timeout
+            ).returncode
+        except subprocess.TimeoutExpired:
+            return None
+        except OSError as error:
+            raise SessionError(f"no process could be started to read it: {error.strerror or error}") from error
+
+
+def _ending(code: int | None, seconds: int) -> str:
+    if code in (None, -24, -9):  # SIGXCPU, SIGKILL
+        return f"reading it took more than {seconds} s or too much memory"
+    return "reading it ended the HDF5 library"
+
+
+def _last_place(told: bytes) -> str:
+    """Return the part that was read last: the process writes each one's name before it."""
+    for line in reversed(told.decode(errors="replace").splitlines()):
+        with contextlib.suppress(ValueError):
+            place = json.loads(line)
+            if isinstance(place, str):
+                return place
+    return ""
+
+
+def _memory_file() -> IO[bytes]:
+    """Return a file without a name, in memory where the system has such files."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("session"), "w+b")
+    return tempfile.TemporaryFile(dir=Path(tempfile.gettempdir()))
+
+
+def _group(name: str, node: Mapping[str, Any], buffer: Any) -> Group:
+    attributes = {key: _scalar(*value) for key, value in node["attributes"].items()}
+    prefix = name.rstrip("/")
+    members = {key: _part(f"{prefix}/{key}", member, buffer) for key, member in node["members"].items()}
+    return Group(name, attributes, members)
+
+
+def _part(name: str, node: Mapping[str, Any], buffer: Any) -> Part:
+    if "members" in node:
+        return _group(name, node, buffer)
+    if node.get("texts") is not None:
+        return Texts(name, node["texts"])
+    if "start" not in node:
+        return None
+    dtype, shape = np.dtype(node["dtype"]), tuple(node["shape"])
+    count = int(np.prod(shape, dtype=object)) if shape else 1
+    return Array(name, np.frombuffer(buffer, dtype, count, node["start"]).reshape(shape))
+
+
+def _scalar(kind: str, value: Any) -> Scalar:
+    if kind in "U?":
+        return str(value) if kind == "U" else np.void(0)
+    if kind == "f":
+        return np.float64(float.fromhex(value))
+    return np.bool_(value) if kind == "b" else np.int64(value)
