@@ -5,12 +5,18 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import platform
+import re
 import secrets
 import shutil
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from workbench.errors import WorkbenchError
+
+_HERE = f"{zlib.crc32(platform.node().encode()):08x}"
+"""This machine in the names of temporary files: processes of others cannot be seen."""
 
 _FULL = {
     errno.ENOSPC: "the disk is full",
@@ -25,12 +31,17 @@ def replacing(path: Path, error: type[WorkbenchError], what: str) -> Iterator[Pa
 
     ``what`` names the content in messages (``the plan``).  If anything fails, the temporary file is removed and
     whatever was at ``path`` stays as it was; an OSError is raised as ``error``, other exceptions pass as they are.
-    A symbolic link at ``path`` is followed, and the permissions of a replaced file are kept.
+    A symbolic link at ``path`` is followed, a read-only file is refused, and the temporary file has the permissions of
+    the one that it replaces from its first byte on.
     """
     with _beside(path, error, what) as (target, temporary):
+        mode = target.stat().st_mode & 0o777 if target.is_file() else None
+        if mode is not None and not mode & 0o222:
+            raise error(f"{what} cannot be written to {path}: the file is read-only; choose another name or allow it")
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else mode | 0o200))
         yield temporary
-        with contextlib.suppress(FileNotFoundError):
-            shutil.copymode(target, temporary)
+        if mode is not None:
+            os.chmod(temporary, mode)
         _flush(temporary)
         os.replace(temporary, target)
         _flush(target.parent)
@@ -41,7 +52,8 @@ def replacing_folder(path: Path, error: type[WorkbenchError], what: str) -> Iter
     """Yield a temporary folder beside ``path``; when the block ends well, flush its files and rename it to ``path``.
 
     A folder at ``path`` is replaced as a whole: the caller has made sure that it may be.  Failures are handled as in
-    :func:`replacing`; the old folder is set aside during the swap and put back if the swap fails.
+    :func:`replacing`.  Where the system can exchange two names in one step (Linux), there is a whole folder at ``path``
+    at every moment; elsewhere the old one is set aside during the swap and put back if the swap fails.
     """
     with _beside(path, error, what) as (target, temporary):
         temporary.mkdir()
@@ -63,7 +75,8 @@ def _beside(path: Path, error: type[WorkbenchError], what: str) -> Iterator[tupl
         raise error(
             f"{what} cannot be written to {path}: there is no folder {target.parent}; create it or choose another"
         )
-    temporary = target.with_name(f".{target.name[:80]}.{secrets.token_hex(4)}.part")
+    _remove_left_over(target)
+    temporary = target.with_name(f".{target.name[:80]}.{_HERE}-{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
         yield target, temporary
     except OSError as failure:
@@ -75,9 +88,37 @@ def _beside(path: Path, error: type[WorkbenchError], what: str) -> Iterator[tupl
             temporary.unlink(missing_ok=True)
 
 
+def _remove_left_over(target: Path) -> None:
+    """Remove what processes of this machine that are gone (killed, crashed) left beside ``target``."""
+    import psutil
+
+    pattern = re.compile(rf"{re.escape(f'.{target.name[:80]}.{_HERE}')}-(\d+)-[0-9a-f]{{8}}\.(part|old)")
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(target.parent):
+            match = pattern.fullmatch(entry.name)
+            if match is None or psutil.pid_exists(int(match[1])):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                Path(entry.path).unlink(missing_ok=True)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Exchange two names in one step; False where the system or the file system cannot."""
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+        return bool(rename(-100, os.fsencode(one), -100, os.fsencode(other), 2) == 0)  # AT_FDCWD, RENAME_EXCHANGE
+    return False
+
+
 def _swap(temporary: Path, target: Path, aside: Path) -> None:
     if not target.exists():
         os.rename(temporary, target)
+        return
+    if _exchanged(temporary, target):  # the old folder has the temporary name now, and is removed with it
         return
     os.rename(target, aside)
     try:

@@ -11,7 +11,7 @@ from workbench.console.report import Report
 from workbench.errors import DataError
 from workbench.measurement.evaluation import Timing
 from workbench.progress import Progress, part_of
-from workbench.session.session import Session
+from workbench.session.shared_file import SharedFile
 from workbench.steps.timing.kernels import TIME_KERNELS, TimeKernelsOptions, join_timings, time_kernels, time_shapes
 
 OPTIONS = TimeKernelsOptions()
@@ -38,7 +38,8 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
     from workbench.insight.roofline import predicted
 
     timings: list[Timing] = []
-    session = Session.load(arguments.session) if arguments.session else None
+    file = SharedFile.open(arguments.session) if arguments.session else None
+    session = file.session if file else None
     if arguments.target:
         predicted(arguments.target, (), session)  # an unknown name is an error before anything is timed
     for number, batch in enumerate(arguments.batch):
@@ -50,8 +51,8 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
             timings += time_shapes(arguments.shape, arguments.schemes, **how)
     if not timings:
         raise DataError("the session's plan quantizes no layer, so there is nothing to time; make a plan first")
-    if session is not None and not arguments.no_save:
-        join_timings(session, OPTIONS, timings).save(arguments.session)
+    if file is not None and not arguments.no_save:
+        file.save(lambda now: join_timings(now, OPTIONS, timings))
     estimates = predicted(arguments.target, timings, session) if arguments.target else None
     return timed(timings, estimates, ncu=arguments.ncu)
 

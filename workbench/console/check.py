@@ -15,13 +15,15 @@ from workbench.models.summary import ModelSummary
 from workbench.planning.plan import Plan, resolve
 from workbench.progress import Progress
 from workbench.session.session import Session
+from workbench.session.shared_file import SharedFile
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
 def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
     path = Path(arguments.plan)
-    session = Session.load(path) if _is_session(path) else None
+    file = SharedFile.open(path) if _is_session(path) else None
+    session = file.session if file else None
     if session is not None:
         plan, model = session.plan, session.model
     else:
@@ -36,8 +38,8 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
         return _report(facts, refused, [])
     repaired = repair(plan, model.layers, arguments.target)
     out = Path(arguments.out or path)
-    if session is not None and not arguments.out:
-        replace(session, plan=repaired.plan).save(out)
+    if file is not None and not arguments.out:
+        file.save(lambda now: replace(now, plan=repaired.plan))
     else:
         repaired.plan.save(out)
     left = _rows(repaired.left, repaired.plan, model)

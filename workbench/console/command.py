@@ -12,6 +12,7 @@ from workbench.console.report import Report, described
 from workbench.planning.plan import Plan
 from workbench.progress import Progress
 from workbench.session.session import Session
+from workbench.session.shared_file import SharedFile
 from workbench.steps.step import Step
 
 O = TypeVar("O")  # noqa: E741
@@ -56,7 +57,8 @@ def of_step(
     to_out = saves == "to --out"
 
     def run(arguments: argparse.Namespace, progress: Progress) -> Report:
-        stored = Session.load(arguments.session)
+        file = SharedFile.open(arguments.session)
+        stored = file.session
         before = replace(stored, plan=Plan.load(arguments.plan)) if with_plan and arguments.plan else stored
         options, notes, results = options_of(step.options, arguments), list[str](), list[R]()
         out = (arguments.out if to_out else None) or arguments.session
@@ -64,12 +66,16 @@ def of_step(
             result = step(before, options, trust=arguments.trust, notes=notes, progress=_watched(progress, results))
         except KeyboardInterrupt:  # the same command goes on from what is saved
             if step.keep is not None and results:
-                step.keep(stored, options, results[-1]).save(out)
+                keep, partial = step.keep, results[-1]
+                file.save(lambda current: keep(current, options, partial), out)
             raise
-        after = stored if step.join is None else step.join(stored, options, result)
-        if step.join is not None and (to_out or not arguments.no_save):
-            after = replace(after, notes=(*after.notes, *notes)) if to_out else after
-            after.save(out)
+
+        def joined(current: Session) -> Session:
+            after = current if step.join is None else step.join(current, options, result)
+            return replace(after, notes=(*after.notes, *notes)) if to_out else after
+
+        saving = step.join is not None and (to_out or not arguments.no_save)
+        after = file.save(joined, out) if saving else joined(stored)
         if show is None:
             return described(step.title, result)
         return show(Outcome(

@@ -18,6 +18,7 @@ from workbench.planning.plan import Plan, with_cache
 from workbench.planning.transform_names import check_names
 from workbench.progress import Progress
 from workbench.session.session import Session
+from workbench.session.shared_file import SharedFile
 from workbench.steps.options import scheme_name
 from workbench.steps.score import complete_table
 from workbench.steps.search import SEARCH, SearchOptions
@@ -40,7 +41,8 @@ def check(arguments: argparse.Namespace) -> None:
 
 def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
     check(arguments)
-    session, options = Session.load(arguments.session), options_of(SearchOptions, arguments)
+    file, options = SharedFile.open(arguments.session), options_of(SearchOptions, arguments)
+    session = file.session
     if arguments.uniform:
         plan = _uniform(session, arguments.uniform, options.cache)
         session = complete_table(session, plan, options.metric, trust=arguments.trust, progress=progress)
@@ -50,7 +52,9 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
     if arguments.transforms is not None:
         check_names(arguments.transforms)
         plan = replace(plan, transforms=arguments.transforms)
-    replace(session, plan=plan).save(arguments.session)
+    read = file.session.sensitivities
+    tables = {name: table for name, table in session.sensitivities.items() if read.get(name) is not table}
+    file.save(lambda now: replace(now, plan=plan, sensitivities={**now.sensitivities, **tables}))
     if arguments.out:
         plan.save(arguments.out)
     return planned(session, plan, options.metric, corrected=options.corrected)

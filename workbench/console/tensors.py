@@ -18,6 +18,7 @@ from workbench.planning.plan import Assignment, Rule
 from workbench.progress import Progress
 from workbench.session.calibrated_ranges import ranges_of_plan, set_by_hand
 from workbench.session.session import Session
+from workbench.session.shared_file import SharedFile
 
 CALIBRATE = "workbench calibrate MODEL --data DATA --out S.qwb"
 
@@ -27,10 +28,10 @@ def _ranges(arguments: argparse.Namespace, progress: Progress) -> Report:
 
     Raises PlanError where the pattern matches nothing, MissingResultError where nothing was calibrated.
     """
-    session, pattern, tap = Session.load(arguments.session), arguments.layer, arguments.tap
+    file, pattern, tap = SharedFile.open(arguments.session), arguments.layer, arguments.tap
+    session = file.session
     if arguments.low is not None or arguments.high is not None:
-        session = set_by_hand(session, pattern, arguments.low, arguments.high)
-        session.save(arguments.session)
+        session = file.save(lambda now: set_by_hand(now, pattern, arguments.low, arguments.high))
     rule = Rule(pattern=pattern, assignment=Assignment())
     names = [layer.name for layer in session.model.layers if rule.matches(layer.name)]
     if not names:

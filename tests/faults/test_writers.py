@@ -1,0 +1,152 @@
+"""Several writers of one session keep every result; files and folders are replaced whole; nothing dead is left."""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.session.sessions import full_session
+from workbench import atomic
+from workbench.atomic import replacing, replacing_folder
+from workbench.errors import ExportError, SessionError
+from workbench.planning.plan import Plan
+from workbench.session import shared_file
+from workbench.session.session import Session
+from workbench.session.shared_file import SharedFile, writing
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="forks")
+
+
+def added(session: Session, name: str) -> Session:
+    return dataclasses.replace(session, plans={**session.plans, name: Plan(name=name)})
+
+
+@pytest.mark.parametrize("count", [2, 8])
+def test_every_writer_keeps_its_result(tmp_path: Path, count: int) -> None:
+    path = tmp_path / "s.qwb"
+    full_session().save(path)
+    context = multiprocessing.get_context("fork")
+    ready = context.Barrier(count)
+
+    def write(number: int) -> None:
+        file = SharedFile.open(path)
+        ready.wait()  # all have read the same session
+        file.save(lambda session: added(session, f"writer {number}"))
+
+    writers = [context.Process(target=write, args=(number,)) for number in range(count)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(120)
+    assert [writer.exitcode for writer in writers] == [0] * count
+    assert {f"writer {number}" for number in range(count)} <= Session.load(path).plans.keys()
+    assert os.listdir(tmp_path) == ["s.qwb"]
+
+
+def test_a_writer_that_waits_in_vain_names_the_holder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_file, "SECONDS", 0.1)
+    with (
+        writing(tmp_path / "s.qwb"),
+        pytest.raises(SessionError, match=f"is being written by process {os.getpid()} on"),
+        writing(tmp_path / "s.qwb"),
+    ):
+        pass
+
+
+def test_the_lock_of_a_killed_writer_is_free(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+
+    def die() -> None:
+        with writing(tmp_path / "s.qwb"):
+            os.kill(os.getpid(), 9)
+
+    writer = context.Process(target=die)
+    writer.start()
+    writer.join(60)
+    assert os.listdir(tmp_path) == [".s.qwb.lock"]
+    with writing(tmp_path / "s.qwb"):
+        pass
+    assert os.listdir(tmp_path) == []
+
+
+def test_another_model_in_the_file_is_told(tmp_path: Path) -> None:
+    full_session().save(tmp_path / "s.qwb")
+    file = SharedFile.open(tmp_path / "s.qwb")
+    model = dataclasses.replace(full_session().model, fingerprint="sha256:" + "1" * 64)
+    dataclasses.replace(full_session(), model=model).save(tmp_path / "s.qwb")
+    with pytest.raises(SessionError, match="another model by now"):
+        file.save(lambda session: session)
+
+
+def test_a_read_only_file_is_not_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "s.qwb"
+    file.write_text("old")
+    file.chmod(0o444)
+    with pytest.raises(SessionError, match="read-only"), replacing(file, SessionError, "the session") as temporary:
+        temporary.write_text("new")
+    assert file.read_text() == "old" and os.listdir(tmp_path) == ["s.qwb"]
+
+
+def test_a_private_file_is_private_from_its_first_byte(tmp_path: Path) -> None:
+    file = tmp_path / "s.qwb"
+    file.write_text("old")
+    file.chmod(0o600)
+    with replacing(file, SessionError, "the session") as temporary:
+        assert stat.S_IMODE(temporary.stat().st_mode) == 0o600
+        temporary.write_text("new")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600 and file.read_text() == "new"
+
+
+DIES = """
+import os, sys
+from pathlib import Path
+from workbench.atomic import replacing, replacing_folder
+from workbench.errors import ExportError
+target = Path(sys.argv[1])
+with (replacing_folder if target.suffix == "" else replacing)(target, ExportError, "it") as temporary:
+    (temporary / "x" if target.suffix == "" else temporary).write_text("half")
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("name", ["file.bin", "folder"])
+def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path, name: str) -> None:
+    subprocess.run([sys.executable, "-c", DIES, str(tmp_path / name)], cwd=Path(__file__).parents[2])
+    (left,) = os.listdir(tmp_path)
+    assert left.endswith(".part")
+    alive = tmp_path / left.replace(left.split("-")[1], str(os.getppid()))
+    alive.write_text("of a process that lives")
+    if name == "folder":
+        with replacing_folder(tmp_path / name, ExportError, "it") as temporary:
+            (temporary / "x").write_text("whole")
+    else:
+        with replacing(tmp_path / name, ExportError, "it") as temporary:
+            temporary.write_text("whole")
+    assert sorted(os.listdir(tmp_path)) == sorted([alive.name, name])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="exchanges names in one step on Linux only")
+def test_a_folder_is_never_missing_while_it_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, seen, rename = tmp_path / "out", list[bool](), os.rename
+
+    def watched(*paths: Path) -> None:
+        rename(*paths)
+        seen.append((target / "x").exists())
+
+    monkeypatch.setattr(os, "rename", watched)
+    for text in ("old", "new"):
+        with replacing_folder(target, ExportError, "it") as temporary:
+            (temporary / "x").write_text(text)
+    assert (target / "x").read_text() == "new" and all(seen) and os.listdir(tmp_path) == ["out"]
+    monkeypatch.setattr(atomic, "_exchanged", lambda one, other: False)
+    with replacing_folder(target, ExportError, "it") as temporary:
+        (temporary / "x").write_text("newer")
+    assert (target / "x").read_text() == "newer"
+    assert not all(seen)  # the way of other systems has a moment without the folder
