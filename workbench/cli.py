@@ -1,7 +1,8 @@
 """The command line: every step of the job without a display.
 
 Standard output carries the result (text, or with ``--json`` exactly one JSON object), standard error the progress bar
-and the one-line errors.  Exit codes: 0 success, 1 failure or a check that says no, 2 bad usage.
+and the one-line errors.  Exit codes: 0 success, 1 failure or a check that says no, 2 bad usage, 130 and 143
+interrupted and terminated.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ def run(command: Command, options: argparse.Namespace) -> int:
         if options.debug:
             raise
         return _failed(f"workbench {command.name}: {_line(error)}", 1)
-    except KeyboardInterrupt:
-        return _failed(f"workbench {command.name}: cancelled", 1)
+    except KeyboardInterrupt as stop:  # with the signal's number, where ``__main__`` has raised it
+        return _failed(f"workbench {command.name}: cancelled", 128 + (stop.args[0] if stop.args else 2))
     if isinstance(outcome, int):
         return outcome
     try:

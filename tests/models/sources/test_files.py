@@ -21,6 +21,7 @@ from workbench.models.model import Model
 from workbench.models.sources import open_model, reopen, stored
 from workbench.models.sources.exported_graph import is_plain_expression
 from workbench.models.sources.layers import block_of
+from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.stored import fingerprint, tensors_in_files, tensors_in_memory
 from workbench.models.summary import OutputKind
 
@@ -202,6 +203,25 @@ def test_one_hash_for_the_same_tensors_in_a_file_and_in_memory(tmp_path: Path) -
     assert fingerprint(store) == fingerprint(tensors_in_memory(state))
     dtypes = {name: tensor.dtype for name, tensor in store.tensors.items()}
     assert dtypes == {"a": "bool", "b": "bfloat16", "c": "int64"}
+
+
+def test_the_files_are_those_that_transformers_loads(tmp_path: Path) -> None:
+    """A second index, or an index beside the file itself, must not describe other weights than those that run."""
+    for name in ("a", "model", "model-00001-of-00001"):
+        save_file({"x.weight": torch.zeros(2, 2)}, tmp_path / f"{name}.safetensors")
+    index = {"weight_map": {"x.weight": "a.safetensors"}}
+    (tmp_path / "a.safetensors.index.json").write_text(json.dumps(index))
+    (tmp_path / "model.safetensors.index.json").write_text(
+        json.dumps({"weight_map": {"x.weight": "model-00001-of-00001.safetensors"}})
+    )
+    assert [file.name for file in weight_files(tmp_path)] == ["model.safetensors"]
+    (tmp_path / "model.safetensors").unlink()
+    assert [file.name for file in weight_files(tmp_path)] == ["model-00001-of-00001.safetensors"]
+    (tmp_path / "model.safetensors.index.json").unlink()
+    assert [file.name for file in weight_files(tmp_path)] == ["a.safetensors"]
+    (tmp_path / "b.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(NotAModelError, match="2 indexes of shards; open one of a"):
+        weight_files(tmp_path)
 
 
 def test_bare_files_larger_than_memory_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,15 +36,20 @@ class SafetensorsFiles:
 def weight_files(path: Path) -> list[Path]:
     """Return the safetensors files of a file, an index or a folder, in order; empty where there are none.
 
-    In a folder the index decides where there is one, else ``model.safetensors``, else all files there are.  Raises
-    NotAModelError where the index is damaged or names a file that is missing.
+    In a folder they are those that ``transformers`` loads: ``model.safetensors`` before its index; only where there is
+    neither, another index if it is the only one, or all files there are.  Raises NotAModelError where the index is
+    damaged or names a file that is missing, or where there are several.
     """
     if path.is_dir():
-        indexes = sorted(path.glob(f"*{INDEX}"))
-        if indexes:
-            return _indexed(indexes[0])
-        single = path / "model.safetensors"
-        return [single] if single.is_file() else sorted(path.glob("*.safetensors"))
+        single, indexes = path / "model.safetensors", sorted(path.glob(f"*{INDEX}"))
+        if single.is_file():
+            return [single]
+        if path / f"model{INDEX}" in indexes:
+            return _indexed(path / f"model{INDEX}")
+        if len(indexes) > 1:
+            names = ", ".join(index.name for index in indexes)
+            raise NotAModelError(f"{path} holds {len(indexes)} indexes of shards; open one of {names}")
+        return _indexed(indexes[0]) if indexes else sorted(path.glob("*.safetensors"))
     return _indexed(path) if path.name.endswith(INDEX) else [path]
 
 

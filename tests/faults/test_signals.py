@@ -1,0 +1,39 @@
+"""SIGINT and SIGTERM at random moments of a command: exit code 130 or 143, one line, no traceback, nothing left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.session.sessions import full_session
+
+SEED = 10
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("count", [4, pytest.param(200, marks=pytest.mark.slow)])
+def test_a_signal_ends_a_command_with_one_line(tmp_path: Path, count: int) -> None:
+    full_session().save(tmp_path / "s.qwb")
+    command = [sys.executable, "-m", "workbench", "info", str(tmp_path / "s.qwb")]
+    start = time.monotonic()
+    subprocess.run(command, capture_output=True, check=True)
+    whole, random, stopped = time.monotonic() - start, np.random.default_rng(SEED), 0
+    for number in range(count):
+        kind = (signal.SIGINT, signal.SIGTERM)[number % 2]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(0.15 * whole + random.uniform(0, whole))  # before, Python itself is not ready
+        process.send_signal(kind)
+        _, told = process.communicate(timeout=60)
+        assert "Traceback" not in told and process.returncode in (0, 128 + kind), (number, process.returncode, told)
+        if process.returncode:
+            stopped += 1
+            assert len(told.splitlines()) == 1 and told.endswith("cancelled\n"), told
+    print(f"seed {SEED}: {stopped} of {count} were stopped, each with one line")
+    assert os.listdir(tmp_path) == ["s.qwb"]
