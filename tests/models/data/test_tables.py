@@ -113,6 +113,14 @@ def test_columns_are_chosen_and_named(tmp_path: Path, encoder: Any) -> None:
         open_dataset(f"{file}?colum=a", encoder)
 
 
+@pytest.mark.parametrize("mark", [";", "\t", ","])
+def test_columns_are_parted_as_the_first_line_says(tmp_path: Path, encoder: Any, mark: str) -> None:
+    (tmp_path / "a.csv").write_text(f"text{mark}label\nw3{mark}1\nw4{mark}0\n")
+    (batch,) = open_dataset(tmp_path / "a.csv", encoder).batches(2)
+    assert batch["input_ids"].tolist() == [[1, 3, 2], [1, 4, 2]]
+    assert batch["labels"].tolist() == [1, 0]
+
+
 def test_pairs_with_scores_stay_together(tmp_path: Path, folder: Path) -> None:
     embedder = model(tokens=True, vocabulary=60, positions=16, tokenizer=folder, sentences=True, embeds=True)
     rows = [{"sentence1": f"w{n}", "sentence2": f"w{n + 1}", "score": n / 10} for n in range(3, 13)]
@@ -230,7 +238,7 @@ def test_images_and_numbers_of_a_table(tmp_path: Path) -> None:
      ("d.parquet", "no parquet", "cannot be read as a table"), ("e.arrow", "no arrow", "cannot be read as a table"),
      ("f.jsonl", '{"text": "w3"}\n{"text": null}\n', "1 rows have no text, the first is row 2"),
      ("g.jsonl", '{"messages": [{"content": "w3"}]}\n', "row 1 is no conversation"),
-     ("h.csv", "text\n", "is empty")],
+     ("h.csv", "text\n", "is empty"), ("i.jsonl", '{"text": ["a"]}\n', "column text holds list, the model takes text")],
 )  # fmt: skip
 def test_bad_tables_are_told(tmp_path: Path, encoder: Any, name: str, content: str, reason: str) -> None:
     (tmp_path / name).write_text(content)

@@ -16,7 +16,7 @@ from workbench.models.data.images import read_pictures
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.reading import SENTENCES, Reading
 from workbench.models.data.sounds import read_sounds
-from workbench.models.data.tables import Table, class_numbers
+from workbench.models.data.tables import CHATS, Table, class_numbers
 from workbench.models.data.text import chat_texts, encode, first_tokens, padded, sentences, tokenizer_of, windows
 
 
@@ -34,7 +34,8 @@ def read_rows(table: Table, file: Path, spec: InputSpec, reading: Reading, lengt
         return _files(first, table.labels, file, spec, reading)
     if kind is list and first[0] and isinstance(first[0][0], int):
         return _ids(first, table.labels, file, spec)
-    chat = kind is list or (kind is str and first[0].lstrip().startswith("[{"))
+    listed = kind is list and (name in CHATS or (bool(first[0]) and isinstance(first[0][0], dict)))
+    chat = listed or (kind is str and first[0].lstrip().startswith("[{"))
     if not chat and kind is not str:
         raise DataError(f"{file}: the column {name} holds {kind.__name__}, the model takes text (--column)")
     if not chat and reading.text != SENTENCES and not spec.has_decoder:

@@ -77,8 +77,7 @@ def _load(datasets: Any, file: Path, cache: str) -> Any:
     if kind == "arrow":
         rows = datasets.Dataset.from_file(str(file), in_memory=True)
     elif kind == "csv":
-        separator = "\t" if file.suffix.lower() == ".tsv" else ","
-        rows = datasets.Dataset.from_csv(str(file), sep=separator, **options)
+        rows = datasets.Dataset.from_csv(str(file), sep=_separator(file), **options)
     else:
         rows = getattr(datasets.Dataset, f"from_{kind}")(str(file), **options)
     if not len(rows):
@@ -87,6 +86,13 @@ def _load(datasets: Any, file: Path, cache: str) -> Any:
         if isinstance(feature, datasets.Image | datasets.Audio):
             rows = rows.cast_column(name, type(feature)(decode=False))
     return rows
+
+
+def _separator(file: Path) -> str:
+    """Return what parts the columns: a comma, but a tab or semicolons where the first line has those alone."""
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        first = lines.readline()
+    return next((mark for mark in ("\t", ";") if mark in first and "," not in first), ",")
 
 
 def _columns(rows: Any, column: str, file: Path) -> list[str]:
