@@ -325,6 +325,16 @@ def test_undo_leaves_the_ranges_of_a_calibration_in_between() -> None:
     assert session.active_ranges[LAYERS[1], "input"] == calibrated
 
 
+def test_undo_leaves_a_range_in_force_that_a_result_put_in_the_place_of_an_edited_one() -> None:
+    workspace = opened()
+    measured = Range(low=-3.0, high=3.0, method="another", clipped=0.0)
+    workspace.edit("Set a range", set_range(LAYERS[0], -1.0))
+    workspace.update(lambda now: replace(now, active_ranges={**now.active_ranges, (LAYERS[0], "input"): measured}))
+    workspace.undo()
+    assert workspace.state.session is not None
+    assert workspace.state.session.active_ranges[LAYERS[0], "input"] == measured
+
+
 def test_a_drag_that_a_result_interrupts_is_one_step_and_keeps_the_result() -> None:
     workspace = opened()
     calibrated = Range(low=-3.0, high=3.0, method="min-max", clipped=0.0)

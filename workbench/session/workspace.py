@@ -316,7 +316,10 @@ def _exchanged_ranges(session: Session, old: Ranges, new: Ranges) -> Ranges:
         return ranges
     calibrated = dict(ranges)
     for layer, tap in _differing(old, new):
-        restored = new.get((layer, tap))
+        restored, now = new.get((layer, tap)), session.active_ranges.get((layer, tap))
+        if restored is None and now is not None and now.method != "manual" and now != old.get((layer, tap)):
+            calibrated[layer, tap] = now  # a result that came after the edit stays
+            continue
         if restored is None and tap == "input":
             method = session.plan.of(layer).range_method
         elif restored is not None and restored.method != "manual":
