@@ -11,13 +11,14 @@ import torch
 
 from tests.models.networks import Rows
 from workbench.deployment.exporters import exporter
-from workbench.errors import WorkbenchError
+from workbench.errors import BudgetError, WorkbenchError
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.evaluate import evaluate
 from workbench.models.execution.dependence import unused_layers
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model
 from workbench.models.sources import open_model
+from workbench.models.summary import quantizable
 from workbench.planning.budgets import Budgets
 from workbench.planning.plan import Plan
 from workbench.planning.search.search import search
@@ -28,6 +29,9 @@ from workbench.sensitivity.score import score
 SCHEMES = ("int3-channel", "int4-channel", "int6-channel", "int8-channel")
 TINY = "int6-channel"
 """The scheme whose losses are compared: small enough for the second order, large enough to be measured in float32."""
+
+SMALLEST = 1e-10
+"""A loss below this is rounding of float32."""
 
 LOW, HIGH = 0.7, 1.4
 
@@ -97,18 +101,19 @@ def _through(model: Model, row: Row, data: Rows, out: Path) -> None:
     row.kept = sum(bool(layer.keep) for layer in layers)
     curvature = calibrate(model, data, batch_size=32).curvature
     table = score(model, "predicted_kl", SCHEMES, curvature=curvature, dataset=data, batch_size=32)
-    row.matter = len(searched)
-    row.seen = sum(np.isfinite(table.of(name, TINY)) for name in searched)
     measured = score(model, "measured_kl", (TINY,), dataset=data, batch_size=32, layers=searched)
-    for name in searched:
-        truth = measured.of(name, TINY)
-        if np.isfinite(truth) and truth > 1e-10 and np.isfinite(table.of(name, TINY)):
-            row.ratios[name] = table.of(name, TINY) / truth
-    plan = search(model.summary, table, base=Plan(), budgets=Budgets(bits_per_weight=4.5))
+    matter = [name for name in searched if measured.of(name, TINY) > SMALLEST]
+    row.matter, row.seen = len(matter), sum(np.isfinite(table.of(name, TINY)) for name in matter)
+    row.ratios = {name: table.of(name, TINY) / measured.of(name, TINY) for name in matter}
+    try:
+        plan = search(model.summary, table, base=Plan(), budgets=Budgets(bits_per_weight=4.5))
+    except BudgetError as error:  # rows so short that their scales alone take more
+        row.refusal = str(error).partition(";")[0]
+        plan = Plan.uniform(quantizable(model.summary.layers), "int4-channel")
     quantized = quantize(model, plan, curvature=curvature)
     bound = quantized.bind(model)
     figures = evaluate(model, bound, data, batch_size=32)
-    row.kl = next((figures[name].value for name in ("kl", "distance", "l2") if name in figures), float("nan"))
+    row.kl = next((figures[name].value for name in ("kl", "half_squared_distance") if name in figures), float("nan"))
     exporter("huggingface").export(quantized, model, out, silent)
     batch = next(data.batches(4))
     with torch.no_grad():

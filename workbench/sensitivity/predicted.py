@@ -19,6 +19,10 @@ from workbench.sensitivity.scoring import Row, Scoring, Sloped
 from workbench.sensitivity.stacked_rounding import in_groups, rounded_layers
 
 
+REPEATED_CELLS = 1 << 21
+"""The most weights of a layer whose samples' gradients are formed because it is used more than once: 8 MB for each."""
+
+
 class Form(StrEnum):
     """How a layer's loss is predicted."""
 
@@ -27,8 +31,14 @@ class Form(StrEnum):
 
 
 def form_of(summary: ModelSummary, layer: Layer) -> Form:
-    """Return the form for a layer: Kronecker where every position has a label of its own and a tap sees the inputs."""
-    per_token = summary.output.per_token
+    """Return the form for a layer: Kronecker where every position has a label of its own and a tap sees the inputs.
+
+    A weight that one pass uses several times has errors that are correlated: the directional form, as long as a
+    sample's gradient is small enough to form.
+    """
+    per_token, repeated = summary.output.per_token, layer.calls > 1 or layer.name in summary.sharing
+    if repeated and layer.parameters <= REPEATED_CELLS:
+        return Form.DIRECTIONAL
     return Form.KRONECKER if per_token and layer.kind in (LayerKind.LINEAR, LayerKind.EMBEDDING) else Form.DIRECTIONAL
 
 

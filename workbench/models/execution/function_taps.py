@@ -63,4 +63,5 @@ class FunctionTaps(TorchFunctionMode):
             output = self._outputs[name](output)
         if self._tap is not None:
             self._tap(name, x, output)
-        return back(output)
+        moved = axis or product.left
+        return back(output).clone() if moved else output  # a copy: what writes into a view would pass by the tap

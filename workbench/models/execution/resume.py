@@ -199,7 +199,8 @@ class Resumable:
 
 
 def _answer(output: Any, copied: bool, *args: Any, **kwargs: Any) -> Any:
-    return _copied(output) if copied else output
+    """Return the recorded output, always in containers of its own: networks assign to the fields of theirs."""
+    return _copied(output) if copied else pytree.tree_map(lambda leaf: leaf, output)
 
 
 def _around(name: str) -> Iterator[str]:

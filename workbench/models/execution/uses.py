@@ -10,11 +10,10 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from workbench.models.execution.dependence import places
-from workbench.models.execution.products import NO_PRODUCT, PRODUCTS, Product, plain_name
+from workbench.models.execution.products import PRODUCTS, Product, plain_name
 from workbench.models.execution.stacked import tensors_of
 from workbench.models.layer import LayerKind
 
-COPIES = frozenset(("to", "float", "reshape", "contiguous", "clone"))
 CHOOSING = frozenset(("topk", "argmax", "kthvalue"))
 """Functions that pick by rank."""
 
@@ -93,7 +92,7 @@ class UseRecorder(TorchFunctionMode):
         for place in places(inputs) - written:
             if place in self._names:
                 self.uses.other.setdefault(self._names[place], set()).add(name)
-        self._derive(name, inputs, results)
+        self._derive(inputs, results)
 
     def _product(self, product: Product, result: torch.Tensor, kwargs: Any, args: Any) -> None:
         (place,) = places([product.weight])
@@ -139,10 +138,10 @@ class UseRecorder(TorchFunctionMode):
         alone = product.weight.ndim == 2 and parameter.ndim == 3 and 0 not in set(mapped)
         return (0,) if alone else ()
 
-    def _derive(self, name: str, inputs: list[torch.Tensor], results: list[torch.Tensor]) -> None:
+    def _derive(self, inputs: list[torch.Tensor], results: list[torch.Tensor]) -> None:
         """Note which parameters a tensor is computed of, as long as nothing else enters."""
         origins = [self._origin(each) for each in inputs if each.numel() > 1]
-        if not origins or not all(origins) or name not in NO_PRODUCT | COPIES:
+        if not origins or not all(origins):
             return
         for place in places(results):
             self._origins.setdefault(place, frozenset().union(*origins))

@@ -90,7 +90,8 @@ def refine(parts: NetworkParts, network: nn.Module, uses: Uses, calls: Mapping[s
             if others and table and sharers[parameter] == 1:
                 _add_matrix(parts, layer, others)
         reason = _reason(layer, module, parameter, products, uses)
-        changed = parts.by_name[layer.name] = replace(_as_used(layer, module, products), keep=reason)
+        times = 1 if layer.kind is LayerKind.EXPERTS else max(len(products), 1)
+        changed = parts.by_name[layer.name] = replace(_as_used(layer, module, products), keep=reason, calls=times)
         _tap(parts, changed, module, products, called[parameter, table] == len(products))
 
 

@@ -1,0 +1,203 @@
+"""Roles and taps of weights come from what runs: odd networks, judged by plain autograd and by measured losses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from tests.models.networks import Rows
+from workbench.measurement.calibrate import calibrate
+from workbench.models.data.inputs import InputSpec
+from workbench.models.execution.network import NetworkModel
+from workbench.models.layer import LayerKind
+from workbench.models.sources.layers import find_layers
+from workbench.models.sources.python_module import call_plainly
+from workbench.models.sources.source import network_model
+from workbench.models.sources.stored import tensors_in_memory
+from workbench.models.summary import ModelSource, OutputKind
+from workbench.sensitivity.score import score
+
+IDS = Rows(input_ids=torch.randint(0, 13, (256, 5), generator=torch.Generator().manual_seed(1)))
+VECTORS = Rows(inputs=torch.randn(160, 7, 8, generator=torch.Generator().manual_seed(2)))
+IMAGES = Rows(inputs=torch.randn(160, 3, 8, 8, generator=torch.Generator().manual_seed(3)))
+
+
+def opened(network: nn.Module, output: OutputKind, data: Rows) -> NetworkModel:
+    """Return the network as a source opens it."""
+    parts = find_layers(network, lambda name, tensor: str(tensor.dtype).removeprefix("torch."))
+    return network_model(
+        ModelSource(kind="test", path="test"), network, parts, tensors_in_memory(network.state_dict()), output,
+        call_plainly, InputSpec(), lambda count: next(data.batches(count)),
+    )  # fmt: skip
+
+
+class Functional(nn.Module):
+    """Weights that are used without calling their module, by every function that multiplies."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv, self.back = nn.Linear(8, 24), nn.Linear(8, 8)
+        self.depthwise = nn.Conv1d(8, 8, 3, groups=8)
+        self.stored, self.heads = nn.Parameter(torch.randn(8, 8) / 3), nn.Parameter(torch.randn(8, 2, 4) / 3)
+        self.out = nn.Linear(8, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = F.linear(x, self.qkv.weight, self.qkv.bias).chunk(3, dim=-1)
+        x = x + torch.softmax(q @ k.mT / 3, dim=-1) @ v
+        x = x + (self.back.weight @ x.mT + self.back.bias[:, None]).mT
+        x = x + F.conv1d(F.pad(x.mT, (2, 0)), self.depthwise.weight, self.depthwise.bias, groups=8).mT
+        x = x + torch.tanh(x @ self.stored) + torch.einsum("btd,dhk->bthk", x, self.heads).flatten(2)
+        logits: torch.Tensor = self.out(x.mean(dim=1))
+        return logits
+
+
+class Scaled(nn.Embedding):
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return super().forward(ids) * 8.0
+
+
+class Wide(nn.Linear):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:  # type: ignore[override]
+        y = super().forward(x)
+        return 3 * y, y
+
+
+class Standardized(nn.Conv2d):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        w = self.weight - self.weight.mean(dim=(1, 2, 3), keepdim=True)
+        return F.conv2d(x, w / w.std(dim=(1, 2, 3), keepdim=True) / 4, self.bias, padding=1)
+
+
+class Odd(nn.Module):
+    """A scaled embedding that is also the head, without a module; a layer that returns two; one that runs five times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.wide, self.again = Scaled(13, 8), Wide(8, 8), nn.Linear(8, 8)
+        self.place = nn.Embedding(16, 8)
+        with torch.no_grad():
+            self.embed.weight.mul_(0.3)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        x = self.embed(ids) + self.place(torch.arange(ids.shape[1]))
+        x = x + self.wide(x.cumsum(dim=1) / ids.shape[1])[0]
+        for _ in range(5):
+            x = torch.tanh(x + self.again(x))
+        return F.linear(x, self.embed.weight)
+
+
+class SequenceFirst(nn.Module):
+    """Tokens come first, and as many of them as samples; plain modules."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.mix, self.head = nn.Embedding(13, 8), nn.Linear(8, 8), nn.Linear(8, 13)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        x = self.embed(ids.T)
+        x = x + torch.tanh(self.mix(x.cumsum(dim=0) / len(x)))
+        logits: torch.Tensor = self.head(x).transpose(0, 1)
+        return logits
+
+
+class Pictures(nn.Module):
+    """A weight-standardized convolution, one with padding by name, one with weight normalization."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.valid = Standardized(3, 8, 3), nn.Conv2d(8, 8, 3, padding="valid")
+        self.normed = torch.nn.utils.parametrizations.weight_norm(nn.Conv2d(8, 8, 3))
+        self.out = nn.Linear(8, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.tanh(self.normed(torch.tanh(self.valid(torch.tanh(self.first(x))))))
+        logits: torch.Tensor = self.out(x.mean(dim=(2, 3)))
+        return logits
+
+
+class Routed(nn.Module):
+    """Experts stored inputs x outputs, their biases, a router, a decay."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.router, self.up = nn.Linear(8, 4), nn.Parameter(torch.randn(4, 8, 12) / 3)
+        self.down, self.bias = nn.Parameter(torch.randn(4, 12, 8) / 3), nn.Parameter(torch.randn(4, 16))
+        self.A_log = nn.Parameter(torch.rand(8, 16))
+        self.out = nn.Linear(8, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x * torch.exp(-torch.exp(self.A_log)).sum(dim=1)
+        weights, chosen = torch.softmax(self.router(x), dim=-1).topk(2, dim=-1)
+        mixed = torch.zeros_like(x)
+        for expert in range(4):
+            share = (weights * (chosen == expert)).sum(dim=-1, keepdim=True)
+            hidden = torch.relu(x @ self.up[expert] + self.bias[expert, :12])
+            mixed = mixed + share * (hidden @ self.down[expert])
+        logits: torch.Tensor = self.out((x + mixed).mean(dim=1))
+        return logits
+
+
+def built(kind: Callable[[], nn.Module]) -> nn.Module:
+    torch.manual_seed(5)
+    return kind()
+
+
+def test_roles_axes_and_reasons_are_facts() -> None:
+    model = opened(built(Routed), OutputKind.CLASS_LOGITS, VECTORS)
+    layers = model.summary.by_name
+    assert layers["up"].kind is LayerKind.EXPERTS and layers["up"].matrix == (4 * 12, 8)
+    assert layers["down"].matrix == (4 * 8, 12)
+    assert "router" in layers["router"].keep and not layers["out"].keep and not layers["up"].keep
+    assert "exp" in layers["A_log"].keep and "not as the matrix" in layers["bias"].keep
+    functional = opened(built(Functional), OutputKind.CLASS_LOGITS, VECTORS).summary.by_name
+    assert (functional["stored"].kind, functional["stored"].axes) == (LayerKind.LINEAR, (1, 0))
+    assert (functional["heads"].matrix, functional["heads"].axes) == ((8, 8), (1, 2, 0))
+    odd = opened(built(Odd), OutputKind.TOKEN_LOGITS, IDS).summary.by_name
+    assert "positions" in odd["place"].keep and odd["embed.weight"].tied_to == "embed"
+    pictures = opened(built(Pictures), OutputKind.CLASS_LOGITS, IMAGES).summary
+    kept = {layer.name: layer.keep for layer in pictures.layers}
+    assert "weight normalization" in kept["normed.parametrizations.weight.original1"] and not kept["first"]
+
+
+def test_functions_are_tapped_and_their_inputs_replaced() -> None:
+    network = built(Functional)
+    model, batch = opened(network, OutputKind.CLASS_LOGITS, VECTORS), next(VECTORS.batches(4))
+    assert {"qkv", "back", "depthwise", "stored"} <= model.tappable
+    seen: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
+    plain = model.run(batch, tap=lambda name, x, y: seen.update({name: (x, y)}))
+    assert torch.equal(plain, network(batch["inputs"]))
+    for name in ("qkv", "back", "stored"):
+        x, y = seen[name]
+        bias = dict(network.named_parameters()).get(f"{name}.bias") if name == "qkv" else None
+        torch.testing.assert_close(y, F.linear(x, model.weight(name), bias))
+    halved = model.run(batch, inputs={"back": lambda x: x / 2})
+    expected = built(Functional)
+    with torch.no_grad():
+        expected.back.weight.div_(2)
+    torch.testing.assert_close(halved, expected(batch["inputs"]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "output", "data", "batch"),
+    [(Functional, OutputKind.CLASS_LOGITS, VECTORS, 32), (Odd, OutputKind.TOKEN_LOGITS, IDS, 32),
+     (SequenceFirst, OutputKind.TOKEN_LOGITS, IDS, 5), (Pictures, OutputKind.CLASS_LOGITS, IMAGES, 32),
+     (Routed, OutputKind.CLASS_LOGITS, VECTORS, 32)],
+)  # fmt: skip
+def test_tiny_losses_are_predicted(
+    kind: Callable[[], nn.Module], output: OutputKind, data: Rows, batch: int, tmp_path: Path
+) -> None:
+    model = opened(built(kind), output, data)
+    names = [layer.name for layer in model.summary.stored if not layer.keep]
+    curvature = calibrate(model, data, batch_size=batch).curvature
+    schemes = ("int7-channel",)
+    predicted = score(
+        model, "predicted_kl", schemes, curvature=curvature, dataset=data, batch_size=batch, layers=names
+    )
+    measured = score(model, "measured_kl", schemes, dataset=data, batch_size=batch, layers=names)
+    ratios = {name: predicted.of(name, *schemes) / measured.of(name, *schemes) for name in names}
+    assert all(0.7 <= ratio <= 1.4 for ratio in ratios.values()), ratios
