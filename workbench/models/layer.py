@@ -45,8 +45,8 @@ class Layer:
     are none (embeddings).  ``tied_to`` is the layer that owns the weight, None for one that owns it.  ``shares_with``
     names layers that must have the same scheme.  ``keep`` says why the layer stays in floating point unless a rule
     names it (a router, a table of positions, a state-space parameter); empty for all others.  ``unused`` says why the
-    output that was scored does not depend on the weight, empty where it does or nothing was scored yet.  ``calls`` is how
-    often one forward pass multiplies with the weight.
+    output that was scored does not depend on the weight, empty where it does or nothing was scored yet.
+    ``calls`` is how often one forward pass multiplies with the weight through this layer.
     """
 
     name: str

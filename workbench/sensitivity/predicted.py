@@ -18,7 +18,6 @@ from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, direction
 from workbench.sensitivity.scoring import Row, Scoring, Sloped
 from workbench.sensitivity.stacked_rounding import in_groups, rounded_layers
 
-
 REPEATED_CELLS = 1 << 21
 """The most weights of a layer whose samples' gradients are formed because it is used more than once: 8 MB for each."""
 
@@ -36,8 +35,8 @@ def form_of(summary: ModelSummary, layer: Layer) -> Form:
     A weight that one pass uses several times has errors that are correlated: the directional form, as long as a
     sample's gradient is small enough to form.
     """
-    per_token, repeated = summary.output.per_token, layer.calls > 1 or layer.name in summary.sharing
-    if repeated and layer.parameters <= REPEATED_CELLS:
+    per_token = summary.output.per_token
+    if layer.calls > 1 and layer.parameters <= REPEATED_CELLS:
         return Form.DIRECTIONAL
     return Form.KRONECKER if per_token and layer.kind in (LayerKind.LINEAR, LayerKind.EMBEDDING) else Form.DIRECTIONAL
 

@@ -74,7 +74,7 @@ class Standardized(nn.Conv2d):
 
 
 class Odd(nn.Module):
-    """A scaled embedding that is also the head, without a module; a layer that returns two; one that runs five times."""
+    """A scaled embedding that is also the head, a layer that returns two, one that runs five times."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,6 +89,20 @@ class Odd(nn.Module):
         for _ in range(5):
             x = torch.tanh(x + self.again(x))
         return F.linear(x, self.embed.weight)
+
+
+class Shared(nn.Module):
+    """Two modules with one weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.first, self.second = nn.Embedding(13, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+        self.second.weight, self.head = self.first.weight, nn.Linear(8, 13)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        x = torch.tanh(self.first(self.embed(ids).cumsum(dim=1) / 3))
+        logits: torch.Tensor = self.head(x + self.second(x))
+        return logits
 
 
 class SequenceFirst(nn.Module):
@@ -184,7 +198,8 @@ def test_functions_are_tapped_and_their_inputs_replaced() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "output", "data", "batch"),
-    [(Functional, OutputKind.CLASS_LOGITS, VECTORS, 32), (Odd, OutputKind.TOKEN_LOGITS, IDS, 32),
+    [(Functional, OutputKind.CLASS_LOGITS, VECTORS, 32), (Shared, OutputKind.TOKEN_LOGITS, IDS, 32),
+     (Odd, OutputKind.TOKEN_LOGITS, IDS, 32),
      (SequenceFirst, OutputKind.TOKEN_LOGITS, IDS, 5), (Pictures, OutputKind.CLASS_LOGITS, IMAGES, 32),
      (Routed, OutputKind.CLASS_LOGITS, VECTORS, 32)],
 )  # fmt: skip

@@ -82,15 +82,16 @@ def refine(parts: NetworkParts, network: nn.Module, uses: Uses, calls: Mapping[s
             _plain_only(parts, layer, module)
             parts.by_name[layer.name] = replace(layer, keep=_by_name(layer, failure))
             continue
-        table = layer.kind is LayerKind.EMBEDDING
+        table, alone = layer.kind is LayerKind.EMBEDDING, sharers[parameter] == 1
         products = list(uses.products.get(parameter, ()))
-        if sharers[parameter] > 1 or table:
+        everything = products
+        if table or not alone:
             others = [use for use in products if (use.kind is LayerKind.EMBEDDING) != table]
             products = [use for use in products if use not in others]
-            if others and table and sharers[parameter] == 1:
+            if others and table and alone:
                 _add_matrix(parts, layer, others)
+        times = max(len(everything if alone else products), 1) if layer.kind is not LayerKind.EXPERTS else 1
         reason = _reason(layer, module, parameter, products, uses)
-        times = 1 if layer.kind is LayerKind.EXPERTS else max(len(products), 1)
         changed = parts.by_name[layer.name] = replace(_as_used(layer, module, products), keep=reason, calls=times)
         _tap(parts, changed, module, products, called[parameter, table] == len(products))
 
