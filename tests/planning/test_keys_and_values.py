@@ -37,7 +37,12 @@ def test_the_names_of_transformers_are_known(name: str) -> None:
     assert not makes_keys_or_values(named(name, LayerKind.CONV1D))
 
 
-@pytest.mark.parametrize("name", ["q_proj", "key.dense", "qkv_proj", "monkey", "evaluate"])
+@pytest.mark.parametrize("name", [
+    "q_proj", "key.dense", "qkv_proj", "monkey", "evaluate", "transformer.h.0.self_attention.query_key_value",
+    "gpt_neox.layers.0.attention.query_key_value", "h.0.attn.c_attn", "blocks.0.attn.Wqkv",
+    "model.layers.0.self_attn.kv_b_proj", "bert.encoder.layer.0.attention.self.key",
+    "model.vision_tower.layers.0.self_attn.k_proj",
+])  # fmt: skip
 def test_other_names_are_not(name: str) -> None:
     assert not makes_keys_or_values(named(name))
 
@@ -55,6 +60,9 @@ def test_what_no_cache_can_be_is_said() -> None:
     layers = (named("q_proj"),)
     with pytest.raises(PlanError, match="what q_proj gives the KV cache in int8-token"):
         resolve(Plan(rules=(rule("q_proj", cache="int8-token"),)), layers)
+    for name in ("h.0.attn.c_attn", "gpt_neox.layers.0.attention.query_key_value", "layers.0.self_attn.kv_b_proj"):
+        with pytest.raises(PlanError, match=f"no layer that is free.*{name} makes more than keys and values"):
+            with_cache(Plan(), (named(name),), "int8-token")
     with pytest.raises(PlanError, match="no layer that is free"):
         with_cache(Plan(), layers, "int8-token")
     with pytest.raises(PlanError, match="int8-tensor.*such as int8-token"):

@@ -49,3 +49,17 @@ def test_the_largest_interactions_come_first_and_the_sentence_judges() -> None:
 def test_a_plan_that_keeps_everything_has_nothing_to_audit() -> None:
     with pytest.raises(PlanError, match="no layer"):
         audit_weights(decoder(), {}, tokens())
+
+
+def test_an_audit_says_whether_a_uniform_plan_of_its_size_is_better() -> None:
+    model, data = decoder(), tokens()
+    fine, coarse = quantized(model, "int8-channel"), quantized(model, "int3-channel")
+    others = {("int8-channel", 8.0): fine, ("int3-channel", 3.0): coarse}
+    found = audit_weights(model, coarse, data, uniform=others, batch_size=4, predicted_error=0.1, predicted_samples=10)
+    better, same = found.uniform
+    assert better.loss == pytest.approx(kl(model, fine, data), rel=1e-3) and better.low > 0
+    assert same.loss == found.whole and same.low == same.high == 0.0
+    assert found.low < found.whole < found.high
+    assert found.best_uniform == better and "WORSE than" in found.against_uniform()
+    turned = audit_weights(model, fine, data, uniform={("int3-channel", 3.0): coarse}, batch_size=4)
+    assert "is better than" in turned.against_uniform() and turned.uniform[0].high < 0

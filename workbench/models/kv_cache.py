@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 from workbench.errors import PlanError
@@ -13,15 +14,34 @@ from workbench.numerics.scheme import Scheme
 KEYS_AND_VALUES = re.compile(r"(.*[._])?(k|v|key|value)(_proj|_lin|_linear)?", re.IGNORECASE)
 """Names of the layers that make keys and values, in the models of transformers."""
 
+FUSED = re.compile(
+    r"(.*\.)?(qkv|qkv_proj|wqkv|w_pack|c_attn|query_key_value|in_proj_qkv|q_attn|kv_proj|kv_a_proj_with_mqa|kv_b_proj)",
+    re.IGNORECASE,
+)
+"""Names of layers whose output also holds other things than the cached keys and values: queries (Falcon, GPT-NeoX,
+BLOOM, Phi-3, GPT-2, MPT), or what the cache keeps compressed (multi-head latent attention)."""
+
+ENCODERS = frozenset({"encoder", "vision_tower", "vision_model", "visual", "audio_tower", "audio_encoder", "vit"})
+"""Parts of a layer's name that say that no token follows, so that there is no cache."""
+
 
 def makes_keys_or_values(layer: Layer) -> bool:
-    """Tell by its name whether a linear layer makes an attention's keys or values."""
+    """Tell by its name whether a linear layer makes keys or values for a cache, and nothing else."""
     return layer.kind is LayerKind.LINEAR and _named_so(layer.name)
+
+
+def fused_keys_and_values(layers: Iterable[Layer]) -> tuple[str, ...]:
+    """Return the layers that make keys and values together with something else: no cache scheme is for them."""
+    return tuple(layer.name for layer in layers if FUSED.fullmatch(layer.name) and not _encodes(layer.name))
 
 
 @lru_cache(maxsize=65536)
 def _named_so(name: str) -> bool:
-    return KEYS_AND_VALUES.fullmatch(name) is not None
+    return KEYS_AND_VALUES.fullmatch(name) is not None and FUSED.fullmatch(name) is None and not _encodes(name)
+
+
+def _encodes(name: str) -> bool:
+    return not ENCODERS.isdisjoint(name.split("."))
 
 
 def cache_scheme(name: str) -> Scheme:

@@ -13,7 +13,7 @@ from typing import Any
 
 from workbench.atomic import replacing
 from workbench.errors import PlanError, UnmatchedRuleError, nearest
-from workbench.models.kv_cache import cache_scheme, makes_keys_or_values
+from workbench.models.kv_cache import cache_scheme, fused_keys_and_values, makes_keys_or_values
 from workbench.models.layer import Layer
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.rounding import ALIASES
@@ -181,7 +181,7 @@ class Plan:
         return Plan(name=f"uniform {name}").assign((layer.name for layer in layers), weights=name, **changes)
 
 
-def with_cache(plan: Plan, layers: Iterable[Layer], scheme: str | None, but: Collection[str] = ()) -> Plan:
+def with_cache(plan: Plan, layers: Collection[Layer], scheme: str | None, but: Collection[str] = ()) -> Plan:
     """Return ``plan`` with the keys and values of all of ``layers`` stored in ``scheme``, but for those in ``but``.
 
     None stores them as computed.  Raises PlanError where none of them makes keys or values, or for a scheme that a
@@ -192,7 +192,11 @@ def with_cache(plan: Plan, layers: Iterable[Layer], scheme: str | None, but: Col
         return plan.assign(names, cache=None) if names else plan
     name = cache_scheme(scheme).name
     if not names:
-        raise PlanError(f"a KV cache in {name} needs {_CACHED_LAYERS}, and no layer that is free to change has one")
+        fused = fused_keys_and_values(layers)
+        raise PlanError(
+            f"a KV cache in {name} needs {_CACHED_LAYERS}, and no layer that is free to change has one"
+            + (f"; {fused[0]} makes more than keys and values, which a scheme cannot take apart" if fused else "")
+        )
     return plan.assign(names, cache=name)
 
 

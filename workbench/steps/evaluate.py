@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from workbench.errors import DataError
 from workbench.measurement.evaluation import Evaluation
 from workbench.models.data.reading import Reading
 from workbench.models.model import Model
@@ -28,6 +30,9 @@ from workbench.steps.options import (
 from workbench.steps.quantize import quantize, require_same
 from workbench.steps.requirements import RUNS, tables, with_moments
 from workbench.steps.step import Step, plan_name, short
+
+if TYPE_CHECKING:
+    from workbench.models.data.batches import Data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,12 +84,28 @@ def evaluate(
         model, quantized.bind(model), dataset, batch_size=batch_size, seed=seed, most_changed=changed,
         user_metrics=user_metrics, notes=notes, progress=part_of(progress, 0.3, 1.0),
     )  # fmt: skip
+    if sums.predicted is not None:
+        notes += _surer(session, model, dataset, batch_size)
     return Evaluation(
         plan_name=plan.name, plan_hash=plan.hash, data_name=dataset.record.name, data_hash=dataset.record.content_hash,
         bits_per_weight=sums.bits_per_weight, nbytes=sums.nbytes, predicted_kl=sums.predicted, metrics=metrics,
         predicted_error=sums.error, predicted_samples=sums.samples,
         changed=changed.units(), notes=tuple(dict.fromkeys((*quantized.notes, *dataset.notes, *notes))),
     )  # fmt: skip
+
+
+def _surer(session: Session, model: Model, dataset: Data, batch_size: int) -> list[str]:
+    """Say where the calibration data are easier than the evaluation data; nothing where they cannot be opened again."""
+    from workbench.measurement.certainty import SAMPLES, surer_sentence
+
+    if session.calibration is None:
+        return []
+    try:
+        count = min(SAMPLES, session.calibration.samples) or None
+        calibration = session_data.recorded(model, session.calibration, samples=count)
+        return list(filter(None, [surer_sentence(model, calibration, dataset, batch_size)]))
+    except DataError:
+        return []
 
 
 def _join(session: Session, options: EvaluateOptions, evaluation: Evaluation) -> Session:

@@ -10,6 +10,7 @@ from workbench.console.report import Report, Row, Table, figure, percent, row
 from workbench.insight.compare import SessionComparison, Side
 from workbench.measurement.data_quality import CalibrationQuality
 from workbench.sensitivity.audit import PlanAudit
+from workbench.sensitivity.confidence import interval, resolution
 from workbench.sensitivity.error_budget import BudgetPair
 
 
@@ -31,7 +32,9 @@ def audited(outcome: Outcome[Any, PlanAudit]) -> Report:
     )
     return Report(
         facts=row(
-            audit, "samples correction notes", sentence=audit.sentence(), **sums,
+            audit, "samples correction notes low high", sentence=audit.sentence(), **sums,
+            predicted_interval=interval(audit.predicted_whole, audit.predicted_error),
+            uniform=[asdict(plan) for plan in audit.uniform], against_uniform=audit.against_uniform(),
             left_out=outcome.result.rounded_inputs, cache_left_out=outcome.result.cached,
         ),
         parts=[
@@ -49,7 +52,8 @@ def audited(outcome: Outcome[Any, PlanAudit]) -> Report:
 def _audit_lines(checked: PlanAudit) -> list[str]:
     """Return the verdict, the correction, and what of the plan the audit leaves as it is."""
     audit, inputs, cached = checked.audit, checked.rounded_inputs, checked.cached
-    lines = [audit.sentence()]
+    sure = resolution(audit.predicted_whole, audit.predicted_error, audit.predicted_samples)
+    lines = [audit.sentence(), *filter(None, [sure and f"the prediction: {sure}", audit.against_uniform()])]
     if audit.correction == audit.correction:
         lines.append(
             f"calibrated correction: predictions near this plan times {audit.correction:.3g} (fitted to this "

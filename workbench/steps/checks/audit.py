@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.plan import resolve
-from workbench.planning.totals import cached_layers, quantized_inputs
+from workbench.planning.plan import Plan, resolve
+from workbench.planning.totals import cached_layers, plan_totals, quantized_inputs
 from workbench.progress import part_of
 from workbench.sensitivity.audit import Audit, PlanAudit, audit_weights
 from workbench.sensitivity.interaction import interaction_of
@@ -15,6 +16,12 @@ from workbench.steps.options import BATCH_SIZE, EVALUATION_DATA, SAMPLES, option
 from workbench.steps.quantize import quantize
 from workbench.steps.requirements import QUANTIZES, RUNS, tables, with_moments
 from workbench.steps.step import Context, Step, plan_name
+
+if TYPE_CHECKING:
+    import torch
+
+UNIFORM = 2
+"""So many uniform plans are measured beside the audited one: those of the least predicted loss."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +55,39 @@ def _audit(context: Context, options: AuditOptions) -> Audit:
     weights = {name: parse_scheme(stored.scheme).decode(stored) for name, stored in quantized.tensors.items()}
     table = None if plan.transforms else session.sensitivities.get("predicted_kl")
     cells = [] if table is None else [(name, stored.scheme) for name, stored in quantized.tensors.items()]
+    sums = plan_totals(session.model, plan, table)
     predicted = {name: table.of(name, scheme) for name, scheme in cells if table is not None}
     slopes = [table.slopes(name, scheme) for name, scheme in cells if table is not None]
     return audit_weights(
         quantized.rewritten(model), weights, dataset, predicted=predicted, batch_size=options.batch_size,
-        predicted_interaction=interaction_of(slopes), progress=part_of(progress, 0.2, 1.0),
+        predicted_interaction=interaction_of(slopes), predicted_error=sums.error, predicted_samples=sums.samples,
+        uniform=_uniform(context, list(weights), sums.nbytes), progress=part_of(progress, 0.2, 1.0),
     )  # fmt: skip
+
+
+def _uniform(context: Context, layers: list[str], nbytes: int) -> dict[tuple[str, float], dict[str, torch.Tensor]]:
+    """Return the weights of the best predicted uniform plans of at most ``nbytes``, by scheme and bits per weight.
+
+    They quantize the audited plan's layers without its transforms.
+    """
+    session, model = context.session, context.model()
+    table = session.sensitivities.get("predicted_kl")
+    if table is None or session.plan.transforms:
+        return {}
+    fitting = []
+    for scheme in table.schemes:
+        plan = Plan.uniform([session.model.by_name[name] for name in layers], scheme)
+        sums = plan_totals(session.model, plan, table)
+        if sums.predicted is not None and sums.nbytes <= nbytes and plan.rules != session.plan.rules:
+            fitting.append((sums.predicted, scheme, sums.bits_per_weight, plan))
+    best = sorted(fitting, key=lambda plan: plan[:2])[:UNIFORM]
+    return {
+        (scheme, bits): {
+            name: parse_scheme(stored.scheme).decode(stored)
+            for name, stored in quantize(model, plan, session=session).tensors.items()
+        }
+        for _, scheme, bits, plan in best
+    }
 
 
 AUDIT = Step(

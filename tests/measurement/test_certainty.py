@@ -1,0 +1,36 @@
+"""Doubt of answers against plain sums; the sentence only where the calibration data are easier."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tests.models.networks import Rows, convolutions, images
+from workbench.measurement.certainty import doubts, surer_sentence
+
+
+def scaled(factor: float, seed: int) -> Rows:
+    return Rows(inputs=factor * images(40, seed).tensors["inputs"])
+
+
+def test_doubt_is_one_minus_the_sum_of_squared_probabilities() -> None:
+    model, data = convolutions(), images(10)
+    p = model.run(data.tensors).double().softmax(-1)
+    expected = (p * (1 - p)).sum(-1).detach().numpy()
+    np.testing.assert_allclose(doubts(model, data, batch_size=3), expected, rtol=1e-5)
+
+
+def test_easier_calibration_data_are_named_and_like_ones_are_not() -> None:
+    model = convolutions()
+    easy, hard = scaled(30.0, 1), scaled(0.5, 2)
+    sentence = surer_sentence(model, easy, hard)
+    share = doubts(model, easy).mean() / doubts(model, hard).mean()
+    assert share < 0.8 and f"to about {share:.2g} of" in sentence and "calibrate on data like these" in sentence
+    assert surer_sentence(model, hard, easy) == "" == surer_sentence(model, scaled(0.5, 3), hard)
+
+
+@pytest.mark.parametrize("batch_size", [1, 7])
+def test_the_first_samples_are_enough(batch_size: int) -> None:
+    torch.manual_seed(0)
+    assert 64 <= len(doubts(convolutions(), images(300), batch_size)) < 80

@@ -1,0 +1,56 @@
+"""Whether a model is surer of its answers on the calibration data than elsewhere: then predicted losses are too low.
+
+A predicted loss is a mean over the calibration data of what errors cost there, in proportion to the trace of the
+output's Fisher information, ``1 - sum p ** 2``.  Training images and easy text have less of it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from workbench.measurement.finite_batches import FiniteBatches
+from workbench.models.data.batches import Data, token_mask
+from workbench.models.model import Model
+
+SURER = 0.8
+"""Calibration data with less than this share of the other data's doubt are named."""
+
+TOKENS, SAMPLES = 4096, 64
+"""So many tokens, or samples of one answer each, are looked at."""
+
+
+def doubts(model: Model, data: Data, batch_size: int = 8) -> np.ndarray:
+    """Return ``1 - sum p ** 2`` of the first samples' answers, float64 ``[samples]``, means over a sample's tokens."""
+    means, seen = list[float](), 0
+    for _, batch, output in FiniteBatches(model=model).of(data, batch_size):
+        each = 1.0 - torch.softmax(output.float(), dim=-1).square().sum(dim=-1)
+        mask = token_mask(batch)
+        counted = torch.ones_like(each) if mask is None or mask.shape != each.shape else mask.to(each)
+        means += [float((e * c).sum() / c.sum().clamp_min(1)) for e, c in zip(each, counted, strict=True)]
+        seen += each[0].numel() * len(each)
+        if seen >= (TOKENS if each.ndim > 1 else SAMPLES):
+            break
+    return np.array(means)
+
+
+def surer_sentence(model: Model, calibration: Data, other: Data, batch_size: int = 8) -> str:
+    """Say by how much the model is surer on ``calibration``; empty where it is not, beyond two standard errors.
+
+    Empty for outputs that are not logits.  Raises DataError for data on which nothing is finite.
+    """
+    if not model.summary.output.is_logits:
+        return ""
+    own, others = doubts(model, calibration, batch_size), doubts(model, other, batch_size)
+    if min(own.size, others.size) < 2 or not own.mean() < SURER * others.mean():
+        return ""
+    error = math.hypot(*(float(x.std(ddof=1)) / math.sqrt(x.size) for x in (own, others)))
+    if others.mean() - own.mean() < 2 * error:
+        return ""
+    return (
+        f"the model is surer of its answers on the calibration data than on {other.record.name} (doubt "
+        f"{own.mean():.3g} against {others.mean():.3g}), so predicted losses are too low, to about {own.mean() / others.mean():.2g} of "
+        "what is measured here; calibrate on data like these"
+    )
