@@ -51,6 +51,6 @@ def surer_sentence(model: Model, calibration: Data, other: Data, batch_size: int
         return ""
     return (
         f"the model is surer of its answers on the calibration data than on {other.record.name} (doubt "
-        f"{own.mean():.3g} against {others.mean():.3g}), so predicted losses are too low, to about {own.mean() / others.mean():.2g} of "
-        "what is measured here; calibrate on data like these"
+        f"{own.mean():.3g} against {others.mean():.3g}), so predicted losses are too low, to about "
+        f"{own.mean() / others.mean():.2g} of what is measured here; calibrate on data like these"
     )
