@@ -5,13 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
-from tests.models.networks import Rows, convolutions, images
+from tests.models.networks import Rows, convolutions, images, model_of
 from workbench.measurement.certainty import doubts, surer_sentence
+from workbench.models.execution.network import NetworkModel
+from workbench.models.summary import OutputKind
 
 
 def scaled(factor: float, seed: int) -> Rows:
     return Rows(inputs=factor * images(40, seed).tensors["inputs"])
+
+
+def classifier() -> NetworkModel:
+    """Logits in proportion to the inputs: large ones leave no doubt."""
+    torch.manual_seed(0)
+    return model_of(nn.Sequential(nn.Flatten(), nn.Linear(128, 3)), OutputKind.CLASS_LOGITS)
 
 
 def test_doubt_is_one_minus_the_sum_of_squared_probabilities() -> None:
@@ -22,7 +31,7 @@ def test_doubt_is_one_minus_the_sum_of_squared_probabilities() -> None:
 
 
 def test_easier_calibration_data_are_named_and_like_ones_are_not() -> None:
-    model = convolutions()
+    model = classifier()
     easy, hard = scaled(30.0, 1), scaled(0.5, 2)
     sentence = surer_sentence(model, easy, hard)
     share = doubts(model, easy).mean() / doubts(model, hard).mean()
