@@ -84,6 +84,9 @@ def run(command: Command, options: argparse.Namespace) -> int:
         print_report(outcome, as_json=options.json)
     except BrokenPipeError:
         sys.stderr.close()
+    except OSError as error:  # a full disk; what is left in the buffer goes nowhere, so that the end says nothing
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _failed(f"workbench {command.name}: the result cannot be written: {error.strerror}", 1)
     return outcome.exit_code
 
 

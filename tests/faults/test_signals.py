@@ -37,3 +37,14 @@ def test_a_signal_ends_a_command_with_one_line(tmp_path: Path, count: int) -> No
             assert len(told.splitlines()) == 1 and told.endswith("cancelled\n"), told
     print(f"seed {SEED}: {stopped} of {count} were stopped, each with one line")
     assert os.listdir(tmp_path) == ["s.qwb"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+def test_a_full_standard_output_is_one_line(tmp_path: Path) -> None:
+    full_session().save(tmp_path / "s.qwb")
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "workbench", "info", str(tmp_path / "s.qwb")]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 1 and ended.stderr == (
+        "workbench info: the result cannot be written: No space left on device\n"
+    )

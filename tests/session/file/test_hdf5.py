@@ -276,6 +276,14 @@ def test_no_file_and_a_folder_are_refused(tmp_path: Path) -> None:
         Session.load(tmp_path)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="pipes with a name")
+def test_a_pipe_and_a_device_are_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.qwb")
+    for path in (tmp_path / "pipe.qwb", Path("/dev/zero")):
+        with pytest.raises(SessionError, match="a device or a pipe"):
+            Session.load(path)
+
+
 def test_a_session_that_contradicts_itself_is_not_written(tmp_path: Path) -> None:
     session = full_session()
     table = dataclasses.replace(session.sensitivities["predicted_kl"], schemes=("a",))

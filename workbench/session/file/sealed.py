@@ -17,6 +17,7 @@ from workbench.session.file.hdf5_child import attributes_checksum, plain_attribu
 if TYPE_CHECKING:
     import h5py
 
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
 MARK = b"QWB SHA-256\r\n\x1a\n\0"
 SEAL = len(MARK) + 32
 BROKEN = "its bytes are not those that were written: it is damaged, or another program changed it"
@@ -41,13 +42,17 @@ def contents(path: Path) -> tuple[memoryview, str]:
 
     Raises SessionError for a path without a file and a file that is not HDF5.
     """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise SessionError(f"{path} is not a session: it is a device or a pipe; choose a .qwb file of the workbench")
     try:
-        data = path.read_bytes()
+        with path.open("rb") as stream:
+            data = stream.read(8)
+            data += stream.read() if data == SIGNATURE else b""
     except OSError as error:
         raise SessionError(f"the session {path} cannot be read: {error.strerror}") from error
     if not data:
         raise SessionError(f"{path} is not a session: the file is empty")
-    if not data.startswith(b"\x89HDF\r\n\x1a\n"):
+    if not data.startswith(SIGNATURE):
         raise SessionError(f"{path} is not a session: it is not an HDF5 file; choose a .qwb file of the workbench")
     view = memoryview(data)
     place = 40 if data[8:9] == b"\0" else 28  # the end of the file, as the superblock's version has it
