@@ -94,14 +94,17 @@ def test_every_layer_that_does_not_fit_is_named_with_its_reason(tmp_path: Path) 
     assert "transformer.wpe: llama.cpp reads position_embd.weight in float32" in message
 
 
-@pytest.mark.parametrize("changes, message", [
-    ({"hidden_act": "relu"}, "activation is relu"),
-    ({"rope_parameters": {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}}, "kind dynamic"),
+@pytest.mark.parametrize("name, changes, message", [
+    ("llama", {"hidden_act": "relu"}, "activation is relu"),
+    ("llama", {"rope_parameters": {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}}, "kind dynamic"),
+    ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "with scale_attn_by_inverse_layer_idx True"),
+    ("gemma2", {"query_pre_attn_scalar": 64}, "with query_pre_attn_scalar 64"),
+    ("gemma3", {"layer_types": ["sliding_attention"] * 7}, "with layer_types"),
 ])  # fmt: skip
 def test_a_configuration_that_llama_cpp_does_not_compute_is_refused(
-    changes: dict[str, Any], message: str, tmp_path: Path
+    name: str, changes: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    model = open_model(folder_of("llama", tmp_path / "llama", **changes))
+    model = open_model(folder_of(name, tmp_path / "folder", **changes))
     with pytest.raises(ExportError, match=message):
         export(model, Plan(), tmp_path / "model.gguf")
 

@@ -67,8 +67,7 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     Architecture(name="gemma3", model_types=("gemma3_text",), network="Gemma3ForCausalLM", keys=GEMMA,
                  activations=("gelu_pytorch_tanh",), activation_member="hidden_activation", shifted_norms=True,
                  windows=True),
-    Architecture(name="phi3", model_types=("phi3",), network="Phi3ForCausalLM", windows=True,
-                 keys=GROUPED | RMS | {"attention.sliding_window": "sliding_window"}),
+    Architecture(name="phi3", model_types=("phi3",), network="Phi3ForCausalLM", keys=GROUPED | RMS),
     Architecture(name="gpt2", model_types=("gpt2",), network="GPT2LMHeadModel", keys=GPT2, rotary=False,
                  activations=("gelu_new", "gelu_pytorch_tanh"), activation_member="activation_function"),
     Architecture(name="starcoder2", model_types=("starcoder2",), network="Starcoder2ForCausalLM",
@@ -100,7 +99,7 @@ def by_name(name: str) -> Architecture | None:
 
 def metadata_of(architecture: Architecture, config: Mapping[str, Any], error: type[WorkbenchError]) -> dict[str, Any]:
     """Return the architecture's metadata, ``<name>.<key>`` to a plain value; ``error`` for what it cannot say."""
-    _require_activation(architecture, config, error)
+    _require_computed(architecture, config, error)
     values = dict(architecture.constants)
     for key, member in architecture.keys.items():
         value = config.get(member)
@@ -118,7 +117,32 @@ def metadata_of(architecture: Architecture, config: Mapping[str, Any], error: ty
     return {f"{architecture.name}.{key}": value for key, value in values.items()}
 
 
-def _require_activation(architecture: Architecture, config: Mapping[str, Any], error: type[WorkbenchError]) -> None:
+_PLAIN = {
+    "scale_attn_by_inverse_layer_idx": False, "scale_attn_weights": True, "position_embedding_type": "absolute",
+    "add_cross_attention": False, "is_decoder": False, "use_bidirectional_attention": False,
+}  # fmt: skip
+"""Members of configurations whose other values llama.cpp does not compute."""
+
+
+def _require_computed(architecture: Architecture, config: Mapping[str, Any], error: type[WorkbenchError]) -> None:
+    """Raise ``error`` for a configuration that llama.cpp would run as another network."""
+    stated = {member: config.get(member) for member in _PLAIN}
+    other = {member: value for member, value in stated.items() if value not in (_PLAIN[member], None)}
+    if architecture.name.startswith("gemma"):
+        blocks, scale, size = config["num_hidden_layers"], config.get("query_pre_attn_scalar"), head_size(config)
+        if blocks == {"gemma2": 46, "gemma3": 62}[architecture.name]:  # by these llama.cpp knows those of 27 billion
+            size = config["hidden_size"] // config["num_attention_heads"]
+        if scale not in (None, size):
+            other["query_pre_attn_scalar"] = scale
+        step = 2 if architecture.name == "gemma2" else 6
+        usual = ["full_attention" if (at + 1) % step == 0 else "sliding_attention" for at in range(blocks)]
+        if config.get("layer_types") not in (None, usual):
+            other["layer_types"] = config["layer_types"]
+    if other:
+        listed = ", ".join(f"{member} {value}" for member, value in other.items())
+        raise error(
+            f"llama.cpp's {architecture.name} computes no network with {listed}; it cannot be written as GGUF"
+        )
     chosen = config.get(architecture.activation_member)
     if chosen is not None and chosen not in architecture.activations:
         raise error(
