@@ -182,4 +182,4 @@ def _each(slopes: np.ndarray, squares: np.ndarray) -> np.ndarray:
 
 
 def _resolved(total: float, spread: float) -> float:
-    return total * max(1.0 - RESOLVED * RESOLVED * max(spread, 0.0) / (total * total), 0.0) if total else 0.0
+    return total * max(1.0 - RESOLVED * RESOLVED * max(spread, 0.0) / (total * total), 0.0) + 0.0 if total else 0.0
