@@ -14,8 +14,8 @@ from workbench.models.execution.products import PRODUCTS, Product, plain_name
 from workbench.models.execution.stacked import tensors_of
 from workbench.models.layer import LayerKind
 
-CHOOSING = frozenset(("topk", "argmax", "kthvalue"))
-"""Functions that pick by rank."""
+CHOOSING, PAIRED = frozenset(("topk", "argmax", "kthvalue", "argsort")), frozenset(("max", "sort"))
+"""Functions that pick by rank, and those that do where they return the places too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class UseRecorder(TorchFunctionMode):
                     self.uses.other.setdefault(self._names[place], set()).add("input")
             return
         name, written = plain_name(func), places(results)
-        if name in CHOOSING:
+        if name in CHOOSING or (name in PAIRED and len(results) == 2):
             self.uses.routers |= {self._ranked[id(each)] for each in inputs if id(each) in self._ranked}
         elif results and (rank := next((self._ranked[id(i)] for i in inputs if id(i) in self._ranked), "")):
             width = self._parameters[rank].shape
