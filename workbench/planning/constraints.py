@@ -148,7 +148,7 @@ def _split(
             groups.append(group)
             continue
         for layer in members:
-            reasons[layer.name] = "locked" if scheme is not None else layer.unused or "outside the search"
+            reasons[layer.name] = "locked" if scheme is not None else layer.unused or layer.keep or "outside the search"
             if scheme is not None and layer.tied_to is None:
                 assignments[layer.name] = replace(assignments[layer.name], weights=scheme)
         _check_fixed(members, assignments, rules, limit if scheme is not None else None)

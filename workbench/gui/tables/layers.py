@@ -173,6 +173,8 @@ class LayersModel(QAbstractItemModel):
             lines.append(f"tied to {layer.tied_to}: one tensor, stored once")
         if layer.shares_with:
             lines.append(f"must share its scheme with {', '.join(layer.shares_with)}")
+        if layer.keep:
+            lines.append(f"kept in floating point unless a rule names it: {layer.keep}")
         wrong = self._reason(layer)
         if wrong:
             lines.append(wrong)
