@@ -216,20 +216,25 @@ class Window(QMainWindow):
         self.close()
 
     def trigger(self, action: str) -> None:
-        """Do an action by its id."""
-        self.actions_by_id[action].trigger()
+        """Do an action by its id, or say why it is not possible now."""
+        entry = self.actions_by_id[action]
+        if entry.isEnabled():
+            entry.trigger()
+        else:
+            self.context.messages.say(plain(entry.text()), entry.toolTip(), "warning")
 
     def titled_actions(self) -> list[tuple[str, QAction]]:
         """Return everything that the user can do, with a title to search in."""
         return self.bars.titled()
 
-    def reveal(self, panel: str) -> None:
-        """Bring a panel to the front and give it the keyboard."""
+    def reveal(self, panel: str, *, keyboard: bool = True) -> None:
+        """Bring a panel to the front and give it the keyboard; a job that ends leaves that where the user types."""
         self.docks[panel].show()
         self.docks[panel].raise_()
         self.panels[panel].show()
         self.panels[panel].catch_up()
-        self.panels[panel].setFocus(Qt.FocusReason.ShortcutFocusReason)
+        if keyboard:
+            self.panels[panel].setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def recolour(self, colours: theme.Colours) -> None:
         """Draw everything in other colours."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from workbench.insight import quantities
 from workbench.insight.plan_differences import smallest_batch_time
 from workbench.measurement.units import short_unit
+from workbench.models.layer import LayerKind
 from workbench.models.summary import quantizable
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.totals import Totals
@@ -38,9 +39,10 @@ def left_out(session: Session, assignments: Mapping[str, Assignment]) -> tuple[s
     schemes = sorted({assignments[layer.name].weights for layer in others})
     stay = ", ".join("in floating point" if scheme == KEEP else scheme for scheme in schemes)
     names = others[0].name if len(others) == 1 else f"{others[0].name} and {len(others) - 1} more"
+    kind = " (embedding)" if others[0].kind is LayerKind.EMBEDDING else ""
     count = quantities.plural(len(others), "layer")
     short = f"A search leaves out {count}, {share:.0%} of the weights"
-    return f"{short}: {names} (embedding) stays {stay}", short, f"{count} left out"
+    return f"{short}: {names}{kind} stays {stay}", short, f"{count} left out"
 
 
 def sums_in_words(

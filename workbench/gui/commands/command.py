@@ -45,8 +45,8 @@ class MainWindow(Protocol):
     def panels(self) -> Mapping[str, Panel]:
         """The existing panels by their id."""
 
-    def reveal(self, panel: str) -> None:
-        """Bring a panel to the front and give it the keyboard."""
+    def reveal(self, panel: str, *, keyboard: bool = True) -> None:
+        """Bring a panel to the front and, with ``keyboard``, give it the keyboard."""
 
     def panel(self, kind: type[P]) -> P:
         """Return a panel, made if necessary."""

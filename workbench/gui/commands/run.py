@@ -40,7 +40,7 @@ def step_command(
             return
         result = await command.context.runner.work(request)
         if result is not None and panel:
-            command.window.reveal(panel)
+            command.window.reveal(panel, keyboard=False)
         if isinstance(result, tuple) and done:
             command.context.messages.say(done, ", ".join(map(str, result)))
 
@@ -65,7 +65,7 @@ async def score(command: Command) -> None:
     result = await command.context.runner.work(replace(request, options=options))
     if result is not None:
         workspace.show_metric(options.metric)
-        command.window.reveal("sensitivity")
+        command.window.reveal("sensitivity", keyboard=False)
 
 
 def search(command: Command) -> None:
@@ -111,7 +111,7 @@ async def _measure(command: Command, request: Request[RefineOptions, Sensitivity
     table = await command.context.runner.work(request, partial(_measure, command))
     if table is not None:
         command.context.messages.say("Close decisions are measured", "choose Refined KL in Sensitivity to use them")
-        command.window.reveal("agreement")
+        command.window.reveal("agreement", keyboard=False)
 
 
 async def audit(command: Command) -> None:
@@ -127,7 +127,7 @@ async def _audit(command: Command, request: Request[AuditOptions, PlanAudit]) ->
     result = await command.context.runner.work(request, partial(_audit, command))
     if result is not None:
         command.context.messages.say(f"Audit of “{result.plan_name}”", result.audit.sentence())
-        command.window.reveal("accuracy")
+        command.window.reveal("accuracy", keyboard=False)
         command.window.panel(AccuracyPanel).show_audit()
 
 

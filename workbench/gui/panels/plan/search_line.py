@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from PySide6.QtWidgets import QAbstractSpinBox
+
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.number_field import NumberField
 from workbench.gui.shell.widgets import button, combo, fill, fitted, label, named, row
@@ -13,6 +15,8 @@ LOWEST, HIGHEST, WIDTH = 1e-9, 1e12, 96
 
 GOALS = {BudgetUnit.LOSS: "size"}
 """What a search minimises within a budget, where that is not the predicted loss."""
+
+STEPS = QAbstractSpinBox.StepType
 
 
 class SearchLine(PanelPart):
@@ -40,6 +44,8 @@ class SearchLine(PanelPart):
         if self.budget.number != budget.amount:
             self.budget.setValue(budget.amount)
         self.unit.setCurrentText(budget.unit)
+        bits = budget.unit is BudgetUnit.BITS_PER_WEIGHT
+        self.budget.setStepType(STEPS.DefaultStepType if bits else STEPS.AdaptiveDecimalStepType)
         problem = new.search_error or budget.problem
         self.refused.setText(f"{problem[:1].upper()}{problem[1:]}")
         self.refused.setVisible(bool(problem))
