@@ -21,6 +21,7 @@ from workbench.engine.model_cache import ModelCache
 from workbench.errors import CannotRunError, FingerprintMismatchError, SessionError, TrustRequiredError
 from workbench.measurement.evaluation import Evaluation, Timing
 from workbench.models.data.record import DataRecord
+from workbench.models.summary import OutputKind
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.ranges import Range
 from workbench.planning.plan import Plan
@@ -292,3 +293,10 @@ def test_weights_only_models_say_why_they_cannot_be_evaluated(bare: Path) -> Non
         await one.close()
 
     asyncio.run(main())
+
+
+def test_the_title_of_an_encoders_scores_speaks_of_distances() -> None:
+    session = full_session()
+    encoder = replace(session, model=replace(session.model, output=OutputKind.EMBEDDING))
+    for metric, title in (("predicted_kl", "predicted distance"), ("weight_error", "weight error")):
+        assert SCORE.request(encoder, ScoreOptions(metric=metric)).title == f"Sensitivity by {title}"

@@ -28,13 +28,11 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def cell(value: float, narrow: bool = False) -> str:
-    """Return ``value`` in at most six characters (four if ``narrow``), for a heatmap cell."""
+    """Return ``value`` in at most six characters (four if ``narrow``), for a heatmap cell: one style below 1."""
     if math.isnan(value):
         return ""
     if value == 0:
         return "0"
-    if narrow and 0.995 > abs(value) >= 0.095:
-        return f"{value:.2f}".replace("0.", ".")
     if (0.95 if narrow else 1e-3) <= abs(value) < (100 if narrow else 1e4):
         return number(value, 2)
     return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.errors import CannotRunError, MissingResultError, PlanError
+from workbench.measurement.units import loss_unit
 from workbench.models.model import Model
 from workbench.numerics.rounding import canonical
 from workbench.planning.plan import KEEP, Plan, resolve
@@ -218,5 +219,7 @@ SCORE = Step(
     "measured KL runs the model for every cell and takes much longer. What rounding inputs costs adds to the plan's "
     "totals.",
     run=_run, needs=_needs, join=with_table, keep=with_more_cells,
-    heading=lambda options, session: f"Sensitivity by {metric_phrase(options.metric)}",
+    heading=lambda options, session: (
+        f"Sensitivity by {metric_phrase(options.metric, loss_unit(session.model.output) if session else '')}"
+    ),
 )  # fmt: skip

@@ -158,7 +158,7 @@ class SensitivityPanel(Panel):
             table = session.table(metric.name) or self._partial_of(metric.name)
             model.item(place).setEnabled(table is not None)
             unit = metric.unit if table is None else table.unit
-            self.metric_box.setItemText(place, f"{metric_title(metric.name, unit)} ({unit})")
+            self.metric_box.setItemText(place, f"{metric_title(metric.name, unit)} ({short_unit(unit) or unit})")
 
     @property
     def _field(self) -> str:

@@ -59,7 +59,7 @@ def metric_title(name: str, unit: str = "") -> str:
     return BY_NAME[name].title_in(unit) if name in BY_NAME else name
 
 
-def metric_phrase(name: str) -> str:
-    """Return a metric's title as it reads inside a sentence."""
-    title = metric_title(name)
+def metric_phrase(name: str, unit: str = "") -> str:
+    """Return a metric's title, where its scores have that unit, as it reads inside a sentence."""
+    title = metric_title(name, unit)
     return title[:1].lower() + title[1:]
