@@ -33,8 +33,8 @@ PLANS = (
 
 DIFFERENCES = (
     Field("Layer", lambda row: row.layer, text=lambda row: ".".join(row.layer.split(".")[-3:])),
-    Field("Scheme in the first", lambda row: row.schemes[0]),
-    Field("Scheme in the second", lambda row: row.schemes[1]),
+    Field("Scheme in the first", lambda row: row.schemes[0], tip="How the first plan stores the weights"),
+    Field("Scheme in the second", lambda row: row.schemes[1], tip="How the second plan stores the weights"),
     Number("Δ size", lambda row: row.nbytes[1] - row.nbytes[0],
            lambda value: quantities.signed(value, quantities.data_size), unit="bytes",
            tip="Bytes of the second minus the first"),
