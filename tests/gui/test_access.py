@@ -36,7 +36,7 @@ from workbench.steps.checks.refine import REFINE
 from workbench.steps.score import SCORE
 
 PLAIN = {
-    "Layer", "Layers", "Tensor", "Channel", "Value", "Least", "Greatest", "Scheme", "Plan", "First", "Second",
+    "Layer", "Layers", "Tensor", "Channel", "Value", "Least", "Greatest", "Scheme", "Plan",
     "Pattern", "Gives", "Size", "Metric", "Unit", "Data", "Fact", "This session", "Other session", "Note", "What",
     "Time", "Message", "Job",
 }  # fmt: skip

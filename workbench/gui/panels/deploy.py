@@ -12,7 +12,7 @@ from workbench.steps.checks.runtime import RUNTIME, proofs
 
 FIELDS = (
     Field("Plan", lambda row: row.plan_name),
-    Field("Runtime", lambda row: row.runtime),
+    Field("Runtime", lambda row: row.runtime, tip="The program that ran the exported model"),
     Number("File", lambda row: row.file_bytes / 1e6, unit="MB", tip="The whole file, tokenizer and all"),
     Number("Tensors", lambda row: row.tensor_bytes / 1e6, unit="MB", tip="The tensors alone"),
     Number("Loss there", lambda row: row.runtime_loss, unit="nats",
