@@ -249,14 +249,18 @@ def assignments_of(space: SearchSpace, picks: np.ndarray) -> dict[str, Assignmen
 
 
 def require_scored(space: SearchSpace, table: Sensitivity) -> None:
-    """Refuse layers that can only stay as they are stored because nothing of theirs was scored: they eat the budget."""
+    """Refuse layers that can only stay as they are stored because nothing of theirs was scored: they eat the budget.
+
+    Those whose weights hold NaN or infinity are named when the model is opened, and can only stay.
+    """
     names = [name for name in _stored(space) if np.isnan(table.cells([name], table.schemes)).all()]
+    names = [name for name in names if name not in space.summary.non_finite]
     if not names:
         return
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     raise MissingResultError(
         f"{', '.join(names[:3])}{more}: not scored, though the output depends on it. Score it (with data that reach "
-        "it; its weights must be finite), or lock it, to keep what the plan gives it",
+        "it), or lock it, to keep what the plan gives it",
         command=f"workbench plan S.qwb --lock {names[0]} ...",
     )
 
