@@ -99,14 +99,16 @@ def test_the_whole_job(scored: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     plan_path = tmp_path / "plan.json"
     found = call(capsys, "plan", str(scored), "--bits-per-weight", "4.5", "--out", str(plan_path))
     assert set(found) == {
-        "bits_per_weight", "bytes", "predicted", "predicted_counts", "schemes", "inputs", "cache",
+        "bits_per_weight", "bytes", "predicted", "predicted_interval", "predicted_counts", "schemes", "inputs", "cache",
         "cache_bytes_per_token", "corrected",
     }  # fmt: skip
     assert 4.2 < found["bits_per_weight"] <= 4.5
     assert len(set(found["schemes"].values())) > 2
 
     evaluated = call(capsys, "evaluate", str(scored), "--plan", str(plan_path), "--samples", "8")
-    assert set(evaluated) == {"bits_per_weight", "bytes", "predicted_kl", "metrics", "notes", "differences", "changed"}
+    assert set(evaluated) == {
+        "bits_per_weight", "bytes", "predicted_kl", "predicted_interval", "metrics", "notes", "differences", "changed",
+    }  # fmt: skip
     assert set(evaluated["metrics"]["kl"]) == {"unit", "value", "baseline", "low", "high", "samples"}
     assert evaluated["bits_per_weight"] == found["bits_per_weight"]
     divergence = evaluated["metrics"]["kl"]

@@ -152,7 +152,7 @@ def test_losses_of_an_encoder_are_distances(live: Callable[..., None]) -> None:
         await person.open(session)
         window = person.window
         assert window.status.loss_label.text().startswith("Predicted distance ")
-        assert window.panels["sensitivity"].metric_box.currentText() == f"Predicted distance ({HALF_SQUARED_DISTANCE})"
+        assert window.panels["sensitivity"].metric_box.currentText() == "Predicted distance (½ d²)"
         for name in ("pareto", "accuracy", "sensitivity"):
             await person.act(lambda name=name: window.reveal(name))
             person.picture(f"encoder-{name}")

@@ -89,7 +89,7 @@ def test_names_that_no_tap_sees_are_refused():
         score(decoder(), "predicted_kl_inputs", ("int8-token",), dataset=tokens(), layers=["upp"])
     with pytest.raises(MissingResultError, match="nothing to score"):
         score(decoder(), "predicted_kl_inputs", (), dataset=tokens())
-    with pytest.raises(ModelError, match="keys and values"):
+    with pytest.raises(ModelError, match="keys or values"):
         score(convolutions(), "predicted_kl_cache", ("int8-token",), dataset=images())
 
 

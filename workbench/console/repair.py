@@ -28,5 +28,5 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
 REPAIR = Command(
     name="repair", run=_run, example="repair S.qwb --out REPAIRED.qwb",
     help="Saves what is whole of a damaged session as a new one.",
-    flags=(SESSION, flag("--out", metavar="S2.qwb", required=True, help="the new session")),
+    flags=(SESSION, flag("--out", metavar="S2.qwb", required=True, help="write the new session here (required)")),
 )  # fmt: skip

@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import traceback
+import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -158,11 +159,14 @@ def install_hooks(context: Context) -> Callable[[], None]:
     """Report every uncaught exception of slots and of the loop; returns the function that removes the hooks."""
     loop = asyncio.get_running_loop()
     before = sys.excepthook
+    shown = weakref.ref(context.messages)  # a thread holds the hook that it was started under, for as long as it lives
 
     def report(error: BaseException) -> None:
         traceback.print_exception(error)
         log.error("uncaught exception", exc_info=error)
-        context.messages.report("Internal error of the workbench", error)
+        messages = shown()
+        if messages is not None:
+            messages.report("Internal error of the workbench", error)
 
     sys.excepthook = lambda kind, error, trace: report(error)
     loop.set_exception_handler(lambda loop, what: report(what.get("exception") or RuntimeError(str(what["message"]))))

@@ -33,7 +33,7 @@ class DeployPanel(Panel):
     """*Run* writes the plan's GGUF file, runs it in llama.cpp and adds a row."""
 
     def _build(self) -> None:
-        self.button = button("&Run in llama.cpp", self.prove, RUNTIME.summary)
+        self.button = button("Run in &llama.cpp", self.prove, RUNTIME.summary)
         self.summary = fitted()
         self.table = RecordsView("Plans in their runtime", FIELDS, lambda row: f"{row.plan} {row.runtime}")
         self.column(
