@@ -105,7 +105,7 @@ class Person:
                 return
             await asyncio.sleep(0.01)
 
-    async def until(self, true: Callable[[], object], seconds: float = 60.0) -> None:
+    async def until(self, true: Callable[[], object], seconds: float = 150.0) -> None:
         """Wait until something has become true."""
         for _ in range(int(seconds / 0.02)):
             if true():
