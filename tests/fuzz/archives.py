@@ -163,7 +163,7 @@ HOSTILE: dict[str, Callable[[Members, Path], None]] = {
     "graph with another extension": lambda members, marker: members.update({"net/models/model.xyz_": members[GRAPH]}),
     "second folder": _added("other/data/weights/model.pt"),
     "path upwards": _added("net/../../x.pt"),
-    "absolute path": _added("/tmp/x.pt"),
+    "absolute path": _added("/elsewhere/x.pt"),
     "custom object": _constant("custom_obj_"),
     "opaque object": _constant("opaque_obj_"),
     "pickled constant": _constant("tensor_"),

@@ -72,7 +72,7 @@ class Docks(QMainWindow):
 
     def panel(self, kind: type[P]) -> P:
         """Return the panel of a class, made if need be."""
-        panel = self.panels[next(spec.id for spec in PANELS if spec.make == kind)]
+        panel = self.panels[next(spec.id for spec in PANELS if spec.makes(kind))]
         assert isinstance(panel, kind)
         return panel
 

@@ -24,11 +24,6 @@ class later:  # noqa: N801  (reads as a function)
         panel: Panel = getattr(import_module(f"{__name__}.{self.module}"), self.name)(context, colours)
         return panel
 
-    def __eq__(self, other: object) -> bool:
-        """Whether ``other`` is the class, which is known without importing it."""
-        place = getattr(other, "__module__", ""), getattr(other, "__name__", "")
-        return place == (f"{__name__}.{self.module}", self.name)
-
 
 @dataclass(frozen=True, slots=True)
 class PanelSpec:
@@ -40,6 +35,12 @@ class PanelSpec:
     place: str
     key: str
     make: Callable[[Context, Colours], Panel]
+
+    def makes(self, kind: type[Panel]) -> bool:
+        """Tell whether the panel is of the class ``kind``, without importing it."""
+        if isinstance(self.make, later):
+            return (f"{__name__}.{self.make.module}", self.make.name) == (kind.__module__, kind.__name__)
+        return self.make is kind
 
 
 PANELS = (

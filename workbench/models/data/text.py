@@ -143,7 +143,7 @@ def chat_texts(rows: Sequence[Any], spec: InputSpec, file: Path) -> list[str]:
         except Exception as error:  # the template is a program of its own
             reason = f"{type(error).__name__}: {first_line(error)}"
             raise DataError(
-                f"the chat template in {spec.tokenizer} fails on row {row + 1} of {file.name}: {reason}; mend the row "
+                f"the chat template in {spec.tokenizer} fails on row {row + 1} of {file.name}: {reason}; fix the row "
                 "or the template"
             ) from error
     return texts
