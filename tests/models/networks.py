@@ -136,15 +136,14 @@ def sample_gradients(
 
     The ``draws`` random gradients at the output are those that the workbench draws for the batch.
     """
-    from workbench.measurement.gradients import batch_generator, drawn_gradient
+    from workbench.measurement.gradients import batch_generator, drawn_gradients
 
     leaf = model.weight(name).clone().requires_grad_()
     view, gradients = model.with_weights({name: leaf}), []
     for number, batch in enumerate(data.batches(batch_size)):
         output = view.run(batch)
         generator = batch_generator(seed, number)
-        for _ in range(draws):
-            drawn = drawn_gradient(output, batch, model.summary.output, generator)
+        for drawn in drawn_gradients(output, batch, model.summary.output, generator, draws):
             for sample in range(output.shape[0]):
                 only = torch.zeros_like(drawn)
                 only[sample] = drawn[sample]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from tests.measurement.moments import whole_curvature
 from tests.models.networks import (
@@ -164,9 +165,46 @@ def test_predictions_for_convolutions_are_near_measured_losses():
     assert ratio.min() > 0.6 and ratio.max() < 1.6
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_table_that_is_also_the_head_is_predicted_with_both_uses(seed):
+    model, data = decoder(seed), tokens(400, 7)
+    schemes = ("int6-channel", "int8-channel")
+    how = {"schemes": schemes, "dataset": data, "batch_size": 50, "layers": ["embed"]}
+    predicted = score(model, "predicted_kl", curvature=calibrate(model, data, batch_size=50).curvature, **how).score
+    ratio = predicted / score(model, "measured_kl", **how).score
+    assert ratio.min() > 0.8 and ratio.max() < 1.25
+
+
+def test_layers_whose_gradient_is_zero_are_measured():
+    class Gated(nn.Module):
+        """A gate that is shut on all data, and a choice by argmax: no gradient reaches either."""
+
+        def __init__(self):
+            super().__init__()
+            self.shut, self.chosen, self.out = nn.Linear(3, 8), nn.Linear(3, 8), nn.Linear(8, 4)
+            nn.init.constant_(self.shut.bias, -100.0)
+
+        def forward(self, x):
+            picked = nn.functional.one_hot(self.chosen(x).argmax(-1), 8).float()
+            return self.out(torch.relu(self.shut(x)) + picked).mean(dim=1)
+
+    torch.manual_seed(0)
+    model, data = model_of(Gated(), OutputKind.EMBEDDING), sequences(40)
+    predicted = score(model, "predicted_kl", SCHEMES, dataset=data)
+    measured = score(model, "measured_kl", SCHEMES, dataset=data)
+    assert np.isfinite(predicted.score).all()
+    assert (predicted.score[predicted.row["shut"]] == 0).all()
+    np.testing.assert_array_equal(
+        predicted.score[predicted.row["chosen"]], measured.score[measured.row["chosen"]]
+    )
+    assert predicted.of("chosen", SCHEMES[0]) > 0
+
+
 def test_the_form_follows_the_kind_of_layer():
     summary = decoder().summary
-    assert {form_of(summary, layer) for layer in summary.layers} == {Form.KRONECKER}
+    forms = {layer.name: form_of(summary, layer) for layer in summary.layers}
+    assert forms.pop("embed") is forms.pop("head") is Form.DIRECTIONAL  # one weight, used twice
+    assert set(forms.values()) == {Form.KRONECKER}
     assert {form_of(s, x) for s in (convolutions().summary,) for x in s.layers} == {Form.DIRECTIONAL}
 
 

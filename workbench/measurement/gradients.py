@@ -3,12 +3,13 @@
 Labels are drawn from the model's output distribution, so that the second moment of the gradient is the Fisher
 information and not the empirical one (Kunstner, Hennig and Balles, "Limitations of the empirical Fisher approximation",
 NeurIPS 2019).
-Outputs that are not logits get standard normal vectors: the second moment is then the Gauss-Newton matrix.
+Outputs that are not logits get random vectors of unit variance: the second moment is then the Gauss-Newton matrix.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
@@ -47,29 +48,66 @@ def batch_generator(seed: int, batch: int) -> torch.Generator:
 
 
 def drawn_gradient(output: torch.Tensor, batch: Batch, kind: OutputKind, generator: torch.Generator) -> torch.Tensor:
-    """Return a random gradient at ``output``, of its shape, with the covariance that curvature is made of.
+    """Return one of :func:`drawn_gradients`."""
+    return next(drawn_gradients(output, batch, kind, generator, 1))
 
-    Token logits: ``onehot(drawn label) - softmax``, 0 at padding.  Class logits: ``(diag sqrt p - p sqrt p^T) z`` with
-    standard normal ``z``, whose covariance is the same ``diag p - p p^T`` but whose square scatters less where the
-    network is sure of itself: a drawn label would be the likely one nearly always, and say nothing.  Otherwise standard
-    normal numbers.
+
+@torch.no_grad()
+def drawn_gradients(
+    output: torch.Tensor, batch: Batch, kind: OutputKind, generator: torch.Generator, draws: int
+) -> Iterator[torch.Tensor]:
+    """Yield random gradients at ``output``, of its shape, with the covariance that curvature is made of.
+
+    Token logits: ``onehot(drawn label) - softmax``, 0 at padding.  Class logits: ``(diag sqrt p - p sqrt p^T) z``, whose
+    covariance is the same ``diag p - p p^T`` but whose square scatters less where the network is sure of itself: a drawn
+    label would be the likely one nearly always, and say nothing.  Otherwise ``z`` itself.
+
+    The vectors ``z`` of a sample are of unit variance, at right angles to each other (and to ``sqrt p``, which does not
+    count) and all of one length: with few outputs their squares scatter much less than those of independent normal
+    numbers.  Of five classes two draws have a third of the variance; of two classes one draw is exact.
     """
-    with torch.no_grad():
-        if not kind.is_logits:
-            return torch.randn(output.shape, generator=generator).to(output)
-        probabilities = torch.softmax(output.detach().float(), dim=-1)
-        if kind is OutputKind.CLASS_LOGITS:
-            scaled = probabilities.sqrt() * torch.randn(output.shape, generator=generator).to(probabilities)
-            return (scaled - probabilities * scaled.sum(dim=-1, keepdim=True)).to(output.dtype)
-        flat = probabilities.reshape(-1, output.shape[-1])
-        labels = torch.multinomial(flat.cpu(), 1, generator=generator).to(output.device)
-        gradient = probabilities.neg_().reshape(flat.shape)
-        gradient.scatter_add_(1, labels, torch.ones_like(labels, dtype=gradient.dtype))
-        gradient = gradient.reshape(output.shape)
-        mask = output_mask(batch, output) if kind.per_token else None
-        if mask is not None:
-            gradient.mul_(mask.unsqueeze(-1))
-        return gradient.to(output.dtype)
+    if not kind.is_logits:
+        yield from (z.reshape(output.shape).to(output) for z in _right_angles(output.shape, draws, generator))
+        return
+    probabilities = torch.softmax(output.detach().float(), dim=-1)
+    if kind is OutputKind.CLASS_LOGITS:
+        root = probabilities.sqrt()
+        scaled = (root * z.to(root) for z in _right_angles(output.shape, draws, generator, root.cpu()))
+        yield from ((each - probabilities * each.sum(dim=-1, keepdim=True)).to(output.dtype) for each in scaled)
+        return
+    mask = output_mask(batch, output) if kind.per_token else None
+    for draw in range(draws):  # the last one overwrites the probabilities
+        flat = (probabilities if draw + 1 == draws else probabilities.clone()).reshape(-1, output.shape[-1])
+        gradient = _labelled(flat, generator).reshape(output.shape)
+        yield (gradient if mask is None else gradient.mul_(mask.unsqueeze(-1))).to(output.dtype)
+
+
+def _labelled(probabilities: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return ``onehot(drawn label) - probabilities`` of each row, in place."""
+    labels = torch.multinomial(probabilities.cpu(), 1, generator=generator).to(probabilities.device)
+    return probabilities.neg_().scatter_add_(1, labels, torch.ones_like(labels, dtype=probabilities.dtype))
+
+
+def _right_angles(
+    shape: torch.Size, draws: int, generator: torch.Generator, without: torch.Tensor | None = None
+) -> list[torch.Tensor]:
+    """Return random vectors ``[samples, outputs]`` of unit variance, each sample's at right angles to each other.
+
+    Where there are more ``draws`` than directions, a new set begins.  ``without``, of unit length, is a direction that
+    no vector has a part in.
+    """
+    taken = [] if without is None else [without]
+    fixed, vectors, size = len(taken), list[torch.Tensor](), math.prod(shape[1:])
+    for _ in range(draws):
+        z = torch.randn(shape[0], size, generator=generator)
+        if len(taken) >= max(size, fixed + 1):
+            del taken[fixed:]
+        for other in taken * 2:  # twice, for what rounding leaves
+            z -= (z * other).sum(dim=1, keepdim=True) * other
+        unit = z / z.norm(dim=1, keepdim=True).clamp_min(torch.finfo(z.dtype).tiny)
+        taken.append(unit)
+        vectors.append(unit * math.sqrt(max(size - fixed, 1)))
+    return vectors
 
 
 class GradientPass:
@@ -125,8 +163,7 @@ class GradientPass:
             output = self._model.run(batch, tap=tap, inputs=starts, layers=names)
         if proceed(output.detach()) and output.requires_grad and leaves:
             generator = batch_generator(seed, number)
-            for draw in range(draws):
-                gradient = drawn_gradient(output, batch, self._summary.output, generator)
+            for draw, gradient in enumerate(drawn_gradients(output, batch, self._summary.output, generator, draws)):
                 torch.autograd.grad(output, leaves, gradient, allow_unused=True, retain_graph=draw + 1 < draws)
                 drawn()
         return output.detach()

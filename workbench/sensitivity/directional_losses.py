@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 import torch
 import torch.nn.functional as F
 
-from workbench.measurement.gradients import GradientPass, batch_generator, drawn_gradient
-from workbench.measurement.weight_gradients import ConvolutionGeometry, linear_gradients
+from workbench.measurement.gradients import GradientPass, batch_generator, drawn_gradients
+from workbench.measurement.weight_gradients import GRADIENT_CELLS, ConvolutionGeometry, linear_gradients
 from workbench.models.data.batches import Data, numbered_batches, samples_of, tappable, units_of
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Batch, Model
@@ -84,13 +84,14 @@ class _Dots:
     _first: int = 0
 
     def watched(self, seen: set[str]) -> tuple[str, ...]:
-        """Return the layers to tap: those asked for and what is tied to them, where a tap sees the owner."""
-        owners = self.differences.keys() & seen
+        """Return the layers to tap: those asked for and what is tied to them, where a tap sees every use."""
+        owners = self.differences.keys() - self.unseen(seen)
         return tuple(x.name for x in self.model.summary.layers if x.name in seen and (x.tied_to or x.name) in owners)
 
     def unseen(self, seen: set[str]) -> tuple[str, ...]:
-        """Return the layers to differentiate one sample at a time."""
-        return tuple(name for name in self.differences if name not in seen or name in self.refused)
+        """Return the layers to differentiate one sample at a time: those of which a tap sees some use not, or in part."""
+        hidden = {layer.tied_to or layer.name for layer in self.model.summary.layers if layer.name not in seen}
+        return tuple(name for name in self.differences if name in hidden or name in self.refused)
 
     def begin(self, batch: Batch) -> None:
         self._batch, self._first = {}, self.drawn
@@ -121,12 +122,12 @@ class _Dots:
             ids, d = x.reshape(samples, -1), d.reshape(samples, -1, d.shape[-1])
             rows = [(F.embedding(ids, difference) * d).sum(dim=(1, 2)) for difference in differences]
             return torch.stack(rows, dim=1)
-        geometry = self._geometry.get(layer.name)
+        geometry, flat = self._geometry.get(layer.name), differences.reshape(schemes, -1).T
         if geometry is not None:
-            gradient = geometry.weight_gradients(layer, x.float(), d)
-        else:
-            gradient = linear_gradients(x.float(), d)
-        return gradient.reshape(samples, -1) @ differences.reshape(schemes, -1).T
+            return geometry.weight_gradients(layer, x.float(), d).reshape(samples, -1) @ flat
+        step = max(GRADIENT_CELLS // layer.parameters, 1)
+        parts = zip(torch.split(x.float(), step), torch.split(d, step), strict=True)
+        return torch.cat([linear_gradients(*part).flatten(1) @ flat for part in parts])
 
     def finish(self) -> None:
         """Add one draw of the batch unless something in it is NaN or infinite."""
@@ -151,7 +152,7 @@ class _Dots:
     def add_one_by_one(self, names: Sequence[str], batch: Batch, number: int, seed: int, output: torch.Tensor) -> None:
         """Differentiate each sample at the weights ``names``, by the draws that batch ``number`` got for ``output``."""
         kind, generator = self.model.summary.output, batch_generator(seed, number)
-        draws = [drawn_gradient(output, batch, kind, generator) for _ in range(DRAWS)]
+        draws = list(drawn_gradients(output, batch, kind, generator, DRAWS))
         leaves = {name: self.model.weight(name).detach().float().clone().requires_grad_() for name in names}
         view = self.model.with_weights(leaves)
         for index in range(samples_of(batch)):

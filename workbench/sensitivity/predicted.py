@@ -18,8 +18,9 @@ from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, direction
 from workbench.sensitivity.scoring import Row, Scoring, Sloped
 from workbench.sensitivity.stacked_rounding import in_groups, rounded_layers
 
-REPEATED_CELLS = 1 << 21
-"""The most weights of a layer whose samples' gradients are formed because it is used more than once: 8 MB for each."""
+REPEATED_CELLS = 1 << 25
+"""The most weights of a layer whose samples' gradients are formed because it is used more than once: 134 MB for one
+(a vocabulary of 49,152 by 576 features is 28 million)."""
 
 
 class Form(StrEnum):
@@ -32,11 +33,12 @@ class Form(StrEnum):
 def form_of(summary: ModelSummary, layer: Layer) -> Form:
     """Return the form for a layer: Kronecker where every position has a label of its own and a tap sees the inputs.
 
-    A weight that one pass uses several times has errors that are correlated: the directional form, as long as a
-    sample's gradient is small enough to form.
+    A weight that one pass uses several times (a shared module, an embedding that is the head too) has errors that are
+    correlated: the directional form, as long as a sample's gradient is small enough to form.
     """
-    per_token = summary.output.per_token
-    if layer.calls > 1 and layer.parameters <= REPEATED_CELLS:
+    per_token, owner = summary.output.per_token, layer.tied_to or layer.name
+    calls = sum(each.calls for each in summary.layers if owner in (each.name, each.tied_to))
+    if calls > 1 and layer.parameters <= REPEATED_CELLS:
         return Form.DIRECTIONAL
     return Form.KRONECKER if per_token and layer.kind in (LayerKind.LINEAR, LayerKind.EMBEDDING) else Form.DIRECTIONAL
 

@@ -84,24 +84,35 @@ def refine(parts: NetworkParts, network: nn.Module, uses: Uses, calls: Mapping[s
             continue
         table, alone = layer.kind is LayerKind.EMBEDDING, sharers[parameter] == 1
         products = list(uses.products.get(parameter, ()))
-        everything = products
+        everything, partly = products, bool(products) and parameter in uses.derived
         if table or not alone:
             others = [use for use in products if (use.kind is LayerKind.EMBEDDING) != table]
             products = [use for use in products if use not in others]
             if others and table and alone:
-                _add_matrix(parts, layer, others)
+                partly = not _add_matrix(parts, layer, others) or partly
         times = max(len(everything if alone else products), 1) if layer.kind is not LayerKind.EXPERTS else 1
         reason = _reason(layer, module, parameter, products, uses)
         changed = parts.by_name[layer.name] = replace(_as_used(layer, module, products), keep=reason, calls=times)
         _tap(parts, changed, module, products, called[parameter, table] == len(products))
+        if partly:  # a tap would see a part of what the weight does
+            parts.hooks.pop(layer.name, None)
+            parts.functions.pop(layer.name, None)
 
 
-def _add_matrix(parts: NetworkParts, table: Layer, products: list[Use]) -> None:
-    """Add the layer that a look-up table is where it is also used as a matrix, without a module of its own."""
-    layer = replace(table, name=table.parameter, kind=LayerKind.LINEAR, tied_to=table.name, macs=table.parameters)
-    if layer.name not in parts.by_name and all(use.whole and use.summed == (1,) for use in products):
+def _add_matrix(parts: NetworkParts, table: Layer, products: list[Use]) -> bool:
+    """Add the layer that a look-up table is where it is also used as a matrix, without a module of its own.
+
+    False where it is used in another way, or only in part.
+    """
+    layer = replace(
+        table, name=table.parameter, kind=LayerKind.LINEAR, tied_to=table.name, macs=table.parameters,
+        calls=len(products),
+    )  # fmt: skip
+    plain = layer.name not in parts.by_name and all(use.whole and use.summed == (1,) for use in products)
+    if plain:
         parts.by_name[layer.name] = layer
         parts.functions[layer.name] = products[0].samples or 0
+    return plain
 
 
 def _reason(layer: Layer, module: nn.Module, parameter: str, products: list[Use], uses: Uses) -> str:

@@ -21,6 +21,20 @@ def _fill(scoring: Scoring, cells: OpenCells) -> None:
         data = scoring.require_data("a predicted loss")
         sloped = directional_rows(scoring, data, dict.fromkeys(directional, scoring.table.schemes))
         scoring.fill(scoring.with_slopes(sloped), len(directional), start=len(kronecker) / len(cells))
+        _fill_flat(scoring, {name: cells[name] for name in directional})
+
+
+def _fill_flat(scoring: Scoring, cells: OpenCells) -> None:
+    """Measure the layers at which every gradient was 0: dead ones, or ones that act through a choice (argmax)."""
+    import numpy as np
+
+    from workbench.sensitivity.measured import measured_rows
+
+    rows, data = scoring.table.row, scoring.require_data("a measured loss")
+    flat = {name: schemes for name, schemes in cells.items() if np.isnan(scoring.table.score[rows[name]]).all()}
+    if flat:
+        tick = scoring.ticker(flat, -(-len(data) // scoring.batch_size))
+        scoring.fill(measured_rows(scoring, data, flat, tick), len(flat), start=1.0)
 
 
 PREDICTED_KL = SensitivityMetric(

@@ -1,0 +1,46 @@
+"""Random gradients at the output: their covariance is the Fisher information's, and few draws scatter little."""
+
+from __future__ import annotations
+
+import torch
+
+from workbench.measurement.gradients import batch_generator, drawn_gradients
+from workbench.models.summary import OutputKind
+
+
+def drawn(logits: torch.Tensor, kind: OutputKind, draws: int, seed: int = 0) -> torch.Tensor:
+    return torch.stack(list(drawn_gradients(logits, {}, kind, batch_generator(seed, 0), draws)))
+
+
+def fisher(logits: torch.Tensor) -> torch.Tensor:
+    p = logits.double().softmax(-1)
+    return torch.diag_embed(p) - p.unsqueeze(-1) * p.unsqueeze(-2)
+
+
+def test_class_gradients_have_the_covariance_of_the_fisher_information() -> None:
+    logits = torch.tensor([[2.0, -1.0, 0.0, 0.5]]).expand(20_000, 4)
+    each = drawn(logits, OutputKind.CLASS_LOGITS, 2)
+    for draw in each.double():
+        torch.testing.assert_close(draw.T @ draw / len(draw), fisher(logits[0]), rtol=0.05, atol=0.003)
+    with_labels = drawn(logits[:, None], OutputKind.TOKEN_LOGITS, 1)[0, :, 0].double()
+    torch.testing.assert_close(with_labels.T @ with_labels / len(logits), fisher(logits[0]), rtol=0.05, atol=0.003)
+
+
+def test_as_many_draws_as_classes_less_one_are_exact() -> None:
+    logits = torch.randn(6, 3, generator=torch.Generator().manual_seed(1))
+    each = drawn(logits, OutputKind.CLASS_LOGITS, 2).double()
+    torch.testing.assert_close(torch.einsum("dsi,dsj->sij", each, each) / 2, fisher(logits), rtol=1e-4, atol=1e-6)
+    twice = drawn(logits, OutputKind.CLASS_LOGITS, 4).double()  # a new set of directions after the second
+    torch.testing.assert_close(torch.einsum("dsi,dsj->sij", twice, twice) / 4, fisher(logits), rtol=1e-4, atol=1e-6)
+
+
+def test_plain_outputs_get_vectors_of_unit_variance_at_right_angles() -> None:
+    each = drawn(torch.zeros(5, 2, 3), OutputKind.EMBEDDING, 6).flatten(2).double()
+    torch.testing.assert_close(
+        torch.einsum("dsi,dsj->sij", each, each) / 6, torch.eye(6).double().expand(5, 6, 6), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_one_class_and_one_number_are_served() -> None:
+    assert bool((drawn(torch.ones(3, 1), OutputKind.CLASS_LOGITS, 3) == 0).all())
+    torch.testing.assert_close(drawn(torch.ones(3, 1), OutputKind.EMBEDDING, 3).abs(), torch.ones(3, 3, 1))
