@@ -58,9 +58,9 @@ def drawn_gradients(
 ) -> Iterator[torch.Tensor]:
     """Yield random gradients at ``output``, of its shape, with the covariance that curvature is made of.
 
-    Token logits: ``onehot(drawn label) - softmax``, 0 at padding.  Class logits: ``(diag sqrt p - p sqrt p^T) z``, whose
-    covariance is the same ``diag p - p p^T`` but whose square scatters less where the network is sure of itself: a drawn
-    label would be the likely one nearly always, and say nothing.  Otherwise ``z`` itself.
+    Token logits: ``onehot(drawn label) - softmax``, 0 at padding.  Class logits: ``(diag sqrt p - p sqrt p^T) z``,
+    whose covariance is the same ``diag p - p p^T`` but whose square scatters less where the network is sure of itself:
+    a drawn label would be the likely one nearly always, and say nothing.  Otherwise ``z`` itself.
 
     The vectors ``z`` of a sample are of unit variance, at right angles to each other (and to ``sqrt p``, which does not
     count) and all of one length: with few outputs their squares scatter much less than those of independent normal

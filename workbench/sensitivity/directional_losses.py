@@ -89,7 +89,7 @@ class _Dots:
         return tuple(x.name for x in self.model.summary.layers if x.name in seen and (x.tied_to or x.name) in owners)
 
     def unseen(self, seen: set[str]) -> tuple[str, ...]:
-        """Return the layers to differentiate one sample at a time: those of which a tap sees some use not, or in part."""
+        """Return the layers to differentiate one sample at a time: those with a use that no tap sees."""
         hidden = {layer.tied_to or layer.name for layer in self.model.summary.layers if layer.name not in seen}
         return tuple(name for name in self.differences if name in hidden or name in self.refused)
 
