@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.deployment.gguf_again import tensors_again
-from workbench.deployment.gguf_tensors import FileTensor, file_tensors, refusals, require_fit
+from workbench.deployment.gguf_tensors import FileTensor, file_tensors, file_type, refusals, require_fit
 from workbench.errors import ExportError, ModelError
-from workbench.models.gguf.architectures import architecture_of, metadata_of
-from workbench.models.gguf.tensors import library
+from workbench.models.gguf.architectures import Architecture, architecture_of, metadata_of
+from workbench.models.gguf.tensors import gguf_names, library
 from workbench.models.gguf.values import Value, value_of
 from workbench.models.gguf.vocabulary import vocabulary
 from workbench.models.sources.gguf_file import PLAIN, GgufNetwork, GgufWeights
@@ -62,12 +62,8 @@ def content_of(quantized: QuantizedModel, model: Model, pre_tokenizer: str = "")
         if any(stored.get(tensor.name) != (tensor.type, tensor.nbytes) for tensor in again):
             metadata["general.file_type"] = value_of(_file_type(again))
         return Content(architecture=model.file.architecture, metadata=metadata, tensors=again)
-    folder, config = configuration(model.summary)
-    architecture = architecture_of(str(config.get("model_type")), ExportError)
-    settings = metadata_of(architecture, config, ExportError)
-    blocks = int(settings[f"{architecture.name}.block_count"])
     schemes = {name: stored.scheme for name, stored in quantized.tensors.items()}
-    require_fit(refusals(model.summary, schemes, architecture, blocks))
+    folder, config, architecture, settings, blocks = fitting(model.summary, schemes)
     tensors = list(file_tensors(quantized, model, architecture, config, blocks))
     rows = next(tensor.shape[0] for tensor in tensors if tensor.name == "token_embd.weight")
     plain = {
@@ -77,6 +73,35 @@ def content_of(quantized: QuantizedModel, model: Model, pre_tokenizer: str = "")
     }  # fmt: skip
     metadata = {key: value_of(value) for key, value in plain.items() if value != []}
     return Content(architecture=architecture.name, metadata=metadata, tensors=tensors)
+
+
+def fitting(
+    summary: ModelSummary, schemes: Mapping[str, str]
+) -> tuple[Path, dict[str, Any], Architecture, dict[str, Any], int]:
+    """Return the model's folder, configuration, architecture, its metadata and its number of blocks.
+
+    Raises ExportError for an architecture that llama.cpp does not have, and for ``schemes`` that do not fit.
+    """
+    folder, config = configuration(summary)
+    architecture = architecture_of(str(config.get("model_type")), ExportError)
+    settings = metadata_of(architecture, config, ExportError)
+    blocks = int(settings[f"{architecture.name}.block_count"])
+    require_fit(refusals(summary, schemes, architecture, blocks))
+    return folder, config, architecture, settings, blocks
+
+
+def tensor_types(summary: ModelSummary, schemes: Mapping[str, str]) -> dict[str, str]:
+    """Return the GGML type of every layer's tensor by its name in the file, for llama.cpp's own quantizer.
+
+    Raises as :func:`fitting` does.  No weight is read.
+    """
+    _, _, architecture, _, blocks = fitting(summary, schemes)
+    names = gguf_names(architecture, blocks)
+    named = {layer.name: names(layer.parameter) for layer in summary.stored}
+    return {
+        name: file_type(layer, schemes.get(layer.name), name)
+        for layer in summary.stored if (name := named[layer.name]) is not None
+    }  # fmt: skip
 
 
 def configuration(summary: ModelSummary) -> tuple[Path, dict[str, Any]]:

@@ -17,7 +17,7 @@ from workbench.errors import CancelledError, ExportError, FingerprintMismatchErr
 from workbench.planning.plan import Plan
 from workbench.progress import silent
 
-FILES = [each for each in EXPORTERS if each.name not in ("huggingface", "gguf")]
+FILES = [each for each in EXPORTERS if each.name not in ("huggingface", "gguf", "tensor-types")]
 
 
 def test_importing_loads_nothing_heavy() -> None:

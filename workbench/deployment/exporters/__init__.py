@@ -13,6 +13,7 @@ from workbench.deployment.exporters.packed_safetensors import PackedSafetensors
 from workbench.deployment.exporters.plan_file import PlanFile
 from workbench.deployment.exporters.python_script import PythonScript
 from workbench.deployment.exporters.state_dict import StateDict
+from workbench.deployment.exporters.tensor_types import TensorTypes
 from workbench.errors import ExportError, nearest
 from workbench.progress import Progress
 from workbench.registry import Registry
@@ -53,6 +54,7 @@ class Exporter(Protocol):
 
 EXPORTERS: tuple[Exporter, ...] = (
     PlanFile(), PythonScript(), PackedSafetensors(), StateDict(), HuggingFaceFolder(), Gguf(),
+    TensorTypes(),
 )  # fmt: skip
 
 REGISTRY: Registry[Exporter] = Registry(

@@ -1,0 +1,195 @@
+"""Plans against llama.cpp's own quantizer at equal bytes, every file measured in llama.cpp.
+
+``python tests/benchmarks/llama_cpp_quantizer.py MODEL CALIBRATION.txt EVALUATION.txt --python PEERS_PYTHON``
+
+``PEERS_PYTHON`` is an interpreter that has ``llama-cpp-python`` (its build takes ten minutes, so it is not installed
+here).  Three columns at each size, all with the importance of the same calibration text: llama.cpp's mix; llama.cpp's
+quantizer with the types of an allocation by importance-weighted error alone, as its ``--target-bpw`` allocates; and
+the plan of least predicted loss in the types that the three share, rounded by ``rtn-weighted`` and by ``gptq``.  To
+reach: 0.75 of the mix's KL and 0.85 of the allocation's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gguf import GGMLQuantizationType, GGUFReader, dequantize
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+import workbench
+from workbench.deployment.gguf_file import content_of
+from workbench.models.data.inputs import fast_tokenizer
+from workbench.models.model import Model
+from workbench.planning.plan import Plan
+from workbench.session.session import Session
+
+MIXES = {"Q2_K": 10, "Q3_K_M": 12, "Q4_K_S": 14, "Q4_K_M": 15, "IQ4_XS": 30, "Q5_K_M": 17}
+NARROW = ("q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1", "q8_0")
+WIDE = ("q2_k", "q3_k", "q4_k", "q5_k", "q6_k")
+FILE_TYPES = {"q4_0": 2, "q4_1": 3, "q8_0": 7, "q5_0": 8, "q5_1": 9, "q2_k": 10, "q3_k": 11, "q4_k": 14, "q5_k": 16,
+              "q6_k": 18, "iq4_nl": 25}  # fmt: skip
+"""``llama_ftype`` of a file that is (with ``pure``) of one type."""
+PEER = Path(__file__).parent / "quality_peers" / "run_llama_cpp.py"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """What is compared on: the model, its session, windows of held-out text, a folder for files."""
+
+    model: Model
+    session: Session
+    windows: Path
+    folder: Path
+    python: str
+    names: Mapping[str, str]
+    sizes: dict[Path, int] = field(default_factory=dict)
+
+    def peer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return llama.cpp's answer."""
+        done = subprocess.run([self.python, PEER], input=json.dumps(request), capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(done.stderr.strip()[-2000:])
+        answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+        return answer
+
+    def ours(self, plan: Plan, name: str) -> Path:
+        """Export a plan."""
+        out = self.folder / f"{name}.gguf"
+        workbench.export(self.session, "gguf", out, plan=plan, model=self.model)
+        return out
+
+    def theirs(self, jobs: Sequence[Mapping[str, Any]]) -> None:
+        """Have llama.cpp write files from the floating-point one, with the calibration's importance matrix."""
+        source, matrix = str(self.folder / "fp.gguf"), self.folder / "imatrix.npz"
+        if not matrix.exists():
+            np.savez(matrix, **{
+                self.names[name]: curvature.columns.astype(np.float32)
+                for name, curvature in self.session.curvature.items()
+                if name in self.names and not self.names[name].startswith("token_embd")
+            })  # fmt: skip
+        self.peer({"imatrix": str(matrix), "quantize": [{**job, "source": source} for job in jobs]})
+
+
+def tensor_bytes(path: Path) -> int:
+    """Return the bytes of a file's tensors."""
+    return sum(int(tensor.n_bytes) for tensor in GGUFReader(path).tensors)
+
+
+def errors_of(bench: Bench) -> dict[tuple[str, str], tuple[float, int]]:
+    """Return the importance-weighted squared error and the bytes of every tensor in every type, by llama.cpp."""
+    jobs = [{"out": str(bench.folder / f"pure-{name}.gguf"), "type": kind, "pure": True}
+            for name, kind in FILE_TYPES.items()]  # fmt: skip
+    bench.theirs(jobs)
+    reference = {tensor.name: tensor for tensor in GGUFReader(bench.folder / "fp.gguf").tensors}
+    matrix, table = dict(np.load(bench.folder / "imatrix.npz")), {}
+    for scheme, job in zip(FILE_TYPES, jobs, strict=True):
+        for tensor in GGUFReader(job["out"]).tensors:
+            original = reference[tensor.name]
+            if tensor.tensor_type == original.tensor_type or tensor.tensor_type != GGMLQuantizationType[scheme.upper()]:
+                continue  # a norm, or a width that this type does not divide
+            error = dequantize(tensor.data, tensor.tensor_type) - dequantize(original.data, original.tensor_type)
+            weight = matrix.get(tensor.name, np.ones(error.shape[-1], np.float32))
+            table[tensor.name, scheme] = float((error**2 @ weight).sum(dtype=np.float64)), int(tensor.n_bytes)
+        Path(job["out"]).unlink()
+    return table
+
+
+def allocation(table: Mapping[tuple[str, str], tuple[float, int]], nbytes: int) -> dict[str, str]:
+    """Return the type of each tensor with the least sum of errors within ``nbytes``: an exact knapsack."""
+    cells = list(table)
+    tensors = sorted({name for name, _ in cells})
+    choice = np.array([[float(name == tensor) for name, _ in cells] for tensor in tensors])
+    cost = np.array([table[cell][0] for cell in cells])
+    solved = milp(
+        cost / cost.max(), integrality=np.ones(len(cells)), bounds=Bounds(0, 1), options={"mip_rel_gap": 1e-4},
+        constraints=[LinearConstraint(choice, 1, 1),
+                     LinearConstraint(np.array([table[cell][1] for cell in cells])[None], 0, nbytes)],
+    )  # fmt: skip
+    return {name: scheme for (name, scheme), taken in zip(cells, solved.x, strict=True) if taken > 0.5}
+
+
+def rows_at(bench: Bench, mix: str, table: Mapping[tuple[str, str], tuple[float, int]]) -> dict[str, Path]:
+    """Write the files of one size; ``table`` of llama.cpp's errors."""
+    file = bench.folder / f"{mix}.gguf"
+    bench.theirs([{"out": str(file), "type": MIXES[mix]}])
+    size = tensor_bytes(file)
+    fixed = tensor_bytes(bench.folder / "fp.gguf") - sum(
+        int(tensor.n_bytes) for tensor in GGUFReader(bench.folder / "fp.gguf").tensors
+        if any(name == tensor.name for name, _ in table)
+    )  # fmt: skip
+    types = allocation(table, size - fixed)
+    allocated = bench.folder / f"{mix}-allocation.gguf"
+    kinds = {name: int(GGMLQuantizationType[scheme.upper()]) for name, scheme in types.items()}
+    bench.theirs([{"out": str(allocated), "type": 7, "types": kinds}])
+    files = {"mix": file, "allocation": allocated}
+    shipped = sum(layer.nbytes for layer in bench.model.summary.kept)
+    base = workbench.search(
+        bench.session, size=size - fixed + shipped, target="gguf", schemes=(*NARROW, *WIDE),
+    )  # fmt: skip
+    for algorithm in ("rtn-weighted", "gptq"):
+        quantized = [layer.name for layer in bench.model.summary.stored if base.of(layer.name).weights != "keep"]
+        plan = base.assign(quantized, algorithm=algorithm)
+        files[f"ours, {algorithm}"] = bench.ours(plan, f"{mix}-{algorithm}")
+    return files
+
+
+def main() -> None:
+    """Print a table and one line of JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("model", "calibration", "evaluation"):
+        parser.add_argument(name)
+    parser.add_argument("--python", required=True, help="an interpreter that has llama-cpp-python")
+    parser.add_argument("--samples", type=int, default=32)
+    parser.add_argument("--evaluation-samples", type=int, default=8)
+    parser.add_argument("--window", type=int, default=256)
+    parser.add_argument("--mixes", default=",".join(MIXES))
+    asked = parser.parse_args()
+    model = workbench.open(asked.model)
+    tokenizer = fast_tokenizer(model.inputs.tokenizer)
+    with tempfile.TemporaryDirectory() as folder:
+        ids = tokenizer.encode(Path(asked.evaluation).read_text(encoding="utf-8"), add_special_tokens=False).ids
+        windows = np.array(ids[: asked.window * asked.evaluation_samples], np.int32).reshape(-1, asked.window)
+        np.save(Path(folder) / "windows.npy", windows)
+        session = workbench.calibrate(model, asked.calibration, samples=asked.samples, window=asked.window)
+        print("calibrated", flush=True)
+        session = workbench.score(session, model=model, schemes=(*NARROW, *WIDE), algorithm="rtn-weighted")
+        tensors = {each.source: each.name for each in content_of(workbench.quantize(model, Plan()), model).tensors}
+        named = {layer.name: tensors[layer.parameter] for layer in model.summary.stored if layer.parameter in tensors}
+        bench = Bench(model=model, session=session, windows=Path(folder) / "windows.npy", folder=Path(folder),
+                      python=asked.python, names=named)  # fmt: skip
+        bench.ours(Plan(name="floating point"), "fp")
+        print("scored", flush=True)
+        compare(bench, asked.mixes.split(","))
+
+
+def compare(bench: Bench, mixes: Sequence[str]) -> None:
+    """Write, measure and print every row."""
+    table, rows = errors_of(bench), []
+    print(f"{'mix':8} {'plan':20} {'MB':>8} {'KL':>9} {'+-':>8} {'top-1':>6}  of the mix  of the allocation")
+    for mix in mixes:
+        files = rows_at(bench, mix, table)
+        measured = bench.peer({
+            "measure": [str(path) for path in files.values()], "reference": str(bench.folder / "fp.gguf"),
+            "windows": str(bench.windows), "threads": 2,
+        })  # fmt: skip
+        results = {name: measured[str(path)] for name, path in files.items()}
+        for name, path in files.items():
+            row = {"size": mix, "plan": name, "bytes": tensor_bytes(path), **results[name]}
+            row |= {f"of_{peer}": row["kl"] / results[peer]["kl"] for peer in ("mix", "allocation")}
+            rows.append(row)
+            figures = f"{row['bytes'] / 1e6:8.2f} {row['kl']:9.5f} {row['error']:8.5f} {row['agreement']:6.3f}"
+            print(f"{mix:8} {name:20} {figures} {row['of_mix']:11.2f} {row['of_allocation']:18.2f}", flush=True)
+            path.unlink()
+    print(json.dumps(rows))
+
+
+if __name__ == "__main__":
+    main()
