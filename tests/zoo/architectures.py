@@ -11,6 +11,7 @@ import torch
 
 ZOO = tomllib.loads((Path(__file__).parent / "zoo.toml").read_text(encoding="utf-8"))
 NAMES = {group: names.split() for group, names in ZOO["groups"].items()}
+BATCH_NORMS = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d)
 SPECIAL = ("cls_token_id", "sep_token_id", "mask_token_id", "unk_token_id", "forced_eos_token_id")
 
 
@@ -60,3 +61,22 @@ def save(folder: Path, name: str) -> None:
                 if parameter.ndim > 1 and parameter.numel() > 64 and float(parameter.std()) < 0.05:
                     parameter.normal_(0.0, 1.0 / parameter[0].numel() ** 0.5)
     network.save_pretrained(folder)
+    if any(isinstance(module, BATCH_NORMS) for module in network.modules()):
+        with_statistics(network, folder)
+        network.save_pretrained(folder)
+
+
+def with_statistics(network: Any, folder: Path) -> None:
+    """Give batch norms the statistics of random samples; with those of no training the signal dies out in depth."""
+    from workbench.models.sources import open_model
+
+    model = open_model(folder)
+    batch = model.sample(32)
+    assert batch is not None
+    norms = [module for module in model.body.network.modules() if isinstance(module, BATCH_NORMS)]
+    for norm in norms:
+        norm.train().momentum = None
+        norm.reset_running_stats()
+    with torch.no_grad():
+        model.run(batch)
+    network.load_state_dict(model.body.network.state_dict())

@@ -18,7 +18,7 @@ from workbench.models.execution.dependence import unused_layers
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model
 from workbench.models.sources import open_model
-from workbench.models.summary import quantizable
+from workbench.models.summary import OutputKind, quantizable
 from workbench.planning.budgets import Budgets
 from workbench.planning.plan import Plan
 from workbench.planning.search.search import search
@@ -129,4 +129,5 @@ def plainly(folder: Path, model: Model, batch: Batch) -> torch.Tensor:
     name = json.loads((folder / "config.json").read_text(encoding="utf-8"))["architectures"][0]
     network = getattr(transformers, name).from_pretrained(str(folder), dtype=torch.float32).eval()
     result: torch.Tensor = model.body.call(network, batch)  # type: ignore[attr-defined]
-    return result
+    pixels = model.summary.output is OutputKind.POSITION_CLASSES and result.ndim > 3
+    return result.flatten(2).transpose(1, 2) if pixels else result

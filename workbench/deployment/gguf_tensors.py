@@ -80,7 +80,8 @@ def layer_refusal(layer: Layer, scheme: str | None, name: str | None) -> str | N
     if isinstance(chosen, CastScheme):
         return None
     if not isinstance(chosen, GgufScheme):
-        return f"{scheme} is no type of GGUF; its types are q4_0 to q8_0, q2_k to q6_k, iq4_nl, mxfp4-gguf, fp16, ..."
+        types = "q4_0 to q8_0, q2_k to q6_k, iq4_nl, iq4_xs, mxfp4-gguf, fp16, ..."
+        return f"{scheme} is no type of GGUF; its types are {types}"
     instead = chosen.fallback(layer.matrix)
     if instead is not chosen:
         return (

@@ -30,6 +30,8 @@ def gradient_batch_size(batch_size: int, dataset: Data, model: Model) -> int:
 
     Counts the linear layers' inputs and outputs and the logits of token models; other data are taken as they are.
     """
+    if model.inputs.batch is not None:  # a program that was exported for so many runs no other number at once
+        return model.inputs.batch
     ids: torch.Tensor | None = getattr(dataset, "tensors", {}).get("input_ids")
     if ids is None or ids.ndim != 2:
         return batch_size

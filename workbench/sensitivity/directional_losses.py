@@ -43,7 +43,7 @@ def directional_losses(
     """
     sums = _Dots(model=model, differences=differences, most=min(MOST_DRAWS, DRAWS * len(data)))
     seen = {layer.name for layer in tappable(model)}
-    gradients = GradientPass(model)
+    gradients, batch_size = GradientPass(model), model.inputs.batch or batch_size
     for number, batch in numbered_batches(data, batch_size, progress, "gradients"):
         sums.begin(batch)
         output = gradients.run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from workbench.models.data.inputs import InputSpec
 from workbench.models.execution.network import NetworkModel
 from workbench.models.layer import LayerKind
 from workbench.models.sources.layers import find_layers
-from workbench.models.sources.python_module import call_plainly
+from workbench.models.sources.python_module import call_by_name
 from workbench.models.sources.source import network_model
 from workbench.models.sources.stored import tensors_in_memory
 from workbench.models.summary import ModelSource, OutputKind
@@ -32,7 +33,7 @@ def opened(network: nn.Module, output: OutputKind, data: Rows) -> NetworkModel:
     parts = find_layers(network, lambda name, tensor: str(tensor.dtype).removeprefix("torch."))
     return network_model(
         ModelSource(kind="test", path="test"), network, parts, tensors_in_memory(network.state_dict()), output,
-        call_plainly, InputSpec(), lambda count: next(data.batches(count)),
+        partial(call_by_name, InputSpec()), InputSpec(), lambda count: next(data.batches(count)),
     )  # fmt: skip
 
 

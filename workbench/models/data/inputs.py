@@ -36,7 +36,8 @@ class InputSpec:
     the names of all its arguments, ``requires`` those without which it cannot run; ``labels`` stand in for a decoder's
     ids.  ``folder`` holds the processor's files.  ``sentences``: a sample is one text with special tokens and padding,
     not a window of running text; ``embeds``: the output is a vector for each sample.  ``rate`` is the sampling rate in
-    Hz that a model of sounds without a processor states.
+    Hz that a model of sounds without a processor states.  ``batch`` is the number of samples that a program was
+    exported for, where it takes no other.
     """
 
     tokens: bool | None = None
@@ -56,6 +57,7 @@ class InputSpec:
     sentences: bool = False
     embeds: bool = False
     rate: int | None = None
+    batch: int | None = None
 
     @property
     def takes_sound(self) -> bool:
@@ -78,6 +80,9 @@ class InputSpec:
         if name == "pixel_values":
             height, width = self.size or ("height", "width")
             return f"samples x {self.channels or 'channels'} x {height} x {width}"
+        if name == (self.main or "inputs") and name not in SHAPES:
+            tokens = f"samples x {self.length or 'tokens'}"
+            return tokens if self.tokens else f"samples x {self.channels} x ..." if self.channels else "samples x ..."
         return SHAPES.get(name, "samples x ...")
 
     def in_words(self, names: Collection[str]) -> str:
@@ -106,6 +111,21 @@ def arguments_for(batch: Mapping[str, torch.Tensor], spec: InputSpec) -> dict[st
         names[name]: tensor for name, tensor in batch.items()
         if names[name] in spec.takes and (name != "labels" or (spec.has_decoder and "decoder_input_ids" not in batch))
     }  # fmt: skip
+
+
+def main_of(batch: Mapping[str, torch.Tensor], spec: InputSpec) -> torch.Tensor:
+    """Return the one input of ``batch``: its ids or ``inputs``, else the only array but the labels.
+
+    Raises DataError, which names what came and what the model takes, where that is not clear.
+    """
+    names = [name for name in batch if name != "labels"]
+    main = next((name for name in ("input_ids", "inputs") if name in batch), names[0] if len(names) == 1 else None)
+    if main is None:
+        came = ", ".join(f"{name} {tuple(batch[name].shape)}" for name in names) or "no inputs"
+        takes = [name for name in spec.takes if name != "labels"] or ["inputs"]
+        expected = ", ".join(f"{name} ({spec.shape_of(name)})" for name in takes)
+        raise DataError(f"the data hold {came}; the model takes {expected}: give the arrays these names")
+    return batch[main]
 
 
 def fast_tokenizer(folder: Path | None) -> Any:

@@ -40,6 +40,10 @@ class Body:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
+REFUSALS = (RuntimeError, ValueError, LookupError, TypeError, AttributeError, AssertionError)
+"""What networks raise for inputs that they do not take; RuntimeError includes NotImplementedError."""
+
+
 class NetworkModel(Model):
     """A model that can be run.  The parameters of ``body.network`` are never changed, not even by ``with_weights``."""
 
@@ -47,6 +51,8 @@ class NetworkModel(Model):
         super().__init__(summary, inputs, overrides or Overrides())
         self.body, self.tappable = body, frozenset((*body.hooks, *body.functions))
         self._parameters = dict(body.network.named_parameters(remove_duplicate=False))
+        dtypes = {parameter.dtype for parameter in self._parameters.values() if parameter.is_floating_point()}
+        self._double = dtypes == {torch.float64}
 
     def sample(self, count: int) -> Batch | None:
         """Return random samples of what the network takes; see :class:`workbench.models.model.Model`."""
@@ -90,6 +96,8 @@ class NetworkModel(Model):
             self.summary.layer(name)
         device = next((parameter.device for parameter in self._parameters.values()), torch.device("cpu"))
         moved = {name: tensor.to(device) for name, tensor in batch.items()}
+        if self._double:
+            moved = {name: tensor.double() if tensor.is_floating_point() else tensor for name, tensor in moved.items()}
         tensors = self._tensors()
         taps = self._hooks(tap, inputs, layers, outputs), self._function_taps(tensors, tap, inputs, layers, outputs)
         with self.body.lock, taps[0], taps[1], no_fused_attention():
@@ -99,7 +107,7 @@ class NetworkModel(Model):
                 raise failed.cause from failed.cause.__cause__
             except (WorkbenchError, torch.OutOfMemoryError):
                 raise
-            except (RuntimeError, ValueError, IndexError, TypeError) as error:
+            except REFUSALS as error:
                 raise DataError(_rejected(self.summary.name, self.inputs, moved, error)) from error
 
     def _tensors(self) -> dict[str, torch.Tensor]:

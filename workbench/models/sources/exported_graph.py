@@ -19,7 +19,7 @@ DEPTH, LENGTH = 40, 2000
 
 OPERATORS = "cond|while_loop|map_impl|scan|associative_scan|wrap_with_set_grad_enabled|wrap_with_autocast|out_dtype"
 TARGET = re.compile(
-    r"torch\.ops\.aten\.(?!from_file\b)[A-Za-z]\w*(\.[A-Za-z]\w*)?|torch\.ops\.prims?\.[A-Za-z]\w*(\.[A-Za-z]\w*)?"
+    r"torch\.ops\.aten\.(?!_?from_file\b)_?[A-Za-z]\w*(\.[A-Za-z]\w*)?|torch\.ops\.prims?\.[A-Za-z]\w*(\.[A-Za-z]\w*)?"
     rf"|torch\.ops\.higher_order\.({OPERATORS}|flex_attention|invoke_subgraph)|math\.[a-z]\w*|torch\._?sym_[a-z]\w*"
     r"|_operator\.(add|sub|mul|truediv|floordiv|mod|pow|neg|pos|eq|ne|lt|le|gt|ge|and_|or_|xor|getitem)",
     re.ASCII,

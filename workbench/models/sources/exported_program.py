@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._pytree import tree_map_only, tree_unflatten
 
 from workbench.errors import DataError, NotAModelError, first_line
-from workbench.models.data.inputs import InputSpec
+from workbench.models.data.inputs import InputSpec, arguments_for, main_of
 from workbench.models.execution.network import Call, Forward
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model
@@ -26,10 +29,11 @@ from workbench.models.sources.layers import (
     transposed_role,
     unknown_role,
 )
-from workbench.models.sources.python_module import call_plainly
+from workbench.models.sources.python_module import MAIN, first_tensor
 from workbench.models.sources.source import Opening, guessed_inputs, network_model
 from workbench.models.sources.stored import WORKING_SHARE, require_memory, tensors_in_memory
 from workbench.models.summary import ModelSource, OutputKind
+from workbench.models.tracing import TOKENS
 
 MODULE_KINDS = {
     "linear": LayerKind.LINEAR, "conv1d": LayerKind.CONV1D, "conv2d": LayerKind.CONV2D, "conv3d": LayerKind.CONV3D,
@@ -37,6 +41,7 @@ MODULE_KINDS = {
 """What the operations of aten that take a weight as their second argument do."""
 
 INTEGERS = (torch.int64, torch.int32)
+HALF = (torch.float16, torch.bfloat16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +62,16 @@ class ExportedProgramFile:
         program, network = _load(archive, request.path)
         store = tensors_in_memory(program.state_dict)
         takes, gives = _signature(program, request.path)
+        in_single_precision(network)
         parts = find_layers(network, stored_dtypes(store.tensors), Graphs(network))
-        inputs = _inputs(takes, guessed_inputs(parts))
+        inputs, program_call = _inputs(takes, guessed_inputs(parts)), _call(program, takes)
         source = ModelSource(kind=self.name, path=request.recorded)
-        samples = takes.shape[0] if takes.ndim and isinstance(takes.shape[0], int) else None
-        call = call_plainly if samples is None else _in_pieces(samples)
-        return network_model(source, network, parts, store, _output(gives, bool(inputs.tokens)), call, inputs)
+        sizes = {tensor.shape[0] for tensor in takes.values() if tensor.ndim and isinstance(tensor.shape[0], int)}
+        static = sizes.pop() if len(sizes) == 1 else None
+        call = program_call if static is None else _in_pieces(program_call, static)
+        inputs = replace(inputs, batch=static)
+        sample = partial(_sample, takes, inputs.vocabulary or 2)
+        return network_model(source, network, parts, store, _output(gives, inputs), call, inputs, sample)
 
 
 def _load(archive: PlainArchive, path: Path) -> tuple[Any, nn.Module]:
@@ -78,47 +87,112 @@ def _load(archive: PlainArchive, path: Path) -> tuple[Any, nn.Module]:
             ) from error
 
 
-def _signature(program: Any, path: Path) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the program's only input and its first output, as tensors without data (sizes may be symbolic)."""
+def in_single_precision(network: nn.Module) -> None:
+    """Let a program in half precision compute in float32: its tensors, and what its graphs cast to."""
+    for tensor in (*network.parameters(), *network.buffers()):
+        if tensor.dtype in HALF:
+            tensor.data = tensor.data.float()
+
+    def single(value: Any) -> Any:
+        return torch.float32 if value in HALF else value
+
+    for module in network.modules():
+        graph = getattr(module, "graph", None)
+        for node in graph.nodes if graph is not None else ():
+            if node.op == "call_function":
+                node.args, node.kwargs = (tree_map_only(torch.dtype, single, each) for each in (node.args, node.kwargs))
+
+
+def _signature(program: Any, path: Path) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+    """Return the program's inputs by name and its first output, tensors without data (sizes may be symbolic)."""
     names = program.graph_signature.user_inputs
     placeholders = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
-    inputs = [placeholders.get(name) for name in names]
-    if len(inputs) != 1 or not isinstance(inputs[0], torch.Tensor):
-        raise NotAModelError(f"{path} takes {len(inputs)} inputs; a program of one tensor was expected, wrap it in one")
+    values = {str(name): placeholders.get(name) for name in names}
+    inputs = {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
+    if not inputs or len(inputs) < len(values):
+        other = [name for name in values if name not in inputs]
+        raise NotAModelError(
+            f"{path} takes {', '.join(other) or 'nothing'}, which is no tensor; export it with tensors alone as inputs"
+        )
     (result,) = [node for node in program.graph.nodes if node.op == "output"]
-    return inputs[0], result.args[0][0].meta["val"]
+    given = [getattr(node, "meta", {}).get("val") for node in result.args[0]]
+    gives = next((value for value in given if isinstance(value, torch.Tensor) and value.is_floating_point()), None)
+    if gives is None:
+        raise NotAModelError(f"{path} returns no tensor of floating-point numbers, so there is no loss to speak of")
+    return inputs, gives
 
 
-def _inputs(takes: torch.Tensor, guessed: InputSpec) -> InputSpec:
-    if takes.dtype in INTEGERS:
-        length = takes.shape[1] if takes.ndim == 2 and isinstance(takes.shape[1], int) else None
-        return InputSpec(tokens=True, vocabulary=guessed.vocabulary, length=length, positions=length)
-    sizes = tuple(takes.shape[1:])
-    if len(sizes) == 3 and isinstance(sizes[0], int):
-        fixed = isinstance(sizes[1], int) and isinstance(sizes[2], int)
-        return InputSpec(tokens=False, channels=sizes[0], size=(sizes[1], sizes[2]) if fixed else None)
-    return replace(guessed, tokens=False, vocabulary=None)
+def _inputs(takes: Mapping[str, torch.Tensor], guessed: InputSpec) -> InputSpec:
+    """Return what the program takes; ids come before other inputs."""
+    names = tuple(takes)
+    main = next((name for name in (*MAIN, *names) if name in takes), names[0])
+    sizes = tuple(size if isinstance(size, int) else None for size in takes[main].shape[1:])
+    if takes[main].dtype in INTEGERS:
+        length = sizes[0] if len(sizes) == 1 else None
+        spec = InputSpec(tokens=True, vocabulary=guessed.vocabulary, length=length, positions=length)
+    elif len(sizes) == 3 and sizes[0] is not None:
+        fixed = None if sizes[1] is None or sizes[2] is None else (sizes[1], sizes[2])
+        spec = InputSpec(tokens=False, channels=sizes[0], size=fixed)
+    else:
+        spec = replace(guessed, tokens=False, vocabulary=None)
+    return replace(spec, takes=names, requires=names, main=main)
 
 
-def _output(gives: torch.Tensor, tokens: bool) -> OutputKind:
-    if tokens and gives.ndim == 3:
+def _output(gives: torch.Tensor, inputs: InputSpec) -> OutputKind:
+    """Return what the output is: token logits where each token has a number for every entry of the vocabulary."""
+    if inputs.tokens and gives.ndim == 3 and inputs.vocabulary in (None, gives.shape[-1]):
         return OutputKind.TOKEN_LOGITS
     return OutputKind.CLASS_LOGITS if gives.ndim == 2 else OutputKind.EMBEDDING
 
 
-def _in_pieces(size: int) -> Call:
-    """Return how a program that was exported for ``size`` samples runs a multiple of them."""
+def _sample(takes: Mapping[str, torch.Tensor], vocabulary: int, count: int) -> Batch:
+    """Return random samples: sizes that are free as they were at the export; masks and the like are ones."""
+    generator, ids = torch.Generator().manual_seed(0), next((n for n in (*MAIN, *takes) if n in takes), "")
+    batch = {}
+    for name, tensor in takes.items():
+        shape = [count, *(size if isinstance(size, int) else _hint(size) for size in tensor.shape[1:])]
+        if tensor.is_floating_point():
+            batch[name] = torch.randn(shape, generator=generator)
+        elif name == ids:
+            batch[name] = torch.randint(0, vocabulary, shape, generator=generator)
+        else:
+            batch[name] = torch.ones(shape, dtype=tensor.dtype)
+    return batch
+
+
+def _hint(size: Any) -> int:
+    return int(size.node.hint) if size.node.has_hint() else TOKENS
+
+
+def _call(program: Any, takes: Mapping[str, torch.Tensor]) -> Call:
+    """Return how a batch is handed to the program: each input by its name, in its place and of its dtype."""
+    names, structure = tuple(takes), program.call_spec.in_spec
+    spec = InputSpec(takes=names, main=next((name for name in (*MAIN, *names) if name in takes), ""))
+    dtypes = {name: torch.float32 if tensor.dtype in HALF else tensor.dtype for name, tensor in takes.items()}
+
+    def call(forward: Forward, batch: Batch) -> torch.Tensor:
+        named = arguments_for(batch, spec)
+        if len(names) == 1 and not named:
+            named = {names[0]: main_of(batch, spec)}
+        if missing := [name for name in names if name not in named]:
+            raise DataError(
+                f"the data hold {', '.join(batch)}; the program also needs "
+                + ", ".join(f"{name} {tuple(takes[name].shape)}" for name in missing)
+            )
+        args, kwargs = tree_unflatten([named[name].to(dtypes[name]) for name in names], structure)
+        return first_tensor(forward(*args, **kwargs))
+
+    return call
+
+
+def _in_pieces(whole: Call, size: int) -> Call:
+    """Return how a program that was exported for ``size`` samples runs any number: the last piece is filled up."""
 
     def call(forward: Forward, batch: Batch) -> torch.Tensor:
         samples = len(next(iter(batch.values())))
-        if samples % size:
-            raise DataError(
-                f"the program was exported for batches of {size}, {samples} samples came; use a multiple of {size}, or "
-                "export it with a dynamic batch dimension (torch.export.Dim)"
-            )
-        split = {name: torch.split(tensor, size) for name, tensor in batch.items()}
-        pieces = [{name: parts[index] for name, parts in split.items()} for index in range(samples // size)]
-        return torch.cat([call_plainly(forward, piece) for piece in pieces])
+        filled = torch.arange(-(-samples // size) * size).clamp_(max=samples - 1)
+        pieces = [{name: tensor[rows] for name, tensor in batch.items()} for rows in torch.split(filled, size)]
+        return torch.cat([whole(forward, piece) for piece in pieces])[:samples]
 
     return call
 

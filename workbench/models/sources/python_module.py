@@ -15,8 +15,9 @@ import torch
 from torch import nn
 
 from workbench.errors import NotAModelError, TrustRequiredError, WorkbenchError, nearest
-from workbench.models.data.inputs import InputSpec, arguments_for, arguments_of
+from workbench.models.data.inputs import InputSpec, arguments_for, arguments_of, main_of
 from workbench.models.execution.network import Forward
+from workbench.models.execution.stacked import tensors_of
 from workbench.models.model import Batch, Model
 from workbench.models.sources.layers import NetworkParts, find_layers, stored_dtypes
 from workbench.models.sources.safetensors_file import weight_files
@@ -188,26 +189,23 @@ def call_by_name(spec: InputSpec, forward: Forward, batch: Batch) -> torch.Tenso
     named = arguments_for(batch, spec)
     if spec.takes and spec.main in named and spec.takes[0] == spec.main:
         return first_tensor(forward(named.pop(spec.main), **named))
-    return first_tensor(forward(**named)) if named else call_plainly(forward, batch)
-
-
-def call_plainly(forward: Forward, batch: Batch) -> torch.Tensor:
-    """Hand the batch's ids or inputs to the network and return the tensor of its answer."""
-    return first_tensor(forward(batch["input_ids"] if "input_ids" in batch else batch["inputs"]))
+    return first_tensor(forward(**named) if named else forward(main_of(batch, spec)))
 
 
 def first_tensor(answer: Any) -> torch.Tensor:
-    """Return the output of a network that answers with a tensor, a tuple, a dictionary or an object with ``logits``."""
+    """Return the output of a network that answers with a tensor, a tuple, a dictionary or an object with ``logits``;
+    else the first tensor of floating-point numbers in it."""
     getters: tuple[Callable[[Any], Any], ...] = (
         lambda value: value,
         lambda value: value.logits,
         lambda value: value["logits"],
         lambda value: value[0],
+        lambda value: next(each for each in tensors_of(value) if each.is_floating_point()),
     )
     for get in getters:
         try:
             output = get(answer)
-        except (AttributeError, KeyError, IndexError, TypeError):
+        except (AttributeError, LookupError, TypeError, StopIteration):
             continue
         if isinstance(output, torch.Tensor):
             return output

@@ -50,9 +50,10 @@ def trace_uses(model: NetworkModel) -> tuple[Uses, Counter[str], str]:
     if sum(tensor.numel() for tensor in parameters.values()) > MOST_WORK:
         return Uses(), Counter(), "the model is too large to be run at opening"
     calls = Counter[str]()
-    recorder = UseRecorder(parameters, SAMPLES)
+    samples = model.inputs.batch or SAMPLES
+    recorder = UseRecorder(parameters, samples)
     try:
-        batch = probe(model, samples=SAMPLES, guess=True)
+        batch = probe(model, samples=samples, guess=True)
         with torch.no_grad(), ExitStack() as stack, recorder:
             for path in set(model.body.hooks.values()):
                 def count(*_: Any, path: str = path) -> None:

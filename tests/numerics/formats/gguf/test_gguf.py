@@ -18,7 +18,7 @@ from workbench.numerics.scheme import Scheme
 NAMES = tuple(block.name for block in BLOCKS)
 ENCODED_BY_GGUF = ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "mxfp4-gguf", "tq1_0", "tq2_0")
 K_QUANTS = ("q2_k", "q3_k", "q4_k", "q5_k", "q6_k")
-SEARCHED = ("q4_0", "q4_1", "q5_0", "q5_1", *K_QUANTS, "iq4_nl")
+SEARCHED = ("q4_0", "q4_1", "q5_0", "q5_1", *K_QUANTS, "iq4_nl", "iq4_xs")
 
 
 def scheme(name: str) -> GgufScheme:
@@ -118,6 +118,7 @@ def test_the_error_stays_under_the_bounds_of_llama_cpps_own_tests(name: str) -> 
     [
         ("q4_0", 21.30), ("q4_1", 22.13), ("q5_0", 27.36), ("q5_1", 28.42), ("q8_0", 45.41), ("mxfp4-gguf", 18.79),
         ("q2_k", 10.55), ("q3_k", 16.43), ("q4_k", 22.92), ("q5_k", 28.83), ("q6_k", 35.01), ("iq4_nl", 22.36),
+        ("iq4_xs", 22.29),
     ],
 )  # fmt: skip
 def test_the_signal_to_noise_ratio_on_normal_weights_is_llama_cpps(name: str, expected: float) -> None:
@@ -167,7 +168,7 @@ def test_a_row_that_ends_inside_a_block_is_filled_up_counted_and_cut_again(name:
 def test_the_fallback_is_the_one_of_llama_cpps_quantizer() -> None:
     expected = {
         "q2_k": "iq4_nl", "q3_k": "iq4_nl", "q4_k": "q5_0", "q5_k": "q5_1", "q6_k": "q8_0", "tq1_0": "q4_0",
-        "tq2_0": "q4_0",
+        "tq2_0": "q4_0", "iq4_xs": "iq4_nl",
     }  # fmt: skip
     for name in NAMES:
         assert scheme(name).fallback((3, 512)) == scheme(name)

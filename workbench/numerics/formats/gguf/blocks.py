@@ -12,9 +12,9 @@ from typing import Literal
 
 import numpy as np
 
-HeaderKind = Literal["half", "half_minimum", "e8m0", "k2", "k3", "k4", "k6"]
+HeaderKind = Literal["half", "half_minimum", "e8m0", "iq4", "k2", "k3", "k4", "k6"]
 Rounding = Literal["up", "away", "even", "table"]
-Fitting = Literal["absmax", "bounds", "e8m0", "iq4", "k2", "k3", "k4", "k6"]
+Fitting = Literal["absmax", "bounds", "e8m0", "iq4", "iq4_units", "k2", "k3", "k4", "k6"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +137,9 @@ BLOCKS: tuple[Block, ...] = (
           rounding="even", fitting="k6", fallback="q8_0"),
     Block(name="iq4_nl", width=32, octets=18, group=32, levels=tuple(map(float, _IQ4_LEVELS)),
           planes=(Plane(2, 0, 4, 16),), header="half", fields=((0, 2),), rounding="table", fitting="iq4"),
+    Block(name="iq4_xs", width=256, octets=136, group=32, levels=tuple(map(float, _IQ4_LEVELS)),
+          planes=(Plane(8, 0, 4, 16),), header="iq4", fields=((0, 2), (2, 6)), rounding="table", fitting="iq4_units",
+          fallback="iq4_nl"),
     Block(name="mxfp4-gguf", width=32, octets=17, group=32, levels=_E2M1_DOUBLED, planes=(Plane(1, 0, 4, 16),),
           header="e8m0", fields=((0, 1),), rounding="table", fitting="e8m0"),
     Block(name="tq1_0", width=256, octets=54, group=256, levels=_integers(-1, 3), planes=(), header="half",

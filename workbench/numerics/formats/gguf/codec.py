@@ -152,7 +152,9 @@ def _least_error(block: Block, x: Array, peak: Array, weights: Array) -> gguf_fi
 
 def _mixed(chosen: Array, first: gguf_fit.Fit, second: gguf_fit.Fit) -> gguf_fit.Fit:
     pairs = (first.origin, second.origin), (first.factor, second.factor)
-    origin, factor = (None if a is None or b is None else np.where(chosen, a, b) for a, b in pairs)
+    origin, factor = (
+        None if a is None or b is None else np.where(chosen.reshape(-1, *(1,) * (a.ndim - 1)), a, b) for a, b in pairs
+    )
     header = np.where(chosen[:, None], first.header, second.header)
     return gguf_fit.Fit(header=header, origin=origin, factor=factor)
 
@@ -167,7 +169,8 @@ def effective(block: Block, header: Array, at: Array | None = None) -> tuple[Arr
 
 
 def to_codes(block: Block, x: Array, scale: Array, minimum: Array, origin: Array | None, factor: Array | None) -> Array:
-    """Return the codes, uint8 ``[n, width]``; scale, minimum ``[n, groups]``, origin and factor ``[n]``."""
+    """Return the codes, uint8 ``[n, width]``; scale, minimum ``[n, groups]``, origin ``[n]``, factor
+    ``[n]`` or (IQ4_XS) ``[n, groups]``."""
     codes = np.empty(x.shape, np.uint8)
     first, last = block.codes
     zero = -block.levels[0]
@@ -185,7 +188,8 @@ def to_codes(block: Block, x: Array, scale: Array, minimum: Array, origin: Array
         gguf_codes.codes_away(x, factor, int(zero), np.float32(last - zero), codes)
     else:
         constants = tables(block.name)
-        gguf_codes.codes_table(x, factor, constants.edges, constants.ranked, codes)
+        whole, by_group = x.reshape(-1, block.group), codes.reshape(-1, block.group)
+        gguf_codes.codes_table(whole, factor, constants.edges, constants.ranked, by_group)
     return codes
 
 
@@ -194,7 +198,9 @@ def to_values(block: Block, codes: Array, scale: Array, minimum: Array, out: Arr
     if block.evenly_spaced:
         gguf_codes.values_even(codes, np.float32(block.levels[0]), scale, minimum, out)
     else:
-        gguf_codes.values_table(codes, tables(block.name).levels, scale, minimum, out)
+        shape = (-1, block.group)
+        entries = scale.reshape(-1, 1), minimum.reshape(-1, 1)
+        gguf_codes.values_table(codes.reshape(shape), tables(block.name).levels, *entries, out.reshape(shape))
 
 
 def _coded(block: Block, name: str, weight: torch.Tensor, known: Fitted, part: slice) -> tuple[Array, Array, Array]:
@@ -288,7 +294,11 @@ def _unpack(block: Block, octets: Array, out: Array) -> None:
     scale, minimum = effective(block, octets, constants.stored_at)
     first = np.float32(block.levels[0])
     if block.rounding == "table":
-        gguf_pack.unpack_table(octets, block.planes[0].offset, constants.levels, scale, minimum, out)
+        at = block.planes[0].offset
+        if block.groups > 1:  # codes follow codes: 16 bytes for each group
+            octets, at = np.ascontiguousarray(octets[:, at:]).reshape(-1, block.group // 2), 0
+            out, scale, minimum = out.reshape(-1, block.group), scale.reshape(-1, 1), minimum.reshape(-1, 1)
+        gguf_pack.unpack_table(octets, at, constants.levels, scale, minimum, out)
     elif not block.planes:
         gguf_pack.unpack_ternary(octets, first, scale, minimum, out)
     elif constants.fifth >= 0:

@@ -1,4 +1,4 @@
-"""The block formats of GGUF files (llama.cpp): Q4_0 to Q8_0, the K-quants, IQ4_NL, MXFP4, TQ1_0 and TQ2_0.
+"""The block formats of GGUF files (llama.cpp): Q4_0 to Q8_0, the K-quants, IQ4_NL and IQ4_XS, MXFP4, TQ1_0 and TQ2_0.
 
     value[r, c] = scale[r, g] * level[code[r, c]] - minimum[r, g]
 

@@ -21,6 +21,7 @@ from workbench.numerics.formats.gguf.headers import (
     from_bounds,
     from_peaks,
     half_octets,
+    write_iq4,
     write_k2,
     write_k3,
     write_k4,
@@ -37,7 +38,8 @@ _SHRINK_FACTORS = tuple(1.0 - 0.04 * step for step in range(1, 23))
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fit:
-    """``header`` uint8 ``[n, header_octets]``; ``origin`` and ``factor`` float32 ``[n]`` as in GgufParameters."""
+    """``header`` uint8 ``[n, header_octets]``; ``origin`` and ``factor`` float32 ``[n]`` (IQ4_XS: ``[n, groups]``) as
+    in GgufParameters."""
 
     header: Array
     origin: Array | None = None
@@ -103,7 +105,7 @@ def candidates(block: Block, x: Array, peak: Array, weights: Array) -> Iterator[
 
 def _clipped(block: Block, x: Array) -> Array:
     """Bound ``x`` to what float16 units times the largest sub-block scale and level reach."""
-    units = {"k2": 15, "k3": 32, "k4": 63, "k6": 128}.get(block.fitting, 1)
+    units = {"k2": 15, "k3": 32, "k4": 63, "k6": 128, "iq4_units": 32}.get(block.fitting, 1)
     limit = np.float32(_HALF_MAX * np.float32(units * max(abs(block.levels[0]), abs(block.levels[-1]))))
     return x if np.abs(x).max(initial=0) <= limit else np.clip(x, -limit, limit)
 
@@ -162,6 +164,23 @@ def _iq4_search(block: Block, x: Array, weights: Array, kind: int = search.GIVEN
     search.table(x, weights, kind, block.used_levels(), edges, 7, scale)
     scale = np.clip(scale, -_HALF_MAX, _HALF_MAX)
     return Fit(header=half_octets(scale), factor=inverse(scale))
+
+
+def _iq4_units(block: Block, x: Array, peak: Array, shrink: np.float32) -> Fit:
+    return _iq4_units_search(block, _clipped(block, x), x, search.SQUARE)
+
+
+def _iq4_units_search(block: Block, x: Array, weights: Array, kind: int = search.GIVEN) -> Fit:
+    """The scales of IQ4_NL, then a unit that gives the largest of them the code -32."""
+    found = np.empty(len(x) * block.groups, np.float32)
+    edges, _ = block.ranked()
+    groups = np.ascontiguousarray(x).reshape(-1, block.group)
+    search.table(groups, weights.reshape(-1, block.group), kind, block.used_levels(), edges, 7, found)
+    scale = found.reshape(len(x), -1)
+    most = np.take_along_axis(scale, np.abs(scale).argmax(axis=1)[:, None], axis=1)
+    unit = most / np.float32(-32)
+    codes = np.clip(np.rint(inverse(unit) * scale), -32, 31)
+    return Fit(header=write_iq4(unit[:, 0], (codes + 32).astype(np.uint8)), factor=inverse(unit * codes))
 
 
 def _affine(
@@ -260,10 +279,10 @@ def _k6_search(block: Block, x: Array, weights: Array, kind: int = search.GIVEN)
 
 
 _PLAIN: dict[str, Callable[[Block, Array, Array, np.float32], Fit]] = {
-    "absmax": _absmax, "bounds": _bounds, "e8m0": _e8m0, "iq4": _iq4, "k2": _k_affine, "k3": _k3, "k4": _k_affine,
-    "k6": _k6,
+    "absmax": _absmax, "bounds": _bounds, "e8m0": _e8m0, "iq4": _iq4, "iq4_units": _iq4_units, "k2": _k_affine,
+    "k3": _k3, "k4": _k_affine, "k6": _k6,
 }  # fmt: skip
 _SEARCHED: dict[str, Callable[[Block, Array, Array], Fit]] = {
-    "absmax": _absmax_search, "bounds": _bounds_search, "iq4": _iq4_search, "k2": _k_affine_search, "k3": _k3_search,
-    "k4": _k_affine_search, "k6": _k6_search,
+    "absmax": _absmax_search, "bounds": _bounds_search, "iq4": _iq4_search, "iq4_units": _iq4_units_search,
+    "k2": _k_affine_search, "k3": _k3_search, "k4": _k_affine_search, "k6": _k6_search,
 }  # fmt: skip

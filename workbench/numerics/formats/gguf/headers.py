@@ -99,6 +99,18 @@ def read_k6(octets: Array, at: Array, half: Array, scale: Array, minimum: Array)
 
 
 @compiled
+def read_iq4(octets: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
+    """A float16 unit; eight 6-bit scales, 32 added: high pairs of bits in 2 bytes, low nibbles in 4."""
+    for row in range(octets.shape[0]):
+        unit = _half(octets, row, at[0], half)
+        for group in range(8):
+            high = (octets[row, at[1] + group // 4] >> (group % 4 * 2)) & 3
+            low = (octets[row, at[1] + 2 + group // 2] >> (group % 2 * 4)) & 15
+            scale[row, group] = unit * np.float32(low + high * 16 - 32)
+            minimum[row, group] = np.float32(0)
+
+
+@compiled
 def read_e8m0(octets: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
     """Half of a power of two: ``half`` holds the 256 values here."""
     for row in range(octets.shape[0]):
@@ -108,7 +120,7 @@ def read_e8m0(octets: Array, at: Array, half: Array, scale: Array, minimum: Arra
 
 READERS = {
     "half": read_half, "half_minimum": read_half_minimum, "k2": read_k2, "k3": read_k3, "k4": read_k4, "k6": read_k6,
-    "e8m0": read_e8m0,
+    "iq4": read_iq4, "e8m0": read_e8m0,
 }  # fmt: skip
 
 
@@ -148,6 +160,14 @@ def write_k4(unit: np.ndarray, scales: np.ndarray, step: np.ndarray, minimums: n
     second = minimums[:, :4] | ((minimums[:, 4:] >> 4) << 6)
     third = (scales[:, 4:] & 15) | ((minimums[:, 4:] & 15) << 4)
     return np.concatenate([half_octets(unit), half_octets(step), first, second, third], axis=1)
+
+
+def write_iq4(unit: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    """``scales`` uint8 ``[n, 8]``: 0 to 63, 32 added."""
+    low, high = scales & 15, scales >> 4
+    pairs = [high[:, part] | (high[:, part + 1] << 2) | (high[:, part + 2] << 4) | (high[:, part + 3] << 6)
+             for part in (0, 4)]  # fmt: skip
+    return np.concatenate([half_octets(unit), np.stack(pairs, axis=1), low[:, ::2] | (low[:, 1::2] << 4)], axis=1)
 
 
 def write_k6(unit: np.ndarray, scales: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """GGUF types that are read and not made here: weights that a file holds in them keep them, others cannot get them.
 
-llama.cpp's IQ formats choose whole vectors out of tables by a search over an importance matrix; the package ``gguf``
-decodes them.
+llama.cpp's IQ formats of fewer than four bits choose whole vectors out of tables by a search over an importance
+matrix; the package ``gguf`` decodes them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SIZES = {
     "IQ1_S": (256, 50), "IQ1_M": (256, 56), "IQ2_XXS": (256, 66), "IQ2_XS": (256, 74), "IQ2_S": (256, 82),
-    "IQ3_XXS": (256, 98), "IQ3_S": (256, 110), "IQ4_XS": (256, 136), "NVFP4": (64, 36),
+    "IQ3_XXS": (256, 98), "IQ3_S": (256, 110), "NVFP4": (64, 36),
 }  # fmt: skip
 """Weights and bytes of a block."""
 
@@ -97,7 +97,7 @@ class StoredScheme(Scheme):
     def _refuse(self) -> NoReturn:
         raise SchemeError(
             f"{self.name} is only read: weights that a GGUF file holds in it keep it as they are; choose another "
-            "format, such as iq4_nl, q2_k or q3_k, for others"
+            "format, such as iq4_xs, q2_k or q3_k, for others"
         )
 
 

@@ -1,0 +1,157 @@
+"""Exported programs of every kind: several inputs, by name and nested, static batches, float64 and bfloat16."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from workbench.errors import DataError
+from workbench.measurement.calibrate import calibrate
+from workbench.models.data.datasets import open_dataset
+from workbench.models.execution.network import NetworkModel
+from workbench.models.sources import open_model
+from workbench.models.summary import OutputKind
+from workbench.sensitivity.score import score
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # torch.export's own, while it writes
+IDS = torch.arange(12).reshape(2, 6)
+
+
+class Encoder(nn.Module):
+    """A masked mean over token states, or the states themselves."""
+
+    def __init__(self, pooled: bool = True) -> None:
+        super().__init__()
+        self.embed, self.up, self.down = nn.Embedding(20, 8), nn.Linear(8, 16), nn.Linear(16, 8)
+        self.pooled = pooled
+
+    def forward(self, ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        x = self.embed(ids)
+        x = x + self.down(torch.tanh(self.up(x)))
+        weights = attention_mask[..., None].to(x.dtype)
+        return (x * weights).sum(1) / weights.sum(1) if self.pooled else x * weights
+
+
+class Perceptron(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(6, 16), nn.Linear(16, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.down(torch.relu(self.up(x)).to(self.down.weight.dtype))
+        return result
+
+
+class Nested(nn.Module):
+    """Takes a dictionary and gives one without ``logits``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two = nn.Linear(6, 4), nn.Linear(3, 4)
+
+    def forward(self, parts: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        return {"sum": self.one(parts["left"]) + self.two(parts["right"])}
+
+
+def opened(folder: Path, network: nn.Module, args: tuple[Any, ...], kwargs: Any = None, shapes: Any = None) -> Any:
+    torch.export.save(torch.export.export(network.eval(), args, kwargs, dynamic_shapes=shapes), folder / "net.pt2")
+    model = open_model(folder / "net.pt2")
+    assert isinstance(model, NetworkModel)
+    return model
+
+
+def seeded(make: Any) -> Any:
+    torch.manual_seed(0)
+    return make().eval()
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_a_program_of_ids_and_a_mask_takes_both_from_a_file(tmp_path: Path, by_name: bool) -> None:
+    network, mask = seeded(Encoder), torch.ones(2, 6, dtype=torch.int64)
+    batch = torch.export.Dim("batch", min=1, max=64)
+    shapes: Any = {"ids": {0: batch}, "attention_mask": {0: batch}}
+    model = opened(tmp_path, network, () if by_name else (IDS, mask),
+                   {"ids": IDS, "attention_mask": mask} if by_name else None, shapes)  # fmt: skip
+    ids, real = np.arange(48).reshape(8, 6) % 20, np.ones((8, 6), np.int64)
+    real[:, 4:] = 0
+    np.savez(tmp_path / "data.npz", ids=ids, attention_mask=real)
+    data = open_dataset(tmp_path / "data.npz", model)
+    output = torch.cat([model.run(each) for each in data.batches(3)])
+    torch.testing.assert_close(output, network(torch.from_numpy(ids), torch.from_numpy(real)))
+    assert model.tappable == {"embed", "up", "down"}
+    table = score(model, "predicted_kl", ("int4-channel",), dataset=data, curvature=calibrate(model, data).curvature)
+    assert np.isfinite(table.score).all()
+    with pytest.raises(DataError, match=r"the program also needs attention_mask \(s\w+, 6\)"):
+        model.run({"input_ids": IDS})
+
+
+def test_states_of_an_encoder_are_not_taken_for_logits(tmp_path: Path) -> None:
+    model = opened(tmp_path, seeded(lambda: Encoder(pooled=False)), (IDS, torch.ones(2, 6, dtype=torch.int64)))
+    assert model.summary.output is OutputKind.EMBEDDING
+
+
+def test_nested_inputs_and_outputs(tmp_path: Path) -> None:
+    network, parts = seeded(Nested), {"left": torch.randn(4, 6), "right": torch.randn(4, 3)}
+    model = opened(tmp_path, network, (parts,))
+    names = model.inputs.takes
+    output = model.run(dict(zip(names, parts.values(), strict=True)))
+    torch.testing.assert_close(output, network(parts)["sum"])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
+def test_programs_in_other_precisions(tmp_path: Path, dtype: torch.dtype) -> None:
+    network = seeded(Perceptron).to(dtype)
+    model = opened(tmp_path, network, (torch.randn(4, 6, dtype=dtype),))
+    assert {layer.dtype for layer in model.summary.layers} == {str(dtype).removeprefix("torch.")}
+    inputs = torch.randn(8, 6)
+    exact = seeded(Perceptron).to(dtype).double()(inputs.double())
+    torch.testing.assert_close(model.run({"inputs": inputs}).double(), exact, rtol=1e-4, atol=1e-5)
+    np.save(tmp_path / "x.npy", inputs.numpy())
+    data = open_dataset(tmp_path / "x.npy", model)
+    table = score(model, "predicted_kl", ("int4-channel",), dataset=data, curvature=calibrate(model, data).curvature)
+    assert np.isfinite(table.score).all() and (table.score > 0).all()
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_a_static_batch_runs_any_number_of_samples(tmp_path: Path, size: int) -> None:
+    network = seeded(Perceptron)
+    model = opened(tmp_path, network, (torch.randn(size, 6),))
+    inputs = torch.randn(10, 6)
+    torch.testing.assert_close(model.run({"inputs": inputs}), network(inputs))
+    assert {layer.calls for layer in model.summary.layers} == {1}
+    np.save(tmp_path / "x.npy", inputs.numpy())
+    data = open_dataset(tmp_path / "x.npy", model)
+    assert calibrate(model, data).samples == 10
+
+
+def test_a_python_network_in_float64_is_fed(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(
+        "import torch\n\ndef build():\n    return torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(),"
+        " torch.nn.Linear(8, 3)).double()\n"
+    )
+    model = open_model(tmp_path / "net.py", trust=True)
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(16, 6)).astype(np.float32))
+    data = open_dataset(tmp_path / "x.npy", model)
+    table = score(model, "predicted_kl", ("int4-channel",), dataset=data, curvature=calibrate(model, data).curvature)
+    assert np.isfinite(table.score).all()
+
+
+def test_arrays_of_unknown_names_are_named(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(
+        "import torch\n\nclass Pair(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.a = torch.nn.Linear(6, 4)\n\n    def forward(self, left, right):\n"
+        "        return self.a(left) + self.a(right)\n\ndef build():\n    return Pair()\n"
+    )
+    model = open_model(tmp_path / "net.py", trust=True)
+    with pytest.raises(DataError, match=r"the data hold one \(2, 6\), two \(2, 6\); the model takes left .*, right"):
+        model.run({"one": torch.zeros(2, 6), "two": torch.zeros(2, 6)})
+    np.savez(tmp_path / "x.npz", left=np.zeros((2, 6), np.float32))
+    with pytest.raises(DataError, match="the model also needs right"):
+        open_dataset(tmp_path / "x.npz", model)
+    output = model.run({"left": torch.ones(2, 6), "right": torch.ones(2, 6)})
+    assert output.shape == (2, 4)
