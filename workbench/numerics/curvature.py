@@ -76,11 +76,11 @@ def _mean(first: np.ndarray | None, other: np.ndarray | None, share: float) -> n
     return np.asarray(first + (other - first) * np.float32(share), dtype=np.float32)
 
 
-def predicted_loss(difference: torch.Tensor, curvature: Curvature) -> float:
+def predicted_loss(difference: torch.Tensor, curvature: Curvature, weight: torch.Tensor | None = None) -> float:
     """Return ``1/2 * sum_ij rows_i columns_j D_ij**2``: nats per token that changing W by ``difference`` D costs.
 
-    ``difference`` is ``[rows, columns]``.  Uses the diagonal of A: right when the errors of a row are uncorrelated, as
-    they are after rounding to nearest.
+    ``difference`` is ``[rows, columns]``; with ``weight`` the changed weights, of which D is formed band by band.  Uses
+    the diagonal of A: right when the errors of a row are uncorrelated, as they are after rounding to nearest.
     """
     import torch
 
@@ -88,10 +88,11 @@ def predicted_loss(difference: torch.Tensor, curvature: Curvature) -> float:
     columns = torch.from_numpy(curvature.columns).to(difference.device)
     weights = torch.from_numpy(curvature.rows).to(difference.device)
     loss = torch.zeros((), dtype=torch.float64, device=difference.device)
+    norm = columns.max().clamp_min(torch.finfo(torch.float64).tiny) if columns.numel() else columns.new_ones(())
+    unit = (columns / norm).to(torch.float32)
     for part in row_tiles(*difference.shape):
-        squares = difference[part].detach().to(torch.float32).square()
-        norm = columns.max().clamp_min(torch.finfo(torch.float64).tiny)
-        by_row = squares @ (columns / norm).to(torch.float32)
+        changed = difference[part].detach().to(torch.float32)
+        by_row = (changed if weight is None else changed - weight[part]).square() @ unit
         loss += (by_row.to(torch.float64) @ weights[part]) * norm
     return 0.5 * float(loss)
 

@@ -11,12 +11,12 @@ from workbench.errors import MissingResultError
 from workbench.models.data.batches import Data, tappable
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary
-from workbench.numerics.curvature import predicted_loss, predicted_loss_full
+from workbench.numerics.curvature import Curvature, predicted_loss, predicted_loss_full
 from workbench.numerics.rounding import Need
 from workbench.numerics.rounding import algorithm as find_algorithm
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
 from workbench.sensitivity.scoring import Row, Scoring, Sloped
-from workbench.sensitivity.stacked_rounding import in_groups, rounded_layers
+from workbench.sensitivity.stacked_rounding import in_groups, rounded_cells, rounded_layers
 
 REPEATED_CELLS = 1 << 21
 """The most weights of a layer whose samples' gradients are formed because it is used more than once: 8 MB for each.
@@ -58,14 +58,20 @@ def kronecker_rows(scoring: Scoring, cells: Mapping[str, Sequence[str]]) -> Iter
     tied: dict[str, list[str]] = {}
     for layer in model.summary.layers:
         tied.setdefault(layer.tied_to or layer.name, []).append(layer.name)
-    for name, rounded in rounded_layers(model, cells, scoring.algorithm, curvature):
-        weight = model.weight(name).float()
-        uses = [curvature[member] for member in tied[name] if member in curvature]
-        forms = [predicted_loss_full if correlated and use.full is not None else predicted_loss for use in uses]
-        yield name, {
-            scheme: sum(loss(values - weight, use) for loss, use in zip(forms, uses, strict=True))
-            for scheme, values in rounded.items()
-        }
+    for weights, by_scheme in rounded_cells(model, cells, scoring.algorithm, curvature):
+        losses: dict[str, dict[str, float]] = {name: {} for name in weights}
+        for scheme, matrices in by_scheme:
+            for name, values in matrices.items():
+                uses = [curvature[member] for member in tied[name] if member in curvature]
+                losses[name][scheme] = sum(_loss(values, weights[name], use, correlated) for use in uses)
+        yield from losses.items()
+
+
+def _loss(values: torch.Tensor, weight: torch.Tensor, use: Curvature, correlated: bool) -> float:
+    """Return what rounding ``weight`` to ``values`` costs where its inputs are those of ``use``."""
+    if correlated and use.full is not None:
+        return predicted_loss_full(values - weight, use)
+    return predicted_loss(values, use, weight)
 
 
 def directional_rows(scoring: Scoring, data: Data, cells: Mapping[str, Sequence[str]]) -> Iterator[Sloped]:

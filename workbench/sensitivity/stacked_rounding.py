@@ -49,21 +49,33 @@ def in_groups(
         yield group
 
 
-def rounded_layers(
-    model: Model, cells: Mapping[str, Sequence[str]], algorithm: str, curvature: Mapping[str, Curvature]
-) -> Iterator[tuple[str, dict[str, torch.Tensor]]]:
-    """Yield each layer of ``cells`` once, with its weight rounded to each of its schemes: float32 matrices.
+Matrices = dict[str, "torch.Tensor"]
+"""Float32 matrices by layer."""
 
-    Layers of one width come together.  Raises what
-    :func:`workbench.numerics.rounding.round_weight.round_weight` raises.
+
+def rounded_cells(
+    model: Model, cells: Mapping[str, Sequence[str]], algorithm: str, curvature: Mapping[str, Curvature]
+) -> Iterator[tuple[Matrices, Iterator[tuple[str, Matrices]]]]:
+    """Yield layers that are rounded together, with an iterator over their schemes and what each makes of them.
+
+    Every layer of ``cells`` comes once; layers of one width come together.  One scheme's weights are held at a time,
+    however many there are.  Raises what :func:`workbench.numerics.rounding.round_weight.round_weight` raises.
     """
     for names in _stacks(model, cells, algorithm):
         weights = {name: model.weight(name).float() for name in names}
-        rounded: dict[str, dict[str, torch.Tensor]] = {name: {} for name in names}
-        for scheme in cells[names[0]]:
-            for name, values in _rounded(weights, scheme, algorithm, curvature).items():
+        yield weights, ((scheme, _rounded(weights, scheme, algorithm, curvature)) for scheme in cells[names[0]])
+
+
+def rounded_layers(
+    model: Model, cells: Mapping[str, Sequence[str]], algorithm: str, curvature: Mapping[str, Curvature]
+) -> Iterator[tuple[str, Matrices]]:
+    """Yield each layer of ``cells`` once, with its weight rounded to each of its schemes, all of them at once."""
+    for weights, by_scheme in rounded_cells(model, cells, algorithm, curvature):
+        rounded: dict[str, Matrices] = {name: {} for name in weights}
+        for scheme, matrices in by_scheme:
+            for name, values in matrices.items():
                 rounded[name][scheme] = values
-        for name in names:
+        for name in weights:
             yield name, rounded.pop(name)
 
 

@@ -133,10 +133,30 @@ class ScaledScheme(Scheme):
         low, high = self._extremes(weight, cut)
         rule = self._rule(low, high)
         if clip_search and weight.numel():
-            candidates = [rule(*self._shrunk(low, high, factor)) for factor in self._factors]
-            best = least_error(weight, cut, candidates, importance, self._snap)
+            best = self._best(weight, cut, rule, (low, high), importance)
             low, high = self._shrunk(low, high, torch.tensor(self._factors, device=weight.device)[best])
         return self._settled(rule(low, high), cut)
+
+    def _best(
+        self, weight: torch.Tensor, cut: Grid, rule: Rule, ends: tuple[torch.Tensor, torch.Tensor],
+        importance: torch.Tensor | None,
+    ) -> torch.Tensor:  # fmt: skip
+        """Return the number of the factor that rounds each tile with the least error, int64 ``[bands, groups]``."""
+        import torch
+
+        if not self._compiled(weight):
+            candidates = [rule(*self._shrunk(*ends, factor)) for factor in self._factors]
+            return least_error(weight, cut, candidates, importance, self._snap)
+        from workbench.numerics.formats.compiled import clip_compiled
+
+        factors = torch.tensor(self._factors).reshape(-1, 1, 1)
+
+        def candidates_of(bands: slice) -> Affine:
+            low, high = self._shrunk(ends[0][bands], ends[1][bands], factors)
+            flat = rule(low.flatten(0, 1), high.flatten(0, 1))
+            return flat.apply(lambda member: member.reshape(low.shape))
+
+        return clip_compiled.least_error(weight, cut, candidates_of, importance, self.element)
 
     def parameters(self, shape: tuple[int, int], affine: Affine) -> Parameters:
         """Return the parameters nearest to those that an algorithm has found, ``[bands, groups]`` each.

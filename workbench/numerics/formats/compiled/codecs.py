@@ -47,7 +47,7 @@ def element_codec(parameters: Parameters, element: Element) -> Codec:
     if element.shiftable:
         return _integer_codec(parameters, element)
     scale, width = parameters.scale.contiguous().numpy(), min(parameters.width, WIDEST)
-    codec = _table_codec(scale, width, element.bits, *_element_tables(element))
+    codec = _table_codec(scale, width, element.bits, *element_tables(element))
     if element.binary is None:
         return codec
     mantissa, bias, complement = element.binary.mantissa_bits, element.binary.bias, element.binary.complement
@@ -113,7 +113,7 @@ def _table_codec(
 
 
 @cache
-def _element_tables(element: Element) -> tuple[Array, Array, Array, Array]:
+def element_tables(element: Element) -> tuple[Array, Array, Array, Array]:
     """Return limits, values and the values by code, ``[1, 1, n]``, and the code of each value, as torch rounds.
 
     Numbers above a limit go to the next value: the middle, or the number just below it where the middle itself goes up.

@@ -1,0 +1,89 @@
+"""Between torch matrices and the compiled clip search: bands of rows with the candidates of their own tiles.
+
+Candidates are made band by band, so that their parameters take little memory beside the matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.numerics.bands import in_parallel, row_tiles
+from workbench.numerics.element import Element
+from workbench.numerics.formats.affine import Affine
+from workbench.numerics.formats.compiled import clip_kernels
+from workbench.numerics.formats.compiled.codecs import WIDEST, element_tables
+from workbench.numerics.formats.compiled.scaled_compiled import plain
+from workbench.numerics.granularity import Grid
+
+if TYPE_CHECKING:
+    import torch
+
+Array = Any
+
+BAND = 1 << 19
+"""Elements of a band: enough work for each call, and parameters of a few megabytes."""
+
+Candidates = Callable[[slice], Affine]
+"""From bands of tiles to the parameters of every candidate, ``[candidates, bands, groups]``."""
+
+
+def least_error(
+    weight: torch.Tensor, cut: Grid, candidates: Candidates, importance: torch.Tensor | None, element: Element
+) -> torch.Tensor:
+    """Return for each tile, int64 ``[bands, groups]``, the candidate with the least weighted squared error.
+
+    The first of equals wins; see :func:`workbench.numerics.formats.clip_search.least_error`.
+    """
+    import torch
+
+    weights = None if importance is None else importance.detach().float().expand(weight.shape)
+    whole = cut.height >= cut.rows > 1
+    best = torch.zeros(cut.bands, cut.groups, dtype=torch.int64)
+    totals: dict[int, Array] = {}
+    known = _arrays(candidates(slice(0, 1)), element) if whole else None
+
+    def task(part: slice) -> None:
+        bands = slice(0, 1) if whole else slice(part.start // cut.height, -(-part.stop // cut.height))
+        arrays = _arrays(candidates(bands), element) if known is None else known
+        tile = plain(weight[part])
+        weighed = np.empty((len(tile), 0, 0), np.float32) if weights is None else plain(weights[part])[:, None]
+        total = np.zeros(arrays[0].shape, np.float64)
+        clip_kernels.add_errors(
+            tile, min(cut.width, WIDEST), min(cut.height, max(cut.rows, 1)), *arrays, *_element(element), weighed, total
+        )
+        if whole:
+            totals[part.start] = total
+        else:
+            best[bands] = torch.from_numpy(total.argmin(axis=-1))
+
+    in_parallel(task, row_tiles(cut.rows, cut.columns, 1 if whole else cut.height, elements=BAND))
+    return torch.from_numpy(sum(totals[start] for start in sorted(totals)).argmin(axis=-1)) if whole else best
+
+
+def _arrays(affine: Affine, element: Element) -> tuple[Array, Array, Array]:
+    """Return scales, codes of 0 and offsets, float32 ``[bands, groups, candidates]``."""
+    scale, zero, offset, _ = affine
+    base = 0.0 if offset is not None else -element.lowest
+    return _last(scale, scale, 1.0), _last(zero, scale, base), _last(offset, scale, 0.0)
+
+
+def _last(member: torch.Tensor | None, like: torch.Tensor, value: float) -> Array:
+    filled = like.new_full((), value).expand(like.shape) if member is None else member
+    return filled.permute(1, 2, 0).contiguous().numpy()
+
+
+def _element(element: Element) -> tuple[Any, ...]:
+    """Return what the kernels take of an element."""
+    nothing, zero = np.empty(0, np.float32), np.float32(0)
+    if element.shiftable:
+        top = np.float32(2**element.bits - 1)
+        return clip_kernels.INTEGER, top, 0, zero, zero, zero, nothing, nothing
+    ends = np.float32(element.lowest), np.float32(element.highest)
+    if element.binary is not None:
+        normal = np.float32(2.0 ** (1 - element.binary.bias))
+        return clip_kernels.FLOAT, zero, element.binary.mantissa_bits, normal, *ends, nothing, nothing
+    limits, values, _, _ = element_tables(element)
+    return clip_kernels.TABLE, zero, 0, zero, *ends, limits.reshape(-1), values.reshape(-1)
