@@ -14,6 +14,9 @@ from workbench.models.summary import OutputKind
 KEPT_BYTES = 1 << 27
 """The most bytes of a reference's probabilities that are kept."""
 
+TILE = 1 << 17
+"""Logits that are compared at once, in float64: what a core's cache holds, so that no copy of all of them is made."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Divergence:
@@ -51,6 +54,12 @@ def logit_divergence(reference: torch.Tensor, candidate: torch.Tensor, p: torch.
     a sum of positive terms, so that small divergences keep their digits.  Where ``s`` is too large for that, the plain
     difference of log-probabilities is as good.
     """
+    entries = reference.shape[-1] if reference.ndim else 1
+    if reference.ndim > 1 and reference.numel() > max(TILE, entries):
+        flat = [None if each is None else each.reshape(-1, entries) for each in (reference, candidate, p)]
+        parts = [[None] if each is None else each.split(max(TILE // entries, 1)) for each in flat]
+        rows = zip(parts[0], parts[1], parts[2] * len(parts[0]) if p is None else parts[2], strict=True)
+        return torch.cat([logit_divergence(*row) for row in rows]).reshape(reference.shape[:-1])
     if p is None:
         p = torch.softmax(reference.double(), dim=-1)
     shift = candidate.double().sub_(reference) if candidate.dtype != torch.float64 else candidate - reference

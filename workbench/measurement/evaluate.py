@@ -15,6 +15,8 @@ from workbench.measurement.finite_batches import FiniteBatches
 from workbench.measurement.metrics import METRICS
 from workbench.measurement.metrics.metric import EvaluationMetric, Outputs, Sums
 from workbench.measurement.most_changed import MostChanged
+from workbench.measurement.reference.cache import NO_CACHE, ArrayCache
+from workbench.measurement.reference.outputs import ReferenceOutputs
 from workbench.models.data.batches import Data, require_data, require_repeatable
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind
@@ -27,26 +29,28 @@ MOST_LOGITS = 1 << 28
 def evaluate(
     reference: Model, candidate: Model, dataset: Data, *, batch_size: int = 8, seed: int = 0,
     most_changed: MostChanged | None = None, user_metrics: Sequence[EvaluationMetric] = (),
-    notes: list[str] | None = None, progress: Progress = silent,
+    notes: list[str] | None = None, cache: ArrayCache = NO_CACHE, progress: Progress = silent,
 ) -> dict[str, Metric]:  # fmt: skip
     """Run both models on ``dataset`` and return the metrics that the output allows, by name.
 
     The metrics are METRICS, where they apply to the model's outputs, and ``user_metrics`` under their own names.
     ``most_changed`` collects the most changed tokens or samples where the outputs are logits.  Batches on which the
     reference gives NaN or infinity are left out; ``notes`` gets a sentence for each, and one for labels that are
-    missing.  Raises CannotRunError and DataError.
+    missing.  ``cache`` keeps the reference's outputs for the next plan on the same data.  Raises CannotRunError and
+    DataError.
     """
     require_data(reference, dataset, "evaluation")
     batch_size = fitting(batch_size, dataset, reference)
     columns = [_Column(metric=metric) for metric in (*METRICS, *user_metrics)]
     notes = [] if notes is None else notes
     finite, text = FiniteBatches(model=reference, notes=notes), getattr(dataset, "text", None)
-    for number, batch, base in finite.of(dataset, batch_size, progress=progress, text="evaluating"):
+    known = ReferenceOutputs(model=reference, data=dataset, batch_size=batch_size, cache=cache)
+    for number, batch, base in finite.of(dataset, batch_size, known.run, progress=progress, text="evaluating"):
         with torch.no_grad():
             outputs = Outputs(
                 reference=base, quantized=candidate.run(batch), batch=batch, kind=reference.summary.output, text=text
             )
-            if not number:
+            if not number and not known.compared:
                 require_repeatable(reference, batch)
             require_classes(outputs)
             for column in columns:

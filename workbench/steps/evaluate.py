@@ -32,6 +32,7 @@ from workbench.steps.requirements import RUNS, tables, with_moments
 from workbench.steps.step import Step, plan_name, short
 
 if TYPE_CHECKING:
+    from workbench.measurement.reference.cache import ArrayCache
     from workbench.models.data.batches import Data
 
 
@@ -68,6 +69,7 @@ def evaluate(
     """
     from workbench.measurement.evaluate import evaluate as measure
     from workbench.measurement.most_changed import MostChanged
+    from workbench.measurement.reference.cache import ArrayCache, cache_folder
     from workbench.measurement.user_metric import load_metric
 
     plan = plan or session.plan
@@ -78,14 +80,15 @@ def evaluate(
     reading = Reading(column=column, window=window, stride=stride)
     dataset = session_data.for_evaluation(model, session, data, samples=samples, seed=seed, reading=reading)
     user_metrics = () if metric is None else (load_metric(metric, trust=trust),)
+    cache = ArrayCache(folder=cache_folder())
     changed, notes = MostChanged(session_data.text_of_tokens(model)), list[str]()
     quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.3))
     metrics = measure(
         model, quantized.bind(model), dataset, batch_size=batch_size, seed=seed, most_changed=changed,
-        user_metrics=user_metrics, notes=notes, progress=part_of(progress, 0.3, 1.0),
+        user_metrics=user_metrics, notes=notes, cache=cache, progress=part_of(progress, 0.3, 1.0),
     )  # fmt: skip
     if sums.predicted is not None:
-        notes += _surer(session, model, dataset, batch_size)
+        notes += _surer(session, model, dataset, batch_size, cache)
     return Evaluation(
         plan_name=plan.name, plan_hash=plan.hash, data_name=dataset.record.name, data_hash=dataset.record.content_hash,
         bits_per_weight=sums.bits_per_weight, nbytes=sums.nbytes, predicted_kl=sums.predicted, metrics=metrics,
@@ -94,7 +97,7 @@ def evaluate(
     )  # fmt: skip
 
 
-def _surer(session: Session, model: Model, dataset: Data, batch_size: int) -> list[str]:
+def _surer(session: Session, model: Model, dataset: Data, batch_size: int, cache: ArrayCache) -> list[str]:
     """Say where the calibration data are easier than the evaluation data; nothing where they cannot be opened again."""
     from workbench.measurement.certainty import SAMPLES, surer_sentence
 
@@ -103,7 +106,7 @@ def _surer(session: Session, model: Model, dataset: Data, batch_size: int) -> li
     try:
         count = min(SAMPLES, session.calibration.samples) or None
         calibration = session_data.recorded(model, session.calibration, samples=count)
-        return list(filter(None, [surer_sentence(model, calibration, dataset, batch_size)]))
+        return list(filter(None, [surer_sentence(model, calibration, dataset, batch_size, cache)]))
     except DataError:
         return []
 

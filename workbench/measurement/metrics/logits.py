@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.measurement.divergence import TILE
 from workbench.measurement.metrics.metric import EvaluationMetric, Outputs, Sums
 from workbench.measurement.units import NATS, PERCENT
 from workbench.models.summary import OutputKind
@@ -66,10 +67,12 @@ def _log_likelihood_loss(logits: torch.Tensor, ids: torch.Tensor, counted: torch
     """Return each window's summed negative log-likelihood of ``ids`` where they are ``counted``, float64."""
     import torch
 
-    losses = [
-        torch.nn.functional.cross_entropy(row[: len(each)].double(), each.long(), reduction="none")[which].sum()
-        for row, each, which in zip(logits, ids, counted, strict=True)
-    ]
+    step = max(TILE // logits.shape[-1], 1)
+    losses = []
+    for row, each, which in zip(logits, ids, counted, strict=True):
+        tiles = zip(row[: len(each)].split(step), each.long().split(step), strict=True)
+        own = [torch.nn.functional.cross_entropy(tile.double(), one, reduction="none") for tile, one in tiles]
+        losses.append(torch.cat(own)[which].sum())
     return torch.stack(losses)
 
 
