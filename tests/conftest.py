@@ -13,6 +13,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("WORKBENCH_LOG_FOLDER", str(Path(tempfile.gettempdir()) / "workbench-tests-log"))
+os.environ.setdefault("WORKBENCH_CACHE_FOLDER", "")
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ MOST_BYTES = 4 << 30
 SHARE_OF_DISK = 4
 """One part in so many of the free disk may be filled."""
 
-FOLDER_VARIABLE = "WORKBENCH_CACHE"
+FOLDER_VARIABLE = "WORKBENCH_CACHE_FOLDER"
 """The environment variable that names another folder; an empty text switches the cache off."""
 
 
