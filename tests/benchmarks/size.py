@@ -156,7 +156,7 @@ def plan(case: Case) -> Figures:
 
     session = wb.Session.load(case.session)
     loaded = clock.lap()
-    wb.search(session, bits=4.5)
+    wb.search(session, bits_per_weight=4.5)
     planned = clock.lap()
     return {"open_s": loaded[1], "plan_s": planned[1], "cpu": loaded[0] + planned[0], "peak": peak()}
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.measurement.divergence import TILE
 from workbench.measurement.metrics.metric import EvaluationMetric, Outputs, Sums
 from workbench.measurement.units import NATS, PERCENT
 from workbench.models.summary import OutputKind
@@ -66,6 +65,8 @@ def next_tokens(batch: Batch, tokens: torch.Tensor) -> tuple[torch.Tensor, torch
 def _log_likelihood_loss(logits: torch.Tensor, ids: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
     """Return each window's summed negative log-likelihood of ``ids`` where they are ``counted``, float64."""
     import torch
+
+    from workbench.measurement.divergence import TILE
 
     step = max(TILE // logits.shape[-1], 1)
     losses = []
