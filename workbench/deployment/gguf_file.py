@@ -108,7 +108,7 @@ def configuration(summary: ModelSummary) -> tuple[Path, dict[str, Any]]:
     """Return the model's folder and its configuration with every default of transformers filled in."""
     from workbench.models.sources.catalog import resolve
 
-    if summary.source.kind != "huggingface":
+    if summary.source.kind not in ("huggingface", "quantized_checkpoint"):
         raise ExportError(
             f"{summary.name} comes from {summary.source.kind}; a GGUF file needs the configuration and the "
             "tokenizer of a Hugging Face folder: open that"

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.deployment.tensors import decoded
-from workbench.errors import ExportError
+from workbench.deployment.tensors import decoded, require_that_all_fit
 from workbench.models.dtypes import FLOATING
 from workbench.models.gguf.architectures import Architecture, rope_factors
 from workbench.models.gguf.tensors import ROPE_FACTORS, UNUSED, gguf_names, is_float32_only, row_order
@@ -199,13 +198,4 @@ def nbytes(kind: str, shape: tuple[int, ...]) -> int:
 
 def require_fit(reasons: Mapping[str, str]) -> None:
     """Raise ExportError that names every layer that does not fit, by reason."""
-    if not reasons:
-        return
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in reasons.items():
-        by_reason.setdefault(reason, []).append(name)
-    listed = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in by_reason.items())
-    raise ExportError(
-        f"a GGUF file cannot hold {len(reasons)} tensors as the plan says, nothing was written. {listed}",
-        command="workbench check PLAN.json --model MODEL --target gguf --repair",
-    )
+    require_that_all_fit(reasons, "a GGUF file", "gguf")

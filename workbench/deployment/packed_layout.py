@@ -1,4 +1,4 @@
-"""How to decode a packed tensor, as the file itself says, and a decoder that needs nothing but numpy.
+"""How to decode a packed tensor, as the file itself says, and a decoder in numpy.
 
 For every scheme a file's metadata holds an object of these members:
 
@@ -14,6 +14,9 @@ For every scheme a file's metadata holds an object of these members:
 - ``offsets``: where given, how ``offsets`` (one for each scale) are stored; they are added at the end, and a code's
   value at scale 1 is the code.
 - ``codebooks``: how ``codebooks[bands, groups, 2**bits]`` is stored: a code's value is its entry, there are no scales.
+- ``ggml``: instead of all that, ``blocks[rows, bytes]`` are blocks of the type of that name, as in a GGUF file; the
+  package gguf decodes them (``gguf.quants.dequantize``).
+- ``scheme``: beside that, or alone where a scheme has no such equation, what the workbench decodes it by.
 - ``cast``: instead of all that, the codes are plain numbers: ``float32``, ``float16``, or ``bfloat16`` bit patterns.
 
     value[r, c] = scales[r // rows, c // columns] * table[code[r, c]]      in float32
@@ -27,15 +30,16 @@ from typing import Any
 
 import numpy as np
 
-from workbench.errors import ExportError
+from workbench.numerics.formats import parse_scheme
 from workbench.numerics.granularity import Granularity, PerBlock, PerGroup, PerTensor
+from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scheme import Scheme
 
 _TILE = 1 << 22
 
 
 def layout(scheme: Scheme) -> dict[str, Any]:
-    """Return the description of ``scheme``; ExportError for a family whose equation it cannot say."""
+    """Return the description of ``scheme``."""
     from workbench.numerics.formats.cast import CastScheme
     from workbench.numerics.formats.codebook import DoubleScheme, dynamic_map
     from workbench.numerics.formats.kmeans import KmeansScheme
@@ -49,7 +53,8 @@ def layout(scheme: Scheme) -> dict[str, Any]:
         books = _STORED[scheme.value_format.name]
         return {"bits": scheme.width, "rows": rows, "columns": columns, "codebooks": books}
     if not isinstance(scheme, ScaledScheme):
-        raise ExportError(f"a packed file cannot describe the scheme {scheme.name} yet; export to state-dict instead")
+        kind = getattr(scheme, "ggml_type", None)
+        return {"scheme": scheme.name} | ({} if kind is None else {"ggml": kind})
     rows, columns = _shared(scheme.granularity)
     table = [None if math.isnan(value) else value for value in scheme.element.table().tolist()]
     how: dict[str, Any] = {
@@ -83,6 +88,9 @@ def decode(how: Mapping[str, Any], shape: tuple[int, int], arrays: Mapping[str, 
     """Return the float32 matrix of ``shape`` that ``arrays`` stands for, as ``how`` (from :func:`layout`) says."""
     if "cast" in how:
         return widen(arrays["codes"], how["cast"]).reshape(shape)
+    if "scheme" in how:
+        stored = QuantizedTensor(scheme=how["scheme"], shape=shape, arrays=arrays)
+        return np.asarray(parse_scheme(how["scheme"]).decode(stored).numpy())
     rows, columns = shape
     height, width = how["rows"] or max(rows, 1), how["columns"] or max(columns, 1)
     parts = _parameters(how, arrays, -(-rows // height), -(-columns // width))

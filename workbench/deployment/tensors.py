@@ -78,6 +78,43 @@ def refuse_quantized_activations(quantized: QuantizedModel, model: Model, kind: 
             )
 
 
+def require_that_all_fit(reasons: Mapping[str, str], what: str, target: str) -> None:
+    """Raise ExportError that names every layer that ``what`` cannot hold, by reason; ``target`` says how to repair."""
+    if not reasons:
+        return
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        by_reason.setdefault(reason, []).append(name)
+    listed = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in by_reason.items())
+    raise ExportError(
+        f"{what} cannot hold {len(reasons)} tensors as the plan says, nothing was written. {listed}",
+        command=f"workbench check PLAN.json --model MODEL --target {target} --repair",
+    )
+
+
+def require_equal(name: str, found: torch.Tensor, evaluated: torch.Tensor, *, ulps: int = 0) -> None:
+    """Raise ExportError that names the first value that another reader finds otherwise than it was evaluated.
+
+    Both are float32 of one shape.  ``ulps``: how many units in the last place a reader may differ that multiplies the
+    same numbers in another order.
+    """
+    import torch
+
+    if found.shape != evaluated.shape:
+        raise ExportError(f"{name} reads back as {tuple(found.shape)}, it is {tuple(evaluated.shape)}; please report")
+    first, second = found.float().contiguous(), evaluated.float().contiguous()
+    if ulps:
+        wrong = (first - second).abs() > ulps * torch.finfo(torch.float32).eps * second.abs()
+    else:
+        wrong = (first != second) & ~(first.isnan() & second.isnan())
+    if bool(wrong.any()):
+        place = tuple(int(each) for each in wrong.nonzero()[0])
+        raise ExportError(
+            f"{name}[{', '.join(map(str, place))}] reads back as {float(first[place])!r}, {float(second[place])!r} was "
+            "evaluated; please report"
+        )
+
+
 def kept_entries(quantized: QuantizedModel, model: Model) -> Iterator[Entry]:
     """Yield what is stored as it is: layers that the plan keeps, norms, biases, buffers; tied tensors once."""
 

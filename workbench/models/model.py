@@ -89,6 +89,10 @@ class Model(ABC):
         """Return the stored form of the layer's own weight, rows and columns as :meth:`weight` has them."""
         return None
 
+    def encoded_inputs(self, layer: str) -> str | None:
+        """Return the scheme that the model's file gives the layer's inputs, None where they are as computed."""
+        return None
+
     def kept(self, name: str) -> torch.Tensor:
         """Return the tensor ``name`` of ``summary.kept`` as stored (dtype, shape), detached; never write into it."""
         facts, replaced = self.summary.kept_tensor(name), self.overrides.kept.get(name)

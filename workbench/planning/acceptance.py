@@ -24,7 +24,8 @@ class Acceptance:
     ``weights`` and ``inputs`` are element formats (``int8``) or scheme names (``q4_k``), with shell patterns;
     ``inputs`` None is floating point.  Outputs must be a multiple of ``rows``, inputs of ``columns``, and of the
     group's size where ``whole_groups``.  ``rate`` names the peak that holds; ``native`` is False where weights are
-    decoded first.
+    decoded first.  ``zero_points`` of asymmetric weights are ``whole`` numbers, or ``floating`` ones in the format of
+    the scales.
     """
 
     title: str
@@ -40,6 +41,7 @@ class Acceptance:
     rows: int = 1
     columns: int = 1
     whole_groups: bool = False
+    zero_points: str = ""
 
     def refuses(self, layer: Layer, weights: Scheme, inputs: Scheme | None) -> Refusal | None:
         """Return why this way cannot run the layer, None if it can."""
@@ -59,6 +61,7 @@ class Acceptance:
         sentence = "one scale per {} is needed for %s, not per {}"
         yield _one_of(granularity_of(weights), self.granularity, sentence % "weights")
         yield _symmetry(weights, self.symmetric, "weights")
+        yield _zero_points(weights, self.zero_points)
         group = weights.granularity.size if isinstance(weights.granularity, PerGroup) else None
         if group is not None and self.group_sizes:
             yield _one_of(str(group), tuple(map(str, self.group_sizes)), "groups of {} are needed, not of {}")
@@ -118,6 +121,15 @@ def _matches(scheme: Scheme, patterns: Iterable[str]) -> bool:
 
 def _one_of(word: str, accepted: tuple[str, ...], sentence: str) -> str:
     return "" if not accepted or word in accepted else sentence.format(" or ".join(accepted), word)
+
+
+def _zero_points(scheme: Scheme, wanted: str) -> str:
+    offset, scales = getattr(scheme, "offset_format", None), getattr(scheme, "scale_format", None)
+    if not wanted or getattr(scheme, "symmetric", True):
+        return ""
+    if wanted == "whole":
+        return "" if offset is None else "zero points must be whole numbers"
+    return "" if offset == scales else "zero points must be floating, in the format of the scales (-zfp16)"
 
 
 def _symmetry(scheme: Scheme, required: bool | None, what: str) -> str:

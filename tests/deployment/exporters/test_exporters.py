@@ -17,7 +17,8 @@ from workbench.errors import CancelledError, ExportError, FingerprintMismatchErr
 from workbench.planning.plan import Plan
 from workbench.progress import silent
 
-FILES = [each for each in EXPORTERS if each.name not in ("huggingface", "gguf", "tensor-types")]
+FOLDERS = ("huggingface", "gguf", "tensor-types", "compressed-tensors", "gptq", "mlx", "torchao")
+FILES = [each for each in EXPORTERS if each.name not in FOLDERS]
 
 
 def test_importing_loads_nothing_heavy() -> None:

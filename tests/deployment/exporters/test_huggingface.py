@@ -11,8 +11,8 @@ import torch
 import transformers
 
 from tests.deployment.exporters.models import plan_of
+from workbench.deployment.checkpoints.folder import MARKER
 from workbench.deployment.exporters import exporter
-from workbench.deployment.exporters.huggingface import MARKER
 from workbench.errors import ExportError
 from workbench.models.model import Model
 from workbench.models.sources import open_model

@@ -7,13 +7,18 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
+from workbench.deployment.exporters.compressed_tensors import CompressedTensors
 from workbench.deployment.exporters.gguf import Gguf
+from workbench.deployment.exporters.gptq import Gptq
 from workbench.deployment.exporters.huggingface import HuggingFaceFolder
+from workbench.deployment.exporters.mlx import Mlx
 from workbench.deployment.exporters.packed_safetensors import PackedSafetensors
 from workbench.deployment.exporters.plan_file import PlanFile
 from workbench.deployment.exporters.python_script import PythonScript
+from workbench.deployment.exporters.recipe import Recipe
 from workbench.deployment.exporters.state_dict import StateDict
 from workbench.deployment.exporters.tensor_types import TensorTypes
+from workbench.deployment.exporters.torchao import Torchao
 from workbench.errors import ExportError, nearest
 from workbench.progress import Progress
 from workbench.registry import Registry
@@ -53,8 +58,8 @@ class Exporter(Protocol):
 
 
 EXPORTERS: tuple[Exporter, ...] = (
-    PlanFile(), PythonScript(), PackedSafetensors(), StateDict(), HuggingFaceFolder(), Gguf(),
-    TensorTypes(),
+    PlanFile(), PythonScript(), PackedSafetensors(), StateDict(), HuggingFaceFolder(), Gguf(), CompressedTensors(),
+    Gptq(), Mlx(), Torchao(), Recipe(), TensorTypes(),
 )  # fmt: skip
 
 REGISTRY: Registry[Exporter] = Registry(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -119,11 +119,20 @@ class PackedFile:
             if tensor.is_floating_point() and tensor.itemsize < 4:
                 tensor = tensor.float() if tensor.itemsize == 2 else tensor.view(torch.uint8)
             return tensor.numpy()
-        arrays = {part: self.store.read(f"{name}.{part}").numpy() for part in entry["parts"]}
+        return self.decoded(name, {part: self.store.read(f"{name}.{part}").numpy() for part in entry["parts"]})
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return a tensor's shape as the network has it."""
+        entry = self.tensors.get(name)
+        return self.store.tensors[name].shape if entry is None else tuple(entry["shape"])
+
+    def decoded(self, name: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the packed tensor ``name``, float32 in its stored shape, from its arrays."""
+        entry = self.tensors[name]
         matrix = decode(self.schemes[entry["scheme"]], tuple(entry["matrix"]), arrays)
         axes = entry["axes"]
         back = sorted(range(len(axes)), key=axes.__getitem__)
-        return matrix.reshape([entry["shape"][axis] for axis in axes]).transpose(back)
+        return np.ascontiguousarray(matrix.reshape([entry["shape"][axis] for axis in axes]).transpose(back))
 
 
 def _prove(path: Path, quantized: QuantizedModel, model: Model, progress: Progress) -> None:

@@ -10,12 +10,14 @@ from workbench.models.sources.exported_program import ExportedProgramFile
 from workbench.models.sources.gguf_file import GgufSource
 from workbench.models.sources.huggingface import HuggingFaceFolder
 from workbench.models.sources.python_module import PythonModule
+from workbench.models.sources.quantized_checkpoint import QuantizedCheckpoint
 from workbench.models.sources.safetensors_file import SafetensorsFiles
 from workbench.models.sources.source import Source, absolute
 from workbench.models.sources.state_dict_file import StateDictFile
 from workbench.registry import Registry
 
 SOURCES: tuple[Source, ...] = (
+    QuantizedCheckpoint(),
     HuggingFaceFolder(),
     PythonModule(),
     ExportedProgramFile(),

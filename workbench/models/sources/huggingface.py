@@ -45,12 +45,12 @@ class HuggingFaceFolder:
         config = read_config(folder)
         store = tensors_in_files(_weights(folder))
         require_memory(memory_to_run(store.tensors.values()), str(folder))
-        network = _load(folder, _architecture(config))
+        network = _load(folder, architecture_of(config))
         head = head_of(type(network).__name__)
         parts = find_layers(network, stored_dtypes(store.tensors, _usual_dtype(store)))
         takes, _ = arguments_of(network.forward)
         inputs = replace(
-            _token_inputs(folder, network) if network.main_input_name == "input_ids" else _image_inputs(folder, config),
+            token_inputs(folder, network) if network.main_input_name == "input_ids" else _image_inputs(folder, config),
             main=network.main_input_name, takes=takes, requires=required_inputs(network), folder=folder,
             sentences=head is not OutputKind.TOKEN_LOGITS or network.config.is_encoder_decoder,
             embeds=head is OutputKind.EMBEDDING,
@@ -63,8 +63,11 @@ class HuggingFaceFolder:
         )  # fmt: skip
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """Return config.json; raises NotAModelError, or UnsafeModelError where it asks for remote code."""
+def read_config(folder: Path, *, quantized: bool = False) -> dict[str, Any]:
+    """Return config.json; raises NotAModelError, or UnsafeModelError where it asks for remote code.
+
+    A quantized checkpoint is refused unless ``quantized`` says that its method is known.
+    """
     file = folder / "config.json"
     config = _read_json(file)
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
@@ -77,9 +80,12 @@ def read_config(folder: Path) -> dict[str, Any]:
             f"{file} asks for Python code of its own (auto_map), which is never run; use a version of the model that "
             "transformers knows by itself, or open the .safetensors file for the weights only"
         )
-    if config.get("quantization_config"):
+    if config.get("quantization_config") and not quantized:
         method = dict(config["quantization_config"]).get("quant_method", "an unknown method")
-        raise NotAModelError(f"{folder} is already quantized ({method}); open the floating-point model it came from")
+        raise NotAModelError(
+            f"{folder} is already quantized ({method}), and of those gptq, awq, "
+            "compressed-tensors, fp8 and mxfp4 are read; open the floating-point model it came from"
+        )
     return config
 
 
@@ -102,13 +108,13 @@ def _weights(folder: Path) -> list[Path]:
     raise NotAModelError(f"{folder} has a config.json but no .safetensors file; fetch the weights too")
 
 
-def _architecture(config: Mapping[str, Any]) -> str:
+def architecture_of(config: Mapping[str, Any]) -> str:
     """Return the class that config.json names, empty where it names none."""
     names = config.get("architectures")
     return names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
 
 
-def _network_class(transformers: Any, folder: Path, architecture: str) -> Any:
+def network_class(transformers: Any, folder: Path, architecture: str) -> Any:
     """Return the class that config.json names; NotAModelError for one that transformers lacks."""
     if not architecture:
         return transformers.AutoModel
@@ -130,7 +136,7 @@ def _load(folder: Path, architecture: str) -> Any:
         raise BackendUnavailableError(f"Hugging Face models need the package transformers: {error}") from None
     try:
         with quiet(transformers):
-            network, report = _network_class(transformers, folder, architecture).from_pretrained(
+            network, report = network_class(transformers, folder, architecture).from_pretrained(
                 str(folder), local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype=torch.float32,
                 output_loading_info=True,
             )  # fmt: skip
@@ -170,7 +176,8 @@ def _usual_dtype(store: TensorStore) -> str | None:
     return max(sizes, key=sizes.__getitem__, default=None)
 
 
-def _token_inputs(folder: Path, network: Any) -> InputSpec:
+def token_inputs(folder: Path, network: Any) -> InputSpec:
+    """Return what a network of tokens takes."""
     config = network.config.get_text_config()
     positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
     positions = positions if positions is None or positions > 0 else None

@@ -56,12 +56,12 @@ def _unread(summary: ModelSummary) -> tuple[str, ...]:
 
 def as_stored(model: Model, plan: Plan) -> Plan:
     """Return ``plan`` with every layer that the model's file holds quantized in the scheme that it has there."""
-    names: dict[str, list[str]] = {}
+    names: dict[tuple[str, str | None], list[str]] = {}
     for layer in model.summary.stored:
         if (stored := model.encoded(layer.name)) is not None:
-            names.setdefault(stored.scheme, []).append(layer.name)
-    for scheme, layers in names.items():
-        plan = plan.assign(layers, weights=scheme, algorithm="rtn")
+            names.setdefault((stored.scheme, model.encoded_inputs(layer.name)), []).append(layer.name)
+    for (scheme, inputs), layers in names.items():
+        plan = plan.assign(layers, weights=scheme, inputs=inputs, algorithm="rtn")
     return plan
 
 

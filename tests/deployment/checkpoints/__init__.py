@@ -1,0 +1,1 @@
+"""Quantized checkpoints, read back by their libraries."""

@@ -1,0 +1,1 @@
+"""Quantized checkpoints of others as models with their plans."""

@@ -1,0 +1,132 @@
+"""AWQ, FP8 and MXFP4 checkpoints, made by naive loops, open with the very values and the plan of their makers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from tests.deployment.exporters.llamas import folder_of
+from workbench.errors import NotAModelError
+from workbench.models.sources import open_model
+from workbench.numerics.formats import parse_scheme
+from workbench.planning.plan import Plan, resolve
+from workbench.quantization.quantize import quantize
+from workbench.steps.files.first_look import as_stored
+
+Q = "model.layers.0.self_attn.q_proj"
+
+
+def rewritten(folder: Path, settings: dict[str, Any], *without: str, **tensors: torch.Tensor) -> Path:
+    """Put ``tensors`` in the place of those in ``without``, and say what they are."""
+    state = {name: tensor for name, tensor in load_file(folder / "model.safetensors").items() if name not in without}
+    save_file({**state, **tensors}, folder / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((folder / "config.json").read_text()) | {"quantization_config": settings}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def awq_words(codes: np.ndarray) -> torch.Tensor:
+    """Return codes ``[rows, outputs]`` as AutoAWQ packs them, eight to a word."""
+    out = np.zeros((codes.shape[0], codes.shape[1] // 8), np.uint32)
+    for word in range(out.shape[1]):
+        for place, output in enumerate((0, 2, 4, 6, 1, 3, 5, 7)):
+            out[:, word] |= codes[:, 8 * word + output].astype(np.uint32) << np.uint32(4 * place)
+    return torch.from_numpy(out.view(np.int32))
+
+
+def test_awq(tmp_path: Path) -> None:
+    folder = folder_of("llama", tmp_path / "llama")
+    generator = np.random.default_rng(0)
+    codes, zeros = generator.integers(0, 16, (64, 64)), generator.integers(0, 16, (2, 64))
+    scales = generator.uniform(0.01, 0.1, (2, 64)).astype(np.float16)
+    values = (codes - zeros.repeat(32, 0)).astype(np.float32) * scales.astype(np.float32).repeat(32, 0)
+    tensors = {f"{Q}.qweight": awq_words(codes), f"{Q}.qzeros": awq_words(zeros),
+               f"{Q}.scales": torch.from_numpy(scales)}  # fmt: skip
+    settings = {"quant_method": "awq", "bits": 4, "group_size": 32, "zero_point": True, "version": "gemm"}
+    model = open_model(rewritten(folder, settings, f"{Q}.weight", **tensors))
+    assert model.summary.cannot_run is None
+    assert np.array_equal(model.weight(Q).numpy(), values.T)
+    plan = as_stored(model, Plan())
+    assigned = resolve(plan, model.summary.layers)
+    assert {name for name, each in assigned.items() if each.weights != "keep"} == {Q}
+    assert assigned[Q].weights == "int4-g32-asym"
+    assert torch.equal(quantize(model, plan).bind(model).weight(Q), model.weight(Q))
+
+
+def test_awq_of_another_layout_is_refused(tmp_path: Path) -> None:
+    folder = folder_of("llama", tmp_path / "llama")
+    settings = {"quant_method": "awq", "bits": 4, "group_size": 32, "version": "marlin"}
+    with pytest.raises(NotAModelError, match="version marlin"):
+        open_model(rewritten(folder, settings))
+
+
+def test_float8_in_blocks(tmp_path: Path) -> None:
+    folder = folder_of("llama", tmp_path / "llama")
+    codes = (torch.randn(64, 64) * 50).clamp(-448, 448).to(torch.float8_e4m3fn)
+    scales = torch.rand(2, 3) * 0.01 + 1e-4
+    values = codes.float() * scales.repeat_interleave(32, 0).repeat_interleave(24, 1)[:, :64]
+    tensors = {f"{Q}.weight": codes, f"{Q}.weight_scale_inv": scales}
+    settings = {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [32, 24]}
+    model = open_model(rewritten(folder, settings, **tensors))
+    assert torch.equal(model.weight(Q), values)
+    assigned = resolve(as_stored(model, Plan()), model.summary.layers)[Q]
+    assert (assigned.weights, assigned.inputs) == ("fp8-e4m3-b32x24", "fp8-e4m3-g24")
+
+
+def test_mxfp4_experts(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    config = transformers.GptOssConfig(
+        vocab_size=64, hidden_size=64, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2,
+        num_key_value_heads=1, head_dim=32, num_local_experts=4, num_experts_per_tok=2, sliding_window=8,
+        pad_token_id=0, bos_token_id=0, eos_token_id=0,
+    )  # fmt: skip
+    folder = tmp_path / "oss"
+    transformers.GptOssForCausalLM(config).save_pretrained(folder)
+    name = "model.layers.0.mlp.experts.gate_up_proj"
+    generator = torch.Generator().manual_seed(0)
+    blocks = torch.randint(0, 256, (4, 64, 2, 16), dtype=torch.uint8, generator=generator)
+    scales = torch.randint(110, 130, (4, 64, 2), dtype=torch.uint8, generator=generator)
+    tensors = {f"{name}_blocks": blocks, f"{name}_scales": scales}
+    model = open_model(rewritten(folder, {"quant_method": "mxfp4"}, name, **tensors))
+    from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+
+    expected = convert_moe_packed_tensors(blocks.clone(), scales.clone(), dtype=torch.float32)
+    layer = next(layer for layer in model.summary.layers if layer.parameter == name)
+    assert torch.equal(layer.tensor_of(model.weight(layer.name)), expected)
+    plan = as_stored(model, Plan())
+    assert plan.of(layer.name).weights == "mxfp4"
+    stored = quantize(model, plan).tensors[layer.name]
+    assert np.array_equal(stored.arrays["codes"].reshape(-1), blocks.reshape(-1).numpy())
+    assert torch.equal(parse_scheme("mxfp4").decode(stored), model.weight(layer.name))
+
+
+def test_columns_in_the_order_of_activations_open_with_their_values_and_no_scheme(tmp_path: Path) -> None:
+    folder = folder_of("llama", tmp_path / "llama")
+    generator = np.random.default_rng(1)
+    codes = generator.integers(0, 16, (64, 64)).astype(np.uint32)
+    words = np.zeros((8, 64), np.uint32)
+    for column in range(64):
+        words[column // 8] |= codes[column] << np.uint32(4 * (column % 8))
+    zeros = np.full((2, 8), 0x77777777, np.uint32)
+    scales, index = generator.uniform(0.01, 0.1, (2, 64)).astype(np.float16), generator.permutation(64) // 32
+    values = (codes.astype(np.float32) - 8) * scales[index].astype(np.float32)
+    tensors = {f"{Q}.qweight": torch.from_numpy(words.view(np.int32)), f"{Q}.scales": torch.from_numpy(scales),
+               f"{Q}.qzeros": torch.from_numpy(zeros.view(np.int32)),
+               f"{Q}.g_idx": torch.from_numpy(index).int()}  # fmt: skip
+    settings = {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": True, "sym": True}
+    model = open_model(rewritten(folder, settings, f"{Q}.weight", **tensors))
+    assert np.array_equal(model.weight(Q).numpy(), values.T)
+    assert as_stored(model, Plan()).of(Q).weights == "keep"
+
+
+def test_a_missing_part_is_named(tmp_path: Path) -> None:
+    folder = folder_of("llama", tmp_path / "llama")
+    tensors = {f"{Q}.qweight": torch.zeros(8, 64, dtype=torch.int32), f"{Q}.scales": torch.ones(2, 64).half()}
+    with pytest.raises(NotAModelError, match=f"{Q} has a qweight and no qzeros"):
+        open_model(rewritten(folder, {"quant_method": "gptq", "bits": 4}, f"{Q}.weight", **tensors))

@@ -1,0 +1,384 @@
+"""What compressed-tensors calls our schemes, how it stores them, and its own decoder to read them back.
+
+Specification: the package compressed-tensors (``QuantizationArgs``, its compressors), which vLLM and transformers read.
+Weights are never rounded again: codes and scales are those of the plan in another order of bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.deployment.checkpoints.write import Job, is_linear
+from workbench.deployment.tensors import Entry
+from workbench.errors import BackendUnavailableError, ExportError
+from workbench.models.kv_cache import makes_keys_or_values
+from workbench.models.layer import Layer, LayerKind
+from workbench.models.summary import ModelSummary
+from workbench.numerics.formats import parse_scheme, takes_range
+from workbench.numerics.formats.floating import FP8_E4M3
+from workbench.numerics.formats.integer import IntegerElement
+from workbench.numerics.formats.microscaling import MxScheme, NvScheme
+from workbench.numerics.formats.scaled import ScaledScheme
+from workbench.numerics.granularity import PerBlock, PerChannel, PerGroup, PerTensor, PerToken, grid
+from workbench.numerics.scheme import Scheme
+from workbench.planning.plan import KEEP, Assignment
+
+if TYPE_CHECKING:
+    import torch
+
+    from workbench.numerics.quantized_tensor import QuantizedTensor
+
+INSTALL = 'pip install "quantization-workbench[compressed-tensors]"'
+MIXED = "mixed-precision"
+SCALES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+MICRO = {"mxfp4": "mxfp4-pack-quantized", "mxfp8-e4m3": "mxfp8-quantized", "nvfp4": "nvfp4-pack-quantized"}
+"""The microscaling schemes that the library stores, and what it calls their packing."""
+
+ULPS = {"nvfp4": 4}
+"""It stores the inverse of NVFP4's scale for the tensor and divides by it: two roundings more than a product."""
+
+Make = Callable[[], "np.ndarray | torch.Tensor"]
+
+
+def library() -> Any:
+    """Return the package; BackendUnavailableError with the line that installs it."""
+    try:
+        import compressed_tensors
+    except ImportError as error:
+        raise BackendUnavailableError(f"this needs the package compressed-tensors: {error}; {INSTALL}") from None
+    return compressed_tensors
+
+
+def packing(weights: str, inputs: str | None) -> str:
+    """Return the name of the packing in which the library stores a scheme that :func:`weight_args` knows."""
+    scheme = parse_scheme(weights)
+    if scheme.name in MICRO:
+        return MICRO[scheme.name]
+    assert isinstance(scheme, ScaledScheme)
+    if not scheme.element.shiftable:
+        return "float-quantized"
+    whole_bytes = scheme.element.bits == 8 and (inputs is not None or isinstance(scheme.granularity, PerBlock))
+    return "int-quantized" if whole_bytes else "pack-quantized"
+
+
+def weight_args(scheme: Scheme) -> dict[str, Any] | str:
+    """Return the members of ``QuantizationArgs`` for weights, or why there are none."""
+    if scheme.name in MICRO:
+        return _micro_args(scheme)
+    number = _number(scheme)
+    if number is None:
+        return f"compressed-tensors has no {scheme.name}: it stores int2 to int8, fp8-e4m3, {', '.join(MICRO)}"
+    assert isinstance(scheme, ScaledScheme)
+    if scheme.offset_format is not None:
+        return f"{scheme.name} has floating zero points, compressed-tensors has whole ones"
+    args: dict[str, Any] = {**number, "symmetric": scheme.symmetric, "dynamic": False}
+    match scheme.granularity:
+        case PerTensor():
+            return args | {"strategy": "tensor"}
+        case PerChannel():
+            return args | {"strategy": "channel"}
+        case PerGroup(size):
+            return args | {"strategy": "group", "group_size": size}
+        case PerBlock(rows, columns):
+            return args | {"strategy": "block", "block_structure": [rows, columns]}
+    return f"{scheme.name} is a scheme for activations"
+
+
+def _number(scheme: Scheme) -> dict[str, Any] | None:
+    if isinstance(scheme, ScaledScheme) and not isinstance(scheme, MxScheme | NvScheme):
+        if isinstance(scheme.element, IntegerElement):
+            return {"num_bits": scheme.element.bits, "type": "int"}
+        if scheme.element == FP8_E4M3:
+            return {"num_bits": 8, "type": "float"}
+    return None
+
+
+def _micro_args(scheme: Scheme) -> dict[str, Any]:
+    bits = 8 if scheme.name == "mxfp8-e4m3" else 4
+    args = {"num_bits": bits, "type": "float", "symmetric": True, "dynamic": False}
+    if scheme.name == "nvfp4":
+        return args | {"strategy": "tensor_group", "group_size": 16, "scale_dtype": "torch.float8_e4m3fn"}
+    return args | {"strategy": "group", "group_size": 32, "scale_dtype": "torch.uint8"}
+
+
+def input_args(scheme: Scheme) -> dict[str, Any] | str:
+    """Return the members of ``QuantizationArgs`` for inputs (or keys and values), or why there are none."""
+    if scheme.name in MICRO:
+        dynamic = "local" if scheme.name == "nvfp4" else True
+        return _micro_args(scheme) | {"dynamic": dynamic}
+    number = _number(scheme)
+    if number is None:
+        return f"compressed-tensors has no {scheme.name} for activations"
+    assert isinstance(scheme, ScaledScheme)
+    args = {**number, "symmetric": scheme.symmetric, "dynamic": not takes_range(scheme)}
+    match scheme.granularity:
+        case PerTensor():
+            return args | {"strategy": "tensor"}
+        case PerToken() | PerChannel():
+            return args | {"strategy": "token"}
+        case PerGroup(size) if scheme.symmetric:
+            return args | {"strategy": "group", "group_size": size}
+    return f"compressed-tensors has no {scheme.name} for activations"
+
+
+class CompressedTensorsMethod:
+    """See :class:`workbench.deployment.checkpoints.write.Method`."""
+
+    kind = "compressed-tensors"
+    what = "a compressed-tensors checkpoint"
+    target = "vllm"
+
+    def require(self) -> None:
+        """See the contract."""
+        library()
+
+    def refusal(self, layer: Layer, assignment: Assignment, job: Job) -> str | None:
+        """See the contract."""
+        table = layer.kind is LayerKind.EMBEDDING and layer.parameter == f"{layer.name}.weight"
+        if not is_linear(layer) and not table:
+            return f"compressed-tensors quantizes linear layers stored outputs x inputs, not {layer.kind} ones"
+        if assignment.weights == KEEP or assignment.weights in SCALES:
+            return "compressed-tensors quantizes no inputs of a layer whose weights it keeps" if \
+                assignment.inputs is not None else None  # fmt: skip
+        scheme = parse_scheme(assignment.weights)
+        args = weight_args(scheme)
+        if isinstance(args, str):
+            return args
+        cut = grid(scheme.granularity, layer.matrix)
+        if cut.columns % cut.width or (scheme.name in MICRO and cut.columns % 2):
+            return f"{scheme.name} needs inputs in multiples of {cut.width}, the layer has {cut.columns}"
+        if assignment.inputs is None:
+            return None
+        if table:
+            return "the inputs of an embedding are tokens, which are not quantized"
+        return self._input_refusal(layer, assignment.inputs, job)
+
+    @staticmethod
+    def _input_refusal(layer: Layer, inputs: str, job: Job) -> str | None:
+        scheme = parse_scheme(inputs)
+        args = input_args(scheme)
+        if isinstance(args, str):
+            return args
+        if args["dynamic"] is not True and (layer.name, "input") not in job.quantized.ranges:
+            return f"{scheme.name} inputs need a calibrated range; calibrate, or apply with --session"
+        size = args.get("group_size")
+        if size and layer.matrix[1] % size:
+            return f"{scheme.name} inputs come in groups of {size}, the layer has {layer.matrix[1]}"
+        return None
+
+    def entries(self, layer: Layer, stored: QuantizedTensor, job: Job) -> Iterator[Entry]:
+        """See the contract."""
+        scheme = parse_scheme(stored.scheme)
+        assert isinstance(scheme, ScaledScheme)
+        inputs = job.assignments[layer.name].inputs
+        if scheme.name in MICRO:
+            yield from _micro_entries(stored)
+        elif packing(stored.scheme, inputs) == "pack-quantized":
+            yield from _packed_entries(scheme, stored)
+        else:
+            integer = scheme.element.shiftable
+            codes = stored.arrays["codes"].reshape(stored.shape)
+            make: Make = (lambda: codes ^ np.uint8(128)) if integer else (lambda: codes)
+            yield Entry(name="weight", dtype="int8" if integer else "float8_e4m3fn", shape=stored.shape, load=make)
+        if scheme.name not in MICRO:
+            yield from _scale_entries(scheme, stored, packing(stored.scheme, inputs))
+        if inputs is not None:
+            yield from _input_entries(parse_scheme(inputs), job.quantized.ranges.get((layer.name, "input")))
+
+    def settings(self, job: Job) -> dict[str, Any]:
+        """See the contract."""
+        packed = {layer.name for layer, _ in job.packed()}
+        groups: dict[str, tuple[dict[str, Any], list[Layer]]] = {}
+        for layer in job.model.summary.stored:
+            if layer.name in packed:
+                assignment = job.assignments[layer.name]
+                group = config_group(job.quantized.tensors[layer.name].scheme, assignment.inputs)
+                groups.setdefault(repr(sorted(group.items(), key=str)), (group, []))[1].append(layer)
+        linear = [layer for layer in job.model.summary.layers if layer.kind is LayerKind.LINEAR]
+        ignored = [layer.name for layer in linear if layer.name not in packed]
+        formats = sorted({group["format"] for group, _ in groups.values()})
+        written = {
+            f"group_{number}": {"targets": _targets(layers, len(groups)), **group}
+            for number, (group, layers) in enumerate(groups.values())
+        }
+        return {"quantization_config": {
+            "quant_method": "compressed-tensors", "version": library().__version__, "config_groups": written,
+            "format": formats[0] if len(formats) == 1 else MIXED if formats else "dense", "ignore": ignored,
+            "kv_cache_scheme": cache_args(job.model.summary, job.assignments), "quantization_status": "compressed",
+            "global_compression_ratio": None, "sparsity_config": {}, "transform_config": {},
+        }}  # fmt: skip
+
+    def metadata(self, job: Job, names: list[str]) -> dict[str, str]:
+        """See the contract."""
+        return {}
+
+    def read(
+        self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any]
+    ) -> tuple[torch.Tensor, int]:
+        """See the contract: the library decodes what its own reading of config.json says of the module."""
+        import torch
+
+        library()
+        from compressed_tensors.compressors import BaseCompressor
+
+        kind = torch.nn.Embedding if layer.kind is LayerKind.EMBEDDING else torch.nn.Linear
+        scheme = _scheme_of(str(config["quantization_config"]), layer.name, kind.__name__)
+        weights = scheme.weights
+        parts = dict(tensors)
+        if parts["weight_scale"].dtype in (torch.float16, torch.bfloat16):
+            parts["weight_scale"] = parts["weight_scale"].float()  # which decodes in the dtype of its scales
+        if scheme.format == MICRO["nvfp4"]:
+            return _read_nvfp4(parts, weights), ULPS["nvfp4"]
+        compressor = BaseCompressor.get_value_from_registry(scheme.format)
+        return compressor.decompress(parts, scheme)["weight"].float(), 0
+
+
+def config_group(weights: str, inputs: str | None) -> dict[str, Any]:
+    """Return a config group without its targets, for schemes that :func:`weight_args` and :func:`input_args` know."""
+    return {
+        "weights": weight_args(parse_scheme(weights)), "format": packing(weights, inputs), "output_activations": None,
+        "input_activations": None if inputs is None else input_args(parse_scheme(inputs)),
+    }  # fmt: skip
+
+
+def _targets(layers: Sequence[Layer], groups: int) -> list[str]:
+    """Return what names the layers of a group: all linear layers that are not ignored where there is one group."""
+    if groups == 1 and all(layer.kind is LayerKind.LINEAR for layer in layers):
+        return ["Linear"]
+    return [layer.name for layer in layers]
+
+
+def cache_args(summary: ModelSummary, assignments: Mapping[str, Assignment]) -> dict[str, Any] | None:
+    """Return what holds for all keys and values; ExportError where layers differ, which the library cannot say."""
+    makers = [layer for layer in summary.layers if makes_keys_or_values(layer)]
+    schemes = {assignments[layer.name].cache for layer in makers}
+    if schemes <= {None}:
+        return None
+    if len(schemes) > 1:
+        said = ", ".join(sorted(str(scheme or "as computed") for scheme in schemes))
+        raise ExportError(f"the plan stores keys and values in {said}; compressed-tensors has one scheme for all")
+    name = next(iter(schemes))
+    assert name is not None
+    args = input_args(parse_scheme(name))
+    if isinstance(args, str) or args["strategy"] != "token":
+        raise ExportError(f"a KV cache in {name} cannot be said to compressed-tensors; choose fp8-e4m3-token")
+    return args
+
+
+def _packed_entries(scheme: ScaledScheme, stored: QuantizedTensor) -> Iterator[Entry]:
+    """Yield codes as rows of int32: the same stream of bits as ours, each row filled up to four bytes."""
+    rows, columns = stored.shape
+    words = -(-columns * scheme.element.bits // 32)
+
+    def pack() -> np.ndarray:
+        codes = stored.arrays["codes"]
+        return np.ascontiguousarray(np.pad(codes, ((0, 0), (0, 4 * words - codes.shape[1])))).view(np.int32)
+
+    yield Entry(name="weight_packed", dtype="int32", shape=(rows, words), load=pack)
+    yield Entry(name="weight_shape", dtype="int64", shape=(2,), load=lambda: np.array(stored.shape, np.int64))
+
+
+def _scale_entries(scheme: ScaledScheme, stored: QuantizedTensor, how: str) -> Iterator[Entry]:
+    cut = grid(scheme.granularity, stored.shape)
+    shape = (1,) if isinstance(scheme.granularity, PerTensor) else (cut.bands, cut.groups)
+    scales = stored.arrays["scales"].reshape(shape)
+    yield Entry(name="weight_scale", dtype=SCALES[scheme.scale_format.name], shape=shape, load=lambda: scales)
+    if scheme.symmetric:
+        return
+    bits = scheme.element.bits
+
+    def zero_points() -> torch.Tensor:
+        import torch
+
+        shifts = scheme.unpacked(stored)[2]
+        assert shifts is not None
+        signed = (shifts - 2 ** (bits - 1)).to(torch.int8).reshape(shape)
+        if how != "pack-quantized" or len(shape) == 1 or isinstance(scheme.granularity, PerBlock):
+            return signed
+        from compressed_tensors.compressors.pack_quantized.helpers import pack_to_int32
+
+        packed: torch.Tensor = pack_to_int32(signed, bits, packed_dim=0)
+        return packed
+
+    whole = how != "pack-quantized" or len(shape) == 1 or isinstance(scheme.granularity, PerBlock)
+    packed_shape = shape if whole else (-(-cut.bands * bits // 32), cut.groups)
+    yield Entry(name="weight_zero_point", dtype="int8" if whole else "int32", shape=packed_shape, load=zero_points)
+
+
+def _micro_entries(stored: QuantizedTensor) -> Iterator[Entry]:
+    rows, columns = stored.shape
+    codes = stored.arrays["codes"]
+    if stored.scheme == "mxfp8-e4m3":
+        yield Entry(name="weight", dtype="float8_e4m3fn", shape=stored.shape, load=lambda: codes)
+    else:
+        yield Entry(name="weight_packed", dtype="uint8", shape=(rows, columns // 2), load=lambda: codes)
+    nv = stored.scheme == "nvfp4"
+    groups = columns // (16 if nv else 32)
+    scales = stored.arrays["scales"].reshape(rows, groups)
+    dtype = "float8_e4m3fn" if nv else "uint8"
+    yield Entry(name="weight_scale", dtype=dtype, shape=(rows, groups), load=lambda: scales)
+    if nv:
+        inverse = (np.float32(1) / stored.arrays["tensor_scale"]).astype(np.float32)
+        yield Entry(name="weight_global_scale", dtype="float32", shape=(1,), load=lambda: inverse)
+
+
+def _input_entries(scheme: Scheme, calibrated: Any) -> Iterator[Entry]:
+    """Yield the scale (and zero point) of a static input; NVFP4's is the inverse of the scale for the tensor."""
+    if scheme.name == "nvfp4":
+        largest = max(abs(calibrated.low), abs(calibrated.high))
+        value = np.array([448.0 * 6.0 / max(largest, 1e-30)], np.float32)
+        yield Entry(name="input_global_scale", dtype="float32", shape=(1,), load=lambda: value)
+        return
+    if not takes_range(scheme):
+        return
+    assert isinstance(scheme, ScaledScheme)
+    parameters = scheme.fit_range(calibrated.low, calibrated.high)
+    yield Entry(name="input_scale", dtype="float32", shape=(1,), load=partial(parameters.scale.reshape, 1))
+    if parameters.zero_point is not None:
+        middle = 2 ** (scheme.element.bits - 1)
+        zero = (parameters.zero_point.reshape(1) - middle).numpy().astype(np.int8)
+        yield Entry(name="input_zero_point", dtype="int8", shape=(1,), load=lambda: zero)
+
+
+@lru_cache(maxsize=4096)
+def _scheme_of(settings: str, name: str, kind: str) -> Any:
+    """Return what the library takes a module's scheme to be; ExportError where it finds none."""
+    import ast
+
+    from compressed_tensors.utils.match import match_name
+
+    config = _parsed(settings)
+    ignore = ast.literal_eval(settings)["ignore"]
+    if not any(match_name(name, each) for each in ignore):
+        for group in config.config_groups.values():
+            if any(target == kind or match_name(name, target) for target in group.targets):
+                return group
+    raise ExportError(f"compressed-tensors finds no scheme for {name} in what was written; please report")
+
+
+@lru_cache(maxsize=8)
+def _parsed(settings: str) -> Any:
+    import ast
+
+    from compressed_tensors.quantization import QuantizationConfig
+
+    return QuantizationConfig.model_validate(ast.literal_eval(settings))
+
+
+def _read_nvfp4(parts: Mapping[str, torch.Tensor], weights: Any) -> torch.Tensor:
+    """Return the weight in float32 by the library's own unpacking; its decompressor would round it to bfloat16."""
+    import torch
+    from compressed_tensors.compressors.nvfp4.helpers import unpack_fp4_from_uint8
+    from compressed_tensors.quantization.lifecycle.forward import dequantize
+
+    rows, half = parts["weight_packed"].shape
+    codes = unpack_fp4_from_uint8(parts["weight_packed"], rows, 2 * half).float()
+    scale = parts["weight_scale"].float()
+    value: torch.Tensor = dequantize(
+        codes, scale, args=weights, global_scale=parts["weight_global_scale"], dtype=torch.float32
+    )
+    return value

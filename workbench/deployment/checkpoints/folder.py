@@ -1,0 +1,84 @@
+"""The folder around a checkpoint's tensors: where the original lies, what is copied from it, what may be replaced."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import ExportError, ModelError
+
+if TYPE_CHECKING:
+    from workbench.models.model import Model
+    from workbench.quantization.quantized_model import QuantizedModel
+
+MARKER = "quantization-workbench.json"
+"""Lists what an export wrote into its folder; only a folder that holds nothing else is ever replaced."""
+
+COPIED = (".json", ".txt", ".model", ".jinja", ".tiktoken")
+ORIGINS = ("huggingface", "quantized_checkpoint")
+"""The sources whose folders have a config.json."""
+
+
+def source_folder(model: Model) -> Path:
+    """Return the folder that the model came from; ExportError if it did not come from one or the folder is gone."""
+    source = model.summary.source
+    if source.kind not in ORIGINS:
+        raise ExportError(
+            f"{model.summary.name} comes from {source.kind}, so transformers has no config.json to load it with; "
+            "export to state-dict or safetensors instead"
+        )
+    from workbench.models.sources.catalog import resolve
+
+    try:
+        folder, _ = resolve(source.path)
+    except ModelError as error:
+        raise ExportError(f"the configuration and the tokenizer cannot be copied: {error}") from error
+    return folder if folder.is_dir() else folder.parent
+
+
+def check_place(out: Path, source: Path) -> None:
+    """Raise ExportError if anything but an earlier export stands at ``out``."""
+    if out.is_dir() and out.resolve() != source.resolve():
+        try:
+            written = {MARKER, *json.loads((out / MARKER).read_text(encoding="utf-8"))["files"]}
+        except (OSError, ValueError, KeyError, TypeError):
+            written = set()
+        if {str(path.relative_to(out)) for path in out.rglob("*")} <= written:
+            return
+    if out.exists():
+        raise ExportError(
+            f"{out} exists and holds more than an earlier export; choose a new folder, nothing was changed"
+        )
+
+
+def mark(quantized: QuantizedModel, folder: Path, kind: str) -> list[str]:
+    """Write the list of all files of ``folder`` into it, and return their names with the list's own."""
+    files = sorted(path.name for path in folder.iterdir())
+    content = {
+        "type": f"quantization-workbench/{kind}-export", "version": 1, "fingerprint": quantized.summary.fingerprint,
+        "plan": quantized.plan.hash, "files": files,
+    }  # fmt: skip
+    (folder / MARKER).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    return [*files, MARKER]
+
+
+def read_settings(source: Path, *, untied: bool) -> dict[str, Any]:
+    """Return config.json; ``untied``: the head has a weight of its own now, and the configuration says so."""
+    config: dict[str, Any] = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    config.pop("quantization_config", None)
+    if untied:
+        config["tie_word_embeddings"] = False
+    return config
+
+
+def copy_settings(source: Path, target: Path, config: dict[str, Any]) -> None:
+    """Copy tokenizer, generation settings and licence, never weights or code, and write ``config`` beside them."""
+    for file in sorted(source.iterdir()):
+        legal = file.name.upper().startswith(("LICENSE", "LICENCE", "NOTICE"))
+        settings = file.suffix in COPIED and not file.name.endswith(".index.json")
+        if file.is_file() and (legal or settings) and file.name not in (MARKER, "config.json"):
+            shutil.copyfile(file, target / file.name)
+    text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
+    (target / "config.json").write_text(text, encoding="utf-8")

@@ -1,0 +1,199 @@
+"""GPTQ checkpoints: codes packed along the inputs, zero points along the outputs, one group index for each input.
+
+Layout of AutoGPTQ and GPTQModel: ``qweight`` int32 ``[inputs * bits / 32, outputs]``, ``qzeros`` int32
+``[groups, outputs * bits / 32]``, both streams of bits from the least significant on, ``scales`` float16
+``[groups, outputs]``, ``g_idx`` int32 ``[inputs]``.  ``weight = scale * (code - zero point)``.  Files of format
+``gptq`` hold the zero point minus one, those of ``gptq_v2`` itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.deployment.checkpoints.write import Job, is_linear
+from workbench.deployment.tensors import Entry
+from workbench.errors import ExportError
+from workbench.models.layer import Layer
+from workbench.numerics.bands import row_tiles
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.formats.integer import IntegerElement
+from workbench.numerics.formats.scaled import ScaledScheme
+from workbench.numerics.granularity import PerChannel, PerGroup, grid
+from workbench.planning.plan import Assignment
+from workbench.version import VERSION
+
+if TYPE_CHECKING:
+    import torch
+
+    from workbench.numerics.quantized_tensor import QuantizedTensor
+
+WIDTHS = (2, 3, 4, 8)
+FORMATS = ("gptq", "gptq_v2")
+Settings = tuple[int, int, bool]
+"""Bits, columns of a group (-1: all), symmetric."""
+
+
+@dataclass(frozen=True, slots=True)
+class GptqMethod:
+    """See :class:`workbench.deployment.checkpoints.write.Method`."""
+
+    checkpoint_format: str
+
+    kind = "gptq"
+    what = "a GPTQ checkpoint"
+    target = "vllm"
+
+    def require(self) -> None:
+        """Raise ExportError for a format that there is not; no library is needed."""
+        if self.checkpoint_format not in FORMATS:
+            raise ExportError(f"checkpoint_format is {' or '.join(FORMATS)}, not {self.checkpoint_format!r}")
+
+    def refusal(self, layer: Layer, assignment: Assignment, job: Job) -> str | None:
+        """See the contract."""
+        if assignment.inputs is not None or assignment.cache is not None:
+            return "GPTQ checkpoints quantize weights alone, neither inputs nor keys and values"
+        stored = job.quantized.tensors.get(layer.name)
+        if stored is None:
+            return None
+        if not is_linear(layer):
+            return f"GPTQ checkpoints quantize linear layers stored outputs x inputs, not {layer.kind} ones"
+        scheme = parse_scheme(stored.scheme)
+        if reason := _scheme_refusal(stored.scheme):
+            return reason
+        assert isinstance(scheme, ScaledScheme)
+        rows, columns = layer.matrix
+        bits, width = scheme.element.bits, grid(scheme.granularity, layer.matrix).width
+        if columns * bits % 32 or rows * bits % 32 or columns % width:
+            return (
+                f"{scheme.name} needs inputs and outputs that fill words of 32 bits, and inputs in multiples of "
+                f"{width}; the layer has {rows} x {columns}"
+            )
+        shifts = scheme.unpacked(stored)[2]
+        if shifts is not None and self.checkpoint_format == "gptq" and bool((shifts == 0).any()):
+            return "a zero point of 0 has no place in the format gptq, which stores it minus one; set " \
+                "checkpoint_format=gptq_v2"  # fmt: skip
+        return None
+
+    def entries(self, layer: Layer, stored: QuantizedTensor, job: Job) -> Iterator[Entry]:
+        """See the contract."""
+        scheme = parse_scheme(stored.scheme)
+        assert isinstance(scheme, ScaledScheme)
+        (rows, columns), bits = stored.shape, scheme.element.bits
+        cut = grid(scheme.granularity, stored.shape)
+        words = columns * bits // 32
+        codes, scales = stored.arrays["codes"], stored.arrays["scales"].reshape(rows, cut.groups)
+        yield Entry(
+            name="qweight", dtype="int32", shape=(words, rows),
+            load=lambda: np.ascontiguousarray(codes.view(np.int32).T),
+        )  # fmt: skip
+        yield Entry(
+            name="qzeros", dtype="int32", shape=(cut.groups, rows * bits // 32),
+            load=lambda: self._zero_points(scheme, stored),
+        )  # fmt: skip
+        yield Entry(
+            name="scales", dtype="float16", shape=(cut.groups, rows), load=lambda: np.ascontiguousarray(scales.T)
+        )
+        index = (np.arange(columns) // cut.width).astype(np.int32)
+        yield Entry(name="g_idx", dtype="int32", shape=(columns,), load=lambda: index)
+
+    def _zero_points(self, scheme: ScaledScheme, stored: QuantizedTensor) -> np.ndarray:
+        import torch
+
+        from workbench.numerics.packing import pack
+
+        _, scales, shifts = scheme.unpacked(stored)
+        bits = scheme.element.bits
+        middle = torch.full_like(scales, 2 ** (bits - 1)) if shifts is None else shifts
+        if self.checkpoint_format == "gptq":
+            middle = middle - 1
+        return pack(middle.T.contiguous().to(torch.uint8), bits).numpy().view(np.int32)
+
+    def settings(self, job: Job) -> dict[str, Any]:
+        """See the contract: what most layers have, and by regular expressions what others have or that they have none.
+
+        The expressions are GPTQModel's ``dynamic``, which vLLM reads too.
+        """
+        found = {layer.name: _settings_of(stored.scheme) for layer, stored in job.packed()}
+        if not found:
+            raise ExportError("the plan gives no layer a scheme that GPTQ stores; there is nothing to write")
+        usual = Counter(found.values()).most_common(1)[0][0]
+        dynamic: dict[str, dict[str, Any]] = {}
+        for layer in job.model.summary.layers:
+            pattern = layer.name.replace(".", r"\.") + "$"
+            mine = found.get(layer.name)
+            if mine is None and is_linear(layer) and layer.name != "lm_head":
+                dynamic[f"-:^{pattern}"] = {}
+            elif mine is not None and mine != usual:
+                dynamic[f"+:^{pattern}"] = {"bits": mine[0], "group_size": mine[1], "sym": mine[2]}
+        return {"quantization_config": {
+            "quant_method": "gptq", "bits": usual[0], "group_size": usual[1], "sym": usual[2], "desc_act": False,
+            "checkpoint_format": self.checkpoint_format, "lm_head": "lm_head" in found, "dynamic": dynamic,
+            "meta": {"quantizer": [f"quantization-workbench:{VERSION}"]},
+        }}  # fmt: skip
+
+    def metadata(self, job: Job, names: list[str]) -> dict[str, str]:
+        """See the contract."""
+        return {}
+
+    def read(
+        self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any]
+    ) -> tuple[torch.Tensor, int]:
+        """See the contract: unpacked shift by shift in 64-bit integers, as the specification says."""
+        import torch
+
+        said = config["quantization_config"]
+        rows, columns = stored.shape
+        bits = _bits(said, layer.name)
+        shifts = _unpacked(tensors["qzeros"], rows, bits) + (said["checkpoint_format"] == "gptq")
+        index, out = tensors["g_idx"].long(), torch.empty(rows, columns)
+        for part in row_tiles(rows, columns):
+            codes = _unpacked(tensors["qweight"][:, part].T, columns, bits) - shifts.T[part][:, index]
+            out[part] = tensors["scales"][:, part].float().T[:, index] * codes.to(torch.float32)
+        return out, 0
+
+
+def _scheme_refusal(name: str) -> str | None:
+    scheme = parse_scheme(name)
+    if not isinstance(scheme, ScaledScheme) or not isinstance(scheme.element, IntegerElement):
+        return f"GPTQ stores integers, not {name}"
+    if scheme.element.bits not in WIDTHS:
+        return f"GPTQ stores integers of {', '.join(map(str, WIDTHS))} bits, not of {scheme.element.bits}"
+    if scheme.offset_format is not None or not isinstance(scheme.granularity, PerGroup | PerChannel):
+        return f"GPTQ stores whole zero points and one scale for each group or output, not {name}"
+    if scheme.scale_format.name != "fp16":
+        return f"GPTQ stores float16 scales; take {name.removesuffix('-s' + scheme.scale_format.name)}-sfp16"
+    return None
+
+
+def _settings_of(name: str) -> Settings:
+    scheme = parse_scheme(name)
+    assert isinstance(scheme, ScaledScheme)
+    size = scheme.granularity.size if isinstance(scheme.granularity, PerGroup) else -1
+    return scheme.element.bits, size, scheme.symmetric
+
+
+def _bits(said: Mapping[str, Any], name: str) -> int:
+    """Return what the configuration says of a layer's codes, matched as GPTQModel does."""
+    import re
+
+    for pattern, changes in said["dynamic"].items():
+        if pattern.startswith("+:") and re.match(pattern[2:], name):
+            return int(changes["bits"])
+    return int(said["bits"])
+
+
+def _unpacked(words: torch.Tensor, count: int, bits: int) -> torch.Tensor:
+    """Return ``count`` codes a row, int64, of rows of int32 words that hold a stream of bits."""
+    import torch
+
+    wide = words.long() & 0xFFFFFFFF
+    wide = torch.nn.functional.pad(wide, (0, 1))
+    first = torch.arange(count) * bits
+    low, shift = first // 32, first % 32
+    both = wide[:, low] | (wide[:, low + 1] << 32)
+    return (both >> shift) & (2**bits - 1)

@@ -1,0 +1,173 @@
+"""MLX checkpoints: rows of uint32 words, scales and biases of each group, settings for each layer that mlx-lm reads.
+
+Layout of ``mlx.core.quantize``, mode ``affine``: ``weight`` uint32 ``[outputs, inputs * bits / 32]``, a stream of bits
+from the least significant on, ``scales`` and ``biases`` ``[outputs, groups]`` of one dtype; ``scale * code + bias``.
+Modes ``mxfp4`` and ``mxfp8``: ``scales`` uint8, powers of two, no biases.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.deployment.checkpoints.write import Job, is_linear
+from workbench.deployment.tensors import Entry
+from workbench.errors import ExportError
+from workbench.models.layer import Layer, LayerKind
+from workbench.numerics.bands import row_tiles
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.formats.integer import IntegerElement
+from workbench.numerics.formats.scaled import ScaledScheme
+from workbench.numerics.granularity import PerGroup, grid
+from workbench.planning.plan import Assignment
+
+if TYPE_CHECKING:
+    import torch
+
+    from workbench.numerics.quantized_tensor import QuantizedTensor
+
+WIDTHS, GROUPS = (2, 3, 4, 5, 6, 8), (32, 64, 128)
+MODES = {"mxfp4": ("mxfp4", 4), "mxfp8-e4m3": ("mxfp8", 8)}
+DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+
+
+class MlxMethod:
+    """See :class:`workbench.deployment.checkpoints.write.Method`."""
+
+    kind = "mlx"
+    what = "an MLX checkpoint"
+    target = "mlx"
+    holds_tied = True
+
+    def require(self) -> None:
+        """No library is needed to write it."""
+
+    def refusal(self, layer: Layer, assignment: Assignment, job: Job) -> str | None:
+        """See the contract."""
+        if assignment.inputs is not None or assignment.cache is not None:
+            return "MLX checkpoints quantize weights alone, neither inputs nor keys and values"
+        stored = job.quantized.tensors.get(layer.name)
+        if stored is None:
+            return None
+        table = layer.kind is LayerKind.EMBEDDING and layer.parameter == f"{layer.name}.weight"
+        if not is_linear(layer) and not table:
+            return f"MLX quantizes embeddings and linear layers stored outputs x inputs, not {layer.kind} ones"
+        return _scheme_refusal(stored.scheme, layer)
+
+    def entries(self, layer: Layer, stored: QuantizedTensor, job: Job) -> Iterator[Entry]:
+        """See the contract."""
+        scheme = parse_scheme(stored.scheme)
+        assert isinstance(scheme, ScaledScheme)
+        rows, columns = stored.shape
+        words, codes = columns * scheme.element.bits // 32, np.ascontiguousarray(stored.arrays["codes"])
+        yield Entry(name="weight", dtype="uint32", shape=(rows, words), load=lambda: codes.view(np.uint32))
+        shape = (rows, grid(scheme.granularity, stored.shape).groups)
+        scales = stored.arrays["scales"].reshape(shape)
+        if stored.scheme in MODES:
+            yield Entry(name="scales", dtype="uint8", shape=shape, load=lambda: scales)
+            return
+        dtype = DTYPES[scheme.scale_format.name]
+        yield Entry(name="scales", dtype=dtype, shape=shape, load=lambda: scales)
+        yield Entry(name="biases", dtype=dtype, shape=shape, load=lambda: _biases(scheme, stored).reshape(shape))
+
+    def settings(self, job: Job) -> dict[str, Any]:
+        """See the contract: what most layers have, and by name what others have."""
+        found = {layer.name: _settings_of(stored.scheme) for layer, stored in job.packed()}
+        if not found:
+            raise ExportError("the plan gives no layer a scheme that MLX stores; there is nothing to write")
+        usual = Counter(tuple(each.items()) for each in found.values()).most_common(1)[0][0]
+        others = {name: each for name, each in found.items() if tuple(each.items()) != usual}
+        settings = {**dict(usual), **others}
+        return {"quantization": settings, "quantization_config": settings}
+
+    def metadata(self, job: Job, names: list[str]) -> dict[str, str]:
+        """See the contract."""
+        return {}
+
+    def read(
+        self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any]
+    ) -> tuple[torch.Tensor, int]:
+        """See the contract: each code shifted out of its word, as the specification says."""
+        import torch
+
+        said = config["quantization"]
+        said = said.get(layer.name, said)
+        rows, columns = stored.shape
+        scales = tensors["scales"]
+        out, groups = torch.empty(rows, columns), torch.arange(columns) // int(said["group_size"])
+        for part in row_tiles(rows, columns):
+            codes = _unpacked(tensors["weight"][part], columns, int(said["bits"]))
+            if said["mode"] == "affine":
+                values = scales[part].float()[:, groups] * codes + tensors["biases"][part].float()[:, groups]
+            else:
+                values = torch.ldexp(_small_float(codes, said["mode"]), scales[part].int()[:, groups] - 127)
+            out[part] = values
+        return out, 0
+
+
+def _scheme_refusal(name: str, layer: Layer) -> str | None:
+    scheme = parse_scheme(name)
+    columns = layer.matrix[1]
+    if name in MODES:
+        return None if columns % 32 == 0 else f"{name} needs inputs in multiples of 32, the layer has {columns}"
+    if not isinstance(scheme, ScaledScheme) or not isinstance(scheme.element, IntegerElement):
+        return f"MLX stores integers, mxfp4 and mxfp8-e4m3, not {name}"
+    if scheme.element.bits not in WIDTHS:
+        return f"MLX stores integers of {', '.join(map(str, WIDTHS))} bits, not of {scheme.element.bits}"
+    size = scheme.granularity.size if isinstance(scheme.granularity, PerGroup) else None
+    if size not in GROUPS:
+        return f"MLX has one scale for 32, 64 or 128 inputs, which {name} has not"
+    if columns % size:
+        return f"{name} needs inputs in multiples of {size}, the layer has {columns}"
+    offset = scheme.offset_format
+    if not scheme.symmetric and (offset is None or offset != scheme.scale_format):
+        stored = scheme.scale_format.name
+        return f"MLX adds a bias in the dtype of the scales; take {scheme.element.name}-g{size}-asym-z{stored}" + (
+            "" if stored == "fp16" else f"-s{stored}"
+        )
+    return None
+
+
+def _biases(scheme: ScaledScheme, stored: QuantizedTensor) -> np.ndarray:
+    """Return what is added: the offsets, or for symmetric codes, which are stored from 0 on, minus half their range.
+
+    That is a power of two times a scale, which every format of scales holds exactly.
+    """
+    if "offsets" in stored.arrays:
+        return np.asarray(stored.arrays["offsets"])
+    import torch
+
+    scales = torch.from_numpy(scheme.scale_format.load(stored.arrays["scales"]))
+    return scheme.scale_format.store(scales * -(2.0 ** (scheme.element.bits - 1)))
+
+
+def _settings_of(name: str) -> dict[str, Any]:
+    if name in MODES:
+        mode, bits = MODES[name]
+        return {"group_size": 32, "bits": bits, "mode": mode}
+    scheme = parse_scheme(name)
+    assert isinstance(scheme, ScaledScheme) and isinstance(scheme.granularity, PerGroup)
+    return {"group_size": scheme.granularity.size, "bits": scheme.element.bits, "mode": "affine"}
+
+
+def _unpacked(words: torch.Tensor, count: int, bits: int) -> torch.Tensor:
+    """Return ``count`` codes a row, int64, of rows of 32-bit words that hold a stream of bits."""
+    import torch
+
+    wide = torch.nn.functional.pad(words.view(torch.int32).long() & 0xFFFFFFFF, (0, 1))
+    first = torch.arange(count) * bits
+    low, shift = first // 32, first % 32
+    both = wide[:, low] | (wide[:, low + 1] << 32)
+    return (both >> shift) & (2**bits - 1)
+
+
+def _small_float(codes: torch.Tensor, mode: str) -> torch.Tensor:
+    import torch
+
+    if mode == "mxfp8":
+        return codes.to(torch.uint8).view(torch.float8_e4m3fn).float()
+    magnitudes = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0])
+    return torch.cat([magnitudes, -magnitudes])[codes]

@@ -1,0 +1,74 @@
+"""The checkpoint that a model came from: its tensors, their names and shards, and what of them a plan changes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.errors import ExportError, ModelError
+from workbench.models.sources.safetensors_file import weight_files
+from workbench.models.sources.stored import TensorStore, tensors_in_files
+
+if TYPE_CHECKING:
+    from workbench.models.model import Model
+
+WHOLE = "model.safetensors"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Origin:
+    """``shards`` maps each tensor of ``store`` to the file it lies in, ``names`` the network's parameters to tensors.
+
+    A parameter that the checkpoint stores in several tensors, or in another shape, has no name.
+    """
+
+    store: TensorStore
+    shards: Mapping[str, str]
+    names: Mapping[str, str]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of the files, in order."""
+        return tuple(sorted(set(self.shards.values()))) or (WHOLE,)
+
+
+def origin_of(model: Model, folder: Path) -> Origin:
+    """Return the checkpoint in ``folder``, from which ``model`` was opened; ExportError where it cannot be read."""
+    files = weight_files(folder)
+    if not files:
+        raise ExportError(f"{folder} has lost its .safetensors files, whose names and layout are copied")
+    try:
+        stores = {file.name: tensors_in_files([file]) for file in files}
+    except ModelError as error:
+        raise ExportError(str(error)) from error
+    shards = {name: file for file, store in stores.items() for name in store.tensors}
+    logical: TensorStore | None = getattr(model, "logical", None)
+    if logical is None:
+        every = {name: tensor for store in stores.values() for name, tensor in store.tensors.items()}
+        logical = TensorStore(every, lambda name: stores[shards[name]].read(name))
+    else:
+        modules = {name.rpartition(".")[0]: file for name, file in shards.items()}
+        shards = {name: shards.get(name, modules.get(name.rpartition(".")[0], files[0].name)) for name in
+                  logical.tensors}  # fmt: skip
+    if len(files) == 1:
+        shards = dict.fromkeys(logical.tensors, WHOLE)
+    return Origin(store=logical, shards=shards, names=_names(model, logical))
+
+
+def _names(model: Model, store: TensorStore) -> dict[str, str]:
+    """Return each parameter's name in the checkpoint, which may lack a first component or have one more."""
+    shortened = {re.sub(r"^[^.]+\.", "", name): name for name in store.tensors}
+    parameters = {layer.parameter: layer.shape for layer in model.summary.layers}
+    parameters |= {tensor.name: tensor.shape for tensor in model.summary.kept}
+    names = {}
+    for parameter, shape in parameters.items():
+        without = re.sub(r"^[^.]+\.", "", parameter)
+        candidates = (parameter, without, shortened.get(parameter, ""))
+        for name in candidates:
+            if name in store.tensors and store.tensors[name].shape == shape:
+                names[parameter] = name
+                break
+    return names

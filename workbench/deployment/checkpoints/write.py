@@ -1,0 +1,268 @@
+"""A quantized checkpoint written tensor by tensor, read back and compared; what each kind of it is, is a Method."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from workbench.atomic import replacing_folder
+from workbench.deployment.checkpoints.folder import (
+    MARKER,
+    check_place,
+    copy_settings,
+    mark,
+    read_settings,
+    source_folder,
+)
+from workbench.deployment.checkpoints.origin import Origin, origin_of
+from workbench.deployment.safetensors_file import prove_bytes, write_safetensors
+from workbench.deployment.tensors import Entry, check, kept_entries, require_equal, require_that_all_fit
+from workbench.errors import ExportError
+from workbench.models.layer import Layer, LayerKind
+from workbench.models.sources.stored import tensors_in_files
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.formats.cast import CastScheme
+from workbench.planning.plan import Assignment, resolve
+from workbench.progress import Progress, part_of
+
+if TYPE_CHECKING:
+    import torch
+
+    from workbench.models.model import Model
+    from workbench.numerics.quantized_tensor import QuantizedTensor
+    from workbench.quantization.quantized_model import QuantizedModel
+
+CASTS = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Job:
+    """What is written: the quantized model, the model as the transforms left it, its checkpoint, what layers get."""
+
+    quantized: QuantizedModel
+    model: Model
+    origin: Origin
+    assignments: Mapping[str, Assignment]
+
+    def packed(self) -> Iterator[tuple[Layer, QuantizedTensor]]:
+        """Yield every quantized layer that is no plain cast, with its stored form."""
+        for layer in self.model.summary.stored:
+            stored = self.quantized.tensors.get(layer.name)
+            if stored is not None and not isinstance(parse_scheme(stored.scheme), CastScheme):
+                yield layer, stored
+
+
+class Method(Protocol):
+    """A kind of quantized checkpoint."""
+
+    @property
+    def kind(self) -> str:
+        """The exporter's name."""
+
+    @property
+    def what(self) -> str:
+        """What messages call it, with an article."""
+
+    @property
+    def target(self) -> str:
+        """The runtime whose rules ``workbench check`` repairs a plan by."""
+
+    def require(self) -> None:
+        """Raise BackendUnavailableError where the library that writes or reads it is missing."""
+
+    def refusal(self, layer: Layer, assignment: Assignment, job: Job) -> str | None:
+        """Return why it cannot hold a layer as the plan says, None if it can."""
+
+    def entries(self, layer: Layer, stored: QuantizedTensor, job: Job) -> Iterator[Entry]:
+        """Yield what stands for a layer's weight, under names within its module."""
+
+    def settings(self, job: Job) -> dict[str, Any]:
+        """Return what config.json says of the quantization; ExportError for a plan that it cannot say."""
+
+    def metadata(self, job: Job, names: list[str]) -> dict[str, str]:
+        """Return what the header of a file that holds ``names`` says of them."""
+
+    def read(
+        self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any]
+    ) -> tuple[torch.Tensor, int]:
+        """Return a layer's weight, float32 outputs x inputs, as another reader decodes it, and by how many ulps it may
+        differ because that reader multiplies in another order.
+
+        ``config`` is config.json, with the files' metadata as ``__metadata__``.
+        """
+
+
+def write_checkpoint(
+    method: Method, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress
+) -> tuple[Path, ...]:
+    """Write, read back, compare every tensor, and return the paths written; a failed proof keeps the folder.
+
+    Raises ExportError for a plan that does not fit (each layer with its reason), before anything is written.
+    """
+    job, source = _job(method, quantized, model)
+    check_place(out, source)
+    config = {**read_settings(source, untied=bool(quantized.changes.untied)), **method.settings(job)}
+    shards = _shards(method, job)
+    with replacing_folder(out, ExportError, method.what) as temporary:
+        copy_settings(source, temporary, config)
+        _write_shards(method, job, shards, temporary, part_of(progress, 0.0, 0.6))
+        files = mark(quantized, temporary, method.kind)
+        try:
+            _prove(method, job, shards, temporary, part_of(progress, 0.6, 1.0))
+        except ExportError as error:
+            raise ExportError(f"{error}. The folder is kept as {keep_failed(temporary, out)}") from error
+    progress(1.0, f"wrote {out.name}")
+    return tuple(out / name for name in files)
+
+
+def prove_checkpoint(
+    method: Method, quantized: QuantizedModel, model: Model | None, folder: Path, progress: Progress
+) -> None:
+    """Raise ExportError, naming the first tensor and value, unless ``folder`` holds what was quantized."""
+    job, _ = _job(method, quantized, model)
+    _prove(method, job, _shards(method, job), folder, progress)
+
+
+def _job(method: Method, quantized: QuantizedModel, model: Model | None) -> tuple[Job, Path]:
+    """Return what is to be written and the original's folder; ExportError for a plan that does not fit."""
+    method.require()
+    opened = check(quantized, model)
+    source = source_folder(opened)
+    assignments = resolve(quantized.plan, opened.summary.layers)
+    job = Job(quantized=quantized, model=opened, origin=origin_of(opened, source), assignments=assignments)
+    require_that_all_fit(dict(_refusals(method, job)), method.what, method.target)
+    return job, source
+
+
+def keep_failed(temporary: Path, out: Path) -> Path:
+    """Move what failed its proof beside ``out``, in the place of an earlier failure; return where it lies."""
+    failed = out.with_name(f"{out.name}.failed")
+    if failed.is_dir() and (failed / MARKER).is_file():
+        shutil.rmtree(failed)
+    os.replace(temporary, failed)
+    return failed
+
+
+def _refusals(method: Method, job: Job) -> Iterator[tuple[str, str]]:
+    names, tied = job.origin.names, {layer.tied_to for layer in job.model.summary.tied}
+    packed = {layer.name for layer, _ in job.packed()}
+    for layer in job.model.summary.layers:
+        assignment = job.assignments[layer.name]
+        if layer.tied_to is None and layer.name not in packed:
+            assignment = replace(assignment, weights="keep")
+        reason = None
+        if layer.name in packed and layer.name in tied and not getattr(method, "holds_tied", False):
+            reason = "it shares its tensor with another layer, and only one of them could be quantized; keep it"
+        elif layer.name in packed and layer.parameter not in names:
+            reason = "the checkpoint stores it in several tensors or in another shape; keep it"
+        elif layer.tied_to is None and (layer.name in packed or assignment.inputs is not None):
+            reason = method.refusal(layer, assignment, job)
+        if reason is not None:
+            yield layer.name, reason
+    for name in _changed(job):
+        if name not in names and name not in {layer.parameter for layer in job.model.summary.layers}:
+            yield name, "the plan changes it, and the checkpoint stores it in several tensors or in another shape"
+
+
+def _changed(job: Job) -> set[str]:
+    """Return the parameters that the plan's transforms or corrections gave other values."""
+    layers = job.model.summary.by_name
+    changed = {layers[name].parameter for name in job.model.overrides.weights}
+    return changed | set(job.model.overrides.kept) | set(job.quantized.kept)
+
+
+def _shards(method: Method, job: Job) -> dict[str, list[Entry]]:
+    """Return the entries of every file, each tensor where the original has it; new ones lie in the last file."""
+    origin, changed = job.origin, _changed(job)
+    shards: dict[str, list[Entry]] = {file: [] for file in origin.files}
+    packed = {layer.parameter: (layer, stored) for layer, stored in job.packed()}
+    owned = {entry.name: entry for entry in kept_entries(job.quantized, job.model)} | _casts(job)
+    parameters = {name: parameter for parameter, name in origin.names.items()}
+    left = {layer.parameter for layer in job.model.summary.tied}
+    for name, tensor in origin.store.tensors.items():
+        shard, parameter = shards[origin.shards[name]], parameters.get(name, name)
+        if parameter in packed:
+            shard += _within(name.rpartition(".")[0], method.entries(*packed.pop(parameter), job))
+        elif parameter in owned and (parameter in changed or owned[parameter].dtype != tensor.dtype):
+            shard.append(replace(owned[parameter], name=name))
+        elif parameter not in left:
+            load = partial(origin.store.read, name)
+            shard.append(Entry(name=name, dtype=tensor.dtype, shape=tensor.shape, load=load))
+    for parameter, (layer, stored) in packed.items():  # heads that got a weight of their own
+        shards[origin.files[-1]] += _within(parameter.rpartition(".")[0], method.entries(layer, stored, job))
+    new = [owned[name] for name in changed & owned.keys() - origin.names.keys()]
+    shards[origin.files[-1]] += new
+    return {file: entries for file, entries in shards.items() if entries}
+
+
+def _casts(job: Job) -> dict[str, Entry]:
+    """Return the layers that the plan stores in plain numbers, in their dtype."""
+    entries = {}
+    for layer in job.model.summary.stored:
+        stored = job.quantized.tensors.get(layer.name)
+        scheme = None if stored is None else parse_scheme(stored.scheme)
+        if stored is not None and isinstance(scheme, CastScheme):
+            dtype = CASTS[scheme.element.name]
+
+            def load(layer: Layer = layer, stored: QuantizedTensor = stored, dtype: str = dtype) -> torch.Tensor:
+                import torch
+
+                return layer.tensor_of(parse_scheme(stored.scheme).decode(stored)).to(getattr(torch, dtype))
+
+            entries[layer.parameter] = Entry(name=layer.parameter, dtype=dtype, shape=layer.shape, load=load)
+    return entries
+
+
+def _within(module: str, entries: Iterator[Entry]) -> Iterator[Entry]:
+    return (replace(entry, name=f"{module}.{entry.name}" if module else entry.name) for entry in entries)
+
+
+def _write_shards(
+    method: Method, job: Job, shards: Mapping[str, list[Entry]], folder: Path, progress: Progress
+) -> None:
+    total = sum(entry.nbytes for entries in shards.values() for entry in entries)
+    done = 0
+    for file, entries in shards.items():
+        size = sum(entry.nbytes for entry in entries)
+        part = part_of(progress, done / max(total, 1), (done + size) / max(total, 1))
+        said = method.metadata(job, [entry.name for entry in entries])
+        write_safetensors(folder / file, entries, {"format": "pt", **said}, part)
+        done += size
+    if len(shards) > 1:
+        weight_map = {entry.name: file for file, entries in shards.items() for entry in entries}
+        index = {"metadata": {"total_size": total}, "weight_map": dict(sorted(weight_map.items()))}
+        text = json.dumps(index, indent=2, ensure_ascii=False) + "\n"
+        (folder / "model.safetensors.index.json").write_text(text, encoding="utf-8")
+
+
+def _prove(
+    method: Method, job: Job, shards: Mapping[str, list[Entry]], folder: Path, progress: Progress
+) -> None:
+    """Raise ExportError unless the libraries read the evaluated values out of the folder."""
+    store = tensors_in_files([folder / file for file in shards], ExportError)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    modules: dict[str, list[str]] = {}
+    for name in store.tensors:
+        modules.setdefault(name.rpartition(".")[0], []).append(name)
+    read = set()
+    for number, (layer, stored) in enumerate(job.packed()):
+        progress(number / max(len(job.quantized.tensors), 1), f"checking {layer.name}")
+        module = job.origin.names.get(layer.parameter, layer.parameter).rpartition(".")[0]
+        tensors = {name.rpartition(".")[2]: store.read(name) for name in modules.get(module, ())}
+        found, ulps = method.read(layer, tensors, stored, {**config, "__metadata__": store.metadata})
+        require_equal(layer.name, found, parse_scheme(stored.scheme).decode(stored), ulps=ulps)
+        read |= {name for name in modules[module] if not name.endswith(".bias")}
+    rest = [entry for entries in shards.values() for entry in entries if entry.name not in read]
+    prove_bytes(store, rest)
+
+
+def is_linear(layer: Layer) -> bool:
+    """Tell whether a layer is the weight of a plain linear module, stored outputs x inputs."""
+    plain = layer.axes == (0, 1) and layer.parameter == f"{layer.name}.weight"
+    return layer.kind is LayerKind.LINEAR and plain

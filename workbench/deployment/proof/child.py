@@ -1,0 +1,80 @@
+"""A process of our own that runs one exported file in its runtime, and may end as it likes."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import BackendUnavailableError, ExportError
+from workbench.progress import Progress
+
+SECONDS = 1800.0
+MEMORY = 4.0
+"""The process may hold this many times the file's bytes, and ``SPARE`` more."""
+SPARE = 4 << 30
+
+
+def require_package(package: str, extra: str, runtime: str) -> None:
+    """Raise BackendUnavailableError, with the line that installs it, where a runtime's package is not installed."""
+    if importlib.util.find_spec(package) is None:
+        raise BackendUnavailableError(
+            f"the proof in {runtime} needs its package {package}; install it: "
+            f"pip install 'quantization-workbench[{extra}]'"
+        )
+
+
+def threads_of_machine() -> int:
+    """Return how many threads a runtime gets where nobody says: half the processors."""
+    return int(os.environ.get("OMP_NUM_THREADS", 0)) or max((os.cpu_count() or 2) // 2, 1)
+
+
+def memory_for(file: Path) -> int:
+    """Return the bytes that a process which runs ``file`` may hold; tensors beside it count."""
+    size = sum(each.stat().st_size for each in file.parent.glob(f"{file.name}*") if each.is_file())
+    return int(MEMORY * size) + SPARE
+
+
+def carry_out(
+    script: Path, request: Any, log: Path, runtime: str, seconds: float, progress: Progress, marks: Sequence[str]
+) -> None:
+    """Run ``script`` with a request (JSON) to its end; ExportError if it fails or takes more than ``seconds``.
+
+    The message is the first line of the log that holds one of ``marks``.
+    """
+    with log.open("wb") as stream:
+        process = subprocess.Popen(
+            [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=stream, stderr=stream, cwd=log.parent
+        )
+        try:
+            assert process.stdin is not None
+            process.stdin.write(json.dumps(request).encode())
+            process.stdin.close()
+            began = time.monotonic()
+            while process.poll() is None:
+                if time.monotonic() - began > seconds:
+                    raise ExportError(f"{runtime} did not end within {seconds:.0f} seconds; give fewer samples")
+                progress(min((time.monotonic() - began) / seconds, 0.99), f"running it in {runtime}")
+                time.sleep(0.05)
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+    if process.returncode != 0:
+        raise ExportError(f"{runtime} does not run the file: {_words(log.read_text('utf-8', 'replace'), marks)}")
+
+
+def _words(log: str, marks: Sequence[str]) -> str:
+    """Return the line of a log that says what went wrong."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    for mark in marks:
+        for line in lines:
+            if mark in line:
+                return line[-300:]
+    return lines[-1][-300:] if lines else "it ended without a word"

@@ -1,0 +1,120 @@
+"""The process that runs a checkpoint in transformers: a request (JSON) on standard input, arrays and figures to a file.
+
+It imports nothing of the workbench.  The weights are those that compressed-tensors decompresses, in float32.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+
+def main() -> None:
+    """Carry out one request: ``file``, ``out``, ``samples``, ``positions``, ``threads``, ``memory``, ``embeddings``."""
+    request = json.load(sys.stdin)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_DATA, (request["memory"], request["memory"]))
+    import torch
+    import transformers
+
+    torch.set_num_threads(request["threads"])
+    transformers.utils.logging.set_verbosity_error()
+    network = load(request["file"])
+    ids = torch.tensor(request["samples"])
+    figures: dict[str, Any] = {"runtime": _versions(), "tokens": _tokens(request)}
+    began = time.perf_counter()
+    with torch.no_grad():
+        values = _embeddings(network, ids) if request["embeddings"] else _log_probabilities(network, ids, request)
+    figures["prompt_tokens_per_second"] = ids.numel() / (time.perf_counter() - began)
+    if not request["embeddings"]:
+        figures["generated_tokens_per_second"] = _generation(network, ids[:1, : ids.shape[1] // 2])
+    figures["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    np.save(request["out"] + ".npy", values)
+    with open(request["out"] + ".json", "w", encoding="utf-8") as file:
+        json.dump(figures, file)
+    os._exit(0)
+
+
+def load(folder: str) -> Any:
+    """Return the network with its weights decompressed, in float32."""
+    import torch
+    import transformers
+
+    with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
+        config = json.load(file)
+    if config["quantization_config"]["quant_method"] == "compressed-tensors":
+        _let_zero_points_in()
+    cls = getattr(transformers, config["architectures"][0])
+    network = cls.from_pretrained(folder, dtype=torch.float32, local_files_only=True, trust_remote_code=False)
+    compressor = getattr(getattr(network, "hf_quantizer", None), "compressor", None)
+    if compressor is not None:
+        compressor.decompress_model(network)
+    return torch.nn.Module.float(network).eval()  # its own method refuses quantized networks
+
+
+def _let_zero_points_in() -> None:
+    """Have compressed-tensors expect packed zero points; on the meta device, 0.20 expects them as they were before.
+
+    transformers then refuses every asymmetric checkpoint, those of llm-compressor too; vLLM does not.
+    """
+    import torch
+    from compressed_tensors.compressors.pack_quantized.base import PackedQuantizationCompressor as Packed
+
+    plain = Packed.compress.__func__
+
+    def compress(cls: Any, state: Any, scheme: Any) -> Any:
+        packed, zeros = plain(cls, state, scheme), state.get("weight_zero_point")
+        if state["weight"].is_meta and zeros is not None and scheme.weights.strategy in ("group", "channel"):
+            words = -(-zeros.shape[0] * scheme.weights.num_bits // 32)
+            if not scheme.weights.symmetric:
+                packed["weight_zero_point"] = torch.empty((words, zeros.shape[1]), dtype=torch.int32, device="meta")
+        return packed
+
+    Packed.compress = classmethod(compress)
+
+
+def _log_probabilities(network: Any, ids: Any, request: Any) -> np.ndarray:
+    """Return float32 ``[samples, positions, vocabulary]``."""
+    import torch
+
+    out = []
+    for sample in ids:
+        logits = network(input_ids=sample[None], use_cache=False).logits[0]
+        out.append(torch.log_softmax(logits[request["positions"]].float(), -1).numpy())
+    return np.stack(out)
+
+
+def _embeddings(network: Any, ids: Any) -> np.ndarray:
+    return np.stack([network(input_ids=sample[None])[0][0].float().mean(0).numpy() for sample in ids])
+
+
+def _generation(network: Any, prompt: Any) -> float:
+    began = time.perf_counter()
+    network.generate(prompt, max_new_tokens=16, min_new_tokens=16, do_sample=False, pad_token_id=0)
+    return float(16 / (time.perf_counter() - began))
+
+
+def _tokens(request: Any) -> list[int]:
+    import transformers
+
+    if not request["text"]:
+        return []
+    tokenizer = transformers.AutoTokenizer.from_pretrained(request["file"], local_files_only=True)
+    return list(tokenizer.encode(request["text"], add_special_tokens=False))
+
+
+def _versions() -> str:
+    import compressed_tensors
+    import transformers
+
+    return f"transformers {transformers.__version__}, compressed-tensors {compressed_tensors.__version__}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""compressed-tensors checkpoints: packed or whole integers, FP8, MXFP4, MXFP8 and NVFP4, one scheme a config group.
+
+Layouts: the package compressed-tensors (its compressors); see ``deployment/checkpoints/compressed_tensors``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from workbench.errors import NotAModelError
+from workbench.models.checkpoints.packed import (
+    Config,
+    Packed,
+    PackedWeight,
+    array,
+    integers,
+    modules_with,
+    named,
+    words_as_rows,
+)
+from workbench.models.sources.stored import TensorStore
+from workbench.numerics.packing import pack, unpack
+from workbench.numerics.quantized_tensor import QuantizedTensor
+
+PARTS = ("weight_packed", "weight", "weight_scale", "weight_zero_point", "weight_global_scale", "weight_shape",
+         "input_scale", "input_zero_point", "input_global_scale")  # fmt: skip
+
+
+def read_compressed_tensors(store: TensorStore, config: Config) -> Packed:
+    """Return the packed weights; NotAModelError for formats and orders of columns that are not read yet."""
+    packed = {}
+    for module in modules_with(store, "weight_scale"):
+        if f"{module}.weight_g_idx" in store.tensors:
+            raise NotAModelError(f"{module} has its columns in the order of activations (weight_g_idx), not read yet")
+        group = group_of(config, module)
+        parts = tuple(f"{module}.{part}" for part in PARTS if f"{module}.{part}" in store.tensors)
+        packed[f"{module}.weight"] = _weight(store, module, group, parts)
+    return packed
+
+
+def group_of(config: Config, module: str) -> Mapping[str, Any]:
+    """Return the config group of a linear module; NotAModelError where none is for it."""
+    for group in config.get("config_groups", {}).values():
+        for target in group.get("targets", ()):
+            said = re.match(target[3:], module) if target.startswith("re:") else target in (module, "Linear")
+            if said:
+                return dict(group)
+    raise NotAModelError(f"{module} has quantized tensors, and no config group of config.json is for it")
+
+
+def _weight(store: TensorStore, module: str, group: Mapping[str, Any], parts: tuple[str, ...]) -> PackedWeight:
+    args = group["weights"]
+    scheme = _scheme(store, module, args)
+    wide = f"{module}.weight_packed" in store.tensors
+    held = store.tensors.get(f"{module}.weight_packed") or store.tensors.get(f"{module}.weight")
+    if held is None or len(held.shape) != 2:
+        raise NotAModelError(f"{module} has scales and no matrix that they are for; fetch the checkpoint again")
+    shape = (held.shape[0], held.shape[1])
+    if wide and held.dtype == "uint8":
+        shape = (held.shape[0], 2 * held.shape[1])
+    elif wide:
+        rows, columns = store.read(f"{module}.weight_shape").tolist()
+        shape = int(rows), int(columns)
+    load = partial(_load, store, module, scheme, shape, int(args["num_bits"]))
+    inputs = _input_scheme(group.get("input_activations"))
+    return PackedWeight(parts=parts, shape=shape, scheme=scheme, load=load, inputs=inputs)
+
+
+def _scheme(store: TensorStore, module: str, args: Mapping[str, Any]) -> str:
+    bits, kind, strategy = int(args["num_bits"]), args["type"], args["strategy"]
+    size, scales = args.get("group_size"), store.tensors[f"{module}.weight_scale"].dtype
+    if kind == "float" and scales == "uint8":
+        return {4: "mxfp4", 8: "mxfp8-e4m3"}[bits]
+    if kind == "float" and strategy == "tensor_group":
+        return "nvfp4"
+    element = f"int{bits}" if kind == "int" else "fp8-e4m3" if bits == 8 else ""
+    if not element or not 2 <= bits <= 8:
+        raise NotAModelError(f"{module} is stored as {kind} of {bits} bits in strategy {strategy}, which is not read")
+    granularity = {
+        "group": f"g{size}", "tensor": "tensor", "channel": "channel",
+        "block": "b" + "x".join(map(str, args.get("block_structure") or ())),
+    }  # fmt: skip
+    if strategy not in granularity:
+        raise NotAModelError(f"{module} has one scale for each {strategy}, which is not read yet")
+    return named(element, granularity[strategy], getattr(torch, scales), symmetric=bool(args["symmetric"]))
+
+
+def _load(store: TensorStore, module: str, scheme: str, shape: tuple[int, int], bits: int) -> QuantizedTensor:
+    scales = store.read(f"{module}.weight_scale")
+    if scheme.startswith(("mxfp", "nvfp")):
+        part = "weight_packed" if f"{module}.weight_packed" in store.tensors else "weight"
+        arrays = {"codes": array(store.read(f"{module}.{part}")), "scales": array(scales)}
+        if scheme == "nvfp4":
+            arrays["tensor_scale"] = _inverse(store.read(f"{module}.weight_global_scale").numpy())
+        return QuantizedTensor(scheme=scheme, shape=shape, arrays=arrays)
+    scales = scales.reshape(-1, 1) if scales.ndim < 2 else scales
+    if scheme.startswith("fp8"):
+        codes = array(store.read(f"{module}.weight"))
+        return QuantizedTensor(scheme=scheme, shape=shape, arrays={"codes": codes, "scales": array(scales)})
+    if f"{module}.weight_packed" in store.tensors:
+        codes = words_as_rows(store.read(f"{module}.weight_packed"), bits, shape[1])
+    else:
+        signed = store.read(f"{module}.weight").to(torch.int16) + 2 ** (bits - 1)
+        codes = pack(signed.to(torch.uint8), bits).numpy()
+    return integers(scheme, codes, shape, scales, _shifts(store, module, scales, bits))
+
+
+def _shifts(store: TensorStore, module: str, scales: torch.Tensor, bits: int) -> torch.Tensor | None:
+    """Return unsigned zero points ``[bands, groups]``, None where there are none."""
+    name = f"{module}.weight_zero_point"
+    if name not in store.tensors:
+        return None
+    stored = store.read(name)
+    if stored.dtype == torch.int32:
+        bands = scales.shape[0]
+        return unpack(words_as_rows(stored.T, bits, bands), bands, bits).T.contiguous()
+    return (stored.to(torch.int16) + 2 ** (bits - 1)).reshape(scales.shape)
+
+
+def _inverse(stored: np.ndarray) -> np.ndarray:
+    """Return the scale whose inverse, rounded to float32, is ``stored`` (so that it is written again as it was)."""
+    near = np.float32(1) / stored.reshape(1).astype(np.float32)
+    for each in (near, np.nextafter(near, np.float32(0)), np.nextafter(near, np.float32(np.inf))):
+        if np.float32(1) / each == stored:
+            return np.asarray(each, np.float32)
+    return np.asarray(near, np.float32)
+
+
+def _input_scheme(args: Mapping[str, Any] | None) -> str | None:
+    """Return the scheme of dynamic inputs; None for static ones, whose ranges a calibration has to find again."""
+    if not args or args.get("dynamic") is not True:
+        return None
+    bits, kind, strategy, size = args["num_bits"], args["type"], args["strategy"], args.get("group_size")
+    if kind == "float" and str(args.get("scale_dtype", "")).endswith("uint8"):
+        return {4: "mxfp4", 8: "mxfp8-e4m3"}.get(bits)
+    element = f"int{bits}" if kind == "int" else "fp8-e4m3"
+    if strategy == "token":
+        return f"{element}-token" + ("" if args["symmetric"] else "-asym")
+    return f"{element}-g{size}" if strategy == "group" else None

@@ -1,0 +1,85 @@
+"""FP8 checkpoints as DeepSeek's (blocks with ``weight_scale_inv``), and gpt-oss's MXFP4 (``_blocks`` and ``_scales``).
+
+FP8: ``weight`` float8_e4m3fn, ``weight_scale_inv`` float32, one for each block of ``weight_block_size``, which despite
+its name multiplies.  MXFP4: ``<parameter>_blocks`` uint8 ``[experts, outputs, blocks, 16]``, two codes a byte, the
+even column in the low bits, and ``<parameter>_scales`` uint8 ``[experts, outputs, blocks]``; the network stores the
+parameter as experts x inputs x outputs.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import torch
+
+from workbench.errors import NotAModelError
+from workbench.models.checkpoints.packed import Config, Packed, PackedWeight, array, modules_with, named
+from workbench.models.sources.stored import TensorStore
+from workbench.numerics.quantized_tensor import QuantizedTensor
+
+
+def read_float8(store: TensorStore, config: Config) -> Packed:
+    """Return the packed weights; NotAModelError for blocks that do not fit."""
+    packed = {}
+    for part in ("weight_scale_inv", "weight_scale"):
+        for module in modules_with(store, part):
+            names = (f"{module}.weight", f"{module}.{part}")
+            weight = store.tensors.get(names[0])
+            if weight is None or weight.dtype != "float8_e4m3fn" or len(weight.shape) != 2:
+                raise NotAModelError(f"{module} has scales and no matrix of float8_e4m3fn; fetch the checkpoint again")
+            scheme = _scheme(store, names[1], config)
+            inputs = _inputs(config, scheme)
+            static = f"{module}.input_scale"
+            parts = (*names, static) if static in store.tensors else names
+            packed[names[0]] = PackedWeight(
+                parts=parts, shape=weight.shape, scheme=scheme, inputs=inputs,
+                load=partial(_float8, store, names, scheme, (weight.shape[0], weight.shape[1])),
+            )  # fmt: skip
+    return packed
+
+
+def _scheme(store: TensorStore, name: str, config: Config) -> str:
+    scales = store.tensors[name]
+    dtype, block = getattr(torch, scales.dtype), config.get("weight_block_size")
+    if len(scales.shape) == 2 and block and scales.shape[-1] >= 1 and name.endswith("_inv"):
+        return named("fp8-e4m3", f"b{block[0]}x{block[1]}", dtype)
+    single = all(size == 1 for size in scales.shape)
+    return named("fp8-e4m3", "tensor" if single else "channel", dtype)
+
+
+def _inputs(config: Config, scheme: str) -> str | None:
+    if config.get("activation_scheme") != "dynamic":
+        return None
+    block = config.get("weight_block_size")
+    return f"fp8-e4m3-g{block[1]}" if block and "-b" in scheme else "fp8-e4m3-token"
+
+
+def _float8(store: TensorStore, names: tuple[str, str], scheme: str, shape: tuple[int, int]) -> QuantizedTensor:
+    scales = store.read(names[1])
+    scales = scales if scales.ndim == 2 else scales.reshape(-1, 1)
+    arrays = {"codes": array(store.read(names[0])), "scales": array(scales)}
+    return QuantizedTensor(scheme=scheme, shape=shape, arrays=arrays)
+
+
+def read_mxfp4(store: TensorStore, config: Config) -> Packed:
+    """Return the packed weights of all experts of a layer as one."""
+    packed = {}
+    for name in store.tensors:
+        if not name.endswith("_blocks"):
+            continue
+        parameter = name.removesuffix("_blocks")
+        parts, shape = (name, f"{parameter}_scales"), store.tensors[name].shape
+        if parts[1] not in store.tensors or len(shape) != 4 or shape[3] != 16:
+            raise NotAModelError(f"{parameter} is no MXFP4 weight: its blocks are {shape}; fetch the checkpoint again")
+        experts, outputs, blocks, _ = shape
+        packed[parameter] = PackedWeight(
+            parts=parts, shape=(experts, 32 * blocks, outputs), scheme="mxfp4", transposed=True,
+            load=partial(_mxfp4, store, parts, (experts * outputs, 32 * blocks)),
+        )  # fmt: skip
+    return packed
+
+
+def _mxfp4(store: TensorStore, parts: tuple[str, str], shape: tuple[int, int]) -> QuantizedTensor:
+    codes = array(store.read(parts[0])).reshape(shape[0], shape[1] // 2)
+    scales = array(store.read(parts[1])).reshape(shape[0], shape[1] // 32)
+    return QuantizedTensor(scheme="mxfp4", shape=shape, arrays={"codes": codes, "scales": scales})

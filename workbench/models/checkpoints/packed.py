@@ -1,0 +1,99 @@
+"""What every kind of quantized checkpoint is read into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from workbench.models.sources.stored import TensorStore
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.packing import pack
+from workbench.numerics.quantized_tensor import QuantizedTensor
+
+Config = Mapping[str, Any]
+"""The member ``quantization_config`` of config.json."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PackedWeight:
+    """A weight that several tensors of a file stand for.
+
+    ``shape`` is as the network has it; ``transposed`` says that its last two axes are inputs x outputs.  ``load``
+    returns it as a matrix of outputs x inputs.  ``scheme`` is None for one that no scheme of ours describes (columns
+    in another order): ``values`` then returns it in float32.  ``inputs`` is the scheme of the layer's inputs.
+    """
+
+    parts: tuple[str, ...]
+    shape: tuple[int, ...]
+    scheme: str | None
+    load: Callable[[], QuantizedTensor] | None = None
+    values: Callable[[], torch.Tensor] | None = None
+    transposed: bool = False
+    inputs: str | None = None
+
+    def tensor(self) -> torch.Tensor:
+        """Return the weight in float32, in ``shape``."""
+        if self.load is None:
+            assert self.values is not None
+            return self.values()
+        stored = self.load()
+        matrix = parse_scheme(stored.scheme).decode(stored)
+        if not self.transposed:
+            return matrix.reshape(self.shape)
+        *first, inputs, outputs = self.shape
+        return matrix.reshape(*first, outputs, inputs).transpose(-1, -2).contiguous()
+
+
+Packed = Mapping[str, PackedWeight]
+"""Weights by the name that the network gives them (``model.layers.0.mlp.up_proj.weight``)."""
+
+
+class Reader(Protocol):
+    """A kind of quantized checkpoint."""
+
+    def __call__(self, store: TensorStore, config: Config) -> Packed:
+        """Return the packed weights of ``store``; NotAModelError for what is not read yet."""
+
+
+def modules_with(store: TensorStore, part: str) -> list[str]:
+    """Return the paths of the modules that hold a tensor called ``part``, in order."""
+    ending = f".{part}"
+    return [name.removesuffix(ending) for name in store.tensors if name.endswith(ending)]
+
+
+def array(tensor: torch.Tensor) -> np.ndarray:
+    """Return a tensor's numbers, those of bfloat16 and float8 as bit patterns."""
+    tensor = tensor.detach().contiguous()
+    if tensor.dtype == torch.bfloat16:
+        return tensor.view(torch.uint16).numpy()
+    if tensor.is_floating_point() and tensor.itemsize == 1:
+        return tensor.view(torch.uint8).numpy()
+    values: np.ndarray = tensor.numpy()
+    return values
+
+
+def integers(
+    scheme: str, codes: np.ndarray, shape: tuple[int, int], scales: torch.Tensor, shifts: torch.Tensor | None
+) -> QuantizedTensor:
+    """Return integers from packed unsigned ``codes``, ``scales`` and unsigned ``shifts``, ``[bands, groups]`` each."""
+    arrays = {"codes": np.ascontiguousarray(codes), "scales": array(scales)}
+    if shifts is not None:
+        bits = int(getattr(parse_scheme(scheme), "element").bits)  # noqa: B009
+        arrays["zero_points"] = pack(shifts.to(torch.uint8).reshape(1, -1), bits).reshape(-1).numpy()
+    return QuantizedTensor(scheme=scheme, shape=shape, arrays=arrays)
+
+
+def words_as_rows(words: torch.Tensor, bits: int, columns: int) -> np.ndarray:
+    """Return rows of int32 words, streams of bits from the least significant on, as rows of packed bytes."""
+    octets: np.ndarray = words.contiguous().view(torch.uint8).numpy()
+    return octets[:, : -(-columns * bits // 8)]
+
+
+def named(element: str, granularity: str, dtype: torch.dtype, *, symmetric: bool = True) -> str:
+    """Return the canonical name of the scheme with scales of ``dtype``."""
+    stored = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32"}[dtype]
+    return parse_scheme(f"{element}-{granularity}{'' if symmetric else '-asym'}-s{stored}").name
