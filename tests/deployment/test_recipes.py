@@ -80,7 +80,7 @@ def test_auto_round(summary: ModelSummary, tmp_path: Path) -> None:
 
 
 def test_unknown_tools_and_rewritten_models_are_refused(summary: ModelSummary, tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="'autoround'; the closest is auto-round"):
+    with pytest.raises(ExportError, match="'autoround'; the closest are auto-round"):
         written(summary, mixed(), "autoround", tmp_path / "x")
     with pytest.raises(ExportError, match="rewrites the model first .fold-norms."):
         written(summary, Plan(transforms=("fold-norms",)), "auto-round", tmp_path / "x")

@@ -234,7 +234,35 @@ class CompressedTensorsMethod:
         if scheme.format == MICRO["nvfp4"]:
             return _read_nvfp4(parts, weights), ULPS["nvfp4"]
         compressor = BaseCompressor.get_value_from_registry(scheme.format)
-        return compressor.decompress(parts, scheme)["weight"].float(), 0
+        out = torch.empty(stored.shape)
+        for rows in _bands(stored.shape, weights.block_structure):
+            out[rows] = compressor.decompress(_rows_of(parts, rows, scheme), scheme)["weight"]
+        return out, 0
+
+
+def _bands(shape: tuple[int, int], block: Sequence[int] | None) -> Iterator[slice]:
+    """Yield bands of rows, which keep the library's copies small; they start where packed zero points and blocks do."""
+    unit = 32 * (block[0] if block else 1)
+    step = max((1 << 22) // max(shape[1], 1) // unit, 1) * unit
+    return (slice(start, min(start + step, shape[0])) for start in range(0, shape[0], step))
+
+
+def _rows_of(parts: Mapping[str, torch.Tensor], rows: slice, scheme: Any) -> dict[str, torch.Tensor]:
+    """Return what stands for some rows of a weight."""
+    import torch
+
+    args, whole = scheme.weights, next(parts[name] for name in ("weight_packed", "weight") if name in parts)
+    band = {name: tensor for name, tensor in parts.items() if name.startswith("weight")}
+    height, bits = (args.block_structure or (1, 1))[0], args.num_bits
+    for name, tensor in band.items():
+        if name == "weight_shape":
+            band[name] = torch.tensor([rows.stop - rows.start, int(tensor[1])])
+        elif name == "weight_zero_point" and tensor.dtype == torch.int32:
+            band[name] = tensor[rows.start * bits // 32 : -(-rows.stop * bits // 32)]
+        elif tensor.ndim == 2 and (len(tensor) == len(whole) or height > 1):
+            high = 1 if len(tensor) == len(whole) else height
+            band[name] = tensor[rows.start // high : -(-rows.stop // high)]
+    return band
 
 
 def config_group(weights: str, inputs: str | None) -> dict[str, Any]:

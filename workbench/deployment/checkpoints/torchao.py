@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from workbench.numerics.quantized_tensor import QuantizedTensor
 
 SCALES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
-TOKENS = "int8-token-asym"
-"""The one scheme of inputs that torchao computes beside integers of any width."""
+TOKENS, SYMMETRIC_TOKENS = "int8-token-asym", "int8-token"
+"""Inputs that torchao computes: the first beside integers of any width, the second beside symmetric ones of 8 bits."""
 
 
 class TorchaoMethod:
@@ -69,13 +69,14 @@ class TorchaoMethod:
         (rows, columns), cut = stored.shape, grid(scheme.granularity, stored.shape)
         shape = (cut.bands, cut.groups)
         scales = stored.arrays["scales"].reshape(shape)
-        integer = scheme.element.shiftable
+        integer, plain = scheme.element.shiftable, job.assignments[layer.name].inputs == SYMMETRIC_TOKENS
         if integer:
             yield Entry(
                 name="_weight_qdata", dtype="int8", shape=(rows, columns), load=lambda: _signed(scheme, stored, "codes")
             )
             zeros = lambda: _signed(scheme, stored, "zero_points").reshape(shape)  # noqa: E731
-            yield Entry(name="_weight_zero_point", dtype="int8", shape=shape, load=zeros)
+            if not plain:
+                yield Entry(name="_weight_zero_point", dtype="int8", shape=shape, load=zeros)
         else:
             codes = stored.arrays["codes"].reshape(rows, columns)
             yield Entry(name="_weight_qdata", dtype="float8_e4m3fn", shape=(rows, columns), load=lambda: codes)
@@ -144,8 +145,10 @@ def _scheme_refusal(name: str, inputs: str | None, layer: Layer) -> str | None:
     width = grid(scheme.granularity, layer.matrix).width
     if layer.matrix[1] % width:
         return f"{name} needs inputs in multiples of {width}, the layer has {layer.matrix[1]}"
-    if inputs is not None and not (integer and inputs == TOKENS):
-        return f"torchao computes {TOKENS} inputs beside integer weights, not {inputs} beside {name}"
+    whole = integer and scheme.element.bits == 8 and scheme.symmetric and isinstance(scheme.granularity, PerChannel)
+    if inputs is not None and not (integer and inputs == TOKENS) and not (whole and inputs == SYMMETRIC_TOKENS):
+        return f"torchao computes {TOKENS} inputs beside integer weights and {SYMMETRIC_TOKENS} ones beside " \
+            f"int8-channel, not {inputs} beside {name}"  # fmt: skip
     return None
 
 
@@ -163,7 +166,12 @@ def _signed(scheme: ScaledScheme, stored: QuantizedTensor, what: str) -> np.ndar
 def _config_of(name: str, inputs: str | None) -> Any:
     """Return torchao's configuration of a scheme."""
     import torch
-    from torchao.quantization import Float8WeightOnlyConfig, Int8DynamicActivationIntxWeightConfig, IntxWeightOnlyConfig
+    from torchao.quantization import (
+        Float8WeightOnlyConfig,
+        Int8DynamicActivationInt8WeightConfig,
+        Int8DynamicActivationIntxWeightConfig,
+        IntxWeightOnlyConfig,
+    )
     from torchao.quantization.granularity import PerAxis
     from torchao.quantization.granularity import PerGroup as Groups
     from torchao.quantization.quant_primitives import MappingType
@@ -175,6 +183,8 @@ def _config_of(name: str, inputs: str | None) -> Any:
     cells = Groups(scheme.granularity.size) if isinstance(scheme.granularity, PerGroup) else PerAxis(0)
     dtype = getattr(torch, f"int{scheme.element.bits}")
     mapping = MappingType.SYMMETRIC if scheme.symmetric else MappingType.ASYMMETRIC
+    if inputs == SYMMETRIC_TOKENS:
+        return Int8DynamicActivationInt8WeightConfig()
     if inputs is None:
         return IntxWeightOnlyConfig(weight_dtype=dtype, granularity=cells, mapping_type=mapping)
     return Int8DynamicActivationIntxWeightConfig(
@@ -186,7 +196,8 @@ def _described(layer: Layer, stored: QuantizedTensor, inputs: str | None) -> str
     """Return what torchao writes of a tensor like this one, made without its numbers."""
     import torch
     from torchao.prototype.safetensors.safetensors_support import flatten_tensor_state_dict
-    from torchao.quantization import Float8Tensor, IntxUnpackedToInt8Tensor
+    from torchao.quantization import Float8Tensor, Int8Tensor, IntxUnpackedToInt8Tensor, PerRow
+    from torchao.quantization.quantize_.workflows.int8.int8_tensor import QuantizeTensorToInt8Kwargs
 
     scheme = parse_scheme(stored.scheme)
     assert isinstance(scheme, ScaledScheme)
@@ -196,6 +207,10 @@ def _described(layer: Layer, stored: QuantizedTensor, inputs: str | None) -> str
     made: Any
     if scheme.element.shiftable:
         codes = torch.empty(stored.shape, dtype=torch.int8, device="meta")
+        if inputs == SYMMETRIC_TOKENS:
+            said_of_inputs = QuantizeTensorToInt8Kwargs(granularity=PerRow())
+            made = Int8Tensor(codes, scale, block, dtype, act_quant_kwargs=said_of_inputs)
+            return str(flatten_tensor_state_dict({"module.weight": made})[1]["module.weight"])
         zeros = torch.empty(scale.shape, dtype=torch.int8, device="meta")
         target = getattr(torch, f"int{scheme.element.bits}")
         activations = None if inputs is None else _per_token()

@@ -1,0 +1,57 @@
+"""What a target accepts is what its exporter writes: every family's schemes, with and without quantized inputs."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from workbench.deployment.checkpoints.compressed_tensors import CompressedTensorsMethod
+from workbench.deployment.checkpoints.mlx import MlxMethod
+from workbench.deployment.checkpoints.torchao import TorchaoMethod
+from workbench.deployment.targets import target
+from workbench.models.layer import Layer, LayerKind
+from workbench.numerics.formats import activation_schemes, all_schemes, parse_scheme
+from workbench.planning.plan import Assignment
+
+METHODS = {"vllm": CompressedTensorsMethod(), "torchao": TorchaoMethod(), "mlx": MlxMethod()}
+LAYERS = [
+    Layer(name="up", kind=kind, parameter="up.weight", shape=shape, dtype="bfloat16", axes=(0, 1))
+    for kind in (LayerKind.LINEAR, LayerKind.EMBEDDING) for shape in ((256, 512), (100, 80), (64, 96))
+]  # fmt: skip
+MORE = ("int4-g32-asym-zfp16", "int4-g64-asym-zbf16-sbf16", "int8-channel-asym", "int4-channel", "int3-g128")
+INPUTS = (None, "nvfp4", "mxfp4", *(scheme.name for scheme in activation_schemes()))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_what_the_target_accepts_the_exporter_writes(name: str) -> None:
+    method, chosen, accepted = METHODS[name], target(name), 0
+    schemes = [scheme for scheme in all_schemes() if scheme.family != "cast"] + list(map(parse_scheme, MORE))
+    for layer in LAYERS:
+        for scheme in schemes:
+            for inputs in INPUTS:
+                if chosen.legal(layer, scheme.name, inputs) is None:
+                    accepted += 1
+                    said = method.refusal(layer, Assignment(weights=scheme.name, inputs=inputs), job(layer, scheme))
+                    assert said is None, (layer.matrix, layer.kind, scheme.name, inputs, said)
+    assert accepted > 10
+
+
+def job(layer: Layer, scheme: Any) -> Any:
+    """Return what a method asks of a job: the stored form of the layer, and a range for its inputs."""
+    stored = SimpleNamespace(scheme=scheme.name, shape=layer.matrix)
+    ranges = {(layer.name, "input"): object()}
+    return SimpleNamespace(quantized=SimpleNamespace(tensors={layer.name: stored}, ranges=ranges))
+
+
+@pytest.mark.parametrize("name, scheme, reason", [
+    ("vllm", "int4-g32-asym-zfp16", "zero points must be whole"), ("vllm", "q4_k", "weights must be"),
+    ("torchao", "int4-g32-asym-zfp16", "zero points must be whole"), ("torchao", "mxfp4", "weights must be"),
+    ("mlx", "int4-g32-asym", "zero points must be floating"), ("mlx", "int4-g16", "groups of 32 or 64 or 128"),
+    ("mlx", "int4-channel", "one scale per group"),
+])  # fmt: skip
+def test_what_the_exporter_refuses_the_target_does_too(name: str, scheme: str, reason: str) -> None:
+    layer, made = LAYERS[0], parse_scheme(scheme)
+    assert METHODS[name].refusal(layer, Assignment(weights=scheme), job(layer, made)) is not None
+    assert reason in str(target(name).legal(layer, scheme, None))
