@@ -130,3 +130,31 @@ def test_a_missing_part_is_named(tmp_path: Path) -> None:
     tensors = {f"{Q}.qweight": torch.zeros(8, 64, dtype=torch.int32), f"{Q}.scales": torch.ones(2, 64).half()}
     with pytest.raises(NotAModelError, match=f"{Q} has a qweight and no qzeros"):
         open_model(rewritten(folder, {"quant_method": "gptq", "bits": 4}, f"{Q}.weight", **tensors))
+
+
+@pytest.mark.parametrize("damage, message", [
+    ({f"{Q}.scales": torch.ones(3, 64).half()}, "take .* bytes"),
+    ({f"{Q}.qzeros": torch.zeros(2, 3, dtype=torch.int32)}, "do not fit together"),
+    ({f"{Q}.scales": torch.ones(2, 64, dtype=torch.int32)}, "does not say what gptq needs"),
+])  # fmt: skip
+def test_tensors_that_do_not_fit_together_are_refused_before_they_are_decoded(
+    damage: dict[str, torch.Tensor], message: str, tmp_path: Path
+) -> None:
+    whole = {f"{Q}.qweight": torch.zeros(8, 64, dtype=torch.int32), f"{Q}.scales": torch.ones(2, 64).half(),
+             f"{Q}.qzeros": torch.full((2, 8), 0x77777777, dtype=torch.int32)}  # fmt: skip
+    folder = folder_of("llama", tmp_path / "llama")
+    with pytest.raises(NotAModelError, match=message):
+        open_model(rewritten(folder, {"quant_method": "gptq", "bits": 4}, f"{Q}.weight", **{**whole, **damage}))
+
+
+@pytest.mark.parametrize("settings", [
+    "gptq", {"quant_method": "compressed-tensors"}, {"quant_method": "compressed-tensors", "config_groups": {"g": {}}},
+    {"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["re:(("], "weights": {}}}},
+    {"quant_method": "bitsandbytes"},
+])  # fmt: skip
+def test_a_configuration_that_makes_no_sense_is_one_line(settings: Any, tmp_path: Path) -> None:
+    folder = folder_of("llama", tmp_path / "llama")
+    tensors = {f"{Q}.weight": torch.zeros(64, 64, dtype=torch.int8), f"{Q}.weight_scale": torch.ones(64, 1)}
+    with pytest.raises(NotAModelError) as refused:
+        open_model(rewritten(folder, settings, **tensors))
+    assert "\n" not in str(refused.value)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.deployment.checkpoints.write import Job, is_linear
+from workbench.deployment.checkpoints.write import Job, is_linear, what_it_is
 from workbench.deployment.tensors import Entry
 from workbench.errors import BackendUnavailableError, ExportError
 from workbench.models.kv_cache import makes_keys_or_values
@@ -140,7 +140,7 @@ class CompressedTensorsMethod:
         """See the contract."""
         table = layer.kind is LayerKind.EMBEDDING and layer.parameter == f"{layer.name}.weight"
         if not is_linear(layer) and not table:
-            return f"compressed-tensors quantizes linear layers stored outputs x inputs, not {layer.kind} ones"
+            return f"compressed-tensors quantizes linear layers stored outputs x inputs, not {what_it_is(layer)}"
         if assignment.weights == KEEP or assignment.weights in SCALES:
             return "compressed-tensors quantizes no inputs of a layer whose weights it keeps" if \
                 assignment.inputs is not None else None  # fmt: skip

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.deployment.checkpoints.write import Job, is_linear
+from workbench.deployment.checkpoints.write import Job, is_linear, what_it_is
 from workbench.deployment.tensors import Entry
 from workbench.errors import ExportError
 from workbench.models.layer import Layer
@@ -61,7 +61,7 @@ class GptqMethod:
         if stored is None:
             return None
         if not is_linear(layer):
-            return f"GPTQ checkpoints quantize linear layers stored outputs x inputs, not {layer.kind} ones"
+            return f"GPTQ checkpoints quantize linear layers stored outputs x inputs, not {what_it_is(layer)}"
         scheme = parse_scheme(stored.scheme)
         if reason := _scheme_refusal(stored.scheme):
             return reason

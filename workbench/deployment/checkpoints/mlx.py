@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.deployment.checkpoints.write import Job, is_linear
+from workbench.deployment.checkpoints.write import Job, is_linear, what_it_is
 from workbench.deployment.tensors import Entry
 from workbench.errors import ExportError
 from workbench.models.layer import Layer, LayerKind
@@ -54,7 +54,7 @@ class MlxMethod:
             return None
         table = layer.kind is LayerKind.EMBEDDING and layer.parameter == f"{layer.name}.weight"
         if not is_linear(layer) and not table:
-            return f"MLX quantizes embeddings and linear layers stored outputs x inputs, not {layer.kind} ones"
+            return f"MLX quantizes embeddings and linear layers stored outputs x inputs, not {what_it_is(layer)}"
         return _scheme_refusal(stored.scheme, layer)
 
     def entries(self, layer: Layer, stored: QuantizedTensor, job: Job) -> Iterator[Entry]:

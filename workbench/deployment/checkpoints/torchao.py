@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.deployment.checkpoints.write import Job, is_linear
+from workbench.deployment.checkpoints.write import Job, is_linear, what_it_is
 from workbench.deployment.tensors import Entry
 from workbench.errors import BackendUnavailableError, ExportError
 from workbench.models.layer import Layer, LayerKind
@@ -59,7 +59,7 @@ class TorchaoMethod:
             return None if assignment.inputs is None else "torchao quantizes no inputs where it keeps the weights"
         table = layer.kind is LayerKind.EMBEDDING and layer.parameter == f"{layer.name}.weight"
         if not is_linear(layer) and not table:
-            return f"torchao quantizes embeddings and linear layers stored outputs x inputs, not {layer.kind} ones"
+            return f"torchao quantizes embeddings and linear layers stored outputs x inputs, not {what_it_is(layer)}"
         return _scheme_refusal(stored.scheme, assignment.inputs, layer)
 
     def entries(self, layer: Layer, stored: QuantizedTensor, job: Job) -> Iterator[Entry]:

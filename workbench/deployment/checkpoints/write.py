@@ -262,6 +262,12 @@ def _prove(
     prove_bytes(store, rest)
 
 
+def what_it_is(layer: Layer) -> str:
+    """Return what a layer is that is no plain linear one, in the plural."""
+    stored = layer.kind is LayerKind.LINEAR
+    return "linear ones that the model stores inputs x outputs" if stored else f"{layer.kind} ones"
+
+
 def is_linear(layer: Layer) -> bool:
     """Tell whether a layer is the weight of a plain linear module, stored outputs x inputs."""
     plain = layer.axes == (0, 1) and layer.parameter == f"{layer.name}.weight"

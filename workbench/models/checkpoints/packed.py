@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -9,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
+from workbench.errors import NotAModelError, first_line
 from workbench.models.sources.stored import TensorStore
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.packing import pack
@@ -35,12 +37,31 @@ class PackedWeight:
     transposed: bool = False
     inputs: str | None = None
 
-    def tensor(self) -> torch.Tensor:
-        """Return the weight in float32, in ``shape``."""
+    def stored(self) -> QuantizedTensor | None:
+        """Return the codes, None for a weight without a scheme; NotAModelError where its tensors do not fit together.
+
+        Decoders are compiled and trust the sizes of what they read.
+        """
         if self.load is None:
+            return None
+        try:
+            stored = self.load()
+        except (RuntimeError, ValueError, IndexError, KeyError) as error:
+            raise NotAModelError(f"{self.parts[0]} cannot be read as {self.scheme}: {first_line(error)}") from error
+        bits = parse_scheme(stored.scheme).bits(stored.shape)
+        if 8 * stored.nbytes != bits or math.prod(stored.shape) != math.prod(self.shape):
+            raise NotAModelError(
+                f"{self.parts[0]} and the tensors beside it take {stored.nbytes} bytes, {self.scheme} of "
+                f"{stored.shape} takes {bits // 8}; fetch the checkpoint again"
+            )
+        return stored
+
+    def tensor(self) -> torch.Tensor:
+        """Return the weight in float32, in ``shape``; NotAModelError as :meth:`stored` does."""
+        stored = self.stored()
+        if stored is None:
             assert self.values is not None
             return self.values()
-        stored = self.load()
         matrix = parse_scheme(stored.scheme).decode(stored)
         if not self.transposed:
             return matrix.reshape(self.shape)

@@ -81,7 +81,8 @@ def read_config(folder: Path, *, quantized: bool = False) -> dict[str, Any]:
             "transformers knows by itself, or open the .safetensors file for the weights only"
         )
     if config.get("quantization_config") and not quantized:
-        method = dict(config["quantization_config"]).get("quant_method", "an unknown method")
+        said = config["quantization_config"]
+        method = said.get("quant_method", "an unknown method") if isinstance(said, dict) else "an unknown method"
         raise NotAModelError(
             f"{folder} is already quantized ({method}), and of those gptq, awq, "
             "compressed-tensors, fp8 and mxfp4 are read; open the floating-point model it came from"

@@ -71,7 +71,7 @@ class QuantizedCheckpoint:
             raise NotAModelError(f"{folder} has a config.json but no .safetensors file; fetch the weights too")
         raw = tensors_in_files(files)
         said = config.pop("quantization_config")
-        checkpoint = Checkpoint.of(raw, READERS[said["quant_method"]](raw, said))
+        checkpoint = Checkpoint.of(raw, _packed(folder, raw, said))
         if not checkpoint.packed:
             raise NotAModelError(f"{folder} says that it is quantized ({said['quant_method']}), and no tensor is")
         source = ModelSource(kind=self.name, path=str(folder))
@@ -111,10 +111,8 @@ class Checkpoint:
     def encoded(self, layer: Layer) -> QuantizedTensor | None:
         """Return the layer's weight as the file holds it."""
         weight = self.weight(layer)
-        if weight is None or weight.load is None:
-            return None
-        stored = weight.load()
-        return stored if stored.shape == layer.matrix else None
+        stored = None if weight is None else weight.stored()
+        return stored if stored is not None and stored.shape == layer.matrix else None
 
     def inputs(self, layer: Layer) -> str | None:
         """Return the scheme of the layer's inputs."""
@@ -161,6 +159,17 @@ class QuantizedNetwork(NetworkModel):
     def encoded_inputs(self, layer: str) -> str | None:
         """See the contract."""
         return self.checkpoint.inputs(self.summary.layer(layer))
+
+
+def _packed(folder: Path, raw: TensorStore, said: Any) -> Packed:
+    """Return the packed weights; NotAModelError for a configuration that lacks what its method needs."""
+    try:
+        return READERS[said["quant_method"]](raw, said)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError) as error:
+        raise NotAModelError(
+            f"{folder}: quantization_config of config.json does not say what {said['quant_method']} needs "
+            f"({type(error).__name__}: {first_line(error)}); fetch the folder again"
+        ) from error
 
 
 def _network(folder: Path, config: dict[str, Any], source: ModelSource, checkpoint: Checkpoint) -> QuantizedNetwork:
