@@ -83,11 +83,12 @@ def _pack(module: nn.Module, part: str, file: PackedFile, name: str) -> None:
 
 
 def _plain_class(kind: type[nn.Module]) -> type[nn.Module]:
-    return kind.__bases__[0] if getattr(kind, "packed_parts", ()) else kind
+    plain: type[nn.Module] = kind.__bases__[0] if getattr(kind, "packed_parts", ()) else kind
+    return plain
 
 
 @cache
-def _packed_class(kind: type[nn.Module], parts: tuple[str, ...]) -> type[nn.Module]:
+def _packed_class(kind: Any, parts: tuple[str, ...]) -> Any:
     """Return a subclass of ``kind`` whose ``parts`` are decoded whenever they are asked for."""
 
     def decoded(part: str) -> property:

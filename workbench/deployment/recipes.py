@@ -80,18 +80,18 @@ def _modelopt_quantizer(name: str, *, weights: bool) -> dict[str, Any] | str:
     number = _number(scheme)
     if number is None or not isinstance(scheme, ScaledScheme) or not scheme.symmetric:
         return f"ModelOpt has no {name}: symmetric integers, fp8-e4m3, nvfp4, mxfp4 and mxfp8-e4m3 are known to it"
-    bits = [4, 3] if number == "fp8" else number
+    width: Any = [4, 3] if number == "fp8" else number
     match scheme.granularity:
         case PerTensor():
-            return {"num_bits": bits, "axis": None, "enable": True}
+            return {"num_bits": width, "axis": None, "enable": True}
         case PerChannel() if weights:
-            return {"num_bits": bits, "axis": 0, "enable": True}
+            return {"num_bits": width, "axis": 0, "enable": True}
         case PerToken() if not weights:
-            return {"num_bits": bits, "block_sizes": {"-1": None}, "type": "dynamic", "enable": True}
+            return {"num_bits": width, "block_sizes": {"-1": None}, "type": "dynamic", "enable": True}
         case PerGroup(size):
-            return {"num_bits": bits, "block_sizes": {"-1": size}, "enable": True}
+            return {"num_bits": width, "block_sizes": {"-1": size}, "enable": True}
         case PerBlock(rows, columns):
-            return {"num_bits": bits, "block_sizes": {"-1": columns, "-2": rows}, "enable": True}
+            return {"num_bits": width, "block_sizes": {"-1": columns, "-2": rows}, "enable": True}
     return f"ModelOpt has no {name} here"
 
 

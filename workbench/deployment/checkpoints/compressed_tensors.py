@@ -318,21 +318,21 @@ def _scale_entries(scheme: ScaledScheme, stored: QuantizedTensor, how: str) -> I
     if scheme.symmetric:
         return
     bits = scheme.element.bits
+    whole = how != "pack-quantized" or len(shape) == 1 or isinstance(scheme.granularity, PerBlock)
 
     def zero_points() -> torch.Tensor:
         import torch
 
         shifts = scheme.unpacked(stored)[2]
         assert shifts is not None
-        signed = (shifts - 2 ** (bits - 1)).to(torch.int8).reshape(shape)
-        if how != "pack-quantized" or len(shape) == 1 or isinstance(scheme.granularity, PerBlock):
+        signed: torch.Tensor = shifts.sub(2 ** (bits - 1)).to(torch.int8).reshape(shape)
+        if whole:
             return signed
         from compressed_tensors.compressors.pack_quantized.helpers import pack_to_int32
 
         packed: torch.Tensor = pack_to_int32(signed, bits, packed_dim=0)
         return packed
 
-    whole = how != "pack-quantized" or len(shape) == 1 or isinstance(scheme.granularity, PerBlock)
     packed_shape = shape if whole else (-(-cut.bands * bits // 32), cut.groups)
     yield Entry(name="weight_zero_point", dtype="int8" if whole else "int32", shape=packed_shape, load=zero_points)
 

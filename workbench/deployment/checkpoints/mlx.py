@@ -161,7 +161,7 @@ def _unpacked(words: torch.Tensor, count: int, bits: int) -> torch.Tensor:
     first = torch.arange(count) * bits
     low, shift = first // 32, first % 32
     both = wide[:, low] | (wide[:, low + 1] << 32)
-    return (both >> shift) & (2**bits - 1)
+    return torch.bitwise_and(both >> shift, 2**bits - 1)
 
 
 def _small_float(codes: torch.Tensor, mode: str) -> torch.Tensor:

@@ -24,7 +24,8 @@ def main() -> None:
     import transformers
 
     torch.set_num_threads(request["threads"])
-    transformers.utils.logging.set_verbosity_error()
+    logging: Any = transformers.utils.logging
+    logging.set_verbosity_error()
     network = load(request["file"])
     ids = torch.tensor(request["samples"])
     figures: dict[str, Any] = {"runtime": _versions(), "tokens": _tokens(request)}

@@ -131,7 +131,7 @@ def _shifts(store: TensorStore, module: str, scales: torch.Tensor, bits: int) ->
     if stored.dtype == torch.int32:
         bands = scales.shape[0]
         return unpack(words_as_rows(stored.T, bits, bands), bands, bits).T.contiguous()
-    return (stored.to(torch.int16) + 2 ** (bits - 1)).reshape(scales.shape)
+    return stored.to(torch.int16).add(2 ** (bits - 1)).reshape(scales.shape)
 
 
 def _inverse(stored: np.ndarray) -> np.ndarray:
