@@ -170,8 +170,8 @@ def test_an_unknown_architecture_is_told(folder: Path) -> None:
 
 
 def test_quantized_folders_are_refused(folder: Path) -> None:
-    configure(folder, quantization_config={"quant_method": "gptq"})
-    with pytest.raises(NotAModelError, match=r"already quantized \(gptq\)"):
+    configure(folder, quantization_config={"quant_method": "bitsandbytes"})
+    with pytest.raises(NotAModelError, match=r"already quantized \(bitsandbytes\), and of those gptq, awq"):
         open_model(folder)
 
 

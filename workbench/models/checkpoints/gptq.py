@@ -37,7 +37,7 @@ def read_gptq(store: TensorStore, config: Config) -> Packed:
     for module in modules_with(store, "qweight"):
         parts = _parts(store, module, ("qweight", "qzeros", "scales"), ("g_idx",))
         words, rows = store.tensors[parts[0]].shape
-        groups = store.tensors[parts[2]].shape[0]
+        groups = _groups(store, module, parts)
         bits = _whole(32 * store.tensors[parts[1]].shape[1], rows, module)
         columns = _whole(32 * words, bits, module)
         width = -(-columns // groups)
@@ -88,7 +88,7 @@ def read_awq(store: TensorStore, config: Config) -> Packed:
     for module in modules_with(store, "qweight"):
         parts = _parts(store, module, ("qweight", "qzeros", "scales"), ())
         columns, words = store.tensors[parts[0]].shape
-        groups, rows = store.tensors[parts[2]].shape
+        groups, rows = _groups(store, module, parts), store.tensors[parts[2]].shape[1]
         if rows != 8 * words or columns % groups:
             raise NotAModelError(f"{module} is no AWQ weight: {words} words for {rows} outputs; fetch the file again")
         granularity = "channel" if groups == 1 else f"g{columns // groups}"
@@ -119,6 +119,14 @@ def _parts(store: TensorStore, module: str, needed: tuple[str, ...], optional: t
             raise NotAModelError(f"{module} has a qweight and no {part}; fetch the checkpoint again")
     present = (*needed, *(part for part in optional if f"{module}.{part}" in store.tensors))
     return tuple(f"{module}.{part}" for part in present)
+
+
+def _groups(store: TensorStore, module: str, parts: tuple[str, ...]) -> int:
+    """Return how many groups of inputs there are; NotAModelError where scales and zero points differ in it."""
+    zeros, scales = store.tensors[parts[1]].shape, store.tensors[parts[2]].shape
+    if len(zeros) != 2 or len(scales) != 2 or zeros[0] != scales[0]:
+        raise NotAModelError(f"the tensors of {module} do not fit together: {zeros} zero points, {scales} scales")
+    return scales[0]
 
 
 def _whole(total: int, by: int, module: str) -> int:
