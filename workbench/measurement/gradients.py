@@ -60,21 +60,23 @@ def drawn_gradients(
 ) -> Iterator[torch.Tensor]:
     """Yield random gradients at ``output``, of its shape, with the covariance that curvature is made of.
 
-    Token logits: ``onehot(drawn label) - softmax``, 0 at padding.  Class logits: ``(diag sqrt p - p sqrt p^T) z``,
-    whose covariance is the same ``diag p - p p^T`` but whose square scatters less where the network is sure of itself:
-    a drawn label would be the likely one nearly always, and say nothing.  Otherwise ``z`` itself.
+    Token logits: ``onehot(drawn label) - softmax``, 0 at padding.  Classes of samples and positions:
+    ``(diag sqrt p - p sqrt p^T) z``, whose covariance is the same ``diag p - p p^T`` but whose square scatters less
+    where the network is sure of itself: a drawn label would be the likely one nearly always, and say nothing.
+    Otherwise ``z`` itself.
 
-    The vectors ``z`` of a sample are of unit variance, at right angles to each other (and to ``sqrt p``, which does not
-    count) and all of one length: with few outputs their squares scatter much less than those of independent normal
-    numbers.  Of five classes two draws have a third of the variance; of two classes one draw is exact.
+    The vectors ``z`` of a sample are of unit variance, at right angles to each other (and to ``sqrt p`` of a sample's
+    classes, which does not count) and all of one length: with few outputs their squares scatter much less than those of
+    independent normal numbers.  Of five classes two draws have a third of the variance; of two one draw is exact.
     """
     if not kind.is_logits:
         yield from (z.reshape(output.shape).to(output) for z in _right_angles(output.shape, draws, generator))
         return
     probabilities = torch.softmax(output.detach().float(), dim=-1)
-    if kind is OutputKind.CLASS_LOGITS:
+    if not kind.per_token:
         root = probabilities.sqrt()
-        scaled = (root * z.to(root) for z in _right_angles(output.shape, draws, generator, root.cpu()))
+        alone = root.cpu() if kind is OutputKind.CLASS_LOGITS else None
+        scaled = (root * z.to(root).reshape(root.shape) for z in _right_angles(root.shape, draws, generator, alone))
         yield from ((each - probabilities * each.sum(dim=-1, keepdim=True)).to(output.dtype) for each in scaled)
         return
     mask = output_mask(batch, output) if kind.per_token else None

@@ -17,7 +17,8 @@ class OutputKind(StrEnum):
 
     Token logits are those of the next token, token classes those of each token itself (masked models, tagging).
     Position classes are logits at every position of a sample, samples x positions x classes (pixels of a segmentation,
-    queries of a detector, frames of speech): losses are counted in samples.
+    queries of a detector, frames of speech) or, with two classes, of labels that do not exclude each other: losses are
+    counted in samples.
     """
 
     TOKEN_LOGITS = "token_logits"

@@ -12,6 +12,7 @@ from torch import nn
 
 from workbench.errors import DataError
 from workbench.measurement.calibrate import calibrate
+from workbench.measurement.evaluate import evaluate
 from workbench.models.data.datasets import open_dataset
 from workbench.models.execution.network import NetworkModel
 from workbench.models.sources import open_model
@@ -155,3 +156,38 @@ def test_arrays_of_unknown_names_are_named(tmp_path: Path) -> None:
         open_dataset(tmp_path / "x.npz", model)
     output = model.run({"left": torch.ones(2, 6), "right": torch.ones(2, 6)})
     assert output.shape == (2, 4)
+
+
+@pytest.mark.parametrize("how", ["python", "exported"])
+@pytest.mark.parametrize("last", ["Sigmoid", "Softmax"])
+def test_networks_that_end_in_probabilities(tmp_path: Path, how: str, last: str) -> None:
+    torch.manual_seed(0)
+    ending = nn.Softmax(-1) if last == "Softmax" else nn.Sigmoid()
+    network = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 5), ending)
+    model: Any
+    if how == "python":
+        argument = "-1" if last == "Softmax" else ""
+        (tmp_path / "net.py").write_text(
+            "from torch import nn\n\ndef build():\n    return nn.Sequential(nn.Linear(6, 16), nn.Tanh(),"
+            f" nn.Linear(16, 5), nn.{last}({argument}))\n"
+        )
+        model = open_model(tmp_path / "net.py", trust=True)
+        network = model.body.network
+    else:
+        model = opened(tmp_path, network, (torch.randn(4, 6),))
+    inputs = torch.randn(64, 6)
+    p = network(inputs).detach().double()
+    np.save(tmp_path / "x.npy", inputs.numpy())
+    data = open_dataset(tmp_path / "x.npy", model)
+    matrix = model.weight("2") * 1.1
+    with torch.no_grad():
+        q = network[3](network[:2](inputs) @ matrix.T + network[2].bias).double()
+    each = p * (p / q).log() + ((1 - p) * ((1 - p) / (1 - q)).log() if last == "Sigmoid" else 0.0)
+    found = evaluate(model, model.with_weights({"2": matrix}), data)
+    assert found["kl"].value == pytest.approx(float(each.sum(-1).mean()), rel=1e-3)
+    expected = OutputKind.POSITION_CLASSES if last == "Sigmoid" else OutputKind.CLASS_LOGITS
+    assert model.summary.output is expected
+    schemes = ("int6-channel", "int8-channel")
+    ratio = score(model, "predicted_kl", schemes, dataset=data).score / score(
+        model, "measured_kl", schemes, dataset=data).score  # fmt: skip
+    assert ratio.min() > 0.6 and ratio.max() < 1.6

@@ -91,7 +91,7 @@ def open_dataset(
     spec, part = model.inputs, locate(place, split)
     reading = stated.over(Reading(window=sequence_length))
     reading, rows = _rows(part, spec, _with_mode(part, spec, reading, recorded), usual_window)
-    half = half_of(rows.count, None if rows.halved else part.half)
+    half = half_of(rows.count, None if rows.halved else part.half, rows.groups)
     chosen, notes = _choose(len(half), samples, seed, part)
     tensors = rows.load(half[chosen])
     _check(tensors, spec, part.file)

@@ -55,7 +55,8 @@ class Stored:
     """``count`` samples: ``load(indices)`` gives some, ``prepare`` makes a batch of them what the model takes.
 
     ``halved``: the stream was cut to the part's half before it was cut into samples.  ``paired``: two rows of the
-    tensors that follow each other belong together.  ``text`` turns ids of transcripts into text.
+    tensors that follow each other belong together.  ``text`` turns ids of transcripts into text.  ``groups`` is
+    the number of each sample's recording, whose frames no split parts.
     """
 
     count: int
@@ -65,6 +66,7 @@ class Stored:
     notes: tuple[str, ...] = ()
     paired: bool = False
     text: Transcriber | None = None
+    groups: np.ndarray | None = None
 
 
 def locate(path: str | Path, split: str) -> Part:
@@ -148,13 +150,19 @@ def _kind_of_folder(folder: Path) -> str:
     return "images"
 
 
-def half_of(count: int, half: int | None) -> np.ndarray:
+def half_of(count: int, half: int | None, groups: np.ndarray | None = None) -> np.ndarray:
     """Return the indices of the samples in one half of ``count`` (ascending, int64); all of them for None.
 
     The halves are disjoint, cover everything and mix the order of the file; with one sample the second is empty.
+    Samples of one of the ``groups`` (numbers ``[count]``, ascending) stay together; one group is cut in the middle.
     """
     if half is None:
         return np.arange(count)
+    if groups is not None:
+        names = np.unique(groups)
+        if len(names) > 1:
+            return np.flatnonzero(np.isin(groups, names[half_of(len(names), half)]))
+        return np.arange(count)[: (count + 1) // 2] if half == 0 else np.arange(count)[(count + 1) // 2 :]
     order = np.random.default_rng(HALVING_SEED).permutation(count)
     middle = (count + 1) // 2
     return np.sort(order[:middle] if half == 0 else order[middle:])

@@ -130,4 +130,7 @@ def _frames(
             torch.tensor(counts)
         )
     prepare = None if spec.preprocess is None else preparation(spec)
-    return Stored(count=sum(counts), load=lambda chosen: rows_of(tensors, chosen), prepare=prepare, notes=notes)
+    return Stored(
+        count=sum(counts), load=lambda chosen: rows_of(tensors, chosen), prepare=prepare, notes=notes,
+        groups=np.repeat(np.arange(len(counts)), counts),
+    )  # fmt: skip

@@ -71,7 +71,8 @@ class ExportedProgramFile:
         call = program_call if static is None else _in_pieces(program_call, static)
         inputs = replace(inputs, batch=static)
         sample = partial(_sample, takes, inputs.vocabulary or 2)
-        return network_model(source, network, parts, store, _output(gives, inputs), call, inputs, sample)
+        output = _output(gives, inputs)
+        return network_model(source, network, parts, store, output, call, inputs, sample, stated=False)
 
 
 def _load(archive: PlainArchive, path: Path) -> tuple[Any, nn.Module]:

@@ -283,6 +283,7 @@ def _model(file: GgufFile, source: ModelSource, network: Any, mapped: Mapped) ->
         embeds=head is OutputKind.EMBEDDING,
     )  # fmt: skip
     built = network_model(
-        source, network, parts, _raw_store(file), head, call_of(head, inputs), inputs, sample_of(network, inputs)
-    )
+        source, network, parts, _raw_store(file), head, call_of(head, inputs, network.config), inputs,
+        sample_of(network, inputs),
+    )  # fmt: skip
     return GgufNetwork(built.summary, built.body, inputs, mapped=mapped)

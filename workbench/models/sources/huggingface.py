@@ -58,8 +58,8 @@ class HuggingFaceFolder:
         )  # fmt: skip
         source = ModelSource(kind=self.name, path=str(folder) if request.path != folder else request.recorded)
         return network_model(
-            source, network, parts, store, output_kind(head, network.config), call_of(head, inputs), inputs,
-            sample_of(network, inputs),
+            source, network, parts, store, output_kind(head, network.config), call_of(head, inputs, network.config),
+            inputs, sample_of(network, inputs),
         )  # fmt: skip
 
 

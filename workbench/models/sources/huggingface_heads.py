@@ -10,6 +10,7 @@ import torch
 from workbench.models.data.inputs import InputSpec, arguments_for, arguments_of
 from workbench.models.execution.network import Call, Forward
 from workbench.models.model import Batch
+from workbench.models.sources.probabilities import label_logits
 from workbench.models.summary import OutputKind
 
 HEADS: Mapping[str, OutputKind] = {
@@ -29,6 +30,7 @@ HEADS: Mapping[str, OutputKind] = {
 Any other class with a head gives plain numbers: its first output with a row for each sample (depths, boxes, pixels).
 """
 
+MULTI_LABEL = "multi_label_classification"
 LENGTH, DECODER_LENGTH, PIXELS, POINTS, FIRST_ID = 7, 5, 64, 1600, 4
 """Sizes of a sample where the configuration gives none; ids below the fourth are special in most vocabularies."""
 
@@ -39,18 +41,22 @@ def head_of(architecture: str) -> OutputKind | None:
 
 
 def output_kind(head: OutputKind | None, config: Any) -> OutputKind:
-    """Return what a network with ``head`` gives: logits of several labels that exclude each other, or plain numbers."""
-    plain = config.num_labels == 1 or config.problem_type in ("regression", "multi_label_classification")
+    """Return what a network with ``head`` gives: logits of labels that exclude each other or not, or plain numbers."""
+    if head is OutputKind.CLASS_LOGITS and config.problem_type == MULTI_LABEL:
+        return OutputKind.POSITION_CLASSES
+    plain = config.num_labels == 1 or config.problem_type == "regression"
     return OutputKind.EMBEDDING if head is None or (head is OutputKind.CLASS_LOGITS and plain) else head
 
 
-def call_of(head: OutputKind | None, spec: InputSpec) -> Call:
+def call_of(head: OutputKind | None, spec: InputSpec, config: Any) -> Call:
     """Return how a batch is handed to the network, and what of its answer is the output."""
+    labels = head is OutputKind.CLASS_LOGITS and config.problem_type == MULTI_LABEL
     options = {"use_cache": False} if head is OutputKind.TOKEN_LOGITS and "use_cache" in spec.takes else {}
 
     def call(forward: Forward, batch: Batch) -> torch.Tensor:
         answer = forward(**arguments_for(batch, spec), **options)
-        return _result(answer, head, batch)
+        result = _result(answer, head, batch)
+        return label_logits(result) if labels else result
 
     return call
 

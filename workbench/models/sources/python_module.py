@@ -45,7 +45,8 @@ class PythonModule:
 
     ``preprocess(images)``: arrays as stored -> what the network takes;
     ``OUTPUT``: ``token_logits``, ``class_logits``, ``position_classes`` or ``embedding``, where guessing from the
-    layers would be wrong; ``SAMPLING_RATE``: of the sounds that the network takes, in Hz.
+    layers would be wrong (a network that ends in a sigmoid gives probabilities of labels that do not exclude each
+    other, one that ends in a softmax those of classes); ``SAMPLING_RATE``: of the sounds that the network takes, in Hz.
     """
 
     name = "python_module"
@@ -83,7 +84,8 @@ class PythonModule:
             rate=getattr(module, "SAMPLING_RATE", None),
         )  # fmt: skip
         call = partial(call_by_name, inputs)
-        return network_model(source, network, parts, store, _output(module, parts, file), call, inputs)
+        stated = hasattr(module, "OUTPUT")
+        return network_model(source, network, parts, store, _output(module, parts, file), call, inputs, stated=stated)
 
 
 def run_file(file: Path) -> ModuleType:

@@ -15,6 +15,7 @@ from workbench.models.execution.network import Body, Call, NetworkModel
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model
 from workbench.models.sources.layers import NetworkParts
+from workbench.models.sources.probabilities import ends_in, of_sigmoids, of_softmax
 from workbench.models.sources.roles import refine, trace_uses
 from workbench.models.sources.stored import TensorStore, fingerprint
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
@@ -59,11 +60,12 @@ def display_name(path: Path) -> str:
 
 def network_model(
     source: ModelSource, network: nn.Module, parts: NetworkParts, store: TensorStore, output: OutputKind, call: Call,
-    inputs: InputSpec, sample: Callable[[int], Batch] | None = None,
+    inputs: InputSpec, sample: Callable[[int], Batch] | None = None, stated: bool = True,
 ) -> NetworkModel:  # fmt: skip
     """Assemble a model that can be run, its layers traced; the network is put into evaluation mode.
 
-    ``sample`` makes random samples for it, where the source knows more of its inputs than ``inputs`` says.
+    ``sample`` makes random samples for it, where the source knows more of its inputs than ``inputs`` says.  Unless
+    ``output`` was ``stated``, class logits that are probabilities are taken for what they are.
     """
     network.eval()
     for parameter in network.parameters():
@@ -74,6 +76,10 @@ def network_model(
         output=output, layers=parts.layers, kept=tuple(parts.kept), non_finite=tuple(dict.fromkeys(parts.non_finite)),
     )  # fmt: skip
     model = NetworkModel(summary, Body(network=network, call=call, hooks=parts.hooks, sample=sample), inputs)
+    last = "" if stated or output is not OutputKind.CLASS_LOGITS else ends_in(model)
+    if last:
+        call = of_sigmoids(call) if last == "Sigmoid" else of_softmax(call)
+        summary = replace(summary, output=OutputKind.POSITION_CLASSES if last == "Sigmoid" else output)
     refine(parts, network, *trace_uses(model))
     body = Body(network=network, call=call, hooks=parts.hooks, functions=parts.functions, sample=sample)
     return NetworkModel(replace(summary, layers=parts.layers), body, inputs)
