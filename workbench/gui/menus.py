@@ -14,20 +14,22 @@ from workbench.gui.commands.action import Action, ActionState, plain
 from workbench.gui.commands.actions import ACTIONS, MENUS
 from workbench.gui.panels import PANELS
 from workbench.gui.shell import icons, settings
+from workbench.gui.shell.stepper import Stepper
 from workbench.gui.shell.theme import Colours
 
 
 class Menus:
     """``actions`` by their id, ``panel_actions`` in the order of PANELS.
 
-    ``do(action)`` carries one out, ``reveal(id)`` goes to a panel, ``open_path(path)`` opens a recent file.
+    ``do(action)`` carries one out, ``reveal(id)`` goes to a panel, ``open_path(path)`` opens a recent file; ``stepper``
+    stands on the toolbar.
     """
 
     def __init__(
         self, window: QMainWindow, colours: Colours, do: Callable[[Action], None], reveal: Callable[[str], None],
-        open_path: Callable[[str], None],
+        open_path: Callable[[str], None], stepper: Stepper,
     ) -> None:  # fmt: skip
-        self._window, self._do, self._open_path = window, do, open_path
+        self._window, self._do, self._open_path, self._stepper = window, do, open_path, stepper
         self.actions: dict[str, QAction] = {}
         self.menus = {title: window.menuBar().addMenu(title) for title in MENUS}
         style = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
@@ -81,6 +83,9 @@ class Menus:
             action.setIconText(plain(spec.text).replace("Open Model File", "Open"))
             self._bar.addAction(action)
             if spec.id in ("export", "redo"):
+                self._bar.addSeparator()
+            if spec.id == "redo":
+                self._bar.addWidget(self._stepper)
                 self._bar.addSeparator()
 
     def _panels(self, reveal: Callable[[str], None]) -> list[QAction]:

@@ -14,6 +14,7 @@ from workbench.engine.jobs import JobStatus, JobView
 from workbench.gui.commands.action import Action, ActionState, plain
 from workbench.gui.commands.command import Command
 from workbench.gui.commands.document import Document
+from workbench.gui.commands.stages import STAGES, Stages
 from workbench.gui.context.context import Context
 from workbench.gui.context.messages import Message
 from workbench.gui.docks import Docks
@@ -24,6 +25,7 @@ from workbench.gui.shell import dialogs, icons, settings, theme
 from workbench.gui.shell.notices import Notices
 from workbench.gui.shell.start_page import StartPage
 from workbench.gui.shell.status_bar import StatusBar
+from workbench.gui.shell.stepper import StageStatus, Stepper
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import State
@@ -59,7 +61,9 @@ class Window(QMainWindow):
         self.pages.addWidget(self.start_page)
         self.pages.addWidget(self.area)
         self.setCentralWidget(self.pages)
-        self.bars = Menus(self, colours, self._do, self.reveal, self.document.open_path)
+        self.stages = Stages(context.jobs)
+        self.stepper = Stepper([stage.title for stage in STAGES], self._choose_stage, colours)
+        self.bars = Menus(self, colours, self._do, self.reveal, self.document.open_path, self.stepper)
         self.actions_by_id, self.menus, self.recent_menu = self.bars.actions, self.bars.menus, self.bars.recent_menu
         self.status = StatusBar(context.jobs.cancel, context.jobs.retry, self)
         self.setStatusBar(self.status)
@@ -123,7 +127,7 @@ class Window(QMainWindow):
                 self._sized = True
                 QTimer.singleShot(0, self, self.area.size_docks)
         self.status.show_state(state)
-        self.bars.enable(self._action_state())
+        self._enable()
         self._show_title(state)
 
     def _by_interest(self) -> list[Panel]:
@@ -149,6 +153,24 @@ class Window(QMainWindow):
             failed=any(view.status in ("failed", "cancelled") for view in views),
         )
 
+    def _enable(self) -> None:
+        """Show what can be done now, and where each stage of the work is."""
+        now = self._action_state()
+        self.bars.enable(now)
+        self.stepper.show_marks(self.stages.marks(now))
+
+    def _choose_stage(self, place: int) -> None:
+        """Start the stage that comes next, show the result of one that is done, or say why it is not possible yet."""
+        stage, mark = STAGES[place], self.stepper.marks[place]
+        if mark.status is StageStatus.RUNNING:
+            self.reveal("jobs")
+        elif mark.status is StageStatus.LATER:
+            self.context.messages.say(stage.title, mark.tip, "warning")
+        elif mark.status is StageStatus.DONE or not stage.action:
+            self.reveal(stage.panel)
+        else:
+            self.trigger(stage.action)
+
     def _do(self, spec: Action) -> None:
         """Do an action, unless it has become impossible since the window was last drawn."""
         reason = spec.why_not(self._action_state())
@@ -173,7 +195,7 @@ class Window(QMainWindow):
         statuses = [view.status for view in views]
         if statuses != self._statuses:
             self._statuses = statuses
-            self.bars.enable(self._action_state())
+            self._enable()
         for view in views:
             if view.status == "running":
                 self._show_partial(self.context.jobs.partial(view.id))
@@ -243,7 +265,7 @@ class Window(QMainWindow):
         assert isinstance(app, QApplication)
         theme.apply(app, colours)
         self.area.colours = colours
-        parts: list[Coloured] = [self.bars, self.start_page, *self.panels.values()]
+        parts: list[Coloured] = [self.bars, self.stepper, self.start_page, *self.panels.values()]
         for part in parts:
             part.recolour(colours)
         self._redraw(force=True)

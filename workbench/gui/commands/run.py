@@ -9,19 +9,26 @@ from typing import Any, TypeVar
 
 from workbench.errors import BudgetError, WorkbenchError
 from workbench.gui.commands.command import Command
+from workbench.gui.shell import step_keys
 from workbench.numerics.formats import activation_schemes
 from workbench.sensitivity.audit import PlanAudit
 from workbench.sensitivity.metrics import ACTIVATION_METRICS
 from workbench.sensitivity.table import Sensitivity
+from workbench.session.workspace import State
+from workbench.steps.calibrate import CALIBRATE
 from workbench.steps.checks.audit import AUDIT, AuditOptions
 from workbench.steps.checks.refine import REFINE, RefineOptions
+from workbench.steps.evaluate import EVALUATE
 from workbench.steps.options import scheme_names
+from workbench.steps.requirements import QUANTIZES
 from workbench.steps.score import SCORE, ScoreOptions
 from workbench.steps.search import SEARCH, SearchOptions
 from workbench.steps.step import Request, Step
 
 O = TypeVar("O")  # noqa: E741
 R = TypeVar("R")
+
+AnyRequest = Request[Any, Any]
 
 MEASURED = "measured_kl"
 
@@ -82,12 +89,58 @@ def search(command: Command) -> None:
             workspace.show_search_error(str(error))
         return isinstance(error, BudgetError)
 
-    options = SearchOptions(
-        metric=state.metric, bits_per_weight=state.budget.bits_per_weight, size=state.budget.nbytes,
-        loss=state.budget.loss, microseconds=state.budget.microseconds,
-        minimise="loss" if state.budget.loss is None else "nbytes", target=state.target or None,
+    command.context.runner.submit(SEARCH.request(state.session, search_options(state)), shown)
+
+
+def search_options(state: State) -> SearchOptions:
+    """Return the search that the Plan panel describes."""
+    budget = state.budget
+    return SearchOptions(
+        metric=state.metric, bits_per_weight=budget.bits_per_weight, size=budget.nbytes, loss=budget.loss,
+        microseconds=budget.microseconds, minimise="loss" if budget.loss is None else "nbytes",
+        target=state.target or None,
     )  # fmt: skip
-    command.context.runner.submit(SEARCH.request(state.session, options), shown)
+
+
+async def run_all(command: Command) -> None:
+    """Do what is not done yet up to the evaluation, with the options that the forms start with.
+
+    Data are asked for where none are known; what fails or is cancelled ends the run.
+    """
+    for due in (_calibration_due, _scoring_due, _search_due, _evaluation_due):
+        request = await due(command)
+        if request is not None and await command.context.runner.work(request) is None:
+            return
+        if command.session.calibration is None:  # the user gave no data
+            return
+    command.window.reveal("accuracy", keyboard=False)
+
+
+async def _calibration_due(command: Command) -> AnyRequest | None:
+    if command.session.calibration is not None or CALIBRATE.first is None:
+        return None
+    first = CALIBRATE.first(command.session)
+    return CALIBRATE.request(command.session, first) if first.data else await command.ask(CALIBRATE, "Calibrate")
+
+
+async def _scoring_due(command: Command) -> AnyRequest | None:
+    metric = command.context.workspace.state.metric
+    if command.session.table(metric) is not None:
+        return None
+    return SCORE.request(command.session, ScoreOptions(schemes=scheme_names(None), metric=metric))
+
+
+async def _search_due(command: Command) -> AnyRequest | None:
+    if step_keys.why_not(command.session, (QUANTIZES,)) is None:
+        return None
+    return SEARCH.request(command.session, search_options(command.context.workspace.state))
+
+
+async def _evaluation_due(command: Command) -> AnyRequest | None:
+    plan = command.session.plan.hash
+    if EVALUATE.first is None or any(run.plan_hash == plan for run in command.session.evaluations):
+        return None
+    return EVALUATE.request(command.session, EVALUATE.first(command.session))
 
 
 async def refine(command: Command) -> None:

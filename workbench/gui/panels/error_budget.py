@@ -41,7 +41,9 @@ class ErrorBudgetPanel(Panel):
         """Say what is missing; forget the budget of another model."""
         session = new.session
         if session is None or session.calibration is None or session.model.cannot_run:
-            self.say_empty("Calibrate (F5), give layers a scheme, then measure where error enters and grows.")
+            self.say_empty(
+                "Calibrate (F5), give layers a scheme, then measure where error enters and grows.", "calibrate"
+            )
             self.pair = None
             return
         self.say_empty("")

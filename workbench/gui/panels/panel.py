@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from PySide6.QtCore import QObject, QSize, Qt
@@ -28,8 +27,8 @@ class Coloured(Protocol):
 
 
 class Panel(QWidget):
-    """A dock's content.  ``_build`` makes its parts; ``redraw(old, new)`` compares two snapshots; ``say_empty(text)``
-    covers the parts.
+    """A dock's content.  ``_build`` makes its parts; ``redraw(old, new)`` compares two snapshots; ``say_empty(text,
+    step)`` covers the parts.
 
     A panel may ask for at least ``smallest``, and squeezes what it holds where it gets no more.
     """
@@ -92,14 +91,10 @@ class Panel(QWidget):
         if self.is_seen:
             self._draw()
 
-    def say_empty(self, text: str) -> None:
-        """Cover the body with ``text``, or uncover it if the text is empty.
-
-        Below it stands the button of the first step whose key the text names, such as ``(F5)``.
-        """
+    def say_empty(self, text: str, step: str = "") -> None:
+        """Cover the body with ``text``, or uncover it if the text is empty; below it stands the button of ``step``."""
         self._hint.setText(text)
-        key = re.search(r"\((F\d)\)", text)
-        self._action, title = BUTTONS.get(key[1], ("", "")) if key else ("", "")
+        self._action, title = BUTTONS.get(step, ("", ""))
         self.next_step.setText(title)
         self.next_step.setAccessibleName(title.rstrip("…") or "Next step")
         self.next_step.setVisible(bool(title))

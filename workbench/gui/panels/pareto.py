@@ -65,7 +65,7 @@ class ParetoPanel(Panel):
         table = session.table(new.metric) if session else None
         if session is None or table is None:
             self._clear()
-            self.say_empty("The front of best plans appears once the sensitivity is computed (F6).")
+            self.say_empty("The front of best plans appears once the sensitivity is computed (F6).", "sensitivity")
             return
         batches = sorted({1, *(timing.batch for timing in session.timings)})
         offer(self.axis, [("Size", None), *((f"Time at batch {batch}", batch) for batch in batches)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.gui.panels.panel import Panel
+from workbench.gui.shell import step_keys
 from workbench.gui.shell.widgets import button, fitted, row
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
@@ -32,9 +33,9 @@ class ReconstructionPanel(Panel):
 
     def redraw(self, old: State, new: State) -> None:
         """Show the figures of the current plan, or say what is missing."""
-        reason = RECONSTRUCTION.why_not(new.session)
+        reason, step = step_keys.missing(new.session, RECONSTRUCTION.requires) if new.session else ("No model", "")
         if new.session is None or reason:
-            self.say_empty(f"{(reason or '')[:1].upper()}{(reason or '')[1:]}.")
+            self.say_empty(f"{reason}.", step)
             return
         self.say_empty("")
         rows = reconstructions(new.session)

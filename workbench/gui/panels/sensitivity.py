@@ -194,8 +194,9 @@ class SensitivityPanel(Panel):
         """Say how to compute the missing table; the choice of metrics stays where there are others."""
         session, metric = self.state.session, self.state.shown_metric
         none = session is None or not session.sensitivities
-        first = "C" if session is not None and session.calibration is not None else "Calibrate (F5), then c"
-        self.say_empty(NO_TABLE.format(first=first) if none else "")
+        calibrated = session is not None and session.calibration is not None
+        first = "C" if calibrated else "Calibrate (F5), then c"
+        self.say_empty(NO_TABLE.format(first=first) if none else "", "sensitivity" if calibrated else "calibrate")
         self.not_yet.setText(NOT_YET.get(metric, NOT_YET[self._field]).format(title=metric_title(metric)))
         self._pages.setCurrentIndex(1)
         self.figure.clear()

@@ -14,17 +14,23 @@ STEP_KEYS = {
 """The shortcuts of steps, by the step's name."""
 
 BUTTONS = {
-    "F5": ("calibrate", "Calibrate…"), "F6": ("score", "Compute Sensitivity…"), "F8": ("evaluate", "Evaluate…"),
-    "F9": ("time_kernels", "Time the Kernels…"),
+    "calibrate": ("calibrate", "Calibrate…"), "sensitivity": ("score", "Compute Sensitivity…"),
+    "plan": ("search", "Search a Plan"), "evaluate": ("evaluate", "Evaluate…"),
+    "time-kernels": ("time_kernels", "Time the Kernels…"),
 }  # fmt: skip
-"""The action and the text of the button that an empty panel shows, by the first key that its text names."""
+"""The action and the text of the button in an empty panel, by the step that fills it."""
 
 
 def why_not(session: Session, requirements: Iterable[Requirement]) -> str | None:
     """Return the first reason why a step is not possible, as a sentence; None if it is."""
+    return missing(session, requirements)[0] or None
+
+
+def missing(session: Session, requirements: Iterable[Requirement]) -> tuple[str, str]:
+    """Return the first reason why a step is not possible, and the step that provides what is missing; or nothing."""
     for need in requirements:
         reason = need.unmet(session)
         if reason is not None:
             key = f" ({STEP_KEYS[need.step]})" if need.step in STEP_KEYS else ""
-            return f"{reason[:1].upper()}{reason[1:]}{key}"
-    return None
+            return f"{reason[:1].upper()}{reason[1:]}{key}", need.step
+    return "", ""

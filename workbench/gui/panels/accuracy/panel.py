@@ -110,7 +110,7 @@ class AccuracyPanel(Panel):
 
     def _cover(self, runs: Sequence[Evaluation]) -> None:
         """Say what to do where there is nothing; without an evaluation its two tabs wait for one."""
-        self.say_empty("" if runs or self.audit.result else NOTHING)
+        self.say_empty("" if runs or self.audit.result else NOTHING, "evaluate")
         for place in (0, 1):
             self.tabs.setTabEnabled(place, bool(runs))
             self.tabs.setTabToolTip(place, "" if runs else "Evaluate a plan first (F8)")

@@ -89,7 +89,7 @@ class CalibrationDataPanel(Panel):
         """Say what is missing; forget what belongs to other data."""
         session = new.session
         if session is None or session.calibration is None:
-            self.say_empty("Calibrate (F5) to see the data that ranges and predictions come from.")
+            self.say_empty("Calibrate (F5) to see the data that ranges and predictions come from.", "calibrate")
             self._forget("")
             return
         self.say_empty("")

@@ -96,7 +96,7 @@ class TimingPanel(Panel):
 
     def redraw(self, old: State, new: State) -> None:
         if new.session is None:
-            self.say_empty(f"{TIME_FIRST}\n\n{_no_cuda(new)}")
+            self.say_empty(f"{TIME_FIRST}\n\n{_no_cuda(new)}", "time-kernels")
             return
         self.say_empty("")
         if old.session is None or old.assignments is not new.assignments:

@@ -1,0 +1,79 @@
+"""The row of stages: what is done, runs, comes next, and why not yet; Run All does the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.gui.commands.stages import STAGES
+from workbench.gui.shell.stepper import StageStatus
+
+DONE, NEXT, LATER = StageStatus.DONE, StageStatus.NEXT, StageStatus.LATER
+
+
+def statuses(person: Person) -> list[StageStatus]:
+    """Return where every stage is."""
+    return [mark.status for mark in person.window.stepper.marks]
+
+
+def test_stages_say_what_is_done_comes_next_and_why_not_yet(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        stepper = person.window.stepper
+        assert statuses(person) == [NEXT, LATER, LATER, LATER, LATER, LATER]
+        await person.open(sessions.opened())
+        assert statuses(person) == [DONE, NEXT, LATER, LATER, LATER, LATER]
+        assert stepper.buttons[1].accessibleName() == "Calibrate: next"
+        triggered: list[str] = []
+        person.window.trigger = triggered.append  # type: ignore[method-assign]
+        await person.click(stepper.buttons[1])
+        assert triggered == ["calibrate"]
+        await person.click(stepper.buttons[3])
+        assert "Compute the sensitivity first" in person.context.messages.entries[-1].text
+        full = sessions.full(1)
+        await person.open(full)
+        assert statuses(person) == [DONE, DONE, DONE, DONE, NEXT, LATER]
+        run = replace(full.evaluations[0], plan_hash=full.plan.hash, nbytes=person.state.totals.nbytes)
+        await person.open(replace(full, evaluations=(run,)))
+        assert statuses(person) == [DONE, DONE, DONE, DONE, DONE, NEXT]
+        person.window.panels["accuracy"].setVisible(False)
+        await person.act(lambda: stepper.buttons[4].setFocus())
+        await person.act(lambda: QTest.keyClick(stepper.buttons[4], Qt.Key.Key_Space))
+        assert person.window.panels["accuracy"].is_seen
+        await person.layer("model.layers.0.mlp.up_proj")
+        await person.press(Qt.Key.Key_Minus, person.window, control=True)
+        assert statuses(person)[4] is NEXT, "the evaluation is of another plan"
+        person.picture("stages")
+
+    live(story)
+
+
+def test_run_all_goes_from_the_model_to_an_evaluated_plan(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.window.document.open_path("demo:digits-classifier"))
+        await person.until(lambda: statuses(person)[0] is DONE)
+        await person.press(Qt.Key.Key_F5, person.window, control=True)
+        await person.until(lambda: StageStatus.RUNNING in statuses(person))
+        await person.until(lambda: statuses(person)[4] is DONE)
+        session = person.state.session
+        assert session.calibration is not None and session.evaluations[-1].plan_hash == session.plan.hash
+        assert abs(person.state.totals.bits_per_weight - person.state.budget.amount) < 0.5
+        assert person.window.panels["accuracy"].is_seen
+        before = session.plan
+        await person.press(Qt.Key.Key_F5, person.window, control=True)
+        await person.settle(0.2)
+        assert person.state.session.plan is before and len(person.state.session.evaluations) == 1
+
+    live(story)
+
+
+def test_every_stage_has_its_panel_and_action(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        assert {stage.panel for stage in STAGES} <= set(person.window.docks)
+        assert {stage.action for stage in STAGES if stage.action} <= set(person.window.actions_by_id)
+
+    live(story)

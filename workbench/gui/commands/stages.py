@@ -1,0 +1,148 @@
+"""The stages of the work, from an opened model to its deployment: which is done, runs, comes next, and why not yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from workbench.engine.jobs import Jobs, JobStatus
+from workbench.gui.commands.action import ActionState, Condition, has_session, has_table, step_possible
+from workbench.gui.shell.step_keys import STEP_KEYS
+from workbench.gui.shell.stepper import Mark, StageStatus
+from workbench.insight import quantities
+from workbench.insight.latest import Latest
+from workbench.planning.plan import KEEP, Plan
+from workbench.session.session import Session
+from workbench.session.workspace import State
+from workbench.steps.calibrate import CALIBRATE
+from workbench.steps.checks.runtime import RUNTIME, proofs
+from workbench.steps.evaluate import EVALUATE
+from workbench.steps.files.export import EXPORT
+from workbench.steps.files.first_look import is_first_look
+from workbench.steps.files.open_model import OPEN
+from workbench.steps.files.open_session import OPEN_SESSION
+from workbench.steps.score import SCORE
+from workbench.steps.search import SEARCH
+from workbench.steps.step import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """``action`` starts it, ``panel`` shows its result, ``steps`` are the names of its jobs.
+
+    ``outcome(state)`` says what is there, or is empty.
+    """
+
+    title: str
+    action: str
+    panel: str
+    steps: tuple[str, ...]
+    outcome: Callable[[State], str]
+    why_not: Condition
+
+    @property
+    def again(self) -> str:
+        """How to do it once more."""
+        key = next((STEP_KEYS[name] for name in self.steps if name in STEP_KEYS), "")
+        return f"{key} does it again" if key and self.action else ""
+
+
+def _opened(state: State) -> str:
+    session = state.session
+    if session is None or is_first_look(session):
+        return ""
+    return f"{session.model.name}: {quantities.plural(len(session.model.layers), 'layer')}"
+
+
+def _calibrated(state: State) -> str:
+    record = state.session.calibration if state.session else None
+    return f"{record.name}, {quantities.plural(record.samples, 'sample')}" if record else ""
+
+
+def _scored(state: State) -> str:
+    table = state.session.table(state.metric) if state.session else None
+    return f"{len(table.layers):,} layers under {quantities.plural(len(table.schemes), 'scheme')}" if table else ""
+
+
+def _planned(state: State) -> str:
+    quantized = sum(each.weights != KEEP for each in state.assignments.values())
+    return f"{quantities.plural(quantized, 'layer')} quantized" if quantized else ""
+
+
+def _evaluated(state: State) -> str:
+    """Look at the plan's hash only where its bytes are those of an evaluation: it takes a while for large plans."""
+    session, totals = state.session, state.totals
+    runs = [] if session is None or totals is None else [
+        run for run in session.evaluations if run.notes or run.nbytes == totals.nbytes
+    ]  # fmt: skip
+    mine = [run for run in runs if session is not None and run.plan_hash == _hash(session.plan)]
+    return f"this plan, on {mine[-1].data_name}" if mine else ""
+
+
+def _deployed(state: State) -> str:
+    session = state.session
+    rows = proofs(session) if session else ()
+    return "this plan ran in its runtime" if session and any(row.plan == _hash(session.plan) for row in rows) else ""
+
+
+_hash = Latest(lambda plan: plan.hash)
+
+STAGES = (
+    Stage("Open", "open_folder", "layers", (OPEN.name, OPEN_SESSION.name), _opened, lambda now: None),
+    Stage("Calibrate", "calibrate", "distributions", (CALIBRATE.name,), _calibrated, step_possible(CALIBRATE)),
+    Stage("Score", "score", "sensitivity", (SCORE.name,), _scored, step_possible(SCORE)),
+    Stage("Plan", "search", "plan", (SEARCH.name,), _planned, has_table),
+    Stage("Evaluate", "evaluate", "accuracy", (EVALUATE.name,), _evaluated, step_possible(EVALUATE)),
+    Stage("Deploy", "", "deploy", (EXPORT.name, RUNTIME.name), _deployed, step_possible(EXPORT)),
+)
+"""In the order of the work.  One without an action of its own is done in its panel."""
+
+
+class Stages:
+    """Follows the jobs; knows which plans were exported while the window is open."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._seen: set[int] = set()
+        self._exported: list[Plan] = []
+
+    def marks(self, now: ActionState) -> tuple[Mark, ...]:
+        """Return what every stage shows now."""
+        running = self._running()
+        marks: list[Mark] = []
+        for stage in STAGES:
+            outcome = stage.outcome(now.state) or self._deployed_here(stage, now.state.session)
+            reason = None if stage is STAGES[0] else has_session(now) or stage.why_not(now)
+            waiting = any(mark.status in (StageStatus.NEXT, StageStatus.RUNNING) for mark in marks)
+            texts = [running[name] for name in stage.steps if name in running]
+            if texts:
+                status, tip = StageStatus.RUNNING, texts[0]
+            elif outcome:
+                status, tip = StageStatus.DONE, f"{outcome}\nClick to see it; {stage.again}".rstrip("; ")
+            elif reason is None and not waiting:
+                status, tip = StageStatus.NEXT, "The next stage: click to start it"
+            else:
+                status, tip = StageStatus.LATER, f"Not yet: {reason or 'an earlier stage comes first'}"
+            marks.append(Mark(stage.title, status, tip))
+        return tuple(marks)
+
+    def _running(self) -> dict[str, str]:
+        """Return what the running and waiting jobs are doing, by the name of their step; note finished exports."""
+        texts: dict[str, str] = {}
+        for view in self._jobs.views:
+            if view.status.over and (view.id in self._seen or view.status is not JobStatus.DONE):
+                continue
+            request = self._jobs.request(view.id)
+            if not isinstance(request, Request):
+                continue
+            if not view.status.over:
+                texts[request.step.name] = view.title
+                continue
+            self._seen.add(view.id)
+            if request.step is EXPORT and request.session is not None:
+                self._exported.append(request.session.plan)
+        return texts
+
+    def _deployed_here(self, stage: Stage, session: Session | None) -> str:
+        exported = stage.panel == "deploy" and session is not None and session.plan in self._exported
+        return "this plan was exported" if exported else ""
