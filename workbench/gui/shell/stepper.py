@@ -43,9 +43,11 @@ class Stepper(QWidget):
         super().__init__()
         self._colours = colours
         self.marks: tuple[Mark, ...] = ()
-        self.buttons = [QToolButton(text=title, iconSize=QSize(SIDE, SIDE)) for title in titles]
+        self.buttons = [QToolButton(self) for _ in titles]
         items: list[QWidget] = []
         for place, button in enumerate(self.buttons):
+            button.setText(titles[place])
+            button.setIconSize(QSize(SIDE, SIDE))
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             button.clicked.connect(partial(lambda place, _checked=False: chosen(place), place))
