@@ -13,8 +13,10 @@ from PySide6.QtWidgets import QApplication, QComboBox, QMenu
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.shell import settings
-from workbench.gui.tables.layer_columns import CACHE, MEASURED, TIME
+from workbench.gui.tables.layer_columns import BITS, CACHE, LOSS, MEASURED, SCHEME, SIZE, TIME
 from workbench.gui.tables.layer_filter import Filter, FilterError, parse
+from workbench.insight import quantities
+from workbench.planning.totals import layer_bits
 
 UP = "model.layers.1.mlp.up_proj"
 EDITABLE = Qt.ItemFlag.ItemIsEditable
@@ -121,5 +123,33 @@ def test_the_cache_is_edited_in_a_column_of_its_own(live: Callable[..., None]) -
         assert held == {"q_proj": None, "k_proj": "int8-token", "v_proj": "int8-token"}
         assert person.state.undo_name == "Set 2 layers to cache int8-token"
         person.picture("cache")
+
+    live(story)
+
+
+def test_a_block_shows_the_sums_and_the_worst_of_its_layers(live: Callable[..., None]) -> None:
+    session = sessions.full(2)
+    table = session.sensitivities["predicted_kl"]
+    block = [layer for layer in session.model.layers if layer.block == "model.layers.1"]
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        model = person.window.panels["layers"].model
+
+        def shown(column: int) -> str:
+            places = (model.index(place, column) for place in range(model.rowCount()))
+            return next(index.data() for index in places if model.row_at(index).label == "model.layers.1")
+
+        schemes = {layer.name: person.state.assignments[layer.name].weights for layer in block}
+        losses = {name: table.of(name, scheme) if scheme != "keep" else 0.0 for name, scheme in schemes.items()}
+        bits = sum(layer_bits(layer, schemes[layer.name]) for layer in block)
+        assert shown(SIZE) == quantities.data_size(bits / 8) and shown(LOSS) == quantities.number(sum(losses.values()))
+        assert shown(BITS) == f"{bits / sum(layer.parameters for layer in block):.2f}"
+        assert shown(SCHEME) == f"{len(set(schemes.values()))} schemes"
+        index = model.index_of(block[0].name).parent()
+        assert max(losses, key=losses.get) in index.data(Qt.ItemDataRole.ToolTipRole)
+        await person.layer(block[0].name)
+        await person.press(Qt.Key.Key_0, person.window, control=True)
+        assert shown(SIZE) != quantities.data_size(bits / 8), "an edit changes the sums"
 
     live(story)

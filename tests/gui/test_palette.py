@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
@@ -39,9 +40,41 @@ def test_a_command_is_found_and_done_by_keyboard(live: Callable[..., None]) -> N
         dialog = person.dialog("palette")
         await person.type(dialog.field, "cancel job")
         assert "No job is running" in dialog.reason.text()
-        await person.type(dialog.field, "channels")
+        await person.type(dialog.field, "go to channels")
         await person.press(Qt.Key.Key_Return, dialog.field)
         await person.until(person.window.panels["channels"].isVisible, 5)
+        person.context.trigger("palette")
+        await person.until(lambda: person.dialog("palette"), 5)
+        assert "Channels" in person.dialog("palette").list.item(0).text(), "what was used last comes first"
+        await person.act(person.dialog("palette").close)
+
+    live(story)
+
+
+async def find(person: Person, text: str) -> None:
+    """Type into the palette and press Enter."""
+    await person.press(Qt.Key.Key_K, person.window, control=True)
+    await person.until(lambda: person.dialog("palette"), 5)
+    await person.type(person.dialog("palette").field, text)
+    await person.press(Qt.Key.Key_Return, person.dialog("palette").field)
+    await person.until(lambda: person.dialog("palette") is None, 5)
+
+
+def test_layers_schemes_plans_and_the_guide_are_found(live: Callable[..., None]) -> None:
+    session = sessions.full(2)
+    session = replace(session, plans={"small one": replace(session.plan, rules=())})
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await find(person, "layr 1 upproj")
+        assert person.state.selection == ("model.layers.1.mlp.up_proj",), "letters in order are enough"
+        await find(person, "scheme int8-channel")
+        assert person.state.assignments["model.layers.1.mlp.up_proj"].weights == "int8-channel"
+        await find(person, "plan: small")
+        assert person.state.session.plan == session.plans["small one"]
+        await find(person, "guide: rounding")
+        await person.until(lambda: person.dialog("guide"), 5)
+        await person.act(person.dialog("guide").close)
 
     live(story)
 

@@ -22,8 +22,10 @@ from workbench.insight import quantities
 from workbench.insight.plan_differences import differences, priced
 from workbench.insight.roofline import plan_time
 from workbench.insight.rules import rule_rows
-from workbench.planning.plan import Assignment, Plan, Rule
+from workbench.models.summary import quantizable
+from workbench.planning.plan import Assignment, Plan, Rule, resolve
 from workbench.planning.search.search import pareto
+from workbench.planning.totals import layer_bits, totals
 from workbench.session.session import Session
 from workbench.session.workspace import BudgetUnit
 
@@ -140,18 +142,98 @@ def test_the_panel_says_what_the_plan_comes_to(live: Callable[..., None]) -> Non
 
     async def story(person: Person) -> None:
         await person.open(replace(session, timings=()))
-        sums, totals = person.window.panels["plan"].sums, person.state.totals
-        assert sums.text() == (
-            f"{quantities.data_size(totals.nbytes)} · {totals.bits_per_weight:.3f} bits per weight "
-            f"({8 * totals.nbytes / session.model.parameters:.2f} in the whole model) · "
-            f"Predicted KL {quantities.number(totals.predicted)} nats · kernels not timed"
-        )
+        board, sums = person.window.panels["plan"].dashboard, person.state.totals
+        size, bits, loss, measured, kernels = board.tiles
+        assert size.value.text() == quantities.data_size(sums.nbytes)
+        assert bits.value.text() == f"{sums.bits_per_weight:.3f}"
+        assert bits.detail.text() == f"{8 * sums.nbytes / session.model.parameters:.2f} whole model"
+        assert loss.title.text() == "Predicted KL" and loss.value.text() == f"{quantities.number(sums.predicted)} nats"
+        assert measured.detail.text() == "not evaluated" and kernels.detail.text() == "not timed"
+        board.grab()
+        assert size.value.shown and "scales and zero points" in size.toolTip()
         shape, plan = (256, 256), session.plan.assign(["model.layers.0.self_attn.q_proj"], weights="int8-channel")
         timed = replace(sessions.timing("q", np.random.default_rng(0)), shape=shape, samples=np.full(9, 60.0))
         await person.open(replace(session, plan=plan, timings=(timed,)))
         found = plan_time(session.model, person.state.assignments, (timed,), 1)
-        assert f"kernels {found.microseconds:.0f} µs at batch 1 ({found.missing} layers not timed)" in sums.text()
-        assert sums.shown
+        assert kernels.detail.text() == f"{found.missing} layers not timed"
+
+    live(story)
+
+
+def test_key_figures_say_what_changed_since_the_saved_plan_and_against_uniform_ones(live: Callable[..., None]) -> None:
+    session = sessions.full(2)
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        panel = person.window.panels["plan"]
+        size, _, loss, measured, _ = panel.dashboard.tiles
+        assert "everywhere" in size.changes[0].text(), "nothing was saved: only uniform plans"
+        await person.tab(panel.tabs, panel.history)
+        await person.type(panel.history.name, "before")
+        await person.click(panel.history.keep_button)
+        await person.tab(panel.tabs, 0)
+        await person.layer("model.layers.1.mlp.up_proj")
+        before = person.state.totals
+        await person.choose(panel.weights, panel.weights.findData("int8-channel"))
+        await person.act(lambda: panel.weights.activated.emit(panel.weights.currentIndex()))
+        after = person.state.totals
+        assert after.nbytes != before.nbytes
+        more = quantities.signed(after.nbytes - before.nbytes, quantities.data_size)
+        assert size.changes[0].text() == f"{more} vs before"
+        worse = quantities.signed(after.predicted - before.predicted, quantities.number)
+        assert loss.changes[0].text() == f"{worse} vs before"
+        table, model = person.state.session.sensitivities["predicted_kl"], session.model
+        fitting = []
+        for scheme in table.schemes:  # by the plan's own sums, one plan after the other
+            uniform = totals(model, resolve(Plan.uniform(quantizable(model.layers), scheme), model.layers), table)
+            if uniform.nbytes <= after.nbytes:
+                fitting.append((uniform.predicted, scheme))
+        assert loss.changes[1].text().endswith(f" vs {min(fitting)[1]} everywhere")
+        assert loss.changes[1].text().startswith(
+            quantities.signed(after.predicted - min(fitting)[0], quantities.number)
+        )
+        run = replace(sessions.evaluation(4.5, 0.12), plan_hash=person.state.session.plan.hash, nbytes=after.nbytes)
+        await person.open(replace(person.state.session, evaluations=(run,)))
+        assert measured.value.text().startswith("0.12") and " to " in measured.detail.text()
+        person.picture("dashboard")
+
+    live(story)
+
+
+def test_a_scheme_in_a_list_says_what_it_would_change(live: Callable[..., None]) -> None:
+    session = sessions.full(1)
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        panel, name = person.window.panels["plan"], "model.layers.0.mlp.up_proj"
+        await person.layer(name)
+        before, present = person.state.totals, person.state.assignments[name].weights
+        await person.act(panel.weights.showPopup)
+        view = panel.weights.view()
+        for _ in range(2):
+            await person.press(Qt.Key.Key_Up, view)
+        scheme = panel.weights.itemData(view.currentIndex().row())
+        assert layer_bits(session.model.by_name[name], scheme) != layer_bits(session.model.by_name[name], present)
+        then = totals(session.model, resolve(session.plan.assign([name], weights=scheme), session.model.layers),
+                      session.sensitivities["predicted_kl"])  # fmt: skip
+        size = quantities.signed(then.nbytes - before.nbytes, quantities.data_size)
+        assert f"{size}, {quantities.signed(then.predicted - before.predicted, quantities.number)} nats" in (
+            panel.whom.text()
+        )
+        await person.press(Qt.Key.Key_Escape, view)
+        assert panel.whom.text() == name
+        heat = person.window.panels["sensitivity"]
+        row, column = heat._table.row[name], heat._table.schemes.index(scheme)
+        heat.heatmap.cursor_cell = row, column - 1
+        await person.press(Qt.Key.Key_Right, heat.heatmap)
+        assert f"this cell: {size}" in heat.figure.text()
+        menu = person.window.panels["layers"]._menu((name,))
+        family = next(action.menu() for action in menu.actions() if action.menu())
+        family.aboutToShow.emit()
+        text = family.actions()[0].text()
+        bits, weights = layer_bits(session.model.by_name[name], text.partition("\t")[0]), 768 * 256
+        assert f"{bits / weights:.2f} bits · {quantities.data_size(bits / 8)}" in text
+        menu.deleteLater()
 
     live(story)
 

@@ -10,7 +10,10 @@ from PySide6.QtTest import QTest
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.deployment.targets import target
+from workbench.gui.commands.run import schemes_of
 from workbench.gui.commands.stages import STAGES
+from workbench.gui.shell import settings
 from workbench.gui.shell.stepper import StageStatus
 
 DONE, NEXT, LATER = StageStatus.DONE, StageStatus.NEXT, StageStatus.LATER
@@ -75,5 +78,24 @@ def test_every_stage_has_its_panel_and_action(live: Callable[..., None]) -> None
     async def story(person: Person) -> None:
         assert {stage.panel for stage in STAGES} <= set(person.window.docks)
         assert {stage.action for stage in STAGES if stage.action} <= set(person.window.actions_by_id)
+
+    live(story)
+
+
+def test_a_role_sets_target_budget_and_the_schemes_that_are_scored(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        page = person.window.start_page
+        assert page.roles.currentText() == "Explore" and person.state.target == ""
+        await person.choose(page.roles, 0)
+        await person.act(lambda: page.roles.activated.emit(0))
+        assert person.state.target == "gguf" and person.state.budget.amount == 4.5
+        assert settings.role() == "llama.cpp"
+        await person.open(sessions.opened())
+        names = schemes_of(person.state)
+        runtime = target("gguf")
+        assert {"q4_k", "q6_k", "q8_0"} <= set(names) and "nf4-b64" not in names
+        layers = [layer for layer in person.state.session.model.layers if layer.kind == "linear"]
+        assert all(any(runtime.legal(layer, name, None) is None for layer in layers) for name in names)
+        person.picture("role")
 
     live(story)

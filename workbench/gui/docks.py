@@ -6,6 +6,7 @@ A panel is made when it is first shown or needed; the others follow one by one w
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -25,6 +26,25 @@ RIGHT = Qt.DockWidgetArea.RightDockWidgetArea
 CORNERS = ("left top", "left bottom", "right top", "right bottom")
 
 P = TypeVar("P", bound=Panel)
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """The panels in front, and the shares of the left half's width, the layers' and the upper right panels' height."""
+
+    fronts: tuple[str, ...]
+    left: float
+    layers: float
+    above: float
+
+
+PRESETS = {
+    "explore": Preset(("layers", "plan", "sensitivity", "distributions"), 0.4, 0.65, 0.56),
+    "plan": Preset(("layers", "plan", "sensitivity", "timing"), 0.45, 0.45, 0.72),
+    "compare": Preset(("layers", "plan", "compare", "channels"), 0.3, 0.6, 0.7),
+    "deploy": Preset(("layers", "plan", "deploy", "jobs"), 0.35, 0.6, 0.7),
+}
+"""How the panels stand for each kind of work."""
 
 
 class Panels(dict[str, Panel]):
@@ -116,14 +136,23 @@ class Docks(QMainWindow):
             dock.raise_()
         self.size_docks()
 
-    def size_docks(self) -> None:
-        """Give the layers 40 % of the width, and the upper panels a little more of the height."""
+    def arrange(self, preset: Preset) -> None:
+        """Put the docks where they were at first, those of the preset in front and as large as it says."""
+        self.reset()
+        for name in preset.fronts:
+            self.docks[name].raise_()
+        self.size_docks(preset)
+
+    def size_docks(self, preset: Preset | None = None) -> None:
+        """Share width and height out as a preset says, by default the first one."""
+        preset = preset or next(iter(PRESETS.values()))
         layers, plan, above, below = self._corners
-        width, height = self.width(), self.height()
         across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
-        self.resizeDocks([layers, above], [round(0.4 * width), round(0.6 * width)], across)
-        self.resizeDocks([layers, plan], [round(0.68 * height), round(0.32 * height)], down)
-        self.resizeDocks([above, below], [round(0.56 * height), round(0.44 * height)], down)
+        for pair, share, room, along in (
+            ((layers, above), preset.left, self.width(), across), ((layers, plan), preset.layers, self.height(), down),
+            ((above, below), preset.above, self.height(), down),
+        ):  # fmt: skip
+            self.resizeDocks(list(pair), [round(share * room), round((1 - share) * room)], along)
         self.show_titles()
 
     def show_titles(self) -> None:

@@ -17,7 +17,7 @@ from workbench.gui.commands.document import Document
 from workbench.gui.commands.stages import STAGES, Stages
 from workbench.gui.context.context import Context
 from workbench.gui.context.messages import Message
-from workbench.gui.docks import Docks
+from workbench.gui.docks import PRESETS, Docks
 from workbench.gui.menus import Menus
 from workbench.gui.panels.jobs import JobsPanel
 from workbench.gui.panels.panel import Coloured, Panel
@@ -26,9 +26,10 @@ from workbench.gui.shell.notices import Notices
 from workbench.gui.shell.start_page import StartPage
 from workbench.gui.shell.status_bar import StatusBar
 from workbench.gui.shell.stepper import StageStatus, Stepper
+from workbench.insight.roles import Role, role
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
-from workbench.session.workspace import State
+from workbench.session.workspace import Budget, State
 
 P = TypeVar("P", bound=Panel)
 
@@ -56,7 +57,7 @@ class Window(QMainWindow):
         self.setWindowIcon(icons.icon("workbench", colours))
         self.area = Docks(context, colours)
         self.panels, self.docks = self.area.panels, self.area.docks
-        self.start_page = StartPage(colours, self.trigger, self.document.open_path)
+        self.start_page = StartPage(colours, self.trigger, self.document.open_path, self._choose_role)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.start_page)
         self.pages.addWidget(self.area)
@@ -74,7 +75,17 @@ class Window(QMainWindow):
         self._sized = keep_layout and self._restore_layout()
         if keep_layout and not self._sized and (room.width() < SIZE.width() or room.height() < SIZE.height()):
             self.setWindowState(Qt.WindowState.WindowMaximized)  # its title bar would push the last line off the screen
+        if settings.role():
+            self._choose_role(role(settings.role()))
         self._redraw(force=True)
+
+    def _choose_role(self, chosen: Role) -> None:
+        """Set target, budget and metric to what the user came for, and remember it."""
+        settings.set_role(chosen.name)
+        workspace = self.context.workspace
+        workspace.show_target(chosen.target)
+        workspace.show_budget(Budget(amount=chosen.bits))
+        workspace.show_metric(chosen.metric)
 
     def _connect(self) -> None:
         context = self.context
@@ -273,6 +284,10 @@ class Window(QMainWindow):
     def reset_layout(self) -> None:
         """Put the docks where they were at first."""
         self.area.reset()
+
+    def arrange(self, preset: str) -> None:
+        """Arrange the docks by a preset."""
+        self.area.arrange(PRESETS[preset])
 
     def showEvent(self, event: QShowEvent) -> None:
         """Make the panels that are not there yet, once the window is visible."""

@@ -12,13 +12,14 @@ from workbench.insight import quantities
 from workbench.insight.legality import within_target
 from workbench.insight.roofline import plan_microseconds
 from workbench.measurement.units import is_divergence, short_unit
+from workbench.models.layer import Layer
 from workbench.models.summary import quantizable
 from workbench.planning.budgets import MeasuredTimes
 from workbench.planning.constraints import Constraints
 from workbench.planning.explain import explain, next_purchase
-from workbench.planning.plan import Assignment, Plan, resolve
+from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.search.search import Front, pareto
-from workbench.planning.totals import Totals, cached_layers, quantized_inputs, totals
+from workbench.planning.totals import Totals, cached_layers, layer_bits, quantized_inputs, totals
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import State
@@ -109,6 +110,8 @@ def uniform_plans(
     rounded, cached = map(dict, rounded_activations(session, assignments))
     layers = [layer for layer in quantizable(session.model.layers) if layer.name in table.row]
     _, *beside = session.tables(table.metric)
+    if batch is None and table.directions is None:
+        return _uniform_sums(session, table, layers, rounded, cached)
     plans = []
     for scheme in table.schemes:
         plain = resolve(Plan.uniform(layers, scheme), session.model.layers)
@@ -117,6 +120,25 @@ def uniform_plans(
         cost = sums.nbytes / 1e6 if batch is None else plan_microseconds(session, uniform, batch)
         if sums.predicted is not None and cost is not None:
             plans.append((scheme, cost, sums.predicted))
+    return tuple(plans)
+
+
+def _uniform_sums(
+    session: Session, table: Sensitivity, layers: list[Layer], rounded: Mapping[str, str], cached: Mapping[str, str]
+) -> tuple[UniformPlan, ...]:
+    """Return uniform plans by size where losses of layers simply add up: whole columns of the table at once."""
+    _, *beside = session.tables(table.metric)
+    plain = resolve(replace(session.plan, rules=(), transforms=()), session.model.layers)
+    base = {name: replace(of, inputs=rounded.get(name), cache=cached.get(name)) for name, of in plain.items()}
+    sums = totals(session.model, base, table, *beside)
+    stored = [layer for layer in layers if layer.tied_to is None]
+    losses = table.score[[table.row[layer.name] for layer in stored]].sum(axis=0)
+    kept = sum(layer_bits(layer, KEEP) for layer in stored)
+    plans = []
+    for scheme, loss in zip(table.schemes, losses, strict=True):
+        if sums.predicted is not None and not np.isnan(loss):
+            nbytes = sums.nbytes + (sum(layer_bits(layer, scheme) for layer in stored) - kept) / 8
+            plans.append((scheme, nbytes / 1e6, sums.predicted + float(loss)))
     return tuple(plans)
 
 

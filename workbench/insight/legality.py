@@ -12,6 +12,7 @@ from workbench.errors import PlanError
 from workbench.insight import schemes
 from workbench.models.kv_cache import cache_scheme
 from workbench.models.layer import Layer
+from workbench.models.summary import quantizable
 from workbench.numerics.formats import activation_schemes, standard_schemes
 from workbench.planning.constraints import Constraints
 from workbench.planning.groups import sharing_groups
@@ -159,6 +160,15 @@ def nearest_legal(members: Sequence[Layer], pair: Pair, target: Target) -> Pair 
         ),
         default=None,
     )
+
+
+def target_schemes(layers: Iterable[Layer], target: str) -> tuple[str, ...]:
+    """Return the schemes of all families that a target runs for at least one of the layers, fewest bits first."""
+    accepted = target_of(target)
+    kinds = {(layer.kind, layer.matrix, layer.dtype): layer for layer in quantizable(tuple(layers))}.values()
+    names = {*COMMON, *_examples()}
+    legal = (name for name in names if any(accepted.legal(layer, name, None) is None for layer in kinds))
+    return tuple(sorted(legal, key=lambda name: (schemes.reference_bits(name), name)))
 
 
 def weight_choices(

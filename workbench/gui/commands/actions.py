@@ -7,9 +7,9 @@ from PySide6.QtWidgets import QFileDialog
 from workbench.gui.commands import action, edit, output, run, view
 from workbench.gui.commands.action import Action, has_selection, has_session, step_action
 from workbench.gui.commands.document import MODEL_FILES, SESSIONS
-from workbench.gui.commands.tour import Tour
+from workbench.gui.commands.tour import begin
+from workbench.gui.docks import PRESETS
 from workbench.gui.shell.help import Guide
-from workbench.gui.shell.palette import Palette
 from workbench.steps.calibrate import CALIBRATE
 from workbench.steps.checks.audit import AUDIT
 from workbench.steps.checks.refine import REFINE
@@ -98,19 +98,23 @@ ACTIONS = (
     Action(id="retry", text="&Retry the Last Job", shortcut="Ctrl+Shift+R", menu="&Run", run=run.retry,
            why_not=action.has_failed),
     Action(id="palette", text="Co&mmands…", shortcut="Ctrl+K", also="Ctrl+Shift+P", menu="&View",
-           run=lambda c: Palette(c.window.widget, c.window.titled_actions()).open(),
-           tip="Find any command by its name"),
+           run=view.find_anything, tip="Find any command, panel, layer, scheme, plan or word of the guide by its name"),
     Action(id="copy_python", text="Copy the Last Job as P&ython", shortcut="Ctrl+Alt+C", menu="&Run",
            run=run.copy_python, why_not=has_session, tip="Copy a script that repeats the job"),
     Action(id="switch_colours", text="&Light or Dark", shortcut="Ctrl+T", menu="&View", run=view.switch_colours),
     Action(id="system_colours", text="&Colours of the System", shortcut="Ctrl+Alt+T", menu="&View",
            run=view.system_colours, tip="Follow the light or dark colours of the desktop"),
+    Action(id="heat_colours", text="&Heatmap Colours", shortcut="Ctrl+Alt+H", menu="&View", run=view.next_heat_colours,
+           tip="Viridis, cividis or grey: all can be told apart by colour-blind people"),
+    *(Action(id=f"layout_{preset}", text=f"Layout: {preset.capitalize()}", shortcut=f"Ctrl+Alt+{place}", menu="&View",
+             run=view.layout(preset), why_not=has_session, separated=place == 1, tip="Arrange the panels for this work")
+      for place, preset in enumerate(PRESETS, 1)),
     Action(id="reset_layout", text="&Reset the Layout", shortcut="Ctrl+Shift+L", menu="&View",
            run=lambda c: c.window.reset_layout()),
     Action(id="guide", text="User &Guide", shortcut="F1", menu="&Help", run=lambda c: Guide(c.window.widget).show(),
            tip="Explanations of all panels and steps"),
-    Action(id="tour", text="&Tour of the Demo", shortcut="Ctrl+F1", menu="&Help", run=lambda c: Tour(c.window).show(),
-           why_not=has_session, tip="A short text beside each panel"),
+    Action(id="tour", text="&Tour of the Demo", shortcut="Ctrl+F1", menu="&Help",
+           run=lambda c: begin(c.context, c.window), why_not=has_session, tip="A short text beside each panel"),
     Action(id="show_log", text="Show &Log", shortcut="Ctrl+Alt+L", menu="&Help", run=view.show_log,
            tip="Open the folder of the log files, for a bug report"),
     Action(id="about", text="&About", shortcut="Ctrl+Shift+F1", menu="&Help", run=view.about,

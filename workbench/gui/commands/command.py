@@ -60,6 +60,9 @@ class MainWindow(Protocol):
     def reset_layout(self) -> None:
         """Restore the first layout of the docks."""
 
+    def arrange(self, preset: str) -> None:
+        """Arrange the docks by a preset."""
+
     def quit(self) -> None:
         """Close the window, after asking about unsaved work."""
 

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from workbench.errors import BudgetError, WorkbenchError
 from workbench.gui.commands.command import Command
-from workbench.gui.shell import step_keys
+from workbench.gui.shell import settings, step_keys
+from workbench.insight.roles import role, schemes_to_score
 from workbench.numerics.formats import activation_schemes
 from workbench.sensitivity.audit import PlanAudit
 from workbench.sensitivity.metrics import ACTIVATION_METRICS
@@ -54,11 +55,17 @@ def step_command(
     return run
 
 
+def schemes_of(state: State) -> tuple[str, ...]:
+    """Return the schemes to score at first: those that the target runs, the standard ones without a target."""
+    chosen = role(settings.role())
+    return (schemes_to_score(chosen, state.session, state.target) if state.session else ()) or scheme_names(None)
+
+
 async def score(command: Command) -> None:
     """Ask and compute the layer x scheme scores, and show them: while they are computed where there were none."""
     workspace = command.context.workspace
     table = command.session.table(workspace.state.metric)
-    schemes = scheme_names(None) if table is None else table.schemes
+    schemes = schemes_of(workspace.state) if table is None else table.schemes
     request = await command.ask(SCORE, "Compute", ScoreOptions(schemes=schemes))
     if request is None:
         return
@@ -124,10 +131,10 @@ async def _calibration_due(command: Command) -> AnyRequest | None:
 
 
 async def _scoring_due(command: Command) -> AnyRequest | None:
-    metric = command.context.workspace.state.metric
-    if command.session.table(metric) is not None:
+    state = command.context.workspace.state
+    if command.session.table(state.metric) is not None:
         return None
-    return SCORE.request(command.session, ScoreOptions(schemes=scheme_names(None), metric=metric))
+    return SCORE.request(command.session, ScoreOptions(schemes=schemes_of(state), metric=state.metric))
 
 
 async def _search_due(command: Command) -> AnyRequest | None:

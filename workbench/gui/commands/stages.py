@@ -10,6 +10,7 @@ from workbench.gui.commands.action import ActionState, Condition, has_session, h
 from workbench.gui.shell.step_keys import STEP_KEYS
 from workbench.gui.shell.stepper import Mark, StageStatus
 from workbench.insight import quantities
+from workbench.insight.dashboard import evaluation_of
 from workbench.insight.latest import Latest
 from workbench.planning.plan import KEEP, Plan
 from workbench.session.session import Session
@@ -70,13 +71,9 @@ def _planned(state: State) -> str:
 
 
 def _evaluated(state: State) -> str:
-    """Look at the plan's hash only where its bytes are those of an evaluation: it takes a while for large plans."""
     session, totals = state.session, state.totals
-    runs = [] if session is None or totals is None else [
-        run for run in session.evaluations if run.notes or run.nbytes == totals.nbytes
-    ]  # fmt: skip
-    mine = [run for run in runs if session is not None and run.plan_hash == _hash(session.plan)]
-    return f"this plan, on {mine[-1].data_name}" if mine else ""
+    run = evaluation_of(session, session.plan, totals) if session and totals else None
+    return f"this plan, on {run.data_name}" if run else ""
 
 
 def _deployed(state: State) -> str:
@@ -88,7 +85,7 @@ def _deployed(state: State) -> str:
 _hash = Latest(lambda plan: plan.hash)
 
 STAGES = (
-    Stage("Open", "open_folder", "layers", (OPEN.name, OPEN_SESSION.name), _opened, lambda now: None),
+    Stage("Model", "open_folder", "layers", (OPEN.name, OPEN_SESSION.name), _opened, lambda now: None),
     Stage("Calibrate", "calibrate", "distributions", (CALIBRATE.name,), _calibrated, step_possible(CALIBRATE)),
     Stage("Score", "score", "sensitivity", (SCORE.name,), _scored, step_possible(SCORE)),
     Stage("Plan", "search", "plan", (SEARCH.name,), _planned, has_table),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer
@@ -16,7 +17,7 @@ from workbench.gui.shell.widgets import button, fill_dialog, label, row
 from workbench.session.workspace import State
 from workbench.steps.files.first_look import is_first_look
 
-WIDTH = 380
+WIDTH = 440
 SETTLE_SECONDS = 0.05
 GAP = 12
 """Pixels between the panel and the text about it."""
@@ -55,7 +56,8 @@ STOPS = (
 class Tour(Popup):
     """A non-modal text beside one panel at a time, and a frame around the panel."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: MainWindow, trigger: Callable[[str], None] | None = None) -> None:
+        """``trigger(action id)`` lets the tour fill empty panels; None where they are full."""
         super().__init__(window.widget, "tour", "A short tour")
         self.setModal(False)
         self.setFixedWidth(WIDTH)
@@ -68,7 +70,12 @@ class Tour(Popup):
         self.back, self.skip = button("&Back", lambda: self._go(-1)), button("&Skip the Tour", self.reject)
         self.next = button("&Next", lambda: self._go(1), role="primary")
         self.next.setDefault(True)
-        fill_dialog(self, self._title, self._text, row(self._count, None, self.skip, self.back, self.next))
+        tip = "Calibrate, score, search a plan and evaluate it now; the tour goes on meanwhile"
+        self.fill = button("&Fill the Panels", self._fill, tip)
+        self.fill.setVisible(bool(trigger))
+        self._trigger = trigger
+        line = row(self._count, None, self.fill, self.skip, self.back, self.next)
+        fill_dialog(self, self._title, self._text, line)
         self.finished.connect(lambda _: self._end())
         self._show()
 
@@ -78,6 +85,11 @@ class Tour(Popup):
             self.accept()
         else:
             self._show()
+
+    def _fill(self) -> None:
+        self.fill.hide()
+        if self._trigger is not None:
+            self._trigger("run_all")
 
     def _show(self) -> None:
         stop = STOPS[self.at]
@@ -133,7 +145,14 @@ class FirstRun:
     async def _begin(self) -> None:
         while not self._window.is_drawn:
             await asyncio.sleep(SETTLE_SECONDS)
-        Tour(self._window).show()
+        begin(self._context, self._window)
+
+
+def begin(context: Context, window: MainWindow) -> None:
+    """Show the tour; it offers to fill the panels where nothing is scored yet."""
+    session = context.workspace.state.session
+    empty = session is not None and not session.sensitivities
+    Tour(window, context.trigger if empty else None).show()
 
 
 def beside(area: QRect, width: int, height: int, room: QRect) -> QPoint:

@@ -2,15 +2,81 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from shiboken6 import isValid
 
 from workbench import log
 from workbench.gui.commands.command import Command
+from workbench.gui.context import edits
 from workbench.gui.shell import settings, theme
-from workbench.gui.shell.help import About
+from workbench.gui.shell.help import About, Guide, headings
+from workbench.gui.shell.palette import Entry, Palette
+from workbench.insight import quantities, schemes
 from workbench.steps.devices import DEVICES, DevicesOptions
+
+
+def find_anything(command: Command) -> None:
+    """Open the list of all that can be found by its name."""
+    Palette(command.window.widget, _entries(command)).open()
+
+
+def _entries(command: Command) -> list[Entry]:
+    """Return actions and panels, then what is listed only once something is typed."""
+    workspace, window = command.context.workspace, command.window
+    state, session = workspace.state, workspace.state.session
+    found = [
+        Entry(title=title, run=action.trigger, keys=action.shortcut().toString(), tip=action.toolTip(),
+              why_not="" if action.isEnabled() else action.toolTip())
+        for title, action in window.titled_actions()
+    ]  # fmt: skip
+    for heading in headings():
+        found.append(Entry(title=f"Guide: {heading}", run=partial(_guide, command, heading), listed=False))
+    if session is None:
+        return found
+    for name in session.plans:
+        plan = session.plans[name]
+        run = partial(edits.set_plan, workspace, f"Use the plan {name}", plan)
+        found.append(Entry(title=f"Plan: {name}", run=run, tip="Make this saved plan the present one", listed=False))
+    why_not = "" if state.selection else "Select layers first"
+    for _, names in schemes.families():
+        for name in names:
+            tip = "" if why_not else f"{name} for {quantities.plural(len(state.selection), 'selected layer')}"
+            run = partial(edits.assign, workspace, state.selection, weights=name)
+            found.append(Entry(title=f"Scheme: {name}", run=run, tip=tip, why_not=why_not, listed=False))
+    for layer in session.model.layers:
+        run = partial(_go_to_layer, command, layer.name)
+        found.append(Entry(title=f"Layer: {layer.name}", run=run, tip="Select the layer", listed=False))
+    return found
+
+
+def _guide(command: Command, heading: str) -> None:
+    guide = Guide(command.window.widget)
+    guide.show()
+    guide.field.setText(heading)
+    guide.find_next()
+
+
+def _go_to_layer(command: Command, name: str) -> None:
+    command.context.workspace.select((name,))
+    command.window.reveal("layers")
+
+
+def next_heat_colours(command: Command) -> None:
+    """Take the next colour map for heatmaps, and remember it."""
+    names = settings.HEAT_COLOURS
+    name = names[(names.index(settings.heat_colours()) + 1) % len(names)]
+    settings.set_heat_colours(name)
+    command.window.recolour(command.window.colours)
+    command.context.messages.say("Colours of heatmaps", {"CET-L1": "grey"}.get(name, name))
+
+
+def layout(preset: str) -> Callable[[Command], None]:
+    """Return the function that arranges the panels for a kind of work."""
+    return lambda command: command.window.arrange(preset)
 
 
 def switch_colours(command: Command) -> None:

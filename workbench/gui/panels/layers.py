@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 
 from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QObject, QPoint, Qt
@@ -19,6 +20,7 @@ from workbench.gui.tables.layer_filter import HINT
 from workbench.gui.tables.layers import LayersModel
 from workbench.gui.tables.row_painter import LayersView
 from workbench.insight import legality, quantities
+from workbench.insight.dashboard import cost_in_words
 from workbench.insight.layer_facts import FLOATING
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer
@@ -247,13 +249,15 @@ class LayersPanel(Panel):
 
     def _menu(self, names: tuple[str, ...]) -> QMenu:
         state, workspace = self.state, self.context.workspace
-        present = {state.assignments[name].weights for name in names if name in state.assignments}
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addSection(names[0] if len(names) == 1 else quantities.plural(len(names), "layer"))
+        schemes = Counter(state.assignments[name].weights for name in names if name in state.assignments)
+        mixed = ", ".join(f"{count:,} {scheme}" for scheme, count in schemes.most_common(3))
+        menu.addSection(names[0] if len(names) == 1 else f"{quantities.plural(len(names), 'layer')}: {mixed}")
         fill_menu(
             menu, lambda scheme: edits.assign(workspace, names, weights=scheme),
-            present.pop() if len(present) == 1 else None, self._choices(names) if state.target else None,
+            next(iter(schemes)) if len(schemes) == 1 else None, self._choices(names) if state.target else None,
+            partial(cost_in_words, state, names),
         )  # fmt: skip
         menu.addSeparator()
         locked = state.session is not None and set(names) <= state.session.locked

@@ -17,6 +17,7 @@ from workbench.gui.plots.heatmap import Heatmap
 from workbench.gui.shell import step_keys
 from workbench.gui.shell.widgets import button, combo, fitted, label, row
 from workbench.insight import quantities, schemes
+from workbench.insight.dashboard import change_in_words
 from workbench.insight.latest import Assignments, Latest, changed_layers
 from workbench.measurement.units import short_unit
 from workbench.planning.plan import KEEP, Assignment
@@ -235,8 +236,10 @@ class SensitivityPanel(Panel):
         size = f", {quantities.data_size(layer_bits(facts, scheme) / 8)}" if facts is not None else ""
         locked = ", locked" if session is not None and layer in session.locked else ""
         words = f"{scheme}: {score}{size}{locked}"
-        text = f"{layer} · {words}"
-        self.figure.say(text, f"{layer.rpartition('.')[2]} · {words}", f"{scheme}: {score}{locked}")
+        change = change_in_words(self.state, (layer,), scheme) if facts is not None else ""
+        would = f" · this cell: {change}" if change else ""
+        text, short = f"{layer} · {words}{would}", layer.rpartition(".")[2]
+        self.figure.say(text, f"{short} · {words}{would}", f"{scheme}: {score}{would}", f"{scheme}: {score}{locked}")
         self.heatmap.viewport().setToolTip(text)
         self.heatmap.setAccessibleDescription(text)
 

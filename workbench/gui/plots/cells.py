@@ -63,7 +63,7 @@ def levels(score: np.ndarray, low: float, high: float) -> np.ndarray:
 
 
 @cache
-def lookup() -> np.ndarray:
-    """Return viridis as uint8 ``[256, 4]`` RGBA."""
-    table: np.ndarray = pg.colormap.get("viridis").getLookupTable(0.0, 1.0, 256, alpha=True)
+def lookup(name: str = "viridis") -> np.ndarray:
+    """Return a colour map as uint8 ``[256, 4]`` RGBA; the names are those of HEAT_COLOURS."""
+    table: np.ndarray = pg.colormap.get(name).getLookupTable(0.0, 1.0, 256, alpha=True)
     return table

@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QImage, QPainter, QPaintE
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from workbench.gui.plots.cells import lookup
+from workbench.gui.shell import settings
 from workbench.gui.shell.theme import Colours
 from workbench.insight import quantities
 
@@ -23,7 +24,6 @@ class ColourBar(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
         self.setAccessibleName("Colour scale")
         self._low, self._high, self._unit = 1e-6, 1.0, ""
-        self._ramp = QImage(lookup()[::-1].tobytes(), 1, 256, 4, QImage.Format.Format_RGBA8888).copy()
         self.recolour(colours)
 
     def show_scale(self, low: float, high: float, unit: str) -> None:
@@ -33,6 +33,8 @@ class ColourBar(QWidget):
 
     def recolour(self, colours: Colours) -> None:
         self._colours = colours
+        ramp = lookup(settings.heat_colours())[::-1].tobytes()
+        self._ramp = QImage(ramp, 1, 256, 4, QImage.Format.Format_RGBA8888).copy()
         self.update()
 
     def sizeHint(self) -> QSize:

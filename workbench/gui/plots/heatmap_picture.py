@@ -8,6 +8,7 @@ from PySide6.QtGui import QBrush, QColor, QFont, QImage, QPainter, QPaintEvent, 
 from PySide6.QtWidgets import QAbstractScrollArea
 
 from workbench.gui.plots.cells import Cells, headings, levels, lookup
+from workbench.gui.shell import settings
 from workbench.gui.shell.theme import Colours
 from workbench.insight import quantities
 
@@ -54,7 +55,7 @@ class HeatmapPicture(QAbstractScrollArea):
         self.cells = cells
         if cells is not None:
             self._names = headings(cells.rows)
-            pixels = lookup()[levels(cells.score, cells.low, cells.high)]
+            pixels = lookup(settings.heat_colours())[levels(cells.score, cells.low, cells.high)]
             pixels[np.isnan(cells.score)] = 0
             self._light_text = pixels[..., :3] @ np.array([0.299, 0.587, 0.114]) < 140
             height, width = cells.score.shape
@@ -85,6 +86,7 @@ class HeatmapPicture(QAbstractScrollArea):
 
     def recolour(self, colours: Colours) -> None:
         self._colours = colours
+        self.show_cells(self.cells)
         self.viewport().update()
 
     # ---------------------------------------------------------------- geometry
@@ -259,7 +261,7 @@ class HeatmapPicture(QAbstractScrollArea):
 
     def _paint_marks(self, painter: QPainter, cells: Cells, rows: range) -> None:
         """Paint frames around the chosen cells, the cell under the mouse and the cell with the keyboard."""
-        outer, inner = QPen(QColor("#ffffff"), 2), QPen(QColor("#d81b1b"), 2)
+        outer, inner = QPen(QColor("#ffffff"), 1), QPen(QColor("#d81b1b"), 1)
         for row in rows:
             column = int(cells.chosen[row])
             if column < 0:
@@ -268,9 +270,9 @@ class HeatmapPicture(QAbstractScrollArea):
             if self.row_height < MARK_ROW:
                 painter.fillRect(rect.adjusted(8, 1, -8, 0), inner.color())
                 continue
-            for inset, frame in ((1, outer), (2, inner)):
+            for inset, frame in ((0, inner), (1, outer)):
                 painter.setPen(frame)
-                painter.drawRect(rect.adjusted(inset, inset, -inset, -inset))
+                painter.drawRect(rect.adjusted(inset, inset, -inset - 1, -inset - 1))
         if min(self._hover) >= 0:
             painter.setPen(QPen(QColor(self._colours.text), 1))
             painter.drawRect(self.cell_rect(*self._hover).adjusted(0, 0, -1, -1))

@@ -38,6 +38,12 @@ class Pages(QTextBrowser):
         return picture
 
 
+def headings() -> list[str]:
+    """Return the headings of the guide."""
+    text = (Path(str(files("workbench_resources"))) / "guide" / "guide.md").read_text(encoding="utf-8")
+    return [line.lstrip("# ") for line in text.splitlines() if line.startswith("#")]
+
+
 class Guide(Popup):
     """The user guide with a search field; links to files and web pages open in their own programs."""
 

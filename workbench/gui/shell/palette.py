@@ -1,38 +1,69 @@
-"""All actions and panels by name: type a few letters and press Enter."""
+"""Everything by its name - commands, panels, layers, schemes, plans, the guide: type a few letters and press Enter."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
 from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QAction, QKeyEvent
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QWidget
 
+from workbench.gui.shell import settings
 from workbench.gui.shell.dialogs import Popup
 from workbench.gui.shell.widgets import fill_dialog, label, named
 
-WIDTH, HEIGHT = 560, 380
+WIDTH, HEIGHT = 620, 420
+SHOWN = 200
+"""Entries in the list at most."""
 STEPS = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1, Qt.Key.Key_PageUp: -10, Qt.Key.Key_PageDown: 10}
 """Rows that a key moves in the list."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What can be found and done; ``why_not`` says why it is not possible now.
+
+    ``listed``: it stands in the list before anything is typed.
+    """
+
+    title: str
+    run: Callable[[], object]
+    keys: str = ""
+    tip: str = ""
+    why_not: str = ""
+    listed: bool = True
+
+
 def score(query: str, text: str) -> int:
-    """Return how well ``query`` matches ``text``: 0 not at all, more for words that begin with a word of the query."""
+    """Return how well ``query`` matches ``text``: 0 not at all, less for words whose letters only follow in order."""
     title, total = text.lower(), 1
     for word in query.lower().split():
-        if word not in title:
+        place = title.find(word)
+        if place >= 0:
+            total += 8 if not place or not title[place - 1].isalnum() else 4
+            continue
+        letters = iter(title)
+        if not all(letter in letters for letter in word):
             return 0
-        total += 2 if any(part.startswith(word) for part in title.replace("/", " ").split()) else 1
+        total += 1
     return total
 
 
 class Palette(Popup):
-    """A list to search in; disabled actions show why they are not possible now."""
+    """A list to search in, the entries used last first; those that are not possible now say why."""
 
-    def __init__(self, parent: QWidget, actions: list[tuple[str, QAction]]) -> None:
+    def __init__(self, parent: QWidget, entries: Sequence[Entry]) -> None:
         super().__init__(parent, "palette", "Commands")
         self.resize(WIDTH, HEIGHT)
-        self._actions = actions
-        self.field = named(QLineEdit(placeholderText="Type a command or panel"), "Command")
+        recent = settings.recent_commands()
+        order = {title: place for place, title in enumerate(recent)}
+        self._entries = sorted(entries, key=lambda entry: order.get(entry.title, len(recent)))
+        self._shown: list[Entry] = []
+        hint = "Type a command, panel, layer, scheme, plan or word of the guide"
+        self.field = named(QLineEdit(placeholderText=hint), "Command")
         self.list = named(QListWidget(), "Matching commands")
+        self.list.setUniformItemSizes(True)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.reason = label(role="muted")
         fill_dialog(self, self.field, self.list, self.reason)
@@ -52,29 +83,32 @@ class Palette(Popup):
             return True
         return super().eventFilter(watched, event)
 
-    def chosen(self) -> QAction | None:
-        """Return the action that Enter triggers."""
-        item = self.list.currentItem()
-        action = item.data(Qt.ItemDataRole.UserRole) if item is not None else None
-        return action if isinstance(action, QAction) else None
+    def chosen(self) -> Entry | None:
+        """Return the entry that Enter triggers."""
+        row = self.list.currentRow()
+        return self._shown[row] if 0 <= row < len(self._shown) else None
 
     def _filter(self, query: str) -> None:
+        if query.strip():
+            scored = [(score(query, entry.title), entry) for entry in self._entries]
+            best = sorted((pair for pair in scored if pair[0]), key=lambda pair: (-pair[0], len(pair[1].title)))
+            self._shown = [entry for _, entry in best[:SHOWN]]
+        else:
+            self._shown = [entry for entry in self._entries if entry.listed]
         self.list.clear()
-        scored = [(score(query, title), title, action) for title, action in self._actions]
-        matching = [entry for entry in scored if entry[0]]
-        for _, title, action in sorted(matching, key=lambda entry: -entry[0]):
-            keys = action.shortcut().toString()
-            item = QListWidgetItem(f"{title}    {keys}" if keys else title, self.list)
-            item.setData(Qt.ItemDataRole.UserRole, action)
-            if not action.isEnabled():
+        for entry in self._shown:
+            item = QListWidgetItem(f"{entry.title}    {entry.keys}" if entry.keys else entry.title, self.list)
+            if entry.why_not:
                 item.setForeground(self.palette().placeholderText())
         self.list.setCurrentRow(0)
 
     def _show_reason(self) -> None:
-        action = self.chosen()
-        self.reason.setText(action.toolTip().replace("\n", " – ") if action is not None else "No command matches")
+        entry = self.chosen()
+        words = "Nothing matches" if entry is None else entry.why_not or entry.tip or entry.title
+        self.reason.setText(words.replace("\n", " – "))
 
     def _do(self) -> None:
-        action = self.chosen()
-        if action is not None and action.isEnabled():
-            action.trigger()
+        entry = self.chosen()
+        if entry is not None and not entry.why_not:
+            settings.remember_command(entry.title)
+            entry.run()

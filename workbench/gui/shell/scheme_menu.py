@@ -12,11 +12,12 @@ from workbench.planning.plan import KEEP
 
 
 def fill_menu(
-    menu: QMenu, chosen: Callable[[str], object], current: str | None = None, allowed: Iterable[str] | None = None
-) -> None:
+    menu: QMenu, chosen: Callable[[str], object], current: str | None = None, allowed: Iterable[str] | None = None,
+    facts: Callable[[str], str] = lambda scheme: f"{reference_bits(scheme):.2f} bits",
+) -> None:  # fmt: skip
     """Add ``keep`` and a submenu for each family; ``chosen`` is called with the scheme's name.
 
-    With ``allowed`` every other scheme is greyed.
+    With ``allowed`` every other scheme is greyed.  ``facts(scheme)`` stands beside a scheme, once its submenu opens.
     """
     legal = None if allowed is None else set(allowed)
     keep = menu.addAction("&Keep in floating point", lambda: chosen(KEEP))
@@ -26,7 +27,14 @@ def fill_menu(
     for title, names in families():
         submenu = menu.addMenu(f"&{title}")
         for name in names:
-            action = submenu.addAction(f"{name}\t{reference_bits(name):.2f} bits", partial(chosen, name))
+            action = submenu.addAction(name, partial(chosen, name))
             action.setCheckable(True)
             action.setChecked(name == current)
             action.setEnabled(legal is None or name in legal)
+        submenu.aboutToShow.connect(partial(_show_facts, submenu, facts))
+
+
+def _show_facts(menu: QMenu, facts: Callable[[str], str]) -> None:
+    for action in menu.actions():
+        name = action.text().partition("\t")[0]
+        action.setText(f"{name}\t{facts(name)}")

@@ -9,6 +9,9 @@ from PySide6.QtCore import QByteArray, QSettings
 LAYOUT_VERSION = 3
 MAX_RECENT = 10
 
+HEAT_COLOURS = ("viridis", "cividis", "CET-L1")
+"""Colour maps whose lightness grows evenly: all can be told apart by colour-blind people, the last one is grey."""
+
 
 def _store() -> QSettings:
     return QSettings(QSettings.Format.IniFormat, QSettings.Scope.UserScope, "quantization-workbench", "workbench")
@@ -31,6 +34,39 @@ def remember(path: str | Path) -> None:
 def forget_recent() -> None:
     """Clear the recent files."""
     _store().remove("recent")
+
+
+def role() -> str:
+    """Return the name of what the user came for; empty before the choice."""
+    return str(_store().value("role", ""))
+
+
+def set_role(name: str) -> None:
+    """Save what the user came for."""
+    _store().setValue("role", name)
+
+
+def heat_colours() -> str:
+    """Return the name of the colour map of heatmaps, one of HEAT_COLOURS."""
+    value = str(_store().value("heatmap/colours", HEAT_COLOURS[0]))
+    return value if value in HEAT_COLOURS else HEAT_COLOURS[0]
+
+
+def set_heat_colours(name: str) -> None:
+    """Save the choice of a colour map."""
+    _store().setValue("heatmap/colours", name)
+
+
+def recent_commands() -> list[str]:
+    """Return the titles of what was done by name last, newest first."""
+    value = _store().value("palette/recent", [])
+    return [value] if isinstance(value, str) else list(map(str, value)) if isinstance(value, list) else []
+
+
+def remember_command(title: str) -> None:
+    """Put what was done by name at the head of the list."""
+    others = [other for other in recent_commands() if other != title]
+    _store().setValue("palette/recent", [title, *others][:MAX_RECENT])
 
 
 def theme() -> str:

@@ -9,18 +9,28 @@ from pathlib import Path
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QMenu, QPushButton, QVBoxLayout, QWidget
 
-from workbench.gui.shell import icons
+from workbench.gui.shell import icons, settings
 from workbench.gui.shell.theme import Colours
-from workbench.gui.shell.widgets import button, fill_dialog, label
+from workbench.gui.shell.widgets import button, combo, fill_dialog, label, row
+from workbench.insight.roles import ROLES, Role, role
 
 WIDTH = 460
 
 
 class StartPage(QWidget):
-    """Large buttons that call ``trigger(action id)`` and ``open_path(path)``."""
+    """Large buttons that call ``trigger(action id)`` and ``open_path(path)``; ``choose(role)`` hears of a choice."""
 
-    def __init__(self, colours: Colours, trigger: Callable[[str], None], open_path: Callable[[str], None]) -> None:
+    def __init__(
+        self, colours: Colours, trigger: Callable[[str], None], open_path: Callable[[str], None],
+        choose: Callable[[Role], object],
+    ) -> None:  # fmt: skip
         super().__init__()
+        self.roles = combo("What the model is for", [(each.title, each.name) for each in ROLES],
+                           lambda: self._choose(choose))  # fmt: skip
+        self.roles.setCurrentIndex(self.roles.findData(role(settings.role()).name))
+        self._role_text = label(role="muted", wrap=True)
+        self._show_role()
+        purpose = row(label("&What for:", buddy=self.roles), self.roles, stretch=self.roles)
         text = label(
             "Open a model to see the weights of every layer and the cost of every number format, and to build a "
             "mixed-precision plan. You can also drop a file or folder here.", "muted", wrap=True,
@@ -45,11 +55,12 @@ class StartPage(QWidget):
         middle = QWidget()
         middle.setFixedWidth(WIDTH)
         content = fill_dialog(
-            middle, label("Quantization Workbench", "title"), text, self.model_button, self.session_button,
-            self.demo_button, self._recent,
+            middle, label("Quantization Workbench", "title"), text, purpose, self._role_text,
+            self.model_button, self.session_button, self.demo_button, self._recent,
         )  # fmt: skip
         content.setSpacing(10)
         content.insertSpacing(2, 10)
+        content.insertSpacing(5, 10)
         outer = QVBoxLayout(self)
         outer.addStretch(2)
         outer.addWidget(middle, 0, Qt.AlignmentFlag.AlignHCenter)
@@ -57,7 +68,7 @@ class StartPage(QWidget):
         self.recolour(colours)
 
     def recolour(self, colours: Colours) -> None:
-        for widget, name in ((self.model_button, "open"), (self.session_button, "save"), (self.demo_button, "demo")):
+        for widget, name in ((self.model_button, "open"), (self.session_button, "session"), (self.demo_button, "demo")):
             widget.setIcon(icons.icon(name, colours))
         self._link = colours.accent
 
@@ -69,6 +80,13 @@ class StartPage(QWidget):
             for path in paths[:5]
         )
         self._recent.setText(f"<b>Recent</b>{links}" if links else "")
+
+    def _choose(self, choose: Callable[[Role], object]) -> None:
+        self._show_role()
+        choose(role(self.roles.currentData()))
+
+    def _show_role(self) -> None:
+        self._role_text.setText(role(self.roles.currentData()).text)
 
     def _choose_model(self) -> None:
         self.menu.popup(self.model_button.mapToGlobal(self.model_button.rect().bottomLeft()))

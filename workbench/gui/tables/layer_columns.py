@@ -40,6 +40,27 @@ def _variance(facts: LayerFacts) -> float:
     return statistics.variance if statistics else math.nan
 
 
+def block_sums(layers: list[LayerFacts]) -> dict[int, Any]:
+    """Return what a block's layers add up to by column; ``NAME`` has the one that costs most with its loss.
+
+    Tied layers have no bytes of their own; a block whose losses are not all known has no sum of them.
+    """
+    owned = [facts for facts in layers if facts.layer.tied_to is None]
+    weights = sum(facts.layer.parameters for facts in layers)
+    bits = sum(facts.bits for facts in owned)
+    sums: dict[int, Any] = {WEIGHTS: weights, SIZE: bits / 8}
+    if owned:
+        sums[BITS] = bits / sum(facts.layer.parameters for facts in owned)
+    losses = [facts.loss for facts in owned]
+    if losses and not any(map(math.isnan, losses)):
+        sums[LOSS] = math.fsum(losses)
+        worst = max(owned, key=lambda facts: facts.loss)
+        sums[NAME] = f"{worst.layer.name} ({quantities.number(worst.loss)})"
+    schemes = {_scheme(facts) for facts in owned}
+    sums[SCHEME] = schemes.pop() if len(schemes) == 1 else f"{len(schemes)} schemes"
+    return sums
+
+
 COLUMNS = (
     Column("Layer", lambda facts: facts.layer.name, width=24, kept=lambda tensor: tensor.name,
            tip="Blocks and layers in the order of the network"),

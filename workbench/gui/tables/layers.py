@@ -11,7 +11,18 @@ from PySide6.QtGui import QColor, QFont
 from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.fields import as_text, order_of, plain
 from workbench.gui.tables.files import RAW
-from workbench.gui.tables.layer_columns import CACHE, COLUMNS, FIELDS, HISTOGRAM, KIND, NAME, SCHEME, SHAPE, WEIGHTS
+from workbench.gui.tables.layer_columns import (
+    CACHE,
+    COLUMNS,
+    FIELDS,
+    HISTOGRAM,
+    KIND,
+    NAME,
+    SCHEME,
+    SHAPE,
+    WEIGHTS,
+    block_sums,
+)
 from workbench.gui.tables.layer_filter import Filter, FilterError, parse
 from workbench.gui.tables.layer_rows import KEPT_TITLE, ROOT, Row, Rows, flat, tree
 from workbench.gui.tables.records import alignment, heading
@@ -46,6 +57,7 @@ class LayersModel(QAbstractItemModel):
         self._order: tuple[int, Qt.SortOrder] | None = None
         self._facts = PlanFacts(None, {}, "")
         self._unit = ""
+        self._blocks: dict[str, dict[int, Any]] = {}
         self.recolour(colours)
         self.bold = QFont()
         self.bold.setWeight(QFont.Weight.DemiBold)
@@ -60,6 +72,8 @@ class LayersModel(QAbstractItemModel):
         """
         old, self._state = self._state, state
         self._facts = PlanFacts(state.session, state.assignments, state.metric)
+        if old.session is not state.session or old.assignments is not state.assignments or old.metric != state.metric:
+            self._blocks.clear()
         if self._unit != (unit := _unit_of(state)):
             self._unit = unit
             self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(COLUMNS) - 1)
@@ -94,6 +108,7 @@ class LayersModel(QAbstractItemModel):
         """Rebuild the rows."""
         self.beginResetModel()
         self.rows = self._made()
+        self._blocks.clear()
         self.endResetModel()
 
     def recolour(self, colours: Colours) -> None:
@@ -147,10 +162,15 @@ class LayersModel(QAbstractItemModel):
         if row.kept is not None:
             kept = COLUMNS[column].kept
             return kept(row.kept) if kept else None
-        if column == WEIGHTS:
-            layers = (self.rows.rows[child].layer for child in row.children)
-            return sum(layer.parameters for layer in layers if layer is not None) or None
-        return row.label if column == NAME else None
+        return row.label if column == NAME else self._sums(row).get(column)
+
+    def _sums(self, row: Row) -> dict[int, Any]:
+        """Return what the layers of a block add up to by column, NAME holding the one that costs most; computed once
+        for every plan."""
+        if row.label not in self._blocks:
+            layers = [layer for child in row.children if (layer := self.rows.rows[child].layer) is not None]
+            self._blocks[row.label] = block_sums([self.facts(layer) for layer in layers]) if layers else {}
+        return self._blocks[row.label]
 
     def _label(self, row: Row) -> str:
         session = self._state.session
@@ -166,7 +186,8 @@ class LayersModel(QAbstractItemModel):
     def _tip(self, row: Row) -> str:
         layer = row.layer
         if layer is None:
-            return row.label
+            worst = self._sums(row).get(NAME)
+            return f"{row.label}\ncosts most: {worst}" if worst else row.label
         stored = quantities.data_size(layer.nbytes)
         lines = [layer.name, f"{layer.dtype}, {quantities.shape(layer.shape)}, as stored {stored}"]
         if layer.tied_to:
@@ -251,7 +272,7 @@ class LayersModel(QAbstractItemModel):
     def colour_of(self, row: Row, column: int) -> QColor | None:
         """Return the colour of a cell's text, None for the usual one."""
         if row.layer is None:
-            return self._muted if row.kept is not None else None
+            return self._muted if row.kept is not None or column == SCHEME else None
         if column == SCHEME:
             if self._reason(row.layer):
                 return self._error

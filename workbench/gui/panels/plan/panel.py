@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize
+from collections import Counter
+
+from PySide6.QtCore import QEvent, QObject, QSize
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QSizePolicy, QWidget
 
 from workbench.gui.context import edits
 from workbench.gui.panels.panel import Panel, PanelPart
+from workbench.gui.panels.plan.dashboard import PlanDashboard
 from workbench.gui.panels.plan.history import PlanHistory
 from workbench.gui.panels.plan.rules import PlanRules
 from workbench.gui.panels.plan.search_line import SearchLine
@@ -14,14 +18,13 @@ from workbench.gui.panels.plan.target import PlanTarget
 from workbench.gui.panels.plan.text import PlanText
 from workbench.gui.panels.plan.transforms import PlanTransforms
 from workbench.gui.plots.histogram import METHOD_LABELS
-from workbench.gui.shell.fitted_label import FittedLabel
-from workbench.gui.shell.widgets import combo, fitted, label, named, offer, page, row, tabs
+from workbench.gui.shell.widgets import combo, fitted, label, offer, page, row, tabs
 from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import legality, quantities
-from workbench.insight.latest import same_objects
+from workbench.insight.dashboard import change_in_words, cost_in_words
 from workbench.insight.plan_parts import Parts
-from workbench.insight.sums import shown_unit, sums_in_words
+from workbench.insight.sums import shown_unit
 from workbench.measurement.units import short_unit
 from workbench.numerics.ranges import REGISTRY as RANGES
 from workbench.numerics.rounding import REGISTRY as ALGORITHMS
@@ -30,11 +33,10 @@ from workbench.session.workspace import State
 
 MIXED = "(several)"
 FLOATING = "floating point"
-
-SUMS_TIP = (
-    "Bytes of the whole model; bits per weight, scales included; the loss of all layers by the metric that is chosen, "
-    "lower is better; the median times of the layers' kernels one after another, where they were timed"
-)
+FRAME = 14
+"""Pixels of the panel's and the page's margins."""
+PREVIEWED = 2_000
+"""Selected layers up to which the cost of a scheme is shown while the list is open."""
 
 FIELDS = {
     "weights": ("&Weights", "Scheme of the weights"), "inputs": ("&Inputs", "Scheme of the inputs"),
@@ -67,18 +69,26 @@ class PlanPanel(Panel):
         self.tabs.currentChanged.connect(lambda _: self._show_page())
         self.column(self.tabs, focus=self.weights)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Fold the key figures where there is little room."""
+        super().resizeEvent(event)
+        page = self.tabs.widget(0)
+        self.dashboard.fit(page, self.height() - self.tabs.tabBar().sizeHint().height() - FRAME)
+
     def _layers_page(self) -> QWidget:
         """Return the page of what the selected layers get, what that makes, and the search."""
         self.whom = fitted(role="heading")
         self._parts = Parts()
         self.parts = RecordsView("What the plan is made of", PARTS, lambda part: part.scheme)
-        self.sums, self.target, self.search_line = PlanSums(), PlanTarget(self.context), SearchLine(self.context)
+        self.dashboard = PlanDashboard()
+        self.target, self.search_line = PlanTarget(self.context), SearchLine(self.context)
         self.budget, self.search_button = self.search_line.budget, self.search_line.button
         self.refused = self.search_line.refused
         middle = row()
         middle.addLayout(self._form(), 3)
         middle.addWidget(self.parts, 7)
-        return page(self.whom, middle, self.sums, self.target, self.search_line, stretch=middle)
+        whom = row(self.whom, self.lock, stretch=self.whom)
+        return page(self.dashboard, whom, middle, self.target, self.search_line, stretch=middle)
 
     def _form(self) -> QGridLayout:
         self._boxes = {field: self._combo(name, field) for field, (_, name) in FIELDS.items()}
@@ -92,8 +102,7 @@ class PlanPanel(Panel):
         for place, (field, (text, _)) in enumerate(FIELDS.items()):
             form.addWidget(label(text, buddy=self._boxes[field]), place, 0)
             form.addWidget(self._boxes[field], place, 1)
-        form.addWidget(self.lock, len(FIELDS), 1)
-        form.setRowStretch(len(FIELDS) + 1, 1)
+        form.setRowStretch(len(FIELDS), 1)
         form.setColumnStretch(1, 1)
         return form
 
@@ -102,7 +111,29 @@ class PlanPanel(Panel):
         box.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         box.setMaxVisibleItems(24)
         box.setMinimumWidth(box.fontMetrics().horizontalAdvance("int4-g32-asym") + 34)
+        if field == "weights":
+            box.highlighted.connect(lambda place: box.view().isVisible() and self._preview(box.itemData(place)))
+            box.view().installEventFilter(self)
         return box
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Show the selected layers again once the list of schemes is closed."""
+        if event.type() == QEvent.Type.Hide:
+            self._show_whom()
+        return False
+
+    def _preview(self, scheme: str) -> None:
+        """Say what the scheme under the mouse or the keyboard would change."""
+        state = self.state
+        if state.session is not None and scheme != MIXED and len(state.selection) <= PREVIEWED:
+            change = change_in_words(state, state.selection, scheme)
+            words = f"{_label(scheme)}: {change}" if change else f"{_label(scheme)}: as it is"
+            self.whom.say(f"{words} · {cost_in_words(state, state.selection, scheme)}", words)
+
+    def _show_whom(self) -> None:
+        selection = self.state.selection
+        count = len(selection)
+        self.whom.setText(selection[0] if count == 1 else f"{count:,} layers" if count else "No layer selected")
 
     def redraw(self, old: State, new: State) -> None:
         session, selection = new.session, new.selection
@@ -112,9 +143,9 @@ class PlanPanel(Panel):
             return
         self._show_page()
         count = len(selection)
-        self.whom.setText(selection[0] if count == 1 else f"{count:,} layers" if count else "No layer selected")
+        self._show_whom()
         self._show_assignments(new)
-        for part in (self.target, self.sums, self.search_line):
+        for part in (self.target, self.dashboard, self.search_line):
             part.show_state(new)
         self.lock.setEnabled(bool(count))
         self.lock.setChecked(bool(count) and set(selection) <= session.locked)
@@ -145,35 +176,14 @@ class PlanPanel(Panel):
             offer(box, [(_label(name), name) for name in names])
             box.setCurrentIndex(box.findData(MIXED if len(present) > 1 else next(iter(present), "")))
             box.setEnabled(bool(present))
+            mixed = Counter(getattr(assignment, field) or FLOATING for assignment in assignments).most_common(6)
+            several = "\n" + "\n".join(f"{count:,} × {_label(name)}" for name, count in mixed) if len(mixed) > 1 else ""
+            box.setToolTip(f"{FIELDS[field][1]} of the selected layers{several}")
 
     def _assign(self, field: str, value: str) -> None:
         if value != MIXED:
             scheme = None if value == FLOATING else value
             edits.assign(self.context.workspace, self.state.selection, **{field: scheme})
-
-
-class PlanSums(FittedLabel):
-    """What the present plan comes to, in a line: bytes, bits per weight, predicted loss, time of its kernels.
-
-    The shorter wordings leave the time, then the loss's name out.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        named(self, "What the plan comes to", SUMS_TIP)
-        self._basis: tuple[object, ...] = ()
-
-    def show_state(self, state: State) -> None:
-        """Show the state's sums; nothing where its plan does not fit the model."""
-        session, totals = state.session, state.totals
-        basis = (totals, state.assignments, session.timings if session else None, state.metric)
-        if same_objects(basis, self._basis):
-            return
-        self._basis = basis
-        if session is None or totals is None:
-            self.clear()
-        else:
-            self.say(*sums_in_words(session, state.assignments, totals, state.metric))
 
 
 def _label(name: str) -> str:

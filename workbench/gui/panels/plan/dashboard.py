@@ -1,0 +1,101 @@
+"""The plan's key figures as tiles: value, interval, and the change against the saved plan and the best uniform one."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.gui.shell.widgets import column, fitted, named, row, set_role
+from workbench.insight.dashboard import Dashboard, Difference, KeyFigure
+from workbench.insight.latest import same_objects
+from workbench.session.workspace import State
+
+TITLES = ("Size", "Bits per weight", "Predicted loss", "Measured loss", "Kernels")
+CHANGES = 2
+"""Changes below each figure: against the saved plan, and against the best uniform one."""
+
+
+class Tile(QWidget):
+    """A figure: its title, the value in large digits, its interval, and how it differs from other plans."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self.title, self.value, self.detail = fitted(title), fitted(role="key"), fitted()
+        self.changes = [fitted() for _ in range(CHANGES)]
+        lines = column(self.title, self.value, self.detail, *self.changes)
+        lines.setSpacing(1)
+        self.setLayout(lines)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+
+    def show_lines(self, count: int) -> None:
+        """Show so many of the lines, from above."""
+        for place, line in enumerate((self.title, self.value, self.detail, *self.changes)):
+            line.setVisible(place < count)
+
+    def show_figure(self, figure: KeyFigure) -> None:
+        """Show a figure."""
+        self.title.setText(figure.title)
+        self.value.setText(figure.value)
+        self.detail.setText(figure.detail)
+        for place, line in enumerate(self.changes):
+            known = place < len(figure.differences)
+            _show_change(line, figure.differences[place] if known else None)
+        words = [f"{difference.text} against {difference.against}" for difference in figure.differences]
+        tip = "\n".join(filter(None, (f"{figure.title}: {figure.value}", figure.detail, *words, "", figure.tip)))
+        named(self, f"{figure.title}: {figure.value}", tip)
+        self.setAccessibleDescription(tip)
+
+
+def _show_change(line: FittedLabel, change: Difference | None) -> None:
+    if change is None:
+        line.clear()
+        return
+    line.say(f"{change.text} vs {change.against}", f"{change.text} vs {change.kind}", change.text)
+    set_role(line, "muted" if change.better is None else "good" if change.better else "warning")
+
+
+class PlanDashboard(QWidget):
+    """Five tiles, of equal width so that digits stay where they are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("What the plan comes to")
+        self._figures = Dashboard()
+        self._basis: tuple[object, ...] = ()
+        self._changes = 0  # lines that are needed
+        self._room: tuple[QWidget, int] | None = None
+        self.tiles = [Tile(title) for title in TITLES]
+        content = row()
+        content.setSpacing(12)
+        for tile in self.tiles:
+            content.addWidget(tile, 1)
+        self.setLayout(content)
+
+    def fit(self, page: QWidget, height: int) -> None:
+        """Show as many lines of every tile as leave ``page``, of which this is a part, within a height in pixels."""
+        layout, most = page.layout(), 3 + self._changes
+        self._room = page, height
+        for count in range(most, 1, -1):
+            for tile in self.tiles:
+                tile.show_lines(count)
+            if layout is None or layout.totalMinimumSize().height() <= height:
+                break
+
+    def show_state(self, state: State) -> None:
+        """Show the figures of the state's plan; nothing where it does not fit the model."""
+        session = state.session
+        basis = (state.totals, state.assignments, state.metric, *((session.timings, session.plans, session.evaluations)
+                 if session else ()))  # fmt: skip
+        if same_objects(basis, self._basis):
+            return
+        self._basis = basis
+        figures = self._figures.figures(state)
+        changes = max((len(figure.differences) for figure in figures), default=0)
+        for tile, figure in zip(self.tiles, figures or (KeyFigure(title="", value=""),) * len(TITLES), strict=True):
+            tile.show_figure(figure)
+        if changes != self._changes:
+            self._changes = changes
+            if self._room is not None:
+                self.fit(*self._room)

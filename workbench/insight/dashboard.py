@@ -1,0 +1,264 @@
+"""The key figures of a plan, each with its change since the last saved plan and against the best uniform one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.insight import quantities
+from workbench.insight.fronts import rounded_activations, uniform_plans
+from workbench.insight.latest import same_objects
+from workbench.insight.layer_facts import weight_loss
+from workbench.insight.plan_differences import priced, smallest_batch_time
+from workbench.insight.roofline import PlanTime
+from workbench.insight.sums import shown_unit, whole_bits
+from workbench.measurement.evaluation import Evaluation
+from workbench.measurement.units import short_unit
+from workbench.planning.plan import Plan
+from workbench.planning.totals import Totals, layer_bits
+from workbench.sensitivity.confidence import interval
+from workbench.sensitivity.metrics import metric_title
+from workbench.session.session import Session
+from workbench.session.workspace import State
+
+Activations = tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]
+
+UNIFORM_LIMIT = 2_000
+"""Layers up to which uniform plans are priced while the user works."""
+
+SIZE_TIP = (
+    "Bytes of every tensor of the model under the plan: quantized weights with their scales and zero points, and what "
+    "stays as it is."
+)
+BITS_TIP = (
+    "8 × bytes ÷ weights, scales and zero points included: over the layers that are searched or quantized; in the "
+    "whole model, embeddings and all unquantized tensors count too."
+)
+TIME_TIP = "Sum of the median times of the layers' kernels, one after another, at the smallest batch that was timed."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """How a figure differs from that of another plan, such as ``−35 kB``; ``better`` is None where it is equal.
+
+    ``kind`` of the other plan: ``saved`` or ``uniform``; ``against`` is its name.
+    """
+
+    kind: str
+    against: str
+    text: str
+    better: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyFigure:
+    """A figure as it is shown: ``detail`` is its interval or what else belongs to it, ``tip`` says what it is."""
+
+    title: str
+    value: str
+    detail: str = ""
+    differences: tuple[Difference, ...] = ()
+    tip: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Amounts:
+    """The plan's figures as numbers, None where one is not known; ``name`` and ``kind`` of the plan."""
+
+    name: str
+    kind: str = "saved"
+    size: float | None = None
+    bits: float | None = None
+    predicted: float | None = None
+    measured: float | None = None
+    time: float | None = None
+
+
+class Dashboard:
+    """Makes the key figures of states; what did not change since the last one is not computed again."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[tuple[object, ...], Any]] = {}
+        self._activations: Activations = ((), ())
+
+    def figures(self, state: State) -> tuple[KeyFigure, ...]:
+        """Return size, bits, predicted and measured loss and time of the state's plan; none without one."""
+        session, totals = state.session, state.totals
+        if session is None or totals is None:
+            return ()
+        run = evaluation_of(session, session.plan, totals)
+        time = smallest_batch_time(session, state.assignments)
+        here = _Amounts(
+            name="", size=totals.nbytes, bits=totals.bits_per_weight, predicted=totals.predicted,
+            measured=_divergence(run), time=time.microseconds if time and not time.missing else None,
+        )  # fmt: skip
+        others = self._others(session, state, here)
+
+        def differing(field: str, show: Callable[[float], str]) -> tuple[Difference, ...]:
+            pairs = ((other, getattr(here, field), getattr(other, field)) for other in others)
+            return tuple(_difference(other, a - b, show) for other, a, b in pairs if a is not None and b is not None)
+
+        return (
+            KeyFigure(title="Size", value=quantities.data_size(totals.nbytes), tip=SIZE_TIP,
+                      detail=quantities.reduction(session.model.nbytes, totals.nbytes),
+                      differences=differing("size", quantities.data_size)),
+            KeyFigure(title="Bits per weight", value=f"{totals.bits_per_weight:.3f}", tip=BITS_TIP,
+                      detail=f"{whole_bits(session, totals):.2f} whole model",
+                      differences=differing("bits", lambda bits: f"{bits:.3f}")),
+            _predicted(session, state, totals, differing("predicted", quantities.number)),
+            _measured(session, run, differing("measured", quantities.number)),
+            _timed(time, differing("time", quantities.microseconds)),
+        )  # fmt: skip
+
+    def _others(self, session: Session, state: State, here: _Amounts) -> tuple[_Amounts, ...]:
+        """Return the last saved plan and the best uniform one that is not larger, where there are such."""
+        others = []
+        name = next(reversed(session.plans), "") if session.plans else ""
+        if name and session.plans[name].rules != session.plan.rules:
+            basis = session.plans[name], session.model, session.sensitivities, session.timings, session.evaluations
+            others.append(self._once("saved", (*basis, state.metric), lambda: _saved(session, name, state.metric)))
+        table = session.table(state.metric)
+        if len(session.model.layers) <= UNIFORM_LIMIT and table is not None and here.size is not None:
+            activations = rounded_activations(session, state.assignments)
+            if activations != self._activations:
+                self._activations = activations
+            sums = self._once(
+                "uniform", (session.model, table, self._activations),
+                lambda: uniform_plans(session, table, None, state.assignments),
+            )  # fmt: skip
+            fitting = [plan for plan in sums if plan[1] * 1e6 <= here.size + 0.5]
+            best = min(fitting, key=lambda plan: plan[2], default=None)
+            if best is not None:
+                others.append(_Amounts(name=f"{best[0]} everywhere", kind="uniform", size=best[1] * 1e6, predicted=best[2]))
+        return tuple(others)
+
+    def _once(self, name: str, basis: tuple[object, ...], compute: Callable[[], Any]) -> Any:
+        if name not in self._known or not same_objects(self._known[name][0], basis):
+            self._known[name] = basis, compute()
+        return self._known[name][1]
+
+
+def evaluation_of(session: Session, plan: Plan, totals: Totals) -> Evaluation | None:
+    """Return the latest evaluation of a plan; the plan's hash is computed only where the bytes are those of one."""
+    runs = [run for run in reversed(session.evaluations) if run.notes or run.nbytes == totals.nbytes]
+    return next((run for run in runs if run.plan_hash == plan.hash), None) if runs else None
+
+
+def _divergence(run: Evaluation | None) -> float | None:
+    metric = run.divergence if run else None
+    return metric.value if metric else None
+
+
+def _saved(session: Session, name: str, metric: str) -> _Amounts:
+    plan = priced(session, name, session.plans[name], metric)
+    if plan.totals is None:
+        return _Amounts(name=name)
+    return _Amounts(
+        name=name, size=plan.totals.nbytes, bits=plan.totals.bits_per_weight, predicted=plan.totals.predicted,
+        measured=_divergence(evaluation_of(session, plan.plan, plan.totals)), time=plan.microseconds,
+    )  # fmt: skip
+
+
+def _difference(other: _Amounts, amount: float, show: Callable[[float], str]) -> Difference:
+    text = quantities.signed(amount, show) if amount else "the same"
+    return Difference(kind=other.kind, against=other.name, text=text, better=None if not amount else amount < 0)
+
+
+def _range(low: float, high: float) -> str:
+    return f"{quantities.number(low)} to {quantities.number(high)}"
+
+
+def _predicted(session: Session, state: State, totals: Totals, differences: tuple[Difference, ...]) -> KeyFigure:
+    unit, table = shown_unit(session, state.metric), session.table(state.metric)
+    sure = interval(totals.predicted, totals.error)
+    missing = "not known with transforms" if session.plan.transforms else "not scored"
+    tip = "Sum of the scores of all layers' schemes, and of what their errors cost together; lower is better."
+    if table is not None and table.samples:
+        tip += f"\nFrom {quantities.plural(table.samples, 'sample')} of {_data(session)}."
+    if sure:
+        tip += "\nThe range holds the mean of other samples of the same data 95 times in 100."
+    if totals.predicted is None:
+        return KeyFigure(title=metric_title(state.metric, unit), value=quantities.NONE, detail=missing, tip=tip)
+    value = f"{quantities.number(totals.predicted)} {short_unit(unit)}".rstrip()
+    return KeyFigure(
+        title=metric_title(state.metric, unit), value=value, detail=_range(*sure) if sure else "", tip=tip,
+        differences=differences,
+    )  # fmt: skip
+
+
+def _data(session: Session) -> str:
+    return session.calibration.name if session.calibration else "the calibration data"
+
+
+def _measured(session: Session, run: Evaluation | None, differences: tuple[Difference, ...]) -> KeyFigure:
+    metric = run.divergence if run else None
+    if run is None or metric is None:
+        tip = "Evaluate the plan (F8) to measure it."
+        return KeyFigure(title="Measured", value=quantities.NONE, detail="not evaluated", tip=tip)
+    return KeyFigure(
+        title="Measured", value=f"{quantities.number(metric.value)} {short_unit(metric.unit)}",
+        detail=_range(metric.low, metric.high), differences=differences,
+        tip=f"Divergence of the quantized model's outputs from the floating-point model's: the mean over "
+        f"{quantities.plural(metric.samples, 'sample')} of {run.data_name}.\nThe range is the 95 % bootstrap interval.",
+    )  # fmt: skip
+
+
+def _timed(time: PlanTime | None, differences: tuple[Difference, ...]) -> KeyFigure:
+    if time is None or time.missing:
+        detail = "not timed" if time is None else f"{quantities.plural(time.missing, 'layer')} not timed"
+        return KeyFigure(title="Kernels", value=quantities.NONE, detail=detail, tip=f"{TIME_TIP} Time them with F9.")
+    speed = f"{time.baseline / time.microseconds:.2f}× of floating point" if time.microseconds else ""
+    return KeyFigure(
+        title="Kernels", value=quantities.microseconds(time.microseconds), detail=f"{speed}, batch {time.batch}",
+        tip=f"{TIME_TIP}\nOn {time.device}.", differences=differences,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What layers take under a scheme: bits per weight, bytes and, where it is known, the sum of their scores."""
+
+    bits: float
+    nbytes: float
+    loss: float
+
+
+def cost_of(state: State, layers: Iterable[str], scheme: str | None) -> Cost:
+    """Return what stored layers cost under a scheme, under their present ones for None; NaN is what is not known."""
+    session = state.session
+    assert session is not None
+    table, bits, weights, losses = session.table(state.metric), 0, 0, 0.0
+    for name in layers:
+        layer = session.model.by_name[name]
+        if layer.tied_to is None:
+            present = scheme or state.assignments[name].weights
+            bits += layer_bits(layer, present)
+            weights += layer.parameters
+            losses += weight_loss(table, name, present)
+    return Cost(bits=bits / weights if weights else math.nan, nbytes=bits / 8, loss=losses)
+
+
+def cost_in_words(state: State, layers: Collection[str], scheme: str) -> str:
+    """Say what layers take under a scheme: ``4.50 bits · 32.8 kB · 0.0012 nats``."""
+    cost = cost_of(state, layers, scheme)
+    parts = [f"{cost.bits:.2f} bits", quantities.data_size(cost.nbytes)]
+    if not math.isnan(cost.loss):
+        parts.append(f"{quantities.number(cost.loss)} {short_unit(shown_unit(state.session, state.metric))}".rstrip())
+    return " · ".join(parts)
+
+
+def change_in_words(state: State, layers: Collection[str], scheme: str) -> str:
+    """Say what a scheme would change for layers: ``−35 kB, +0.0004 nats``; empty where nothing would change."""
+    session = state.session
+    if session is None or any(name not in state.assignments for name in layers):
+        return ""
+    if all(state.assignments[name].weights == scheme for name in layers):
+        return ""
+    now, then = cost_of(state, layers, None), cost_of(state, layers, scheme)
+    unit = short_unit(shown_unit(session, state.metric))
+    parts = [quantities.signed(then.nbytes - now.nbytes, quantities.data_size)]
+    if not math.isnan(then.loss - now.loss):
+        parts.append(f"{quantities.signed(then.loss - now.loss, quantities.number)} {unit}".rstrip())
+    return ", ".join(parts)

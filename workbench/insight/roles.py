@@ -1,0 +1,48 @@
+"""What a user came for: each role sets the target, the budget, the metric and the schemes that are scored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.insight.legality import target_schemes
+from workbench.session.session import Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """``schemes`` are scored, or all that the target runs; ``bits`` is the budget in bits per weight."""
+
+    name: str
+    title: str
+    text: str
+    target: str = ""
+    bits: float = 4.5
+    metric: str = "predicted_kl"
+    schemes: tuple[str, ...] = ()
+
+
+ROLES = (
+    Role(name="llama.cpp", title="A language model for llama.cpp", target="gguf",
+         text="K-quants and other GGUF blocks, 4.5 bits per weight, exported as one .gguf file"),
+    Role(name="vllm", title="A language model for vLLM", target="vllm",
+         text="Integers, FP8 and NVFP4 as compressed-tensors, 4.5 bits per weight"),
+    Role(name="onnx", title="INT8 for ONNX Runtime", target="onnxruntime", bits=8.1,
+         schemes=("int8-tensor", "int8-channel", "int8-g128"), text="8-bit weights in one .onnx file"),
+    Role(name="explore", title="Explore", text="Every scheme, no target"),
+)  # fmt: skip
+"""The last one is what holds before the user chooses."""
+
+
+def role(name: str) -> Role:
+    """Return the role of that name, else the last one."""
+    return next((each for each in ROLES if each.name == name), ROLES[-1])
+
+
+def schemes_to_score(chosen: Role, session: Session, target: str) -> tuple[str, ...]:
+    """Return the schemes to score for a target: the role's if it is its target, else all that the target runs.
+
+    Empty where there is no target: the standard ones.
+    """
+    if chosen.target == target and chosen.schemes:
+        return chosen.schemes
+    return target_schemes(session.model.layers, target) if target else ()
