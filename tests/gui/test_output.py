@@ -16,16 +16,18 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QDesktopServices, QImage
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QAbstractItemView, QComboBox, QLineEdit, QTableView, QTreeView
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QComboBox, QLineEdit, QTableView, QTreeView
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.errors import ExportError
+from workbench.gui.report import report
 from workbench.gui.report.pictures import save_picture
 from workbench.gui.report.report import page
 from workbench.gui.report.sections import Section, Table
 from workbench.gui.tables.files import raw_rows
 from workbench.sensitivity.audit import Audit, PlanAudit
+from workbench.session.workspace import Workspace
 
 
 def marks_in_their_clips(drawing: ElementTree.Element) -> list[tuple[float, float]]:
@@ -218,3 +220,20 @@ def test_the_page_says_what_was_cut_and_escapes() -> None:
     text = page("x < y", "", [Section(title="Täst & more", words=["<script>"], tables=[table])])
     assert "1,234 more rows are left out" in text and "1 &amp; 2" in text and "a&lt;b" in text
     assert "<script>" not in text and 'id="täst-more"' in text
+
+
+def test_the_report_is_a_pdf_as_well(qapp: QApplication, tmp_path: Path) -> None:
+    workspace = Workspace()
+    workspace.open(sessions.full(1), None)
+    report.write(workspace.state, tmp_path / "report.pdf")
+    content = (tmp_path / "report.pdf").read_bytes()
+    assert content.startswith(b"%PDF-") and content.rstrip().endswith(b"%%EOF")
+    pages = re.search(rb"/Count (\d+)", content)
+    assert pages and int(pages[1]) >= 3 and content.count(b"/Subtype /Image") >= 3
+
+
+def test_tables_of_the_report_sort_and_the_page_loads_nothing(qapp: QApplication) -> None:
+    workspace = Workspace()
+    workspace.open(sessions.full(1), None)
+    text = report.html(workspace.state)
+    assert "aria-sort" in text and not re.search(r'(src|href)="(?!data:|#)', text)

@@ -147,7 +147,7 @@ def test_the_panel_says_what_the_plan_comes_to(live: Callable[..., None]) -> Non
         assert size.value.text() == quantities.data_size(sums.nbytes)
         assert bits.value.text() == f"{sums.bits_per_weight:.3f}"
         assert bits.detail.text() == f"{8 * sums.nbytes / session.model.parameters:.2f} whole model"
-        assert loss.title.text() == "Predicted KL" and loss.value.text() == f"{quantities.number(sums.predicted)} nats"
+        assert loss.title.text() == "Predicted KL (nats)" and loss.value.text() == quantities.number(sums.predicted)
         assert measured.detail.text() == "not evaluated" and kernels.detail.text() == "not timed"
         board.grab()
         assert size.value.shown and "scales and zero points" in size.toolTip()

@@ -131,7 +131,10 @@ class Dashboard:
             fitting = [plan for plan in sums if plan[1] * 1e6 <= here.size + 0.5]
             best = min(fitting, key=lambda plan: plan[2], default=None)
             if best is not None:
-                others.append(_Amounts(name=f"{best[0]} everywhere", kind="uniform", size=best[1] * 1e6, predicted=best[2]))
+                name, megabytes, loss = best
+                others.append(
+                    _Amounts(name=f"{name} everywhere", kind="uniform", size=megabytes * 1e6, predicted=loss)
+                )
         return tuple(others)
 
     def _once(self, name: str, basis: tuple[object, ...], compute: Callable[[], Any]) -> Any:
@@ -179,13 +182,17 @@ def _predicted(session: Session, state: State, totals: Totals, differences: tupl
         tip += f"\nFrom {quantities.plural(table.samples, 'sample')} of {_data(session)}."
     if sure:
         tip += "\nThe range holds the mean of other samples of the same data 95 times in 100."
+    title = _with_unit(metric_title(state.metric, unit), unit)
     if totals.predicted is None:
-        return KeyFigure(title=metric_title(state.metric, unit), value=quantities.NONE, detail=missing, tip=tip)
-    value = f"{quantities.number(totals.predicted)} {short_unit(unit)}".rstrip()
+        return KeyFigure(title=title, value=quantities.NONE, detail=missing, tip=tip)
     return KeyFigure(
-        title=metric_title(state.metric, unit), value=value, detail=_range(*sure) if sure else "", tip=tip,
+        title=title, value=quantities.number(totals.predicted), detail=_range(*sure) if sure else "", tip=tip,
         differences=differences,
     )  # fmt: skip
+
+
+def _with_unit(title: str, unit: str) -> str:
+    return f"{title} ({short_unit(unit)})" if short_unit(unit) else title
 
 
 def _data(session: Session) -> str:
@@ -198,7 +205,7 @@ def _measured(session: Session, run: Evaluation | None, differences: tuple[Diffe
         tip = "Evaluate the plan (F8) to measure it."
         return KeyFigure(title="Measured", value=quantities.NONE, detail="not evaluated", tip=tip)
     return KeyFigure(
-        title="Measured", value=f"{quantities.number(metric.value)} {short_unit(metric.unit)}",
+        title=_with_unit("Measured", metric.unit), value=quantities.number(metric.value),
         detail=_range(metric.low, metric.high), differences=differences,
         tip=f"Divergence of the quantized model's outputs from the floating-point model's: the mean over "
         f"{quantities.plural(metric.samples, 'sample')} of {run.data_name}.\nThe range is the 95 % bootstrap interval.",

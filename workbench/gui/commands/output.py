@@ -44,13 +44,14 @@ async def save_table(command: Command) -> None:
 
 
 async def report(command: Command) -> None:
-    """Save everything as one HTML file, and open it in the browser."""
+    """Save everything as one HTML file or PDF, and open it."""
     from workbench.gui.report import report
 
     state = command.context.workspace.state
     path = await _save(
-        command, "Save the report", "report", "Pages (*.html)", "html", lambda path: report.write(state, path)
-    )
+        command, "Save the report", "report", "Pages (*.html);;Documents (*.pdf)", "html",
+        lambda path: report.write(state, path),
+    )  # fmt: skip
     if path is not None:
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QPoint, QRect, QRectF, QSize
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QImage, QImageWriter, QPainter
-from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtSvg import QSvgGenerator, QSvgRenderer
 from PySide6.QtWidgets import QGraphicsView, QWidget
 
 from workbench.atomic import replacing
@@ -71,6 +71,16 @@ def svg(widget: QWidget, size: QSize | None = None) -> bytes:
     with QPainter(generator) as painter:
         _draw(widget, painter)
     return with_plain_strokes(bytes(buffer.data().data()))
+
+
+def as_pixels(drawing: bytes) -> QImage:
+    """Return an SVG file as a picture of twice its size."""
+    renderer = QSvgRenderer(QByteArray(drawing))
+    image = QImage(renderer.defaultSize() * SCALE, QImage.Format.Format_RGB32)
+    image.fill(Qt.GlobalColor.white)
+    with QPainter(image) as painter:
+        renderer.render(painter)
+    return image
 
 
 def _draw(widget: QWidget, painter: QPainter) -> None:

@@ -1,13 +1,13 @@
-"""The printable report of a session: drawn in the light palette from the state alone, as one HTML file.
+"""The printable report of a session: drawn in the light palette from the state alone, as one HTML file or PDF.
 
-The page needs nothing else, reads well in a browser and prints well.
+The page needs nothing else, reads well in a browser, prints well, and its tables sort.
 """
 
 from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,11 +21,16 @@ from workbench.errors import ExportError
 from workbench.session.workspace import State
 
 if TYPE_CHECKING:
-    from workbench.gui.report.sections import Section
+    from workbench.gui.report.sections import Figure, Section
 
 
 def html(state: State) -> str:
-    """Return the report of the open session; raises ExportError without one."""
+    """Return the report of the open session as a page; raises ExportError without one."""
+    return page(*_content(state))
+
+
+def _content(state: State) -> tuple[str, str, Sequence[Section]]:
+    """Return title, subtitle and sections."""
     from workbench.gui.report.sections import SECTIONS  # pyqtgraph is loaded when there is something to draw
 
     session = state.session
@@ -33,23 +38,54 @@ def html(state: State) -> str:
         raise ExportError("there is nothing to report; open a model or a session first")
     sections = [section for make in SECTIONS if (section := make(session, state)) is not None]
     subtitle = f"{session.plan.name}, {time.strftime('%Y-%m-%d %H:%M')}"
-    return page(f"Quantization of {session.model.name}", subtitle, sections)
+    return f"Quantization of {session.model.name}", subtitle, sections
 
 
 def write(state: State, path: Path) -> None:
-    """Write the report; raises ExportError."""
+    """Write the report, as a page or, by the suffix, as a PDF; raises ExportError."""
+    if path.suffix.lower() == ".pdf":
+        _write_pdf(state, path)
+        return
     text = html(state)
     with replacing(path, ExportError, "the report") as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
-def page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
-    """Return the whole page; every text is escaped."""
+def _write_pdf(state: State, path: Path) -> None:
+    """Lay the same page out on A4 with Qt, its pictures as pixels."""
+    from PySide6.QtCore import QUrl
+    from PySide6.QtGui import QImage, QPageSize, QPdfWriter, QTextDocument
+
+    from workbench.gui.report.pictures import as_pixels
+
+    document, shown = QTextDocument(), list[QImage]()
+
+    def picture(figure: Figure) -> str:
+        shown.append(as_pixels(figure.svg) if figure.svg else QImage.fromData(figure.png))
+        name = f"figure:{len(shown)}"
+        document.addResource(QTextDocument.ResourceType.ImageResource.value, QUrl(name), shown[-1])
+        return name
+
+    document.setHtml(page(*_content(state), pictures=picture))
+    with replacing(path, ExportError, "the report") as temporary:
+        writer = QPdfWriter(str(temporary))
+        writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
+        writer.setTitle(f"Quantization of {state.session.model.name if state.session else ''}")
+        document.print_(writer)
+        del writer  # it writes the end of the file
+
+
+def page(
+    title: str, subtitle: str, sections: Sequence[Section], *, pictures: Callable[[Figure], str] | None = None
+) -> str:
+    """Return the whole page; every text is escaped.  ``pictures`` names those of a page for Qt, which runs nothing."""
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["base64"] = lambda data: base64.b64encode(data).decode()
     environment.filters["inlined"] = _inlined
     template = (files("workbench_resources") / "report" / "page.html.jinja").read_text(encoding="utf-8")
-    return environment.from_string(template).render(title=title, subtitle=subtitle, sections=sections)
+    return environment.from_string(template).render(
+        title=title, subtitle=subtitle, sections=sections, **({} if pictures is None else {"pictures": pictures})
+    )
 
 
 def _inlined(svg: bytes, prefix: str) -> Markup:
