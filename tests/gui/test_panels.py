@@ -346,6 +346,35 @@ def test_the_heatmap_sorts_by_loss(live: Callable[..., None]) -> None:
     live(story)
 
 
+def test_rows_of_blocks_and_kinds_hold_sums_and_assign_all_their_layers(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(3))
+        panel, before = person.window.panels["sensitivity"], person.state
+        table = before.session.sensitivities["predicted_kl"]
+        await person.choose(panel.order_box, 2)
+        await person.act(lambda: panel.order_box.activated.emit(2))
+        cells = panel.heatmap.cells
+        names = [layer.name for layer in before.session.model.layers if layer.block == "model.layers.1"]
+        row, scheme = cells.rows.index("model.layers.1"), cells.columns[6]
+        naive = sum(table.of(name, scheme) for name in names)
+        assert len(cells.rows) == 4 and cells.score[row, 6] == pytest.approx(naive)
+        assert cells.chosen[row] == -1, "its layers have several schemes"
+        await person.click(panel.heatmap.viewport(), panel.heatmap.cell_rect(row, 6).center())
+        await person.until(lambda: set(person.state.selection) == set(names), 5)
+        assert {person.state.assignments[name].weights for name in names} == {scheme}
+        assert panel.heatmap.cells.chosen[row] == 6
+        changed = [name for name, of in person.state.assignments.items() if of != before.assignments[name]]
+        assert set(changed) <= set(names)
+        await person.press(Qt.Key.Key_Z, person.window, control=True)
+        assert person.state.session.plan == before.session.plan, "one step to undo"
+        await person.choose(panel.order_box, 3)
+        await person.act(lambda: panel.order_box.activated.emit(3))
+        assert set(panel.heatmap.cells.rows) == {"model.embed_tokens", *sessions.PARTS}
+        person.picture("kinds")
+
+    live(story)
+
+
 def test_an_empty_panel_holds_the_button_of_its_next_step(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.opened())

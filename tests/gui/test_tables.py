@@ -11,10 +11,10 @@ from PySide6.QtCore import Qt
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.gui.panels.sensitivity import by_family
 from workbench.gui.tables.layer_columns import SCHEME
 from workbench.gui.tables.row_painter import bar_heights
 from workbench.insight import schemes
+from workbench.insight.arrangement import by_family
 from workbench.insight.latest import changed_layers
 from workbench.insight.plan_parts import Parts
 from workbench.planning.plan import KEEP

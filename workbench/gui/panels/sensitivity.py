@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -17,18 +18,16 @@ from workbench.gui.plots.heatmap import Heatmap
 from workbench.gui.shell import step_keys
 from workbench.gui.shell.widgets import button, combo, fitted, label, row
 from workbench.insight import quantities, schemes
-from workbench.insight.dashboard import change_in_words
+from workbench.insight.arrangement import Arrangement, Order, arranged
+from workbench.insight.dashboard import change_in_words, cost_of
 from workbench.insight.latest import Assignments, Latest, changed_layers
 from workbench.measurement.units import short_unit
 from workbench.planning.plan import KEEP, Assignment
-from workbench.planning.totals import layer_bits
 from workbench.sensitivity.metrics import BY_NAME, METRICS, REFINED, WEIGHT_METRICS, metric_title
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import State
 from workbench.steps.checks.refine import REFINE
-
-BY_DEPTH, BY_LOSS = "By depth", "By loss"
 
 TITLE_LENGTH = 24
 """Characters of a metric's title for which there is room in its box."""
@@ -80,9 +79,10 @@ class SensitivityPanel(Panel):
         self._source: Sensitivity | None = None  # as stored or computed so far
         self._table: Sensitivity | None = None  # as it is arranged and shown
         self._partial: Sensitivity | None = None
-        self._arrange = Latest(_arranged)
+        self._arrange = Latest(arranged)
+        self._arrangement: Arrangement | None = None  # of the table that is shown
         self._count_measured = Latest(_measured_cells)
-        self._choices: tuple[Sensitivity | None, Assignments, np.ndarray] = (None, {}, np.zeros(0, np.int64))
+        self._choices: tuple[Arrangement | None, Assignments, np.ndarray] = (None, {}, np.zeros(0, np.int64))
         self._painted: dict[str, str] = {}
         self._drag: int | None = None  # the edit that a drag over the heatmap goes on with
         self.heatmap.hovered.connect(self._hover)
@@ -102,8 +102,8 @@ class SensitivityPanel(Panel):
             self.metric_box.setItemData(place, metric.meaning, Qt.ItemDataRole.ToolTipRole)
         self.metric_box.insertSeparator(len(WEIGHT_METRICS))
         self.order_box = combo(
-            "Order of the layers", (BY_DEPTH, BY_LOSS), lambda: self._show(self._source, self.state),
-            "In the order of the network, or those that suffer most first",
+            "Order of the layers", tuple(map(str, Order)), lambda: self._show(self._source, self.state),
+            "In the order of the network; those that suffer most first; or summed over each block or kind of layer",
         )  # fmt: skip
         self.refine = button("Ref&ine…", lambda: self.context.trigger("refine"), name="Refine close decisions")
 
@@ -173,8 +173,9 @@ class SensitivityPanel(Panel):
             self._say_not_yet()
             return
         self._uncover()
-        table = self._arrange(table, self.order_box.currentText() == BY_LOSS)
-        choices = self._columns_of(table, state)
+        order = tuple(Order)[self.order_box.currentIndex()]
+        shown = self._arrangement = self._arrange(table, order, state.session.model if state.session else None)
+        table, choices = shown.table, shown.common(self._columns_of(shown, state))
         if table is self._table and self.heatmap.cells is not None:
             self.heatmap.show_chosen(replace(self.heatmap.cells, chosen=choices))
         else:
@@ -183,8 +184,8 @@ class SensitivityPanel(Panel):
             self.bar.show_scale(cells.low, cells.high, short_unit(table.unit) or "rel. error")
         self._table = table
         locked = state.session.locked if state.session else ()
-        self.heatmap.show_locked(frozenset(table.row[name] for name in locked if name in table.row))
-        self.heatmap.show_selected(frozenset(table.row[name] for name in state.selection if name in table.row))
+        self.heatmap.show_locked(shown.rows(locked, whole=True))
+        self.heatmap.show_selected(shown.rows(state.selection))
         self._hover(-1, -1)
 
     def _uncover(self) -> None:
@@ -202,21 +203,23 @@ class SensitivityPanel(Panel):
         self._pages.setCurrentIndex(1)
         self.figure.clear()
 
-    def _columns_of(self, table: Sensitivity, state: State) -> np.ndarray:
-        """Return the column of every row's scheme, int64 ``[rows]``, -1 where the table has none.
+    def _columns_of(self, shown: Arrangement, state: State) -> np.ndarray:
+        """Return the column of every layer's scheme, row by row, int64, -1 where the table has none.
 
-        After an edit only the rows that changed are looked up.
+        After an edit only the layers that changed are looked up.
         """
         of, before, columns = self._choices
-        changed = changed_layers(before, state.assignments) if of is table else None
+        changed = changed_layers(before, state.assignments) if of is shown else None
+        names = [name for part in shown.members.values() for name in part] or shown.table.layers
         if changed is None:
-            columns = _columns(table, state.assignments, self._field)
+            columns = _columns(shown.table, names, state.assignments, self._field)
         elif changed:
             columns = columns.copy()
+            place = {name: at for at, name in enumerate(names)} if shown.members else shown.table.row
             for name in changed:
-                if name in table.row:
-                    columns[table.row[name]] = _column(table, state.assignments[name], self._field)
-        self._choices = table, state.assignments, columns
+                if name in place:
+                    columns[place[name]] = _column(shown.table, state.assignments[name], self._field)
+        self._choices = shown, state.assignments, columns
         return columns
 
     def _hover(self, row: int, column: int) -> None:
@@ -229,16 +232,19 @@ class SensitivityPanel(Panel):
         layer, scheme, value = table.layers[row], table.schemes[column], float(table.score[row, column])
         session, measured = self.state.session, self._measured()
         score = "not computed" if np.isnan(value) else f"{quantities.number(value)} {table.unit}"
-        if measured is not None:
+        if measured is not None and len(self._layers(row)) == 1:
             predicted = np.isnan(measured.of(layer, scheme))
             score += " (predicted, corrected)" if predicted else " (measured)"
-        facts = session.model.by_name.get(layer) if session and self._field == "weights" else None
-        size = f", {quantities.data_size(layer_bits(facts, scheme) / 8)}" if facts is not None else ""
-        locked = ", locked" if session is not None and layer in session.locked else ""
+        names = self._layers(row)
+        known = session is not None and self._field == "weights" and session.model.by_name.keys() >= set(names)
+        size = f", {quantities.data_size(cost_of(self.state, names, scheme).nbytes)}" if known else ""
+        locked = ", locked" if session is not None and session.locked.issuperset(names) else ""
+        if len(names) > 1:
+            layer = f"{layer} ({quantities.plural(len(names), 'layer')})"
         words = f"{scheme}: {score}{size}{locked}"
-        change = change_in_words(self.state, (layer,), scheme) if facts is not None else ""
+        change = change_in_words(self.state, names, scheme) if known else ""
         would = f" · this cell: {change}" if change else ""
-        text, short = f"{layer} · {words}{would}", layer.rpartition(".")[2]
+        text, short = f"{layer} · {words}{would}", table.layers[row].rpartition(".")[2]
         self.figure.say(text, f"{short} · {words}{would}", f"{scheme}: {score}{would}", f"{scheme}: {score}{locked}")
         self.heatmap.viewport().setToolTip(text)
         self.heatmap.setAccessibleDescription(text)
@@ -249,7 +255,7 @@ class SensitivityPanel(Panel):
         words = f"{table.score.size:,} cells" if done == table.score.size else f"{done:,} of {table.score.size:,} cells"
         if table.samples:
             words += f", {quantities.plural(table.samples, 'sample')}"
-        if measured is not None:
+        if measured is not None and self._arrangement is not None and not self._arrangement.members:
             words += f", {self._count_measured(table, measured):,} of them measured, the others predicted and corrected"
         click = "click assigns" if self._field == "weights" else "click assigns, once more takes out"
         self.figure.say(f"{words}; {click}, drag paints, right click locks", f"{words}; {click}", words)
@@ -262,38 +268,43 @@ class SensitivityPanel(Panel):
     def _click(self, row: int, column: int) -> None:
         if self._table is None:
             return
-        layer, scheme = self._table.layers[row], self._table.schemes[column]
-        assignment = self.state.assignments.get(layer)
-        again = self._field != "weights" and assignment is not None and _scheme(assignment, self._field) == scheme
-        self._drag = edits.assign(self.context.workspace, (layer,), **{self._field: None if again else scheme})
-        self._painted = {layer: scheme}
-        QTimer.singleShot(FRAME_MS, self, lambda: self._select_layer(layer))
+        names, scheme = self._layers(row), self._table.schemes[column]
+        assignments = [self.state.assignments.get(name) for name in names]
+        present = {_scheme(each, self._field) for each in assignments if each is not None}
+        again = self._field != "weights" and present == {scheme}
+        self._drag = edits.assign(self.context.workspace, names, **{self._field: None if again else scheme})
+        self._painted = dict.fromkeys(names, scheme)
+        QTimer.singleShot(FRAME_MS, self, lambda: self._select_layers(names))
 
     def _paint(self, row: int, column: int) -> None:
         """Give one more layer its scheme while the mouse is dragged; the whole drag is one step to undo."""
         if self._table is None:
             return
-        layer, scheme = self._table.layers[row], self._table.schemes[column]
-        self._painted[layer] = scheme
+        names, scheme = self._layers(row), self._table.schemes[column]
+        self._painted |= dict.fromkeys(names, scheme)
         title = f"Paint {PARTS[self._field].format(quantities.plural(len(self._painted), 'layer'))}"
         self._drag = self.context.workspace.edit(
-            title, lambda now: replace(now, plan=now.plan.assign((layer,), **{self._field: scheme})), extend=self._drag
+            title, lambda now: replace(now, plan=now.plan.assign(names, **{self._field: scheme})), extend=self._drag
         )
 
     def _lock(self, row: int) -> None:
         session = self.state.session
         if self._table is not None and session is not None:
-            layer = self._table.layers[row]
-            edits.lock(self.context.workspace, (layer,), layer not in session.locked)
+            names = self._layers(row)
+            edits.lock(self.context.workspace, names, not session.locked.issuperset(names))
 
-    def _select_layer(self, layer: str) -> None:
+    def _layers(self, row: int) -> tuple[str, ...]:
+        """Return the layers of a row: several where it is a block or a kind."""
+        return self._arrangement.layers(row) if self._arrangement is not None else ()
+
+    def _select_layers(self, names: tuple[str, ...]) -> None:
         session = self.state.session
-        if session is not None and layer in session.model.by_name:
-            self.context.workspace.select((layer,))
+        if session is not None and all(name in session.model.by_name for name in names):
+            self.context.workspace.select(names)
 
     def _select(self, row: int) -> None:
         if self._table is not None:
-            self.context.workspace.select((self._table.layers[row],))
+            self.context.workspace.select(self._layers(row))
 
 
 def with_choices(table: Sensitivity, chosen: np.ndarray) -> Cells:
@@ -307,40 +318,17 @@ def with_choices(table: Sensitivity, chosen: np.ndarray) -> Cells:
 
 def cells_of(table: Sensitivity, assignments: Assignments, metric: str) -> Cells:
     """Return what a heatmap shows of a metric's table under a plan."""
-    return with_choices(table, _columns(table, assignments, BY_NAME[metric].part))
-
-
-def by_family(table: Sensitivity) -> Sensitivity:
-    """Return the table with the schemes of one family side by side, each family where its first scheme was."""
-    names = [schemes.family_of(name) for name in table.schemes]
-    order = sorted(range(len(names)), key=lambda column: names.index(names[column]))
-    if order == list(range(len(names))):
-        return table
-    return replace(table, schemes=tuple(table.schemes[column] for column in order), score=table.score[:, order])
-
-
-def by_loss(table: Sensitivity) -> Sensitivity:
-    """Return the table with the layers of the greatest scores first: by the mean exponent of what is positive."""
-    known = np.isfinite(table.score) & (table.score > 0)
-    exponents = np.log10(np.where(known, table.score, 1.0))
-    mean = np.where(known.any(axis=1), exponents.sum(axis=1) / np.maximum(known.sum(axis=1), 1), -np.inf)
-    order = np.argsort(-mean, kind="stable")
-    return replace(table, layers=tuple(table.layers[row] for row in order), score=table.score[order])
-
-
-def _arranged(table: Sensitivity, worst_first: bool) -> Sensitivity:
-    """Return the table by families; ``worst_first``: its rows by loss instead of depth."""
-    return by_loss(by_family(table)) if worst_first else by_family(table)
+    return with_choices(table, _columns(table, table.layers, assignments, BY_NAME[metric].part))
 
 
 def _measured_cells(table: Sensitivity, measured: Sensitivity) -> int:
     return sum(not np.isnan(measured.of(layer, scheme)) for layer in table.layers for scheme in table.schemes)
 
 
-def _columns(table: Sensitivity, assignments: Assignments, field: str) -> np.ndarray:
-    """Return the column of every row's scheme, int64 ``[rows]``, -1 where the table has none."""
+def _columns(table: Sensitivity, names: Iterable[str], assignments: Assignments, field: str) -> np.ndarray:
+    """Return the column of every layer's scheme, int64, -1 where the table has none."""
     return np.array(
-        [_column(table, assignments[name], field) if name in assignments else -1 for name in table.layers], np.int64
+        [_column(table, assignments[name], field) if name in assignments else -1 for name in names], np.int64
     )
 
 

@@ -33,6 +33,7 @@ from workbench.gui.shell.theme import LIGHT
 from workbench.gui.tables.fields import Field
 from workbench.insight import quantities
 from workbench.insight.agreement import comparable_metrics, rank_agreement
+from workbench.insight.arrangement import by_family
 from workbench.insight.channels import outliers
 from workbench.insight.compare import compare_sessions
 from workbench.insight.fronts import evaluated_plans, front_of, picture_of, uniform_plans
@@ -138,7 +139,7 @@ def _sensitivity(session: Session, state: State) -> Section | None:
     if scores is None:
         return None
     heatmap = Heatmap(LIGHT)
-    heatmap.show_cells(sensitivity.cells_of(sensitivity.by_family(scores), state.assignments, state.shown_metric))
+    heatmap.show_cells(sensitivity.cells_of(by_family(scores), state.assignments, state.shown_metric))
     rows, columns = min(len(scores.layers), MAX_HEATMAP_ROWS), len(scores.schemes)
     image = png(heatmap, QSize(260 + 46 * columns, 190 + heatmap.row_height * rows))
     heatmap.deleteLater()
