@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLineEdit
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from tests.gui.test_plan import drop
 from workbench.deployment.targets import target
 from workbench.gui.commands.run import schemes_of
 from workbench.gui.commands.stages import STAGES
@@ -97,5 +101,26 @@ def test_a_role_sets_target_budget_and_the_schemes_that_are_scored(live: Callabl
         layers = [layer for layer in person.state.session.model.layers if layer.kind == "linear"]
         assert all(any(runtime.legal(layer, name, None) is None for layer in layers) for name in names)
         person.picture("role")
+
+    live(story)
+
+
+def test_data_dropped_on_the_window_are_calibrated_on(live: Callable[..., None], tmp_path: Path) -> None:
+    text = tmp_path / "mine.txt"
+    text.write_text("a few words " * 500, encoding="utf-8")
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await person.act(lambda: drop(person.window, text))
+        await person.until(lambda: person.dialog("form"), 10)
+        fields = person.dialog("form").findChildren(QLineEdit)
+        assert str(text) in [field.text() for field in fields]
+        await person.act(person.dialog("form").reject)
+        heat = person.window.panels["sensitivity"].heatmap
+        heat.cursor_cell = 1, 2
+        await person.press(Qt.Key.Key_C, heat, control=True)
+        name, scheme, score = QApplication.clipboard().text().split("\t")
+        table = person.state.session.sensitivities["predicted_kl"]
+        assert float(score) == pytest.approx(table.of(name, scheme), rel=1e-5)
 
     live(story)

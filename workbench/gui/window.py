@@ -11,6 +11,7 @@ from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QSh
 from PySide6.QtWidgets import QApplication, QMainWindow, QMessageBox, QStackedWidget, QWidget
 
 from workbench.engine.jobs import JobStatus, JobView
+from workbench.gui.commands import run
 from workbench.gui.commands.action import Action, ActionState, plain
 from workbench.gui.commands.command import Command
 from workbench.gui.commands.document import Document
@@ -301,9 +302,13 @@ class Window(QMainWindow):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Open what was dropped."""
+        """Open what was dropped; data to calibrate on open the form with them."""
         event.acceptProposedAction()
-        self.document.open_path(event.mimeData().urls()[0].toLocalFile())
+        path = event.mimeData().urls()[0].toLocalFile()
+        if self.context.workspace.state.session is not None and run.is_data(path):
+            self.context.tasks.start(run.calibrate_on(self.command, path))
+        else:
+            self.document.open_path(path)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Ask about unsaved work; the window closes once that is answered."""

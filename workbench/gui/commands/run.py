@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 from workbench.errors import BudgetError, WorkbenchError
@@ -59,6 +60,24 @@ def schemes_of(state: State) -> tuple[str, ...]:
     """Return the schemes to score at first: those that the target runs, the standard ones without a target."""
     chosen = role(settings.role())
     return (schemes_to_score(chosen, state.session, state.target) if state.session else ()) or scheme_names(None)
+
+
+DATA = (".txt", ".md", ".jsonl", ".csv", ".parquet", ".npz", ".npy")
+"""Files that hold nothing but data; others are models, plans or sessions first."""
+
+
+def is_data(path: str) -> bool:
+    """Tell whether a file holds data, not a model, plan or session."""
+    return Path(path).suffix.lower() in DATA
+
+
+async def calibrate_on(command: Command, data: str) -> None:
+    """Ask for the other options of a calibration on ``data``, and calibrate."""
+    if CALIBRATE.first is None:
+        return
+    request = await command.ask(CALIBRATE, "Calibrate", replace(CALIBRATE.first(command.session), data=data))
+    if request is not None and await command.context.runner.work(request) is not None:
+        command.window.reveal("distributions", keyboard=False)
 
 
 async def score(command: Command) -> None:

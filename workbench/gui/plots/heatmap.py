@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QWheelEvent
+from PySide6.QtGui import QKeyEvent, QKeySequence, QMouseEvent, QWheelEvent
+from PySide6.QtWidgets import QApplication
 
 from workbench.gui.plots.heatmap_picture import HeatmapPicture
 from workbench.gui.shell.theme import Colours
@@ -15,7 +16,8 @@ MIN_ROW, MAX_ROW = 3, 40
 class Heatmap(HeatmapPicture):
     """``hovered``, ``clicked`` and ``painted`` (a click that is dragged on) give row and column, the others the row.
 
-    Enter clicks the cell that the arrow keys moved to, a right click requests a lock, Ctrl+wheel zooms.
+    Enter clicks the cell that the arrow keys moved to, a right click requests a lock, Ctrl+wheel zooms, Ctrl+C copies
+    the cell as a number.
     """
 
     hovered = Signal(int, int)
@@ -79,6 +81,11 @@ class Heatmap(HeatmapPicture):
             Qt.Key.Key_PageUp: (-page, 0), Qt.Key.Key_PageDown: (page, 0),
             Qt.Key.Key_Home: (-rows, 0), Qt.Key.Key_End: (rows, 0),
         }  # fmt: skip
+        if event.matches(QKeySequence.StandardKey.Copy):
+            row, column = self.cursor_cell
+            value = f"{self.cells.rows[row]}\t{self.cells.columns[column]}\t{self.cells.score[row, column]:.6g}"
+            QApplication.clipboard().setText(value)
+            return
         key = Qt.Key(event.key())
         if key in steps:
             row, column = (at + step for at, step in zip(self.cursor_cell, steps[key], strict=True))
