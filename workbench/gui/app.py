@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QApplication
 from qasync import QEventLoop
 
 from workbench.engine.engine import Engine
-from workbench.gui.shell import settings, theme
+from workbench.gui.shell import settings, theme, words
 from workbench.pacing import pace_this_process
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def application(arguments: list[str] | None = None) -> QApplication:
     app = QApplication.instance()
     if not isinstance(app, QApplication):
         app = QApplication(arguments or [sys.argv[0] if sys.argv else "workbench"])
+        words.install(app, settings.language())
     app.setApplicationName("workbench")
     app.setApplicationDisplayName("Quantization Workbench")
     app.setDesktopFileName("quantization-workbench")

@@ -19,6 +19,7 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import settings
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import named
+from workbench.gui.shell.words import tr
 from workbench.session.workspace import State
 
 LEFT = Qt.DockWidgetArea.LeftDockWidgetArea
@@ -78,7 +79,7 @@ class Docks(QMainWindow):
         self.panels = Panels(self._make)
         self.docks: dict[str, QDockWidget] = {}
         for spec in PANELS:
-            dock = named(QDockWidget(spec.title), spec.title)
+            dock = named(QDockWidget(tr(spec.title)), tr(spec.title))
             dock.setObjectName(spec.id)
             dock.setWidget(QWidget())
             dock.setFeatures(dock.DockWidgetFeature.DockWidgetMovable | dock.DockWidgetFeature.DockWidgetFloatable)

@@ -16,6 +16,7 @@ from workbench.gui.panels import PANELS
 from workbench.gui.shell import icons, settings
 from workbench.gui.shell.stepper import Stepper
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.words import tr
 
 
 class Menus:
@@ -31,7 +32,7 @@ class Menus:
     ) -> None:  # fmt: skip
         self._window, self._do, self._open_path, self._stepper = window, do, open_path, stepper
         self.actions: dict[str, QAction] = {}
-        self.menus = {title: window.menuBar().addMenu(title) for title in MENUS}
+        self.menus = {title: window.menuBar().addMenu(tr(title)) for title in MENUS}
         style = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
         self._bar = QToolBar("Actions", iconSize=QSize(18, 18), movable=False, toolButtonStyle=style)
         self._bar.setObjectName("toolbar")
@@ -55,21 +56,22 @@ class Menus:
         for spec in ACTIONS:
             action, reason = self.actions[spec.id], spec.why_not(now)
             action.setEnabled(reason is None)
-            tip = spec.tip or plain(spec.text)
+            tip = tr(spec.tip) or plain(tr(spec.text))
             keys = f" ({spec.shortcut})" if spec.shortcut else ""
             action.setToolTip(f"{tip}{keys}" if reason is None else f"{tip}\nNot now: {reason}")
         for name, step in (("undo", now.state.undo_name), ("redo", now.state.redo_name)):
-            self.actions[name].setText(f"&{name.capitalize()} {step}".strip())
-            self.actions[name].setIconText(name.capitalize())
+            title = tr(f"&{name.capitalize()}")
+            self.actions[name].setText(f"{title} {step}".strip())
+            self.actions[name].setIconText(plain(title))
 
     def titled(self) -> list[tuple[str, QAction]]:
         """Return everything that can be done with a title to search in: the menus' actions, then the panels."""
-        actions = [(f"{plain(spec.menu)}: {plain(spec.text)}", self.actions[spec.id]) for spec in ACTIONS
+        actions = [(f"{plain(tr(spec.menu))}: {plain(tr(spec.text))}", self.actions[spec.id]) for spec in ACTIONS
                    if spec.id != "palette"]  # fmt: skip
         return [*actions, *((f"Go to {action.text()}", action) for action in self.panel_actions)]
 
     def _add(self, spec: Action) -> None:
-        action = QAction(spec.text, self._window)
+        action = QAction(tr(spec.text), self._window)
         action.setObjectName(spec.id)
         action.setShortcuts([QKeySequence(keys) for keys in (spec.shortcut, spec.also) if keys])
         action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
@@ -80,7 +82,7 @@ class Menus:
             self.menus[spec.menu].addSeparator()
         self.menus[spec.menu].addAction(action)
         if spec.icon:
-            action.setIconText(plain(spec.text).replace("Open Model File", "Open"))
+            action.setIconText(plain(tr(spec.text)).replace("Open Model File", "Open"))
             self._bar.addAction(action)
             if spec.id in ("export", "redo"):
                 self._bar.addSeparator()
@@ -92,7 +94,7 @@ class Menus:
         menu, actions = self.menus["&View"], []
         menu.addSeparator()
         for spec in PANELS:
-            action = QAction(spec.title, self._window)
+            action = QAction(tr(spec.title), self._window)
             action.setShortcut(QKeySequence(spec.key))
             action.setToolTip(f"Go to the panel {spec.title}")
             action.triggered.connect(lambda _=False, panel=spec.id: reveal(panel))

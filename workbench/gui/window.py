@@ -27,6 +27,7 @@ from workbench.gui.shell.notices import Notices
 from workbench.gui.shell.start_page import StartPage
 from workbench.gui.shell.status_bar import StatusBar
 from workbench.gui.shell.stepper import StageStatus, Stepper
+from workbench.gui.shell.words import tr
 from workbench.insight.roles import Role, role
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
@@ -64,7 +65,7 @@ class Window(QMainWindow):
         self.pages.addWidget(self.area)
         self.setCentralWidget(self.pages)
         self.stages = Stages(context.jobs)
-        self.stepper = Stepper([stage.title for stage in STAGES], self._choose_stage, colours)
+        self.stepper = Stepper([tr(stage.title) for stage in STAGES], self._choose_stage, colours)
         self.bars = Menus(self, colours, self._do, self.reveal, self.document.open_path, self.stepper)
         self.actions_by_id, self.menus, self.recent_menu = self.bars.actions, self.bars.menus, self.bars.recent_menu
         self.status = StatusBar(context.jobs.cancel, context.jobs.retry, self)

@@ -9,6 +9,7 @@ from workbench.engine.jobs import Jobs, JobStatus
 from workbench.gui.commands.action import ActionState, Condition, has_session, has_table, step_possible
 from workbench.gui.shell.step_keys import STEP_KEYS
 from workbench.gui.shell.stepper import Mark, StageStatus
+from workbench.gui.shell.words import tr
 from workbench.insight import quantities
 from workbench.insight.dashboard import evaluation_of
 from workbench.insight.latest import Latest
@@ -120,7 +121,7 @@ class Stages:
                 status, tip = StageStatus.NEXT, "The next stage: click to start it"
             else:
                 status, tip = StageStatus.LATER, f"Not yet: {reason or 'an earlier stage comes first'}"
-            marks.append(Mark(stage.title, status, tip))
+            marks.append(Mark(tr(stage.title), status, tip))
         return tuple(marks)
 
     def _running(self) -> dict[str, str]:

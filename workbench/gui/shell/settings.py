@@ -57,6 +57,11 @@ def set_heat_colours(name: str) -> None:
     _store().setValue("heatmap/colours", name)
 
 
+def language() -> str:
+    """Return the language of the window, such as ``de``; empty for the system's."""
+    return str(_store().value("language", ""))
+
+
 def recent_commands() -> list[str]:
     """Return the titles of what was done by name last, newest first."""
     value = _store().value("palette/recent", [])

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QMenu, QPushButton, QVBoxLayout, QWidget
 from workbench.gui.shell import icons, settings
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import button, combo, fill_dialog, label, row
+from workbench.gui.shell.words import tr
 from workbench.insight.roles import ROLES, Role, role
 
 WIDTH = 460
@@ -25,7 +26,7 @@ class StartPage(QWidget):
         choose: Callable[[Role], object],
     ) -> None:  # fmt: skip
         super().__init__()
-        self.roles = combo("What the model is for", [(each.title, each.name) for each in ROLES],
+        self.roles = combo("What the model is for", [(tr(each.title), each.name) for each in ROLES],
                            lambda: self._choose(choose))  # fmt: skip
         self.roles.setCurrentIndex(self.roles.findData(role(settings.role()).name))
         self._role_text = label(role="muted", wrap=True)
@@ -86,7 +87,7 @@ class StartPage(QWidget):
         choose(role(self.roles.currentData()))
 
     def _show_role(self) -> None:
-        self._role_text.setText(role(self.roles.currentData()).text)
+        self._role_text.setText(tr(role(self.roles.currentData()).text))
 
     def _choose_model(self) -> None:
         self.menu.popup(self.model_button.mapToGlobal(self.model_button.rect().bottomLeft()))
