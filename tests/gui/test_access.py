@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
@@ -82,6 +85,17 @@ def test_text_stands_out(colours: theme.Colours, ground: str) -> None:
 def test_labels_in_plots_stand_out(colours: theme.Colours) -> None:
     for colour in (*colours.series, colours.baseline, colours.quantized, colours.predicted):
         assert contrast(colour, colours.base) >= 4.5, colour
+
+
+def test_the_design_document_has_the_colours_of_both_themes() -> None:
+    text = (Path(str(files("workbench_resources"))) / "style" / "design.md").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 4 and cells[0].startswith("`"):
+            roles = re.findall("`([a-z_]+)`", cells[0])
+            for colours, cell in ((theme.LIGHT, cells[1]), (theme.DARK, cells[2])):
+                assert re.findall("#[0-9a-f]{6}", cell) == [getattr(colours, role) for role in roles], roles
+    assert "`accent`" in text and "viridis" in text
 
 
 def _unnamed(root: QWidget) -> list[QWidget]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -10,6 +12,7 @@ from PySide6.QtWidgets import QLineEdit
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.engine.jobs import JobStatus, JobView
 from workbench.gui.context import edits
 from workbench.numerics.ranges import Range
 from workbench.steps.evaluate import EVALUATE, EvaluateOptions
@@ -59,5 +62,22 @@ def test_a_job_that_waited_keeps_its_plan_and_takes_the_newest_results(live: Cal
         assert renewed.active_ranges == {**full.active_ranges, place: own}
         other = replace(asked, model=replace(asked.model, fingerprint="sha256:" + "1" * 64))
         assert person.context.runner._prepared(EVALUATE.request(other, EvaluateOptions())).session.sensitivities == {}
+
+    live(story)
+
+
+def test_the_time_of_a_running_job_goes_on_without_news_of_it(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.window.reveal("jobs"))
+        panel = person.window.panels["jobs"]
+        started = time.monotonic() - 15.0
+        view = JobView(id=1, title="A long job", status=JobStatus.RUNNING, started=started, fraction=0.5, text="half")
+        panel.show_jobs((view,))
+        took, left = (lambda: panel.jobs.records.index(0, 3).data()), (lambda: panel.jobs.records.index(0, 4).data())
+        first = took()
+        assert first == "15 s" and left() == "15 s"
+        await asyncio.sleep(2.2)  # no progress comes meanwhile
+        assert took() != first and int(took().split()[0]) > 15 and int(left().split()[0]) > 15
 
     live(story)
