@@ -99,7 +99,7 @@ def filled(path: str) -> Scene:
     session = replace(session, timings=with_timings(session.timings, swept))
     context = Context(Workspace())
     context.workspace.open(session, None)
-    layer = worst_layer(context)
+    layer = worst_layer(context.workspace.state)
     session = replace(session, audit=AUDIT(session, AuditOptions(samples=8), model=model))
     return Scene(
         session=session, other=other, quality=QUALITY(session, QualityOptions(), model=model),

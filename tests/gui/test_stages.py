@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -89,6 +90,9 @@ def test_every_stage_has_its_panel_and_action(live: Callable[..., None]) -> None
 def test_a_role_sets_target_budget_and_the_schemes_that_are_scored(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         page = person.window.start_page
+        buttons = (page.model_button, page.session_button, page.demo_button)
+        gaps = [below.y() - above.geometry().bottom() for above, below in itertools.pairwise(buttons)]
+        assert min(gaps) >= 8, gaps
         assert page.roles.currentText() == "Explore" and person.state.target == ""
         await person.choose(page.roles, 0)
         await person.act(lambda: page.roles.activated.emit(0))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from xml.etree import ElementTree
 
 import pytest
-from PySide6.QtCore import QTranslator
+from PySide6.QtCore import Qt, QTranslator
 from PySide6.QtWidgets import QApplication
 
 from tests.gui import sessions
@@ -64,3 +64,23 @@ def test_a_german_window(german: None, live: Callable[..., None]) -> None:
         person.picture("german")
 
     live(story)
+
+
+def test_a_window_from_right_to_left(qapp: QApplication, live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        first, *_, last = person.window.stepper.buttons
+        assert first.x() > last.x()
+        layers, sensitivity = person.window.docks["layers"], person.window.docks["sensitivity"]
+        assert layers.mapToGlobal(layers.rect().center()).x() > sensitivity.mapToGlobal(sensitivity.rect().center()).x()
+        await person.layer("model.layers.0.mlp.up_proj")
+        heat = person.window.panels["sensitivity"].heatmap
+        await person.click(heat.viewport(), heat.cell_rect(3, 4).center())
+        assert heat.cells.chosen[3] == 4, "a click hits the cell that is painted there"
+        person.picture("right-to-left")
+
+    qapp.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+    try:
+        live(story)
+    finally:
+        qapp.setLayoutDirection(Qt.LayoutDirection.LeftToRight)

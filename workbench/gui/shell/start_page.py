@@ -64,7 +64,7 @@ class StartPage(QWidget):
         content.insertSpacing(5, 10)
         outer = QVBoxLayout(self)
         outer.addStretch(2)
-        outer.addWidget(middle, 0, Qt.AlignmentFlag.AlignHCenter)
+        outer.addLayout(row(None, middle, None))  # not an alignment, with which wrapped texts get too little height
         outer.addStretch(3)
         self.recolour(colours)
 
