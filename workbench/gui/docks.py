@@ -6,7 +6,6 @@ A panel is made when it is first shown or needed; the others follow one by one w
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -17,6 +16,7 @@ from workbench.gui.context.context import Context
 from workbench.gui.panels import PANELS
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import settings
+from workbench.gui.shell.layouts import PRESETS, Preset
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import named
 from workbench.gui.shell.words import tr
@@ -27,25 +27,6 @@ RIGHT = Qt.DockWidgetArea.RightDockWidgetArea
 CORNERS = ("left top", "left bottom", "right top", "right bottom")
 
 P = TypeVar("P", bound=Panel)
-
-
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """The panels in front, and the shares of the left half's width, the layers' and the upper right panels' height."""
-
-    fronts: tuple[str, ...]
-    left: float
-    layers: float
-    above: float
-
-
-PRESETS = {
-    "explore": Preset(("layers", "plan", "sensitivity", "distributions"), 0.4, 0.65, 0.56),
-    "plan": Preset(("layers", "plan", "sensitivity", "timing"), 0.45, 0.45, 0.72),
-    "compare": Preset(("layers", "plan", "compare", "channels"), 0.3, 0.6, 0.7),
-    "deploy": Preset(("layers", "plan", "deploy", "jobs"), 0.35, 0.6, 0.7),
-}
-"""How the panels stand for each kind of work."""
 
 
 class Panels(dict[str, Panel]):

@@ -18,11 +18,12 @@ from workbench.gui.commands.document import Document
 from workbench.gui.commands.stages import STAGES, Stages
 from workbench.gui.context.context import Context
 from workbench.gui.context.messages import Message
-from workbench.gui.docks import PRESETS, Docks
+from workbench.gui.docks import Docks
 from workbench.gui.menus import Menus
 from workbench.gui.panels.jobs import JobsPanel
 from workbench.gui.panels.panel import Coloured, Panel
 from workbench.gui.shell import dialogs, icons, settings, theme
+from workbench.gui.shell.layouts import PRESETS
 from workbench.gui.shell.notices import Notices
 from workbench.gui.shell.start_page import StartPage
 from workbench.gui.shell.status_bar import StatusBar

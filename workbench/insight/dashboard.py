@@ -25,8 +25,8 @@ from workbench.session.workspace import State
 
 Activations = tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]
 
-UNIFORM_LIMIT = 2_000
-"""Layers up to which uniform plans are priced while the user works."""
+UNIFORM_LIMIT, INTERACTING_LIMIT = 2_000, 300
+"""Layers up to which uniform plans are priced while the user works: where losses add up, and where they interact."""
 
 SIZE_TIP = (
     "Bytes of every tensor of the model under the plan: quantized weights with their scales and zero points, and what "
@@ -120,7 +120,8 @@ class Dashboard:
             basis = session.plans[name], session.model, session.sensitivities, session.timings, session.evaluations
             others.append(self._once("saved", (*basis, state.metric), lambda: _saved(session, name, state.metric)))
         table = session.table(state.metric)
-        if len(session.model.layers) <= UNIFORM_LIMIT and table is not None and here.size is not None:
+        limit = UNIFORM_LIMIT if table is None or table.directions is None else INTERACTING_LIMIT
+        if len(session.model.layers) <= limit and table is not None and here.size is not None:
             activations = rounded_activations(session, state.assignments)
             if activations != self._activations:
                 self._activations = activations

@@ -32,6 +32,9 @@ from workbench.steps.checks.refine import REFINE
 TITLE_LENGTH = 24
 """Characters of a metric's title for which there is room in its box."""
 
+PRICED = 1_000
+"""Layers of a row up to which the mouse tells what a cell would change."""
+
 FRAME_MS = 30
 """What does not fit into a frame together is done so far apart: after a click totals and colours are painted first, the
 layer's histograms then."""
@@ -236,7 +239,8 @@ class SensitivityPanel(Panel):
             predicted = np.isnan(measured.of(layer, scheme))
             score += " (predicted, corrected)" if predicted else " (measured)"
         names = self._layers(row)
-        known = session is not None and self._field == "weights" and session.model.by_name.keys() >= set(names)
+        known = session is not None and self._field == "weights" and len(names) <= PRICED
+        known = known and session is not None and session.model.by_name.keys() >= set(names)
         size = f", {quantities.data_size(cost_of(self.state, names, scheme).nbytes)}" if known else ""
         locked = ", locked" if session is not None and session.locked.issuperset(names) else ""
         if len(names) > 1:

@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from workbench.gui.shell import icons, settings
 from workbench.gui.shell.theme import Colours
@@ -26,12 +26,7 @@ class StartPage(QWidget):
         choose: Callable[[Role], object],
     ) -> None:  # fmt: skip
         super().__init__()
-        self.roles = combo("What the model is for", [(tr(each.title), each.name) for each in ROLES],
-                           lambda: self._choose(choose))  # fmt: skip
-        self.roles.setCurrentIndex(self.roles.findData(role(settings.role()).name))
-        self._role_text = label(role="muted", wrap=True)
-        self._show_role()
-        purpose = row(label("&What for:", buddy=self.roles), self.roles, stretch=self.roles)
+        purpose = self._purpose(choose)
         text = label(
             "Open a model to see the weights of every layer and the cost of every number format, and to build a "
             "mixed-precision plan. You can also drop a file or folder here.", "muted", wrap=True,
@@ -67,6 +62,15 @@ class StartPage(QWidget):
         outer.addLayout(row(None, middle, None))  # not an alignment, with which wrapped texts get too little height
         outer.addStretch(3)
         self.recolour(colours)
+
+    def _purpose(self, choose: Callable[[Role], object]) -> QHBoxLayout:
+        """Return the line that asks what the model is for."""
+        self.roles = combo("What the model is for", [(tr(each.title), each.name) for each in ROLES],
+                           lambda: self._choose(choose))  # fmt: skip
+        self.roles.setCurrentIndex(self.roles.findData(role(settings.role()).name))
+        self._role_text = label(role="muted", wrap=True)
+        self._show_role()
+        return row(label("&What for:", buddy=self.roles), self.roles, stretch=self.roles)
 
     def recolour(self, colours: Colours) -> None:
         for widget, name in ((self.model_button, "open"), (self.session_button, "session"), (self.demo_button, "demo")):

@@ -1,0 +1,24 @@
+"""Which panels stand in front, and how large they are, for each kind of work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """The panels in front, and the shares of the left half's width, the layers' and the upper right panels' height."""
+
+    fronts: tuple[str, ...]
+    left: float
+    layers: float
+    above: float
+
+
+PRESETS = {
+    "explore": Preset(("layers", "plan", "sensitivity", "distributions"), 0.4, 0.65, 0.56),
+    "plan": Preset(("layers", "plan", "sensitivity", "timing"), 0.45, 0.45, 0.72),
+    "compare": Preset(("layers", "plan", "compare", "channels"), 0.3, 0.6, 0.7),
+    "deploy": Preset(("layers", "plan", "deploy", "jobs"), 0.35, 0.6, 0.7),
+}
+"""How the panels stand for each kind of work."""
