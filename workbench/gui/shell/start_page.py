@@ -17,6 +17,11 @@ from workbench.insight.roles import ROLES, Role, role
 
 WIDTH = 460
 
+INTRODUCTION = (
+    "Open a model to see the weights of every layer and the cost of every number format, and to build a "
+    "mixed-precision plan. You can also drop a file or folder here."
+)
+
 
 class StartPage(QWidget):
     """Large buttons that call ``trigger(action id)`` and ``open_path(path)``; ``choose(role)`` hears of a choice."""
@@ -27,10 +32,7 @@ class StartPage(QWidget):
     ) -> None:  # fmt: skip
         super().__init__()
         purpose = self._purpose(choose)
-        text = label(
-            "Open a model to see the weights of every layer and the cost of every number format, and to build a "
-            "mixed-precision plan. You can also drop a file or folder here.", "muted", wrap=True,
-        )  # fmt: skip
+        text = label(INTRODUCTION, "muted", wrap=True)
         self.model_button = _large(
             "Open a &model…", "A Hugging Face folder, a .safetensors, .pt2 or Python file", self._choose_model
         )
