@@ -105,6 +105,10 @@ def test_a_role_sets_target_budget_and_the_schemes_that_are_scored(live: Callabl
         layers = [layer for layer in person.state.session.model.layers if layer.kind == "linear"]
         assert all(any(runtime.legal(layer, name, None) is None for layer in layers) for name in names)
         person.picture("role")
+        await person.open(sessions.full(1))
+        assert statuses(person)[2] is NEXT, "the table has no scheme that llama.cpp runs"
+        await person.act(lambda: person.context.workspace.show_target(""))
+        assert statuses(person)[2] is DONE
 
     live(story)
 

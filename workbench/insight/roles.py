@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from workbench.insight.latest import Latest
 from workbench.insight.legality import target_schemes
+from workbench.insight.schemes import reference_bits
+from workbench.models.summary import ModelSummary
 from workbench.session.session import Session
 
 
@@ -36,6 +39,20 @@ ROLES = (
 def role(name: str) -> Role:
     """Return the role of that name, else the last one."""
     return next((each for each in ROLES if each.name == name), ROLES[-1])
+
+
+def lacks_schemes(session: Session, metric: str, target: str) -> bool:
+    """Tell whether a metric's table has no scheme of fewer than 16 bits that a target runs: nothing to search among."""
+    table = session.table(metric)
+    legal = _legal(session.model, target) if target else frozenset()
+    return table is not None and bool(legal) and legal.isdisjoint(table.schemes)
+
+
+def _small_schemes(model: ModelSummary, target: str) -> frozenset[str]:
+    return frozenset(name for name in target_schemes(model.layers, target) if reference_bits(name) < 16)
+
+
+_legal = Latest(_small_schemes)
 
 
 def schemes_to_score(chosen: Role, session: Session, target: str) -> tuple[str, ...]:

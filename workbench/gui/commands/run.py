@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from workbench.errors import BudgetError, WorkbenchError
 from workbench.gui.commands.command import Command
 from workbench.gui.shell import settings, step_keys
-from workbench.insight.roles import role, schemes_to_score
+from workbench.insight.roles import lacks_schemes, role, schemes_to_score
 from workbench.numerics.formats import activation_schemes
 from workbench.sensitivity.audit import PlanAudit
 from workbench.sensitivity.metrics import ACTIVATION_METRICS
@@ -84,7 +84,9 @@ async def score(command: Command) -> None:
     """Ask and compute the layer x scheme scores, and show them: while they are computed where there were none."""
     workspace = command.context.workspace
     table = command.session.table(workspace.state.metric)
-    schemes = schemes_of(workspace.state) if table is None else table.schemes
+    schemes = schemes_of(workspace.state)
+    if table is not None:
+        schemes = tuple(dict.fromkeys((*table.schemes, *(schemes if workspace.state.target else ()))))
     request = await command.ask(SCORE, "Compute", ScoreOptions(schemes=schemes))
     if request is None:
         return
@@ -151,7 +153,8 @@ async def _calibration_due(command: Command) -> AnyRequest | None:
 
 async def _scoring_due(command: Command) -> AnyRequest | None:
     state = command.context.workspace.state
-    if command.session.table(state.metric) is not None:
+    scored = command.session.table(state.metric) is not None
+    if scored and not lacks_schemes(command.session, state.metric, state.target):
         return None
     return SCORE.request(command.session, ScoreOptions(schemes=schemes_of(state), metric=state.metric))
 

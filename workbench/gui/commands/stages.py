@@ -13,6 +13,7 @@ from workbench.gui.shell.words import tr
 from workbench.insight import quantities
 from workbench.insight.dashboard import evaluation_of
 from workbench.insight.latest import Latest
+from workbench.insight.roles import lacks_schemes
 from workbench.planning.plan import KEEP, Plan
 from workbench.session.session import Session
 from workbench.session.workspace import State
@@ -63,6 +64,8 @@ def _calibrated(state: State) -> str:
 
 def _scored(state: State) -> str:
     table = state.session.table(state.metric) if state.session else None
+    if state.session is None or lacks_schemes(state.session, state.metric, state.target):
+        return ""
     return f"{len(table.layers):,} layers under {quantities.plural(len(table.schemes), 'scheme')}" if table else ""
 
 
@@ -119,6 +122,8 @@ class Stages:
                 status, tip = StageStatus.DONE, f"{outcome}\nClick to see it; {stage.again}".rstrip("; ")
             elif reason is None and not waiting:
                 status, tip = StageStatus.NEXT, "The next stage: click to start it"
+                if stage.steps == (SCORE.name,) and now.state.target and now.state.session is not None:
+                    tip += "; it scores the schemes that the target runs"
             else:
                 status, tip = StageStatus.LATER, f"Not yet: {reason or 'an earlier stage comes first'}"
             marks.append(Mark(tr(stage.title), status, tip))
