@@ -149,6 +149,7 @@ def test_the_panel_says_what_the_plan_comes_to(live: Callable[..., None]) -> Non
         assert bits.detail.text() == f"{8 * sums.nbytes / session.model.parameters:.2f} whole model"
         assert loss.title.text() == "Predicted KL (nats)" and loss.value.text() == quantities.number(sums.predicted)
         assert measured.detail.text() == "not evaluated" and kernels.detail.text() == "not timed"
+        assert not kernels.isVisible() and loss.isVisible()
         board.grab()
         assert size.value.shown and "scales and zero points" in size.toolTip()
         shape, plan = (256, 256), session.plan.assign(["model.layers.0.self_attn.q_proj"], weights="int8-channel")

@@ -54,11 +54,15 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyFigure:
-    """A figure as it is shown: ``detail`` is its interval or what else belongs to it, ``tip`` says what it is."""
+    """A figure as it is shown: ``detail`` is its interval or what else belongs to it, ``tip`` says what it is.
+
+    ``short`` stands in place of a detail for which there is no room.
+    """
 
     title: str
     value: str
     detail: str = ""
+    short: str = ""
     differences: tuple[Difference, ...] = ()
     tip: str = ""
 
@@ -115,7 +119,7 @@ class Dashboard:
     def _others(self, session: Session, state: State, here: _Amounts) -> tuple[_Amounts, ...]:
         """Return the last saved plan and the best uniform one that is not larger, where there are such."""
         others = []
-        name = next(reversed(session.plans), "") if session.plans else ""
+        name = list(session.plans)[-1] if session.plans else ""
         if name and session.plans[name].rules != session.plan.rules:
             basis = session.plans[name], session.model, session.sensitivities, session.timings, session.evaluations
             others.append(self._once("saved", (*basis, state.metric), lambda: _saved(session, name, state.metric)))
@@ -174,6 +178,10 @@ def _range(low: float, high: float) -> str:
     return f"{quantities.number(low)} to {quantities.number(high)}"
 
 
+def _width(low: float, high: float) -> str:
+    return f"±{100 * (high - low) / (high + low):.2g} %" if high + low > 0 else ""
+
+
 def _predicted(session: Session, state: State, totals: Totals, differences: tuple[Difference, ...]) -> KeyFigure:
     unit, table = shown_unit(session, state.metric), session.table(state.metric)
     sure = interval(totals.predicted, totals.error)
@@ -188,7 +196,7 @@ def _predicted(session: Session, state: State, totals: Totals, differences: tupl
         return KeyFigure(title=title, value=quantities.NONE, detail=missing, tip=tip)
     return KeyFigure(
         title=title, value=quantities.number(totals.predicted), detail=_range(*sure) if sure else "", tip=tip,
-        differences=differences,
+        short=_width(*sure) if sure else "", differences=differences,
     )  # fmt: skip
 
 
@@ -207,7 +215,7 @@ def _measured(session: Session, run: Evaluation | None, differences: tuple[Diffe
         return KeyFigure(title="Measured", value=quantities.NONE, detail="not evaluated", tip=tip)
     return KeyFigure(
         title=_with_unit("Measured", metric.unit), value=quantities.number(metric.value),
-        detail=_range(metric.low, metric.high), differences=differences,
+        detail=_range(metric.low, metric.high), short=_width(metric.low, metric.high), differences=differences,
         tip=f"Divergence of the quantized model's outputs from the floating-point model's: the mean over "
         f"{quantities.plural(metric.samples, 'sample')} of {run.data_name}.\nThe range is the 95 % bootstrap interval.",
     )  # fmt: skip

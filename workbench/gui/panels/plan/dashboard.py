@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.widgets import column, fitted, named, row, set_role
+from workbench.insight import quantities
 from workbench.insight.dashboard import Dashboard, Difference, KeyFigure
 from workbench.insight.latest import same_objects
 from workbench.session.workspace import State
@@ -38,7 +39,7 @@ class Tile(QWidget):
         """Show a figure."""
         self.title.setText(figure.title)
         self.value.setText(figure.value)
-        self.detail.setText(figure.detail)
+        self.detail.say(figure.detail, *filter(None, (figure.short,)))
         for place, line in enumerate(self.changes):
             known = place < len(figure.differences)
             _show_change(line, figure.differences[place] if known else None)
@@ -95,6 +96,7 @@ class PlanDashboard(QWidget):
         changes = max((len(figure.differences) for figure in figures), default=0)
         for tile, figure in zip(self.tiles, figures or (KeyFigure(title="", value=""),) * len(TITLES), strict=True):
             tile.show_figure(figure)
+        self.tiles[-1].setVisible(self.tiles[-1].value.text() != quantities.NONE)  # times are rare: the others get its room
         if changes != self._changes:
             self._changes = changes
             if self._room is not None:
