@@ -37,6 +37,7 @@ def _entries(command: Command) -> list[Entry]:
         found.append(Entry(title=f"Guide: {heading}", run=partial(_guide, command, heading), listed=False))
     if session is None:
         return found
+    run: Callable[[], object]
     for name in session.plans:
         plan = session.plans[name]
         run = partial(edits.set_plan, workspace, f"Use the plan {name}", plan)

@@ -96,7 +96,7 @@ class PlanDashboard(QWidget):
         changes = max((len(figure.differences) for figure in figures), default=0)
         for tile, figure in zip(self.tiles, figures or (KeyFigure(title="", value=""),) * len(TITLES), strict=True):
             tile.show_figure(figure)
-        self.tiles[-1].setVisible(self.tiles[-1].value.text() != quantities.NONE)  # times are rare: the others get its room
+        self.tiles[-1].setVisible(self.tiles[-1].value.text() != quantities.NONE)
         if changes != self._changes:
             self._changes = changes
             if self._room is not None:

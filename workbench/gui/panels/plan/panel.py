@@ -72,7 +72,8 @@ class PlanPanel(Panel):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Fold the key figures where there is little room."""
         super().resizeEvent(event)
-        page = self.tabs.widget(0)
+        page = self.dashboard.parentWidget()
+        assert page is not None
         self.dashboard.fit(page, self.height() - self.tabs.tabBar().sizeHint().height() - FRAME)
 
     def _layers_page(self) -> QWidget:
@@ -112,7 +113,7 @@ class PlanPanel(Panel):
         box.setMaxVisibleItems(24)
         box.setMinimumWidth(box.fontMetrics().horizontalAdvance("int4-g32-asym") + 34)
         if field == "weights":
-            box.highlighted.connect(lambda place: box.view().isVisible() and self._preview(box.itemData(place)))
+            box.highlighted.connect(lambda place: self._preview(box, place))
             box.view().installEventFilter(self)
         return box
 
@@ -122,10 +123,10 @@ class PlanPanel(Panel):
             self._show_whom()
         return False
 
-    def _preview(self, scheme: str) -> None:
-        """Say what the scheme under the mouse or the keyboard would change."""
-        state = self.state
-        if state.session is not None and scheme != MIXED and len(state.selection) <= PREVIEWED:
+    def _preview(self, box: QComboBox, place: int) -> None:
+        """Say what the scheme under the mouse or the keyboard in an open list would change."""
+        state, scheme = self.state, box.itemData(place)
+        if box.view().isVisible() and state.session is not None and scheme != MIXED and len(state.selection) <= PREVIEWED:
             change = change_in_words(state, state.selection, scheme)
             words = f"{_label(scheme)}: {change}" if change else f"{_label(scheme)}: as it is"
             self.whom.say(f"{words} · {cost_in_words(state, state.selection, scheme)}", words)
