@@ -126,7 +126,8 @@ class PlanPanel(Panel):
     def _preview(self, box: QComboBox, place: int) -> None:
         """Say what the scheme under the mouse or the keyboard in an open list would change."""
         state, scheme = self.state, box.itemData(place)
-        if box.view().isVisible() and state.session is not None and scheme != MIXED and len(state.selection) <= PREVIEWED:
+        few = 0 < len(state.selection) <= PREVIEWED
+        if few and box.view().isVisible() and state.session is not None and scheme != MIXED:
             change = change_in_words(state, state.selection, scheme)
             words = f"{_label(scheme)}: {change}" if change else f"{_label(scheme)}: as it is"
             self.whom.say(f"{words} · {cost_in_words(state, state.selection, scheme)}", words)
