@@ -66,6 +66,7 @@ def test_run_all_goes_from_the_model_to_an_evaluated_plan(live: Callable[..., No
         await person.until(lambda: statuses(person)[0] is DONE)
         await person.press(Qt.Key.Key_F5, person.window, control=True)
         await person.until(lambda: StageStatus.RUNNING in statuses(person))
+        assert not person.window.actions_by_id["run_all"].isEnabled(), "once is enough"
         await person.until(lambda: statuses(person)[4] is DONE)
         session = person.state.session
         assert session.calibration is not None and session.evaluations[-1].plan_hash == session.plan.hash

@@ -307,7 +307,7 @@ class Window(QMainWindow):
         """Open what was dropped; data to calibrate on open the form with them."""
         event.acceptProposedAction()
         path = event.mimeData().urls()[0].toLocalFile()
-        if self.context.workspace.state.session is not None and run.is_data(path):
+        if run.is_data(path) and self.actions_by_id["calibrate"].isEnabled():
             self.context.tasks.start(run.calibrate_on(self.command, path))
         else:
             self.document.open_path(path)

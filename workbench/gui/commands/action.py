@@ -52,6 +52,7 @@ has_table = requires(
 can_undo = requires(lambda now: now.state.undo_name, "Nothing to undo", session=False)
 can_redo = requires(lambda now: now.state.redo_name, "Nothing to redo", session=False)
 is_running = requires(lambda now: now.running, "No job is running", session=False)
+is_idle = requires(lambda now: not now.running, "Wait until the running jobs have ended")
 has_failed = requires(lambda now: now.failed, "No job has failed", session=False)
 
 

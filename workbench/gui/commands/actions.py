@@ -90,7 +90,7 @@ ACTIONS = (
     step_action(TRAIN, "train", run.step_command(TRAIN, "Train", done="Trained"), mnemonic="n"),
     step_action(TIME_KERNELS, "time_kernels", run.step_command(TIME_KERNELS, "Measure", panel="timing"), mnemonic="T",
                 icon="time"),
-    Action(id="run_all", text="Run A&ll", shortcut="Ctrl+F5", menu="&Run", run=run.run_all, why_not=has_session,
+    Action(id="run_all", text="Run A&ll", shortcut="Ctrl+F5", menu="&Run", run=run.run_all, why_not=action.is_idle,
            tip="Calibrate, score, search within the budget and evaluate: what is not done yet", icon="demo",
            separated=True),
     Action(id="cancel", text="C&ancel the Job", shortcut="Ctrl+.", menu="&Run", run=run.cancel,

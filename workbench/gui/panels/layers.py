@@ -29,6 +29,9 @@ from workbench.session.workspace import State
 EDITED = {SCHEME: "weights", INPUTS: "inputs", CACHE: "keys or values"}
 """The columns whose cells are lists of schemes, and what these are for."""
 
+PRICED = 2_000
+"""Selected layers up to which the menu says what a scheme costs them."""
+
 EXPAND_LIMIT = 400
 """Models with more rows open with their blocks closed, but for the first."""
 
@@ -257,7 +260,7 @@ class LayersPanel(Panel):
         fill_menu(
             menu, lambda scheme: edits.assign(workspace, names, weights=scheme),
             next(iter(schemes)) if len(schemes) == 1 else None, self._choices(names) if state.target else None,
-            partial(cost_in_words, state, names),
+            **({"facts": partial(cost_in_words, state, names)} if len(names) <= PRICED else {}),
         )  # fmt: skip
         menu.addSeparator()
         locked = state.session is not None and set(names) <= state.session.locked

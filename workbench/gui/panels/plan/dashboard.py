@@ -29,6 +29,8 @@ class Tile(QWidget):
         self.setLayout(lines)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setObjectName("tile")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)  # its frame when it has the keyboard
 
     def show_lines(self, count: int) -> None:
         """Show so many of the lines, from above."""
