@@ -43,7 +43,8 @@ def _apply(arguments: argparse.Namespace, progress: Progress) -> Report:
     session = Session.load(arguments.session) if arguments.session else None
     quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
     paths = chosen.export(quantized, model, Path(options.out), part_of(progress, 0.7, 1.0))
-    return written(paths, (*quantized.notes, *left_to_the_runtime(quantized.summary, plan)))
+    left = () if chosen.name == "compressed-tensors" else left_to_the_runtime(quantized.summary, plan)
+    return written(paths, (*quantized.notes, *left))
 
 
 def _report(arguments: argparse.Namespace, progress: Progress) -> Report:

@@ -79,7 +79,8 @@ def _pack(module: nn.Module, part: str, file: PackedFile, name: str) -> None:
         module.register_buffer(buffer, file.store.read(f"{name}.{array}").clone())
         arrays[array] = buffer
     vars(module).setdefault("packed", {})[part] = (file, name, arrays)
-    module.__class__ = _packed_class(_plain_class(type(module)), tuple(sorted(vars(module)["packed"])))
+    plain: Any = _plain_class(type(module))
+    module.__class__ = _packed_class(plain, tuple(sorted(vars(module)["packed"])))
 
 
 def _plain_class(kind: type[nn.Module]) -> type[nn.Module]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from workbench.progress import part_of
 from workbench.session.results import StepResult
 from workbench.session.session import Session
 from workbench.steps import session_data
-from workbench.steps.options import EVALUATION_DATA, SAMPLES, SEED, OptionInfo, option
+from workbench.steps.options import EVALUATION_DATA, SAMPLES, SEED, Choice, OptionInfo, option
 from workbench.steps.quantize import quantize
 from workbench.steps.requirements import RUNS, with_moments
 from workbench.steps.step import Context, Step, plan_name
@@ -22,14 +23,26 @@ if TYPE_CHECKING:
     import torch
 
 NAME = "runtime"
+TRANSFORMERS = "transformers"
+
+
+def runtimes() -> tuple[Choice, ...]:
+    """Return every runtime that exported files are run in."""
+    return (
+        Choice("llama.cpp", "llama.cpp: GGUF files"),
+        Choice(TRANSFORMERS, "transformers: compressed-tensors folders, as vLLM loads them"),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeOptions:
     """Which file, and on which tokens."""
 
+    runtime: str = option("llama.cpp", OptionInfo(
+        label="Runtime", choices=runtimes, metavar="RUNTIME", help="the program that runs the exported file"
+    ))  # fmt: skip
     file: str = option("", OptionInfo(
-        label="GGUF file", path="file", metavar="FILE", empty="one is written by the plan, and removed",
+        label="Exported file", path="file", metavar="FILE", empty="one is written by the plan, and removed",
         help="the exported file to run; it must hold what the plan says, bit for bit",
     ))  # fmt: skip
     data: str = option("", EVALUATION_DATA)
@@ -53,10 +66,7 @@ def proofs(session: Session) -> tuple[RuntimeProof, ...]:
 def _run(context: Context, options: RuntimeOptions) -> StepResult:
     import numpy as np
 
-    from workbench.deployment.proof.llama_cpp import require_llama_cpp
-    from workbench.deployment.proof.runtime_proof import prove_in_llama_cpp
-
-    require_llama_cpp()
+    prove = _prover(options.runtime)
     session, model = context.session, context.model()
     dataset = session_data.for_evaluation(
         model, session, options.data or None, samples=options.samples, seed=options.seed
@@ -66,7 +76,7 @@ def _run(context: Context, options: RuntimeOptions) -> StepResult:
     places = np.unique(np.linspace(length // 8, length - 2, options.positions).astype(int))
     text, ids = _text(model, samples)
     quantized = quantize(model, session.plan, session=session, progress=part_of(context.progress, 0.0, 0.2))
-    proof = prove_in_llama_cpp(
+    proof = prove(
         quantized, model, Path(options.file) if options.file else None, samples, places.tolist(),
         data=dataset.record.name, text=text, ids=ids, threads=options.threads or None,
         progress=part_of(context.progress, 0.2, 1.0),
@@ -75,11 +85,25 @@ def _run(context: Context, options: RuntimeOptions) -> StepResult:
     return StepResult.of(RuntimeProof, [*earlier, proof])
 
 
+def _prover(runtime: str) -> Callable[..., RuntimeProof]:
+    """Return what proves a plan in a runtime; BackendUnavailableError where that is not installed."""
+    if runtime == TRANSFORMERS:
+        from workbench.deployment.proof.transformers_proof import prove_in_transformers, require_transformers
+
+        require_transformers()
+        return prove_in_transformers
+    from workbench.deployment.proof.llama_cpp import require_llama_cpp
+    from workbench.deployment.proof.runtime_proof import prove_in_llama_cpp
+
+    require_llama_cpp()
+    return prove_in_llama_cpp
+
+
 def _tokens(batch: Batch, name: str) -> torch.Tensor:
     """Return the first batch's token ids; DataError for data of another kind or with padding."""
     tokens: torch.Tensor | None = batch.get("input_ids")
     if tokens is None:
-        raise DataError(f"{name} holds no token windows; llama.cpp reads tokens: give a text or token windows")
+        raise DataError(f"{name} holds no token windows; the runtimes read tokens: give a text or token windows")
     mask = batch.get("attention_mask")
     if mask is not None:
         shortest = int(mask.sum(1).min())
@@ -101,9 +125,9 @@ def _text(model: Model, samples: torch.Tensor) -> tuple[str, list[int]]:
 
 
 RUNTIME: Step[RuntimeOptions, StepResult] = Step(
-    name=NAME, title="Run in llama.cpp", options=RuntimeOptions, requires=(RUNS,), run=_run,
-    summary="Runs the plan's GGUF file in llama.cpp: its answers beside the evaluation, speed, memory.",
-    heading=lambda options, session: f"Run {plan_name(session)} in llama.cpp",
+    name=NAME, title="Run in its runtime", options=RuntimeOptions, requires=(RUNS,), run=_run,
+    summary="Runs the plan's file in its runtime: its answers beside the evaluation, speed, memory.",
+    heading=lambda options, session: f"Run {plan_name(session)} in {options.runtime}",
     needs=lambda session, options: replace(with_moments(session), results={
         name: result for name, result in session.results.items() if name == NAME
     }),
