@@ -71,6 +71,7 @@ def test_what_transforms_change_is_written_as_it_was_evaluated(kind: str, tmp_pa
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_that_came_from_elsewhere_is_refused_with_what_to_do(kind: str, tmp_path: Path) -> None:
     folder = folder_of("llama", tmp_path / "llama")
+    (folder / "config.json").unlink()
     bare = open_model(folder / "model.safetensors")
     with pytest.raises(ExportError, match="no config.json.*export to state-dict or safetensors"):
         exporter(kind).export(quantize(bare, Plan()), bare, tmp_path / "out", silent)
@@ -84,3 +85,31 @@ def test_a_tied_table_is_refused_but_by_mlx_which_looks_up_and_multiplies_with_o
             exporter(kind).export(quantize(model, plan), model, tmp_path / "out", silent)
     exporter("mlx").export(quantize(model, plan), model, tmp_path / "out", silent)
     assert "model.embed_tokens.scales" in load_file(tmp_path / "out" / "model.safetensors")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_that_the_plan_says_of_kept_layers_is_dropped(kind: str, tmp_path: Path) -> None:
+    model = open_model(folder_of("llama", tmp_path / "llama", tie_word_embeddings=True))
+    plan = Plan().assign([Q], weights="int4-g32", algorithm="rtn")
+    if kind != "compressed-tensors":
+        with pytest.raises(ExportError, match="keys and values"):
+            cached = plan.assign(["model.layers.*.self_attn.k_proj"], cache="int8-token")
+            exporter(kind).export(quantize(model, cached), model, tmp_path / "out", silent)
+    with pytest.raises(ExportError, match="lm_head: its weight is another layer's"):
+        heads = plan.assign(["lm_head"], inputs="int8-token")
+        exporter(kind).export(quantize(model, heads), model, tmp_path / "out", silent)
+    with pytest.raises(ExportError, match="k_proj: "):
+        inputs = plan.assign(["model.layers.0.self_attn.k_proj"], inputs="int8-token")
+        exporter(kind).export(quantize(model, inputs), model, tmp_path / "out", silent)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_safetensors_file_beside_its_configuration_will_do(kind: str, tmp_path: Path) -> None:
+    folder = folder_of("llama", tmp_path / "llama", tie_word_embeddings=True)
+    plan = Plan().assign(["model.layers.*"], weights="int4-g32", algorithm="rtn")
+    for name, model in (("whole", open_model(folder)), ("bare", open_model(folder / "model.safetensors"))):
+        exporter(kind).export(quantize(model, plan), model, tmp_path / name, silent)
+    whole, bare = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "bare"))
+    assert whole.keys() == bare.keys() and all(torch.equal(whole[name], bare[name]) for name in whole)
+    if kind == "compressed-tensors":
+        assert torch.equal(open_model(tmp_path / "bare").weight(Q), open_model(tmp_path / "whole").weight(Q))

@@ -200,9 +200,12 @@ class CompressedTensorsMethod:
                 groups.setdefault(repr(sorted(group.items(), key=str)), (group, []))[1].append(layer)
         linear = [layer for layer in job.model.summary.layers if layer.kind is LayerKind.LINEAR]
         ignored = [layer.name for layer in linear if layer.name not in packed]
+        bare = job.model.summary.cannot_run is not None
+        if bare and not any(layer.name == "lm_head" for layer in linear):
+            ignored.append("lm_head")  # which may be tied to the table; the tensors alone do not say
         formats = sorted({group["format"] for group, _ in groups.values()})
         written = {
-            f"group_{number}": {"targets": _targets(layers, len(groups)), **group}
+            f"group_{number}": {"targets": _targets(layers, len(groups) + bare), **group}
             for number, (group, layers) in enumerate(groups.values())
         }
         return {"quantization_config": {

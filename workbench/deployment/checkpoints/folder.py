@@ -21,10 +21,14 @@ ORIGINS = ("huggingface", "quantized_checkpoint")
 """The sources whose folders have a config.json."""
 
 
-def source_folder(model: Model) -> Path:
-    """Return the folder that the model came from; ExportError if it did not come from one or the folder is gone."""
+def source_folder(model: Model, *, bare: bool = False) -> Path:
+    """Return the folder that the model came from; ExportError if it did not come from one or the folder is gone.
+
+    ``bare``: a safetensors file that lies beside its config.json will do too, which needs no memory for a network.
+    """
     source = model.summary.source
-    if source.kind not in ORIGINS:
+    beside = bare and source.kind == "safetensors" and _has_settings(Path(source.path))
+    if source.kind not in ORIGINS and not beside:
         raise ExportError(
             f"{model.summary.name} comes from {source.kind}, so transformers has no config.json to load it with; "
             "export to state-dict or safetensors instead"
@@ -36,6 +40,10 @@ def source_folder(model: Model) -> Path:
     except ModelError as error:
         raise ExportError(f"the configuration and the tokenizer cannot be copied: {error}") from error
     return folder if folder.is_dir() else folder.parent
+
+
+def _has_settings(path: Path) -> bool:
+    return ((path if path.is_dir() else path.parent) / "config.json").is_file()
 
 
 def check_place(out: Path, source: Path) -> None:

@@ -133,7 +133,7 @@ def _job(method: Method, quantized: QuantizedModel, model: Model | None) -> tupl
     """Return what is to be written and the original's folder; ExportError for a plan that does not fit."""
     method.require()
     opened = check(quantized, model)
-    source = source_folder(opened)
+    source = source_folder(opened, bare=True)
     assignments = resolve(quantized.plan, opened.summary.layers)
     job = Job(quantized=quantized, model=opened, origin=origin_of(opened, source), assignments=assignments)
     require_that_all_fit(dict(_refusals(method, job)), method.what, method.target)
@@ -161,7 +161,9 @@ def _refusals(method: Method, job: Job) -> Iterator[tuple[str, str]]:
             reason = "it shares its tensor with another layer, and only one of them could be quantized; keep it"
         elif layer.name in packed and layer.parameter not in names:
             reason = "the checkpoint stores it in several tensors or in another shape; keep it"
-        elif layer.tied_to is None and (layer.name in packed or assignment.inputs is not None):
+        elif layer.tied_to is not None and assignment.inputs is not None:
+            reason = "its weight is another layer's, so its inputs cannot be quantized; keep them"
+        elif layer.name in packed or assignment.inputs is not None or assignment.cache is not None:
             reason = method.refusal(layer, assignment, job)
         if reason is not None:
             yield layer.name, reason
