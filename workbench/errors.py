@@ -100,6 +100,10 @@ class SessionError(WorkbenchError):
     """A session file that cannot be read or written; the old file is whole."""
 
 
+class DamagedSessionError(SessionError):
+    """A session file of which a repair may save what is whole."""
+
+
 class ExportError(WorkbenchError):
     """A plan or a model that the target cannot hold."""
 

@@ -31,6 +31,7 @@ class Fake:
     unpicklable: bool = False
     unpicklable_partial: int = -1
     keeps_partial: bool = False
+    aside: bool = False
     listed: bool = True
     touch: str = ""
     extra: dict[str, Any] = field(default_factory=dict)
@@ -62,6 +63,7 @@ class AskProcess:
 
     title: str = "ask"
     keeps_partial: bool = False
+    aside: bool = False
     listed: bool = True
 
     def run(self, models: Any, progress: Progress) -> dict[str, Any]:
@@ -93,6 +95,7 @@ class Loaded:
     names: tuple[str, ...]
     title: str = "loaded"
     keeps_partial: bool = False
+    aside: bool = False
     listed: bool = True
 
     def run(self, models: Any, progress: Progress) -> tuple[str, ...]:

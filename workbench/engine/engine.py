@@ -39,6 +39,8 @@ class Engine:
     ``start`` returns at once and the listeners hear "started" when the process is warm; ``run`` waits for that.
     """
 
+    role = wire.ENGINE
+
     def __init__(self) -> None:
         self._process: EngineProcess | None = None
         self._lives: asyncio.Task[None] | None = None
@@ -152,7 +154,7 @@ class Engine:
         self._ready.set()  # whoever waits learns from `alive` that there is no engine
 
     def _spawn(self) -> EngineProcess:
-        self._process = EngineProcess(self._received, self._answered)
+        self._process = EngineProcess(self._received, self._answered, self.role)
         return self._process
 
     async def _send(self, job: int, request: Request[Response]) -> None:

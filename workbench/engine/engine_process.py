@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+ENGINE, FILES = "engine", "files"
+"""The roles of a process: it computes; or it writes the document, and loads no torch."""
+
 RUN, CANCEL, CLOSE = "run", "cancel", "close"
 READY, BROKEN, PROGRESS, PARTIAL, DONE, FAILED = "ready", "broken", "progress", "partial", "done", "failed"
 
@@ -42,23 +45,26 @@ LOADED_WHEN_IDLE = (
 )  # fmt: skip
 """What most jobs need and takes seconds to import: done one by one while there is nothing to do."""
 
+LOADED_TO_SAVE = ("workbench.session.file.hdf5", "workbench.steps.files.save_session")
+
 PROGRESS_INTERVAL = 1 / 30
 PARTIAL_INTERVAL = 1 / 5
 
 
-def main(connection: Connection) -> NoReturn:
+def main(connection: Connection, role: str) -> NoReturn:
     """Run the engine until the window closes it or is gone.
 
     The cyclic garbage collector waits until the first job is done or everything is loaded: looking again and again
     through what the imports leave behind would take a third of the time to the first model.
     """
-    log_file.start("engine")
+    log_file.start(role)
     gc.disable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is the window's to answer
-    os.nice(NICENESS)
+    if role == ENGINE:
+        os.nice(NICENESS)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads would stall a busy machine
     channel = Channel(connection)
-    worker = Worker(channel)
+    worker = Worker(channel, role)
     threading.Thread(target=worker.run, name="jobs", daemon=True).start()
     with contextlib.suppress(EOFError, OSError):  # the window is gone
         while (envelope := channel.receive()).kind != CLOSE:
@@ -78,6 +84,13 @@ def warm() -> str:
     return f"torch {torch.__version__}, {threads} compute thread{'s' if threads > 1 else ''}"
 
 
+def warm_files() -> str:
+    """Load what writing a session needs."""
+    for name in LOADED_TO_SAVE:
+        importlib.import_module(name)
+    return "ready to save"
+
+
 def collect_from_now_on() -> None:
     """Start the garbage collector; what was imported so far is never looked at."""
     if not gc.isenabled():
@@ -93,13 +106,14 @@ def cores() -> int:
 class Worker:
     """Runs one job after the other on its own thread."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, role: str) -> None:
         self._channel = channel
+        self._warm = warm if role == ENGINE else warm_files
         self._queue: queue.SimpleQueue[Envelope] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
         self._reporter = Reporter(channel)
         self._running: int | None = None
-        self._later = list(LOADED_WHEN_IDLE)
+        self._later = list(LOADED_WHEN_IDLE) if role == ENGINE else []
 
     def receive(self, envelope: Envelope) -> None:
         """Handle a message of the window (on the receiver's thread)."""
@@ -114,7 +128,7 @@ class Worker:
         """Warm up, then run jobs until the process ends; a window that is gone ends the process."""
         try:
             try:
-                text = warm()
+                text = self._warm()
             except BaseException as error:
                 log.exception("the engine cannot start")
                 self._channel.send(BROKEN, 0, portable(error, "starting the engine"))
@@ -137,6 +151,8 @@ class Worker:
                 return self._queue.get_nowait()
             with contextlib.suppress(Exception):  # the job that needs it reports the error
                 importlib.import_module(self._later.pop(0))
+            if not self._later:
+                _log_device()
         collect_from_now_on()
         return self._queue.get()
 
@@ -230,6 +246,12 @@ class Reporter:
             partial, self._partial = self._partial, None
             self._partial_sent = time.monotonic()
             self._channel.send(PARTIAL, *partial)
+
+
+def _log_device() -> None:
+    from workbench.session.session import Environment
+
+    log.info("device: %s", Environment.here().device)
 
 
 def _leave(code: int = 0) -> NoReturn:

@@ -20,7 +20,7 @@ def portable(error: BaseException, doing: str) -> WorkbenchError:
         vars(copy).update({name: value for name, value in vars(error).items() if isinstance(value, str)})
         return copy
     reason = str(error).strip().partition("\n")[0][:500]
-    if _out_of_memory(error):
+    if out_of_memory(error):
         message = f"{doing}: the memory ran out; use fewer samples or a smaller batch, or close other programs"
         failure = WorkbenchError(f"{message} ({reason})" if reason else message)
     else:
@@ -29,7 +29,7 @@ def portable(error: BaseException, doing: str) -> WorkbenchError:
     return failure
 
 
-def _out_of_memory(error: BaseException) -> bool:
+def out_of_memory(error: BaseException) -> bool:
     """Tell whether ``error`` says that memory ran out: Python's, torch's allocator's or CUDA's."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True

@@ -1,7 +1,8 @@
 """Jobs: what was asked for, how far it is, how it ended.  asyncio only, no Qt; everything on the loop's thread.
 
-A job is a frozen request that the engine answers with a frozen response.  One runs at a time, the others queue; a
-request that waited may be brought up to date when its turn comes.
+A job is a frozen request that an engine answers with a frozen response.  There are two lanes: in each one job runs at a
+time and the others queue.  What writes the document has a lane of its own, so that saving never waits for a training.
+A request that waited may be brought up to date when its turn comes.
 Progress is a latest-value slot that the engine's reading thread writes and ``poll`` reads; a cancelled job is over for
 its owner at once, however long the engine takes to react, and what it still sends is dropped.
 """
@@ -14,7 +15,7 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -140,20 +141,33 @@ class Job(Generic[R]):
         self._over.set()
 
 
-class Jobs:
-    """The queue before one engine, and the one list of what was asked for."""
+@dataclass(eq=False)
+class _Lane:
+    """The queue before one engine, and what runs in it."""
 
-    def __init__(self, engine: RunsRequests) -> None:
-        self._engine = engine
+    engine: RunsRequests
+    queue: deque[Job[Any]] = field(default_factory=deque)
+    running: Job[Any] | None = None
+    worker: asyncio.Task[None] | None = None
+
+
+class Jobs:
+    """The queues before the engine and before ``files``, which runs what is ``aside`` (default: the engine), and the
+    one list of what was asked for."""
+
+    def __init__(self, engine: RunsRequests, files: RunsRequests | None = None) -> None:
+        self._lane = _Lane(engine)
+        self._aside = self._lane if files is None else _Lane(files)
         self._numbers = itertools.count(1)
         self._views: dict[int, JobView] = {}
         self._retriable: dict[int, Job[Any]] = {}  # not those that are done: their responses would stay in memory
         self._requests: dict[int, Request[object]] = {}
-        self._queue: deque[Job[Any]] = deque()
-        self._running: Job[Any] | None = None
-        self._worker: asyncio.Task[None] | None = None
         self._listeners: list[Listener] = []
         self._closed = False
+
+    @property
+    def _lanes(self) -> tuple[_Lane, ...]:
+        return (self._lane,) if self._aside is self._lane else (self._lane, self._aside)
 
     @property
     def views(self) -> tuple[JobView, ...]:
@@ -181,10 +195,11 @@ class Jobs:
             again or (lambda: self.submit(request, prepare, again)),
         )  # fmt: skip
         self._retriable[job.id] = job
-        self._queue.append(job)
+        lane = self._aside if request.aside else self._lane
+        lane.queue.append(job)
         self._show(job)
-        if self._worker is None or self._worker.done():
-            self._worker = asyncio.get_running_loop().create_task(self._work(), name="jobs")
+        if lane.worker is None or lane.worker.done():
+            lane.worker = asyncio.get_running_loop().create_task(self._work(lane), name="jobs")
         return job
 
     def retry(self, job_id: int) -> None:
@@ -203,10 +218,11 @@ class Jobs:
         job = self._retriable.get(job_id)
         if job is None or job.view.status.over:
             return
-        if job is self._running:
-            self._engine.cancel(job.id)
-        else:
-            self._queue.remove(job)
+        for lane in self._lanes:
+            if job is lane.running:
+                lane.engine.cancel(job.id)
+            elif job in lane.queue:
+                lane.queue.remove(job)
         job.fail(CancelledError(f"{job.view.title}: cancelled"))
         self._show(job)
 
@@ -219,14 +235,16 @@ class Jobs:
 
     def partial(self, job_id: int) -> object:
         """Return the latest partial result of a running job, or None."""
-        job = self._running
-        return job.partial if job is not None and job.id == job_id else None
+        running = [lane.running for lane in self._lanes if lane.running is not None]
+        return next((job.partial for job in running if job.id == job_id), None)
 
     def poll(self) -> None:
         """Show the latest progress; the window's one timer calls this about 30 times a second."""
-        job = self._running
-        if job is None or job.view.status.over:
-            return
+        for lane in self._lanes:
+            if lane.running is not None and not lane.running.view.status.over:
+                self._poll(lane.running)
+
+    def _poll(self, job: Job[Any]) -> None:
         slot, job.progress = job.progress, None
         view = job.view if slot is None else replace(job.view, fraction=slot[0], text=slot[1])
         if view != job.view or job.partial_is_new:
@@ -234,29 +252,31 @@ class Jobs:
             self._show(job)
 
     async def close(self) -> None:
-        """Cancel everything, end the engine, and wait for both."""
+        """Cancel everything, end the engines, and wait for all."""
         self._closed = True
-        for job in (*self._queue, *filter(None, (self._running,))):
-            self.cancel(job.id)
-        await self._engine.close()
-        if self._worker is not None:
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._worker
+        for lane in self._lanes:
+            for job in (*lane.queue, *filter(None, (lane.running,))):
+                self.cancel(job.id)
+        await asyncio.gather(*(lane.engine.close() for lane in self._lanes))
+        for lane in self._lanes:
+            if lane.worker is not None:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await lane.worker
 
-    async def _work(self) -> None:
-        while self._queue:
-            job = self._running = self._queue.popleft()
+    async def _work(self, lane: _Lane) -> None:
+        while lane.queue:
+            job = lane.running = lane.queue.popleft()
             job.view = replace(job.view, status=JobStatus.RUNNING, started=time.monotonic())
             self._show(job)
-            await self._run(job)
-            self._running = None
+            await self._run(job, lane.engine)
+            lane.running = None
             self._show(job)
             await asyncio.sleep(0)  # whoever waits for the result gets it before the next request is prepared
 
-    async def _run(self, job: Job[R]) -> None:
+    async def _run(self, job: Job[R], engine: RunsRequests) -> None:
         try:
             job.request = self._requests[job.id] = job.prepare()
-            job.succeed(await self._engine.run(job.id, job.request, job.report))
+            job.succeed(await engine.run(job.id, job.request, job.report))
         except WorkbenchError as error:
             job.fail(error)
         except Exception as error:  # a fault of our own: shown, and the queue goes on

@@ -33,7 +33,10 @@ class EngineProcess:
     its request cannot be pickled.  ``retired`` says why the owner ends the process.
     """
 
-    def __init__(self, received: Callable[[Envelope], None], answered: Callable[[int, object], None]) -> None:
+    def __init__(
+        self, received: Callable[[Envelope], None], answered: Callable[[int, object], None], role: str = wire.ENGINE
+    ) -> None:
+        self._role = role
         self._received, self._answered = received, answered
         self._loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[str | None] = self._loop.create_future()
@@ -90,7 +93,8 @@ class EngineProcess:
     def _run(self) -> str:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=wire.main, args=(theirs,), name="workbench-engine", daemon=True)
+        name = f"workbench-{self._role}"
+        process = context.Process(target=wire.main, args=(theirs, self._role), name=name, daemon=True)
         with ours:
             with theirs:
                 process.start()

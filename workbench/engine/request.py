@@ -24,7 +24,7 @@ class Request(Protocol[Result]):
     """A frozen, picklable request.
 
     ``title`` is what the user reads in the jobs panel; ``listed``: the job stands there; ``keeps_partial``: the partial
-    result of a cancelled run is of use.
+    result of a cancelled run is of use; ``aside``: it writes the document and waits for no other job.
     """
 
     @property
@@ -35,6 +35,9 @@ class Request(Protocol[Result]):
 
     @property
     def keeps_partial(self) -> bool: ...
+
+    @property
+    def aside(self) -> bool: ...
 
     def run(self, models: ModelCache, progress: Progress) -> Result:
         """Compute the response; called in the engine."""

@@ -88,6 +88,7 @@ def _save_copy(recovery: Recovery) -> None:
 async def _live(app: QApplication, path: str | None, how: dict[str, Any], recoveries: list[Recovery]) -> None:
     engine = Engine()
     await engine.start()
+    from workbench.engine.files_engine import FilesEngine
     from workbench.engine.jobs import Jobs
     from workbench.gui.commands.tour import FirstRun
     from workbench.gui.context.context import Context
@@ -97,14 +98,14 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
 
     colours = theme.choose(settings.theme())
     theme.apply(app, colours)
-    jobs = Jobs(engine)
+    jobs = Jobs(engine, files := FilesEngine())
     context = Context(Workspace(), jobs)
     context.engine_pid = lambda: engine.pid
     window = Window(context, colours)
     restore = install_hooks(context)
     unsubscribe = engine.subscribe(window.engine_event)
     signal.signal(signal.SIGINT, lambda *_: window.close())  # seen when the window's timer runs Python
-    recovery = Recovery(context, window)
+    recovery = Recovery(context, window, files.start)
     recoveries.append(recovery)
     _save_at_sudden_end(app, recovery)
     first_run = FirstRun(context, window)
@@ -117,10 +118,11 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
         await closed
     finally:
         first_run.end()
-        recovery.end(discard=window.closed)
+        recovery.stop()
         await context.tasks.stop()
         unsubscribe()
         await jobs.close()
+        recovery.end(discard=window.closed)
         window.dispose()
         restore()
 

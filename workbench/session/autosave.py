@@ -1,5 +1,7 @@
 """Recovery files: copies of unsaved sessions in the user's state folder, offered again after a crash.
 
+A copy of the whole session (``.qwb``) is written now and then; the edits since (``.edits``: a session without results)
+within a second of each edit.
 Every window has its own folder, so that two windows never write the same file.  Listing the copies reads small notes
 only, so that the window does it without h5py.
 """
@@ -22,10 +24,14 @@ from workbench.session.session import Session
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recoverable:
-    """A recovery file, the session file that it belongs to (None: never saved), the model's name, and when it was
-    written (seconds since 1970, UTC)."""
+    """A recovery file, later edits where there are any, the session file that it belongs to (None: never saved), the
+    model's name, and when it was written (seconds since 1970, UTC).
+
+    Where the session was not copied yet, ``file`` is that of the edits.
+    """
 
     file: Path
+    edits: Path | None
     original: Path | None
     model: str
     written: float
@@ -52,33 +58,34 @@ def recovery_path(path: Path | None, folder: Path) -> Path:
     return folder / f"{path.stem[:60]}-{mark}.qwb"
 
 
-def write_recovery(session: Session, path: Path | None, folder: Path) -> Path:
+def write_recovery(session: Session, path: Path | None, folder: Path, *, edits: bool = False) -> Path:
     """Write the recovery file of a session that belongs to ``path`` into a window's folder, atomically; return it.
 
-    Raises SessionError.
+    ``edits``: ``session`` holds the edits, and no results.  Raises SessionError.
     """
     file = recovery_path(path, folder)
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise SessionError(f"the recovery folder {file.parent} cannot be created: {error.strerror}") from error
-    session.save(file)
+    written = _edits(file) if edits else file
+    session.save(written)
     note = {"original": None if path is None else os.path.abspath(path), "model": session.model.name}
     with replacing(_note(file), SessionError, "the recovery note") as temporary:
         temporary.write_text(json.dumps(note), encoding="utf-8")
-    return file
+    return written
 
 
 def discard_recovery(file: Path) -> None:
     """Remove a recovery file after a save, or a close without one; does nothing if there is none."""
-    _note(file).unlink(missing_ok=True)
-    file.unlink(missing_ok=True)
+    for each in (_note(file), _edits(file), file.with_suffix(".qwb")):
+        each.unlink(missing_ok=True)
 
 
 def recoverable(folders: Iterable[Path] | None = None) -> tuple[Recoverable, ...]:
     """Return the recovery files of ``folders`` (None: of all) that are newer than their sessions, newest first."""
     searched = window_folders() if folders is None else folders
-    entries = [entry for folder in searched for file in folder.glob("*.qwb") if (entry := _entry(file)) is not None]
+    entries = [entry for folder in searched for note in folder.glob("*.json") if (entry := _entry(note)) is not None]
     return tuple(sorted(entries, key=lambda entry: entry.written, reverse=True))
 
 
@@ -86,15 +93,20 @@ def _note(file: Path) -> Path:
     return file.with_suffix(".json")
 
 
-def _entry(file: Path) -> Recoverable | None:
-    """Return the entry of a recovery file; None where it is older than its session or its note is unreadable."""
+def _edits(file: Path) -> Path:
+    return file.with_suffix(".edits")
+
+
+def _entry(note: Path) -> Recoverable | None:
+    """Return the entry of a note; None where its files are older than their session, or it is unreadable."""
     try:
-        written = file.stat().st_mtime
-        note = json.loads(_note(file).read_text(encoding="utf-8"))
-        original = None if note["original"] is None else Path(note["original"])
-        model = str(note["model"])
+        written = {file: file.stat().st_mtime for file in (note.with_suffix(".qwb"), _edits(note)) if file.exists()}
+        facts = json.loads(note.read_text(encoding="utf-8"))
+        original = None if facts["original"] is None else Path(facts["original"])
+        model, newest = str(facts["model"]), max(written, key=written.__getitem__)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    if original is not None and original.exists() and original.stat().st_mtime >= written:
+    if original is not None and original.exists() and original.stat().st_mtime >= written[newest]:
         return None
-    return Recoverable(file=file, original=original, model=model, written=written)
+    edits = newest if newest == _edits(note) else None
+    return Recoverable(file=next(iter(written)), edits=edits, original=original, model=model, written=written[newest])

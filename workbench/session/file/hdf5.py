@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import numpy as np
 
 from workbench.atomic import replacing
-from workbench.errors import SessionError
+from workbench.errors import DamagedSessionError, SessionError
 from workbench.measurement.evaluation import Timing
 from workbench.planning.plan import Assignment, Plan
 from workbench.sensitivity.table import Sensitivity
@@ -86,17 +86,17 @@ def read_session(path: Path, kind: type[C]) -> C:
     image, broken = contents(path)
     advice = f"use a backup or an autosave, or save what is whole: workbench repair {path} --out OTHER.qwb"
     if broken:
-        raise SessionError(f"the session {path} is damaged: {broken}; {advice}")
+        raise DamagedSessionError(f"the session {path} is damaged: {broken}; {advice}")
     try:
         tree = read_tree(image, _room(path))
         if "sealed" in tree.attrs and len(image) == path.stat().st_size:
-            raise SessionError(f"{BROKEN}; {advice}")
+            raise DamagedSessionError(f"{BROKEN}; {advice}")
         _check_version(tree)
         session = session_of(tree, kind, Attempt())
     except SessionError as error:
-        raise SessionError(f"the session {path} cannot be read: {error}") from error
+        raise type(error)(f"the session {path} cannot be read: {error}") from error
     except DAMAGE as error:
-        raise SessionError(f"the session {path} is damaged: {_first_line(error)}; {advice}") from error
+        raise DamagedSessionError(f"the session {path} is damaged: {_first_line(error)}; {advice}") from error
     check(session, f"the session {path}")
     return session
 

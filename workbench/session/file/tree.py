@@ -19,7 +19,8 @@ from typing import IO, Any, BinaryIO, cast
 
 import numpy as np
 
-from workbench.errors import SessionError
+from workbench.errors import DamagedSessionError, SessionError
+from workbench.limited import confine
 from workbench.session.file import hdf5_child
 
 Scalar = str | np.generic
@@ -77,10 +78,11 @@ def read_tree(image: bytes | memoryview, largest: int) -> Group:
     """Return what an HDF5 file holds; raises SessionError for what is damaged, foreign, or larger than ``largest``."""
     answer, buffer, ending = _asked(image, {"largest": largest, "repair": False, "skip": []})
     if answer is None:
-        raise SessionError(f"it is damaged: {ending.splitlines()[0]}")
+        raise DamagedSessionError(f"it is damaged: {ending.splitlines()[0]}")
     if "tree" not in answer:
-        refused = answer.get("refused")
-        raise SessionError(refused or f"it is damaged: {answer.get('damaged')}")
+        if "refused" in answer:
+            raise SessionError(answer["refused"])
+        raise DamagedSessionError(f"it is damaged: {answer.get('damaged')}")
     return _group("/", answer["tree"], buffer)
 
 
@@ -130,6 +132,7 @@ def _forked(image: bytes | memoryview, settings: dict[str, Any], result: IO[byte
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            confine()
             hdf5_child.read(data, settings, cast(BinaryIO, result), cast(BinaryIO, told))
         finally:
             os._exit(1)

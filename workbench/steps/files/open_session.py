@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from workbench.session.session import Session
-from workbench.steps.options import OptionInfo
-from workbench.steps.step import Step, short
+from workbench.steps.options import OptionInfo, option
+from workbench.steps.step import Context, Step, short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,12 +17,23 @@ class OpenSessionOptions:
     path: str = field(metadata=OptionInfo(
         label="Session", path="file", metavar="S.qwb", positional=True, help="a session file"
     ).metadata)  # fmt: skip
+    repair: bool = option(False, OptionInfo(label="Repair", help="open what is whole of a damaged session"))
+
+
+def _run(context: Context, options: OpenSessionOptions) -> Session:
+    """Read it; a repair says in the notes what was lost.  Raises SessionError."""
+    if not options.repair:
+        return Session.load(options.path)
+    from workbench.session.file.hdf5 import repair_session
+
+    session, lost = repair_session(Path(options.path), Session)
+    return replace(session, notes=(*session.notes, *(f"lost in the damaged file: {line}" for line in lost)))
 
 
 OPEN_SESSION: Step[OpenSessionOptions, Session] = Step(
     name="open-session", title="Open a session", options=OpenSessionOptions, document=False,
     summary="Reads a session file.",
-    run=lambda context, options: Session.load(options.path),
+    run=_run,
     heading=lambda options, session: f"Open {short(options.path)}",
     python=lambda options, session: f"\nsession = wb.Session.load({options.path!r})",
 )  # fmt: skip
