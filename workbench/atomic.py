@@ -44,7 +44,7 @@ def replacing(path: Path, error: type[WorkbenchError], what: str) -> Iterator[Pa
             os.chmod(temporary, mode)
         _flush(temporary)
         os.replace(temporary, target)
-        _flush(target.parent)
+        _flush_names(target.parent)
 
 
 @contextlib.contextmanager
@@ -61,7 +61,7 @@ def replacing_folder(path: Path, error: type[WorkbenchError], what: str) -> Iter
         for entry in sorted(temporary.rglob("*")):
             _flush(entry)
         _swap(temporary, target, temporary.with_suffix(".old"))
-        _flush(target.parent)
+        _flush_names(target.parent)
 
 
 @contextlib.contextmanager
@@ -138,6 +138,12 @@ def _flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _flush_names(folder: Path) -> None:
+    """Flush a folder as far as its file system can: the new file is in its place already."""
+    with contextlib.suppress(OSError):
+        _flush(folder)
 
 
 def _explain(failure: OSError, path: Path, what: str) -> str:

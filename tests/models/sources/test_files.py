@@ -7,6 +7,7 @@ import json
 import pickle
 import struct
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -322,3 +323,20 @@ def test_an_exported_program_that_would_run_code_is_refused(
 )  # fmt: skip
 def test_expressions_over_sizes(text: str, plain: bool) -> None:
     assert is_plain_expression(text) is plain
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("make", "words"), [
+    (lambda: torch.eye(4).to_sparse(), "sparse_coo"), (lambda: torch.eye(4).to_sparse_csr(), "sparse_csr"),
+    (lambda: torch.empty(4, 4, device="meta"), "without data"),
+    (lambda: torch.zeros(1).expand(1 << 20, 1 << 20), "fewer values"),
+    (lambda: torch.eye(4).to(torch.complex64), "dtype complex64"),
+    (lambda: torch.eye(4).to(torch.float8_e4m3fnuz), "float8_e4m3fnuz"),
+    (lambda: torch.quantize_per_tensor(torch.eye(4), 0.1, 0, torch.qint8), "qint8"),
+])  # fmt: skip
+def test_tensors_that_are_not_plain_numbers_are_refused(
+    tmp_path: Path, make: Callable[[], torch.Tensor], words: str
+) -> None:
+    torch.save({"a.weight": torch.eye(4), "b.weight": make()}, tmp_path / "m.pt")
+    with pytest.raises(NotAModelError, match=f"the tensor b.weight .*{words}"):
+        open_model(tmp_path / "m.pt")

@@ -277,3 +277,14 @@ def test_a_multimodal_model_answers_text_with_token_logits(tmp_path: Path) -> No
     with torch.no_grad():
         torch.testing.assert_close(model.run({"input_ids": IDS}), plain(input_ids=IDS).logits)
     assert model.summary.output is OutputKind.TOKEN_LOGITS
+
+
+@pytest.mark.parametrize("key", ["num_hidden_layers", "vocab_size", "hidden_size", "num_attention_heads"])
+@pytest.mark.parametrize("value", [10**9, 10**30, 10**4000])
+def test_counts_that_the_weights_cannot_fill_are_refused_at_once(tmp_path: Path, key: str, value: int) -> None:
+    llama(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {key: value}))
+    with pytest.raises(NotAModelError, match=f"says {key} is .* but the weights are") as caught:
+        open_model(tmp_path)
+    assert len(str(caught.value)) < 500

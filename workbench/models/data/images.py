@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from workbench.errors import DataError
+from workbench.errors import DataError, first_line
+from workbench.limited import MEMORY, limited
 from workbench.models.data.files import PICTURES, Stored
 from workbench.models.data.inputs import InputSpec
 
@@ -48,7 +49,7 @@ def _pictures(folder: Path) -> list[Path]:
 
 def _stack(paths: list[Path | bytes], spec: InputSpec) -> torch.Tensor:
     """Return the images (uint8, samples x height x width x channels), resized where the model has one size."""
-    arrays = [_decode(path, spec) for path in paths]
+    arrays = _decoded(paths, spec)
     shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
         odd = next(path for path, array in zip(paths, arrays, strict=True) if array.shape != arrays[0].shape)
@@ -63,18 +64,36 @@ def _name(source: Path | bytes) -> str:
     return source.name if isinstance(source, Path) else "an image of the table"
 
 
-def _decode(path: Path | bytes, spec: InputSpec) -> np.ndarray:
+def _decoded(sources: Sequence[Path | bytes], spec: InputSpec) -> list[np.ndarray]:
+    """Decode in a limited process; raises DataError naming the image."""
+    from PIL import Image
+
+    Image.init()  # loads every codec, which the limited process cannot
+    try:
+        contents = [source.read_bytes() if isinstance(source, Path) else source for source in sources]
+    except OSError as error:
+        raise DataError(f"{error.filename} cannot be read: {error.strerror}") from None
+    pairs = list(zip(contents, sources, strict=True))
+    what = str(sources[0]) if len(sources) == 1 else f"one of {len(sources)} images from {_name(sources[0])} on"
+    size = int(np.prod(spec.size or (0, 0))) * (spec.channels or 3)
+    return limited(
+        lambda: [_decode(content, source, spec) for content, source in pairs], what, DataError,
+        seconds=10 + 0.1 * len(sources), memory=MEMORY + 2 * size * len(sources),
+    )  # fmt: skip
+
+
+def _decode(content: bytes, path: Path | bytes, spec: InputSpec) -> np.ndarray:
     from PIL import Image
 
     try:
-        with Image.open(io.BytesIO(path) if isinstance(path, bytes) else path) as image:
+        with Image.open(io.BytesIO(content)) as image:
             picture = image.convert(MODES.get(spec.channels or 3, "RGB"))
             if spec.size is not None and picture.size != (spec.size[1], spec.size[0]):
                 picture = picture.resize((spec.size[1], spec.size[0]), Image.Resampling.BILINEAR)
             array = np.array(picture)
-    except (OSError, ValueError, SyntaxError) as error:
+    except Exception as error:  # the codecs raise nearly everything
         name = path if isinstance(path, Path) else _name(path)
-        raise DataError(f"{name} cannot be read as an image: {error}") from None
+        raise DataError(f"{name} cannot be read as an image: {first_line(error)}") from None
     return array[..., None] if array.ndim == 2 else array
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from workbench.errors import BackendUnavailableError, DataError, first_line
+from workbench.limited import MEMORY, limited
 from workbench.models.data.arrays import rows_of, with_decoder_mask
 from workbench.models.data.files import SOUNDS, Stored
 from workbench.models.data.images import preparation
@@ -44,7 +45,7 @@ def read_sounds(
     """
     processor = _processor(spec)
     rate = getattr(processor, "sampling_rate", None) or spec.rate
-    decoded = [_decode(source, number) for number, source in enumerate(sources)]
+    decoded = _decoded(sources)
     others = sorted({own for _, own in decoded if rate and own != rate})
     notes: tuple[str, ...] = ()
     if others:
@@ -84,18 +85,37 @@ def _processor(spec: InputSpec) -> Any:
         raise DataError(f"the processor in {spec.folder} cannot be used: {first_line(error)}") from error
 
 
-def _decode(source: Any, number: int) -> tuple[np.ndarray, int]:
-    """Return a sound as float32 points of one channel, the mean of its channels, and its rate."""
+def _decoded(sources: Sequence[Any]) -> list[tuple[np.ndarray, int]]:
+    """Decode in a limited process; raises DataError naming the sound."""
     try:
-        import soundfile
+        import soundfile  # noqa: F401 - here, because the limited process cannot
     except ImportError as error:
         raise BackendUnavailableError(
             f"reading sounds needs the package soundfile: {error}; pip install 'quantization-workbench[data]'"
         ) from None
-    name = f"sound {number + 1}" if isinstance(source, bytes) else str(source)
+    names = [f"sound {number + 1}" if isinstance(each, bytes) else str(each) for number, each in enumerate(sources)]
     try:
-        wave, rate = soundfile.read(io.BytesIO(source) if isinstance(source, bytes) else source, dtype="float32")
-    except (OSError, RuntimeError, TypeError) as error:
+        contents = [each if isinstance(each, bytes) else Path(each).read_bytes() for each in sources]
+    except OSError as error:
+        raise DataError(f"{error.filename} cannot be read as a sound: {error.strerror}") from None
+
+    def work() -> list[np.ndarray]:
+        pairs = [_decode(content, name) for content, name in zip(contents, names, strict=True)]
+        return [array for wave, rate in pairs for array in (wave, np.array(rate))]
+
+    room = MEMORY + 40 * sum(map(len, contents))
+    what = names[0] if len(names) == 1 else f"one of {len(names)} sounds from {names[0]} on"
+    arrays = limited(work, what, DataError, seconds=10 + 0.2 * len(names), memory=room)
+    return [(wave, int(rate)) for wave, rate in zip(arrays[::2], arrays[1::2], strict=True)]
+
+
+def _decode(content: bytes, name: str) -> tuple[np.ndarray, int]:
+    """Return a sound as float32 points of one channel, the mean of its channels, and its rate."""
+    import soundfile
+
+    try:
+        wave, rate = soundfile.read(io.BytesIO(content), dtype="float32")
+    except Exception as error:  # the codecs raise nearly everything
         raise DataError(f"{name} cannot be read as a sound: {first_line(error)}") from None
     if not wave.size:
         raise DataError(f"{name} is empty; remove it")

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from workbench.errors import DataError, first_line
-from workbench.models.data.inputs import InputSpec, fast_tokenizer
+from workbench.models.data.inputs import InputSpec, fast_tokenizer, require_tokenizer
 from workbench.models.data.tables import messages_of
 
 LONGEST_SENTENCE = 512
@@ -54,6 +54,8 @@ def tokenizer_of(spec: InputSpec, file: Path) -> Any:
             f"{file} is text, but the model has no tokenizer; put tokenizer.json into its folder, or give token "
             "windows (.npy)"
         )
+    if (spec.tokenizer / "tokenizer.json").is_file():
+        require_tokenizer(spec.tokenizer / "tokenizer.json")
     try:
         return _loaded(spec.tokenizer, (spec.tokenizer / "tokenizer.json").stat().st_mtime_ns
                        if (spec.tokenizer / "tokenizer.json").is_file() else 0)  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +28,13 @@ from workbench.models.summary import ModelSource, OutputKind
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
 
+LAYERS = re.compile(r"(^|_)(layers?|blocks?)$")
+SIZES = re.compile(r"(^|_)(layers?|blocks?|size|dim|embd|model|heads?|experts?|ff|channels|inner|groups?|labels)$")
+"""What networks are built by, among the names of config.json."""
+
+LEAST = 10**6
+"""Sizes up to this one are possible whatever the weights: they may be windows or pictures."""
+
 
 @dataclass(frozen=True, slots=True)
 class HuggingFaceFolder:
@@ -45,6 +53,7 @@ class HuggingFaceFolder:
         config = read_config(folder)
         store = tensors_in_files(_weights(folder))
         require_memory(memory_to_run(store.tensors.values()), str(folder))
+        _require_possible(config, store, folder / "config.json")
         network = _load(folder, architecture_of(config))
         head = head_of(type(network).__name__)
         parts = find_layers(network, stored_dtypes(store.tensors, _usual_dtype(store)))
@@ -88,6 +97,23 @@ def read_config(folder: Path, *, quantized: bool = False) -> dict[str, Any]:
             "compressed-tensors, fp8 and mxfp4 are read; open the floating-point model it came from"
         )
     return config
+
+
+def _require_possible(config: Mapping[str, Any], store: TensorStore, file: Path) -> None:
+    """Raise NotAModelError for counts that the tensors cannot fill: building such a network would never end."""
+    elements = max(sum(math.prod(tensor.shape) for tensor in store.tensors.values()), LEAST)
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            _require_possible(value, store, file)
+        if not isinstance(value, int) or not SIZES.search(key):
+            continue
+        most, what = (len(store.tensors), "tensors") if LAYERS.search(key) else (elements, "weights")
+        if value > most:
+            shown = f"{value:,}" if value < 10**15 else f"a number of {len(str(value))} digits"
+            raise NotAModelError(
+                f"{file} says {key} is {shown}, but the weights are {most:,} {what}; the file is damaged, or belongs "
+                "to other weights"
+            )
 
 
 def _read_json(file: Path) -> Any:

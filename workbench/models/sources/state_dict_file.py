@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import torch
 
 from workbench.errors import NotAModelError, UnsafeModelError
+from workbench.models.dtypes import DTYPES, dtype_name
 from workbench.models.model import Model
 from workbench.models.sources.source import Opening
 from workbench.models.sources.stored import require_memory, tensors_in_memory
@@ -50,7 +50,7 @@ def load_weights_only(path: Path) -> Any:
     """
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
-    except (RuntimeError, pickle.UnpicklingError, EOFError, ValueError, KeyError, OSError) as error:
+    except Exception as error:  # a damaged pickle can make the reader of torch raise nearly everything
         text = str(error)
         if any(mark in text for mark in ("Unsupported global", "Unsupported class", "TorchScript", "GLOBAL", "REDUCE")):
             raise UnsafeModelError(
@@ -61,6 +61,20 @@ def load_weights_only(path: Path) -> Any:
         ) from None
 
 
+def _require_plain(tensor: torch.Tensor, what: str) -> None:
+    """Raise NotAModelError for a tensor that is not plain numbers in memory, each at a place of its own."""
+    name = dtype_name(tensor)
+    if tensor.is_nested or tensor.is_meta or tensor.layout is not torch.strided:
+        kind = "nested" if tensor.is_nested else "without data" if tensor.is_meta else str(tensor.layout)
+        raise NotAModelError(f"{what} is {kind.removeprefix('torch.')}; save it dense (tensor.to_dense())")
+    if tensor.is_quantized or name not in DTYPES:
+        raise NotAModelError(f"{what} has the dtype {name}, known are {', '.join(DTYPES)}; convert it to one of them")
+    if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
+        raise NotAModelError(
+            f"{what} has the shape {tuple(tensor.shape)}, but the file holds fewer values; save tensor.contiguous()"
+        )
+
+
 def load_state_dict(path: Path) -> dict[str, torch.Tensor]:
     """Return the named tensors of a state dict or of a checkpoint that holds one."""
     loaded = load_weights_only(path)
@@ -69,6 +83,8 @@ def load_state_dict(path: Path) -> dict[str, torch.Tensor]:
             loaded = loaded[key]
     if isinstance(loaded, Mapping):
         tensors = {str(name): value for name, value in loaded.items() if isinstance(value, torch.Tensor)}
+        for name, tensor in tensors.items():
+            _require_plain(tensor, f"{path}: the tensor {name}")
         if tensors:
             return tensors
     raise NotAModelError(f"{path} holds {type(loaded).__name__} without named tensors; a state dict was expected")

@@ -1,0 +1,98 @@
+"""The limited process: arrays come out, nothing else does; what it may not do is one error."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from workbench.errors import DataError, PlanError
+from workbench.limited import limited
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks")
+
+
+def test_arrays_come_out() -> None:
+    arrays = [np.arange(6, dtype=np.int16).reshape(2, 3), np.array(3.5), np.zeros((0, 4), np.uint8)]
+    for array, copy in zip(arrays, limited(lambda: arrays, "it", DataError), strict=True):
+        assert copy.dtype == array.dtype and copy.shape == array.shape and np.array_equal(copy, array)
+
+
+def test_an_error_of_the_workbench_keeps_its_class_and_text() -> None:
+    def work() -> list[np.ndarray]:
+        raise PlanError("it is bad")
+
+    with pytest.raises(PlanError, match="^it is bad$"):
+        limited(work, "it", DataError)
+
+
+def reads() -> list[np.ndarray]:
+    return [np.array(len(Path("/etc/hosts").read_bytes()))]
+
+
+def connects() -> list[np.ndarray]:
+    socket.socket()
+    return []
+
+
+def crashes() -> list[np.ndarray]:
+    os.abort()
+
+
+def ends() -> list[np.ndarray]:
+    os._exit(0)
+
+
+def fills() -> list[np.ndarray]:
+    return [np.ones(1 << 28)]
+
+
+@pytest.mark.parametrize(("work", "words"), [
+    (reads, "it cannot be read"), (connects, "it cannot be read"), (crashes, "crash"), (ends, "end"),
+    (fills, "too much memory"),
+])  # fmt: skip
+def test_what_it_may_not_do_is_one_line(work: Callable[[], list[np.ndarray]], words: str) -> None:
+    with pytest.raises(DataError, match=words) as caught:
+        limited(work, "it", DataError)
+    assert "\n" not in str(caught.value)
+
+
+def test_it_neither_makes_nor_moves_nor_removes_a_file_nor_signals(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("mine")
+    parent = os.getpid()
+    acts: list[Callable[[], object]] = [
+        lambda: (tmp_path / "b").mkdir(), lambda: os.rename(tmp_path / "a", tmp_path / "c"),
+        lambda: os.unlink(tmp_path / "a"), lambda: os.symlink("x", tmp_path / "d"), lambda: os.kill(parent, 0),
+    ]  # fmt: skip
+
+    def work(act: Callable[[], object]) -> list[np.ndarray]:
+        act()
+        return []
+
+    done = []
+    for number, act in enumerate(acts):
+        try:
+            limited(lambda act=act: work(act), "it", DataError)  # type: ignore[misc]
+            done.append(number)
+        except DataError:
+            pass
+    assert os.listdir(tmp_path) == ["a"] or Path("/proc/version").read_text() < "Linux version 5.13"
+    assert not done or done == [4]  # signals need a newer kernel
+
+
+def test_a_hang_ends() -> None:
+    start = time.monotonic()
+
+    def spins() -> list[np.ndarray]:
+        while True:
+            pass
+
+    with pytest.raises(DataError, match="more than 0.5 s"):
+        limited(spins, "it", DataError, seconds=0.5)
+    assert time.monotonic() - start < 20

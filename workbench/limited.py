@@ -1,0 +1,196 @@
+"""Runs what parses strangers' bytes in C or Rust in a limited process: a crash, a hang or a bomb is one error.
+
+On Linux a fork of this process does the work: it may open nothing (no file, no socket), see no path, signal nobody
+(Landlock, where the kernel has it), and take bounded time and memory; it hands over plain arrays.  Elsewhere a fork of
+a process with threads is not safe and a new one takes a second, so the work is done in this process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import mmap
+import os
+import select
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from workbench import errors
+from workbench.errors import WorkbenchError, first_line
+
+if TYPE_CHECKING:
+    import numpy as np
+
+FORKS = sys.platform == "linux"
+RESULT = 3
+"""The one open file of the process, besides the standard ones, which lead nowhere."""
+
+MEMORY = 1 << 30
+"""Bytes that the work may take beyond what this process has."""
+
+
+def limited(
+    work: Callable[[], Sequence[np.ndarray]], what: str, error: type[WorkbenchError], *, seconds: float = 10,
+    memory: int = MEMORY,
+) -> list[np.ndarray]:  # fmt: skip
+    """Return the arrays that ``work`` returns; what it imports has to be imported already.
+
+    A WorkbenchError that it raises is raised here.  Raises ``error``, which begins with ``what``, where it raises
+    another, crashes, or takes more than ``seconds`` of processor time or ``memory`` bytes.
+    """
+    if not FORKS:
+        return _here(work, what, error)
+    import numpy  # noqa: F401 - here, not in the fork
+
+    result = os.memfd_create("limited")
+    try:
+        code = _forked(work, result, seconds, memory)
+        if code != 0:
+            raise error(f"{what} {_ending(code, seconds)}; it is damaged or made to do harm")
+        return _read(result, what, error)
+    finally:
+        os.close(result)
+
+
+def confine() -> None:
+    """Take from this process every path, connection and signal, for good, as far as the kernel can (Landlock).
+
+    Through ``syscall``: the only binding of the package index is an alpha version without network and signals.
+    """
+    system = ctypes.CDLL(None, use_errno=True)
+    create, restrict, no_new_privileges = 444, 446, 38
+    version = system.syscall(create, None, 0, 1)
+    if version < 1:
+        return
+    bits = {1: 13, 2: 14, 3: 15, 4: 15}.get(version, 16)
+    rights = (ctypes.c_uint64 * 3)((1 << bits) - 1, 3 if version >= 4 else 0, 3 if version >= 6 else 0)
+    size = 8 if version < 4 else 16 if version < 6 else 24
+    rules = system.syscall(create, ctypes.byref(rights), size, 0)
+    if rules >= 0:
+        system.prctl(no_new_privileges, 1, 0, 0, 0)
+        system.syscall(restrict, rules, 0)
+        os.close(rules)
+
+
+def _here(work: Callable[[], Sequence[np.ndarray]], what: str, error: type[WorkbenchError]) -> list[np.ndarray]:
+    try:
+        return list(work())
+    except WorkbenchError:
+        raise
+    except Exception as reason:
+        raise error(f"{what} cannot be read: {first_line(reason)}") from reason
+
+
+def _forked(work: Callable[[], Sequence[np.ndarray]], result: int, seconds: float, memory: int) -> int | None:
+    """Do the work in a fork; returns its exit code, None where it took too long."""
+    sys.stdout.flush()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, whose locks the fork never takes
+        process = os.fork()
+    if not process:
+        _work(work, result, seconds, memory)
+    ended = False
+    try:
+        watched = os.pidfd_open(process)
+        try:
+            ended = bool(select.select([watched], [], [], 5 * seconds + 5)[0])
+        finally:
+            os.close(watched)
+    finally:
+        if not ended:
+            os.kill(process, signal.SIGKILL)
+        status = os.waitpid(process, 0)[1]
+    return os.waitstatus_to_exitcode(status) if ended else None
+
+
+def _work(work: Callable[[], Sequence[np.ndarray]], result: int, seconds: float, memory: int) -> NoReturn:
+    """Be the fork: give everything up, work, write the answer, end."""
+    code = 1
+    try:
+        gc.disable()
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        _limit(result, seconds, memory)
+        code = _answer(work)
+    finally:
+        os._exit(code)
+
+
+def _limit(result: int, seconds: float, memory: int) -> None:
+    import resource
+
+    with open("/proc/self/statm") as stream:
+        used = int(stream.read().split()[0]) * resource.getpagesize()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nowhere, standard)
+    os.dup2(result, RESULT)
+    os.closerange(RESULT + 1, os.sysconf("SC_OPEN_MAX"))
+    confine()
+    whole = int(seconds) + 1
+    for limit, value in (
+        (resource.RLIMIT_CORE, 0), (resource.RLIMIT_CPU, whole), (resource.RLIMIT_NOFILE, RESULT + 1),
+        (resource.RLIMIT_AS, used + memory),
+    ):  # fmt: skip
+        resource.setrlimit(limit, (value, value))
+
+
+def _answer(work: Callable[[], Sequence[np.ndarray]]) -> int:
+    """Write the arrays, then their types, shapes and places as JSON, then its length (8 bytes)."""
+    answer: dict[str, Any] = {"arrays": []}
+    place = 0
+    try:
+        for array in work():
+            answer["arrays"].append([array.dtype.str, list(array.shape), place])
+            place += _write(array.reshape(-1).view("u1")) + _write(bytes(-array.nbytes % 64))
+    except WorkbenchError as reason:
+        kind = next(base for base in type(reason).__mro__ if getattr(errors, base.__name__, None) is base)
+        answer = {"error": kind.__name__, "message": str(reason)}
+    except MemoryError:
+        return 2
+    except Exception as reason:
+        answer = {"failed": first_line(reason)}
+    text = json.dumps(answer).encode()
+    _write(text + len(text).to_bytes(8, "little"))
+    return 0
+
+
+def _write(data: bytes | np.ndarray) -> int:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(RESULT, view) :]
+    return len(data)
+
+
+def _ending(code: int | None, seconds: float) -> str:
+    if code in (None, -signal.SIGXCPU, -signal.SIGKILL):
+        return f"takes more than {seconds:g} s or too much memory to read"
+    if code == 2:
+        return "takes too much memory to read"
+    return "makes the library that reads it crash"
+
+
+def _read(result: int, what: str, error: type[WorkbenchError]) -> list[np.ndarray]:
+    """Return the arrays of the answer, or raise its error; nothing in it is believed but its numbers."""
+    import numpy as np
+
+    size = os.fstat(result).st_size
+    if size < 8:
+        raise error(f"{what} makes the library that reads it end; it is damaged or made to do harm")
+    buffer = mmap.mmap(result, size, access=mmap.ACCESS_COPY)
+    start = size - 8 - int.from_bytes(buffer[size - 8 :], "little")
+    answer = json.loads(buffer[max(start, 0) : size - 8])
+    if "error" in answer:
+        kind = getattr(errors, str(answer["error"]), error)
+        raise (kind if isinstance(kind, type) and issubclass(kind, WorkbenchError) else error)(answer["message"])
+    if "failed" in answer:
+        raise error(f"{what} cannot be read: {answer['failed']}")
+    return [
+        np.frombuffer(buffer, dtype, int(np.prod(shape, dtype=object)), place).reshape(shape)
+        for dtype, shape, place in answer["arrays"]
+    ]
