@@ -16,8 +16,9 @@ from pathlib import Path
 
 from workbench.console.command import Command
 from workbench.console.commands import COMMANDS
-from workbench.console.terminal import Bar, print_report, visible
+from workbench.console.terminal import Bar, print_report
 from workbench.errors import WorkbenchError, nearest
+from workbench.readable import readable
 from workbench.version import VERSION
 
 
@@ -68,6 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(command: Command, options: argparse.Namespace) -> int:
     """Carry out one command; every expected failure becomes one line on standard error and exit code 1."""
+    logging.getLogger(__name__).info("%s", command.name)
     try:
         with Bar(enabled=not options.quiet and sys.stderr.isatty()) as progress:
             outcome = command.run(options, progress)
@@ -96,7 +98,7 @@ def _unknown(word: str, commands: Iterable[str]) -> int:
 
 
 def _failed(line: str, exit_code: int) -> int:
-    print(visible(line), file=sys.stderr)
+    print(readable(line), file=sys.stderr)
     return exit_code
 
 

@@ -1,7 +1,7 @@
 """The log: one rotating file for each process in the user's state folder, with a trace of native crashes.
 
-``WORKBENCH_LOG_FOLDER`` moves the folder.  A file begins with the versions; what the workbench does and every error
-with its traceback follow.  Only the newest files are kept.
+``WORKBENCH_LOG_FOLDER`` moves the folder.  A file begins with the versions; every job and every error with its
+traceback follow, without the names of the user's files.  Only the newest files are kept.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from types import TracebackType
 
 import platformdirs
 
+from workbench.private import PrivateFormatter
 from workbench.version import versions
 
 FOLDER_VARIABLE = "WORKBENCH_LOG_FOLDER"
@@ -56,7 +57,7 @@ def start(role: str) -> Path | None:
     except OSError:
         return None
     _remove_old(role, path)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(PrivateFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.getLogger().addHandler(handler)
     logging.getLogger("workbench").setLevel(logging.INFO)
     sys.excepthook = _logged

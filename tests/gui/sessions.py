@@ -94,9 +94,9 @@ def opened(model: ModelSummary | None = None, *, with_weights: bool = True, seed
 
 
 @cache
-def full(blocks: int = 4) -> Session:
+def full(blocks: int = 4, prefix: str = "model.layers") -> Session:
     """Return a session in which every panel has something to show; made once, because nothing can change it."""
-    session = opened(summary(blocks))
+    session = opened(summary(blocks, prefix=prefix))
     rng = np.random.default_rng(1)
     scheme = parse_scheme("int8-tensor-asym")
     held, ranges, active = dict(session.statistics), {}, {}

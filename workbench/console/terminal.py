@@ -6,12 +6,12 @@ import io
 import json
 import os
 import sys
-import unicodedata
 from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from workbench.console.report import Report, Table, shown
+from workbench.readable import readable
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -59,17 +59,8 @@ def _lines(report: Report) -> list[tuple[str, bool]]:
         tables = isinstance(part, Table) or isinstance(before, Table)
         if tables and part != "" and before not in (None, ""):
             lines.append(("", False))
-        lines += _aligned(part) if isinstance(part, Table) else [(visible(part), False)]
+        lines += _aligned(part) if isinstance(part, Table) else [(readable(part), False)]
     return lines
-
-
-def visible(text: str) -> str:
-    """Return ``text`` with control characters, direction marks and broken Unicode escaped, as in ``\\x1b``."""
-    if text.isprintable():
-        return text
-    return "".join(
-        repr(mark)[1:-1] if unicodedata.category(mark) in ("Cc", "Cf", "Cs", "Zl", "Zp") else mark for mark in text
-    )
 
 
 def _aligned(table: Table) -> list[tuple[str, bool]]:
@@ -78,7 +69,7 @@ def _aligned(table: Table) -> list[tuple[str, bool]]:
     for key, title in table.headings.items():
         values = [row[key] for row in table.rows]
         cells = [*([title] if table.titles else []), *(shown(key, value) for value in values)]
-        columns.append(_padded([visible(cell) for cell in cells], to_the_right=_are_numbers(values)))
+        columns.append(_padded([readable(cell) for cell in cells], to_the_right=_are_numbers(values)))
     lines = ["  ".join(cells) for cells in zip(*columns, strict=True)]
     if not table.titles:
         return [(line.rstrip(), False) for line in lines]
@@ -115,7 +106,7 @@ class Bar:
     def __call__(self, fraction: float, text: str, partial: Any = None) -> None:
         """Show how far the work is; drawn at most ten times a second."""
         if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=min(fraction, 1.0), description=visible(text))
+            self._bar.update(self._bar.task_ids[0], completed=min(fraction, 1.0), description=readable(text))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -14,6 +14,7 @@ from workbench.gui.commands.action import Action, ActionState, plain
 from workbench.gui.commands.actions import ACTIONS, MENUS
 from workbench.gui.panels import PANELS
 from workbench.gui.shell import icons, settings
+from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.shell.stepper import Stepper
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.words import tr
@@ -106,8 +107,9 @@ class Menus:
     def _fill_recent(self) -> None:
         self.recent_menu.clear()
         for path in settings.recent():
-            action = self.recent_menu.addAction(Path(path).name, partial(self._open_path, path))
-            action.setToolTip(path)
+            name = as_line(Path(path).name).replace("&", "&&")
+            action = self.recent_menu.addAction(name, partial(self._open_path, path))
+            action.setToolTip(as_tip(path))
         if self.recent_menu.isEmpty():
             self.recent_menu.addAction("Nothing yet").setEnabled(False)
             return

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QGraphicsView, QWidget
 
 from workbench.atomic import replacing
 from workbench.errors import ExportError
+from workbench.readable import readable
 
 SCALE = 2
 """Pixels of a PNG for each pixel on the screen, so that it prints well."""
@@ -100,7 +101,7 @@ def _prepare(widget: QWidget, size: QSize | None) -> None:
 
 def with_plain_strokes(svg: bytes) -> bytes:
     """Return what ``QSvgGenerator`` wrote with every stroked curve in the picture's own units."""
-    root = ElementTree.fromstring(svg)
+    root = ElementTree.fromstring(readable(svg.decode(errors="replace"), lines=True))
     for group in root.iter(f"{{{SVG}}}g"):
         numbers, movable = re.findall(NUMBER, group.get("transform", "")), all(shape.tag in POINTS for shape in group)
         if len(numbers) != 6 or group.get("stroke", "none") == "none" or not movable:

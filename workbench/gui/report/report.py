@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from workbench.atomic import replacing
 from workbench.errors import ExportError
+from workbench.readable import LONGEST, readable
 from workbench.session.workspace import State
 
 if TYPE_CHECKING:
@@ -79,13 +80,18 @@ def page(
     title: str, subtitle: str, sections: Sequence[Section], *, pictures: Callable[[Figure], str] | None = None
 ) -> str:
     """Return the whole page; every text is escaped.  ``pictures`` names those of a page for Qt, which runs nothing."""
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_shown)
     environment.filters["base64"] = lambda data: base64.b64encode(data).decode()
     environment.filters["inlined"] = _inlined
     template = (files("workbench_resources") / "report" / "page.html.jinja").read_text(encoding="utf-8")
     return environment.from_string(template).render(
         title=title, subtitle=subtitle, sections=sections, **({} if pictures is None else {"pictures": pictures})
     )
+
+
+def _shown(value: object) -> object:
+    """Return a text without control characters; what is markup already was made here."""
+    return readable(value, LONGEST, lines=True) if type(value) is str else value
 
 
 def _inlined(svg: bytes, prefix: str) -> Markup:

@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QDialog, QDialogButtonBox, QFileDialog, QFrame, QMessageBox, QWidget
 
+from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.shell.forms import Form
 from workbench.gui.shell.widgets import fill_dialog, label
 
@@ -105,10 +106,10 @@ async def ask(parent: QWidget, title: str, text: str, buttons: Sequence[tuple[st
 def _message(
     icon: QMessageBox.Icon, buttons: Button, parent: QWidget, name: str, title: str, text: str
 ) -> QMessageBox:
-    box = QMessageBox(icon, title, title, buttons, parent)
+    box = QMessageBox(icon, as_line(title), as_tip(title), buttons, parent)
     box.setStyleSheet(WIDE)
     box.setObjectName(name)
-    box.setInformativeText(text)
+    box.setInformativeText(as_tip(text))
     return box
 
 

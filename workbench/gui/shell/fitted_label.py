@@ -10,6 +10,8 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy
 
+from workbench.gui.shell.foreign import as_line, as_tip
+
 
 class FittedLabel(QLabel):
     """Shows the first of several wordings that fits its width; if none does, the last one with an ellipsis.
@@ -28,7 +30,7 @@ class FittedLabel(QLabel):
 
     def say(self, *wordings: str) -> None:
         """Show one of ``wordings``, from the longest to the shortest."""
-        self._wordings = wordings
+        self._wordings = tuple(map(as_line, wordings))
         self.setAccessibleDescription(self.text())
         self._fit()
 
@@ -64,8 +66,8 @@ class FittedLabel(QLabel):
     def _fit(self) -> None:
         room, metrics = self.contentsRect().width(), self.fontMetrics()
         fitting = [text for text in self._wordings if metrics.horizontalAdvance(text) <= room]
-        shown = fitting[0] if fitting else metrics.elidedText(self._wordings[-1], Qt.TextElideMode.ElideRight, room)
-        if shown != self.shown:
-            super().setText(shown)
-        whole = "" if shown == self.text() else self.text()
-        super().setToolTip("\n\n".join(filter(None, (whole, self._explained))))
+        fitted = fitting[0] if fitting else metrics.elidedText(self._wordings[-1], Qt.TextElideMode.ElideRight, room)
+        if fitted != self.shown:
+            super().setText(fitted)
+        whole = "" if fitted == self.text() else self.text()
+        super().setToolTip(as_tip("\n\n".join(filter(None, (whole, self._explained)))))

@@ -1,16 +1,26 @@
-"""Help: the user guide, and About with versions and devices."""
+"""Help: the user guide, About with versions and devices, a report of a problem."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QImage, QTextCursor, QTextDocument
-from PySide6.QtWidgets import QApplication, QDialogButtonBox, QLineEdit, QTextBrowser, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QDialogButtonBox,
+    QLineEdit,
+    QPlainTextEdit,
+    QTextBrowser,
+    QWidget,
+)
 
 from workbench.gui.shell.dialogs import SELECTABLE, Popup
 from workbench.gui.shell.widgets import fill_dialog, label, named
+from workbench.insight.problem_report import problem_report
 from workbench.version import versions
 
 GUIDE_SIZE = (860, 700)
@@ -99,3 +109,30 @@ class About(Popup):
         session = ("", self._session) if self._session else ()
         self.text.setText("\n".join((*self._lines, "", *lines, *session)))
         self.adjustSize()
+
+
+class ProblemReport(Popup):
+    """Everything that a report of a problem holds, to be read before ``save(parts)`` writes it."""
+
+    def __init__(
+        self, parent: QWidget, lines: Sequence[str], names: Sequence[str], save: Callable[[Mapping[str, str]], None]
+    ) -> None:
+        super().__init__(parent, "problem", "Report a problem")
+        self.resize(*GUIDE_SIZE)
+        self._lines, self._names = lines, names
+        self.parts: Mapping[str, str] = {}
+        self.text = named(QPlainTextEdit(readOnly=True), "The whole report")
+        self.with_names = QCheckBox("With the &names of my files")
+        self.with_names.setToolTip("Names help to find a cause, and tell of you")
+        self.with_names.toggled.connect(self._show)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        self.save_button = buttons.addButton("&Save the Archive…", QDialogButtonBox.ButtonRole.ActionRole)
+        self.save_button.clicked.connect(lambda: save(self.parts))
+        buttons.rejected.connect(self.reject)
+        told = label("This is all that the archive will hold. Nothing is sent: you send the file yourself.", wrap=True)
+        fill_dialog(self, told, self.text, self.with_names, buttons, stretch=self.text)
+        self._show()
+
+    def _show(self) -> None:
+        self.parts = problem_report(self._lines, self._names, with_names=self.with_names.isChecked())
+        self.text.setPlainText("\n".join(f"{name}\n{'=' * len(name)}\n{text}" for name, text in self.parts.items()))

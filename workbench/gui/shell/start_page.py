@@ -10,6 +10,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from workbench.gui.shell import icons, settings
+from workbench.gui.shell.foreign import as_line
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import button, combo, fill_dialog, label, row
 from workbench.gui.shell.words import tr
@@ -45,7 +46,7 @@ class StartPage(QWidget):
         self.demo_button = _large(
             "Open the &demo", "A small language model with data; opens in seconds", lambda: trigger("open_demo")
         )
-        self._recent = label(name="Recent files")
+        self._recent = label(name="Recent files", rich=True)
         self._recent.setTextInteractionFlags(
             Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
         )
@@ -83,7 +84,7 @@ class StartPage(QWidget):
         """List recent files."""
         links = "".join(
             f'<br><a style="color:{self._link};text-decoration:none" href="{escape(path)}">'
-            f"{escape(Path(path).name)}</a>&nbsp; {escape(str(Path(path).parent))}"
+            f"{escape(as_line(Path(path).name))}</a>&nbsp; {escape(as_line(str(Path(path).parent)))}"
             for path in paths[:5]
         )
         self._recent.setText(f"<b>Recent</b>{links}" if links else "")

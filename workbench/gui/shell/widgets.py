@@ -23,6 +23,8 @@ from PySide6.QtWidgets import (
 )
 
 from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.gui.shell.foreign import as_line, as_tip
+from workbench.readable import LONGEST, readable
 
 W = TypeVar("W", bound=QWidget)
 B = TypeVar("B", bound=QPushButton | QToolButton | QCheckBox)
@@ -49,11 +51,29 @@ def set_role(widget: QWidget, role: str) -> None:
     widget.style().polish(widget)
 
 
+class Label(QLabel):
+    """Shows texts with foreign names in them as they are."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setText(text)
+
+    def setText(self, text: str) -> None:
+        """Show a text without control characters."""
+        super().setText(readable(text, LONGEST, lines=True))
+
+    def setToolTip(self, text: str) -> None:
+        """Explain the label."""
+        super().setToolTip(as_tip(text))
+
+
 def label(
-    text: str = "", role: str = "", *, name: str = "", tip: str = "", wrap: bool = False, buddy: QWidget | None = None
-) -> QLabel:
-    """Return a label; with ``buddy`` its mnemonic gives that widget the keyboard."""
-    widget = QLabel(text)
+    text: str = "", role: str = "", *, name: str = "", tip: str = "", wrap: bool = False, buddy: QWidget | None = None,
+    rich: bool = False,
+) -> QLabel:  # fmt: skip
+    """Return a label; with ``buddy`` its mnemonic gives that widget the keyboard.  Only a ``rich`` one takes markup."""
+    widget = QLabel(text) if rich else Label(text)
     widget.setWordWrap(wrap)
     widget.setToolTip(tip)
     if role:
@@ -122,13 +142,14 @@ def add_items(box: QComboBox, items: Iterable[str | tuple[str, object]]) -> None
     """Add texts, which are their own data, or ``(text, data)``."""
     for item in items:
         text, data = item if isinstance(item, tuple) else (item, item)
-        box.addItem(text, data)
+        box.addItem(as_line(text), data)
 
 
 def offer(box: QComboBox, items: Sequence[tuple[str, object]], usual: object = None) -> None:
     """Replace the items where they differ; the chosen one stays, else ``usual`` or the first is chosen."""
+    items = [(as_line(text), data) for text, data in items]
     places = range(box.count())
-    if [(box.itemText(place), box.itemData(place)) for place in places] == list(items):
+    if [(box.itemText(place), box.itemData(place)) for place in places] == items:
         return
     chosen = box.currentData()
     box.clear()

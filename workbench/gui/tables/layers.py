@@ -8,6 +8,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QColor, QFont
 
+from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.fields import as_text, order_of, plain
 from workbench.gui.tables.files import RAW
@@ -256,7 +257,7 @@ class LayersModel(QAbstractItemModel):
             return None
         row, column = self.row_at(index), index.column()
         if role == Qt.ItemDataRole.DisplayRole:
-            return self.text_of(row, column)
+            return as_line(self.text_of(row, column))
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return alignment(COLUMNS[column])
         if role == Qt.ItemDataRole.ForegroundRole:
@@ -264,7 +265,7 @@ class LayersModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.FontRole and row.is_group and column == NAME:
             return self.bold
         if role == Qt.ItemDataRole.ToolTipRole:
-            return self._tip(row)
+            return as_tip(self._tip(row))
         if role == Qt.ItemDataRole.EditRole and row.layer is not None:
             return COLUMNS[column].value(self.facts(row.layer))
         return plain(self._value(row, column)) if role == RAW else None

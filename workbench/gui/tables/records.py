@@ -9,6 +9,7 @@ from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex
 from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QTableView, QWidget
 
+from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.tables.fields import Field, as_text, order_of, plain
 from workbench.gui.tables.files import RAW
 
@@ -100,9 +101,9 @@ class RecordsModel(QAbstractTableModel):
             return None
         column = self.columns[index.column()]
         if role == Qt.ItemDataRole.DisplayRole:
-            return column.shown(self.record(index.row()))
+            return as_line(column.shown(self.record(index.row())))
         if role == Qt.ItemDataRole.ToolTipRole:
-            return (column.tooltip or column.shown)(self.record(index.row()))
+            return as_tip((column.tooltip or column.shown)(self.record(index.row())))
         if role == RAW:
             return plain(column.value(self.record(index.row())))
         return alignment(column) if role == Qt.ItemDataRole.TextAlignmentRole else None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
+from workbench.gui.shell.foreign import as_line
 from workbench.gui.shell.widgets import combo, fill, fitted, row, switch
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
@@ -64,7 +65,7 @@ class MostChanged(QWidget):
         """Offer the evaluations."""
         self._runs = tuple(reversed(runs))
         self.run.clear()
-        self.run.addItems([run_title(run) for run in self._runs])
+        self.run.addItems([as_line(run_title(run)) for run in self._runs])
         self._show()
 
     def _show(self) -> None:

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
 from workbench.gui.context.context import Context
 from workbench.gui.panels.accuracy.most_changed import run_title
+from workbench.gui.shell.foreign import as_line
 from workbench.gui.shell.widgets import button, combo, fill, label, row
 from workbench.measurement.evaluation import Evaluation
 from workbench.measurement.paired import Difference
@@ -37,7 +38,7 @@ class PlanComparison(QWidget):
         self._runs = tuple(reversed(runs))
         for place, box in enumerate((self.first, self.second)):
             box.clear()
-            box.addItems([run_title(run) for run in self._runs])
+            box.addItems([as_line(run_title(run)) for run in self._runs])
             box.setCurrentIndex(min(place, len(self._runs) - 1))
         self._say("")
         self.setVisible(len(self._runs) > 1)

@@ -7,6 +7,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QIcon, QImage, QPixmap
 from PySide6.QtWidgets import QListView, QListWidget, QListWidgetItem, QPlainTextEdit, QToolButton, QWidget
 
+from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.shell.widgets import button, combo, fill, fitted, named, row, splitter
 from workbench.models.data.samples import Sample
 from workbench.steps.browse_samples import PAGE, SPLITS, SamplePage
@@ -95,9 +96,9 @@ class SampleList(QWidget):
 def _item(sample: Sample) -> QListWidgetItem:
     if sample.picture is None:
         text = " ".join(sample.text.split())
-        return QListWidgetItem(f"{sample.index + 1}: {text[:LINE]}{'…' if len(text) > LINE else ''}")
+        return QListWidgetItem(as_line(f"{sample.index + 1}: {text[:LINE]}{'…' if len(text) > LINE else ''}"))
     item = QListWidgetItem(QIcon(picture(sample.picture)), "" if sample.label is None else str(sample.label))
-    item.setToolTip(in_full(sample))
+    item.setToolTip(as_tip(in_full(sample)))
     return item
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -21,6 +22,7 @@ from workbench.insight.roofline import PlanTime, chip_of, plan_time
 from workbench.measurement.evaluation import Timing
 from workbench.planning.hardware import Device, PlanEstimate, plan_estimate
 from workbench.planning.plan import Assignment
+from workbench.readable import readable
 from workbench.session.session import Session
 from workbench.session.workspace import State
 from workbench.steps.requirements import QUANTIZES
@@ -80,7 +82,7 @@ class TimingPanel(Panel):
         self.column(self.tabs, focus=self.table)
 
     def _kernels_page(self) -> QWidget:
-        self.device = label(role="muted", wrap=True)
+        self.device = label(role="muted", wrap=True, rich=True)
         self.batch = combo(
             "Batch size that is shown", (), lambda: self._show_timings(self.state),
             "Rows of inputs at which the kernels were timed",
@@ -140,7 +142,8 @@ class TimingPanel(Panel):
         marks = " &nbsp; ".join(f'<span style="color:{colour}">■</span> {name}' for colour, name in keys)
         time = plan_time(state.session.model, state.assignments, state.session.timings, batch)
         total = f"<b>{in_words(time)}</b> " if time else ""
-        self.device.setText(f"{total}{expected} {marks} (median; line: 10 % to 90 %). {self._devices}")
+        devices = escape(readable(self._devices))
+        self.device.setText(f"{total}{expected} {marks} (median; line: 10 % to 90 %). {devices}")
 
     def copy_ncu(self) -> None:
         """Copy the command that profiles each selected kernel with Nsight Compute, and show it in the log."""

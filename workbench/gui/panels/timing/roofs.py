@@ -8,6 +8,7 @@ import numpy as np
 from PySide6.QtWidgets import QWidget
 
 from workbench.gui.plots.timing import BatchSweep, Line, RooflinePlot
+from workbench.gui.shell.foreign import as_line
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import button, combo, fill, fitted, offer, row
 from workbench.insight.roofline import points
@@ -84,7 +85,7 @@ class RoofView(QWidget):
         self.measured = ceilings
         self._roofs = [ceilings, *estimates()]
         self.roof.clear()
-        self.roof.addItems([_title(roof) for roof in self._roofs])
+        self.roof.addItems([as_line(_title(roof)) for roof in self._roofs])
         self._show()
 
     def _show(self) -> None:

@@ -1,0 +1,135 @@
+"""Names from strangers' files on every surface of the window: no markup, no control characters, no endless lines."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QAbstractItemModel, Qt
+from PySide6.QtGui import QAction, QTextDocument
+from PySide6.QtGui import Qt as Text
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QComboBox,
+    QGraphicsScene,
+    QGraphicsSimpleTextItem,
+    QGraphicsTextItem,
+    QGraphicsView,
+    QLabel,
+    QMessageBox,
+    QWidget,
+)
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.errors import WorkbenchError
+from workbench.gui.report.report import html
+from workbench.session.session import Session
+
+MARK = "\x1b]0;x\x07\u202egnp.\u2066\u200f"
+HOSTILE = f"{MARK}<img src='file:///etc/hosts'><b>&amp;\n{'long' * 1500}"
+ROWS = 30
+
+
+def hostile() -> Session:
+    """A session whose every name came from a stranger."""
+    session = sessions.full(1, prefix=HOSTILE)
+    assert session.calibration is not None
+    return replace(
+        session, plan=replace(session.plan, name=HOSTILE), plans={HOSTILE: session.plan},
+        model=replace(session.model, name=HOSTILE), notes=(HOSTILE,),
+        calibration=replace(session.calibration, name=HOSTILE, path=f"/{HOSTILE}"),
+        evaluations=tuple(replace(each, plan_name=HOSTILE, data_name=HOSTILE) for each in session.evaluations),
+        timings=tuple(replace(each, device=HOSTILE, kernel=HOSTILE, note=HOSTILE) for each in session.timings),
+    )  # fmt: skip
+
+
+def unsafe(text: str, lines: bool) -> str:
+    """What of a text must not be shown."""
+    allowed = "\n\t\u200c\u200d" if lines else "\t\u200c\u200d"
+    return "".join(mark for mark in text if unicodedata.category(mark) in ("Cc", "Cf", "Cs") and mark not in allowed)
+
+
+def cells(model: QAbstractItemModel) -> Iterator[tuple[str, str, bool]]:
+    for row in range(min(model.rowCount(), ROWS)):
+        for column in range(model.columnCount()):
+            index = model.index(row, column)
+            yield f"cell {column}", str(index.data(Qt.ItemDataRole.DisplayRole) or ""), False
+            yield f"tip of cell {column}", str(index.data(Qt.ItemDataRole.ToolTipRole) or ""), True
+
+
+def texts(widget: QWidget) -> Iterator[tuple[str, str, bool]]:
+    """What a widget shows: where, the text, and whether Qt would take tags in it for markup."""
+    yield "tip", widget.toolTip(), True
+    yield "window title", widget.windowTitle(), False
+    if isinstance(widget, QLabel):
+        yield "label", widget.text(), widget.textFormat() != Qt.TextFormat.PlainText
+    if isinstance(widget, QMessageBox):
+        yield "message", widget.text(), True
+        yield "more", widget.informativeText(), True
+    if isinstance(widget, QAbstractButton):
+        yield "button", widget.text(), False
+    if isinstance(widget, QComboBox):
+        yield from (("choice", widget.itemText(number), False) for number in range(widget.count()))
+    if isinstance(widget, QAbstractItemView) and widget.model() is not None:
+        yield from cells(widget.model())
+    for action in widget.actions():
+        yield "action", action.text(), False
+        yield "tip of an action", action.toolTip(), True
+    if isinstance(widget, QGraphicsView):
+        yield from drawn(widget.scene())
+
+
+def drawn(scene: QGraphicsScene | None) -> Iterator[tuple[str, str, bool]]:
+    for item in scene.items() if scene is not None else ():
+        if isinstance(item, QGraphicsTextItem):
+            yield "drawn", item.toPlainText(), False
+        if isinstance(item, QGraphicsSimpleTextItem):
+            yield "drawn", item.text(), False
+        for ticks in getattr(item, "_tickLevels", None) or ():
+            yield from (("tick", str(text), False) for _, text in ticks)
+
+
+def problems(widgets: list[QWidget]) -> list[str]:
+    problems = []
+    for widget in widgets:
+        for where, text, rich in texts(widget):
+            name = f"{type(widget).__name__} {widget.objectName()} {widget.accessibleName()[:30]!r}: {where}"
+            if rich and Text.mightBeRichText(text):
+                document = QTextDocument()
+                document.setHtml(text)
+                if "\ufffc" in document.toPlainText() or ("etc/hosts" in text and "<img" not in document.toPlainText()):
+                    problems.append(f"{name} is markup: {text[:60]!r}")
+                text = document.toPlainText()
+            if unsafe(text, lines=where not in ("choice", "action", "window title")):
+                problems.append(f"{name} has control characters: {text[:60]!r}")
+            if len(text) > 8000:
+                problems.append(f"{name} has {len(text)} characters")
+    return sorted(set(problems))
+
+
+def test_no_surface_takes_a_name_for_anything_else(live: Callable[..., None], tmp_path: Path) -> None:
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.context.workspace.open(hostile(), tmp_path / f"{MARK}.qwb"))
+        layer = person.state.session.model.layers[1].name
+        await person.act(lambda: person.context.workspace.select([layer]))
+        error = WorkbenchError(f"{HOSTILE} is wrong")
+        await person.act(lambda: person.context.messages.report(HOSTILE, error))
+        seen = list[str]()
+        for name in person.window.panels:
+            await person.act(lambda name=name: person.window.reveal(name))  # type: ignore[misc]
+            await person.settle(0.05)
+            seen += problems([person.window.docks[name], *person.window.docks[name].findChildren(QWidget)])
+        every: list[Any] = [person.window, *person.window.findChildren(QWidget)]
+        seen += problems(every)
+        tips = [action.toolTip() for action in person.window.findChildren(QAction)]
+        assert not [tip for tip in tips if unsafe(tip, lines=True)]
+        assert not seen, "\n".join(sorted(set(seen)))
+        text = html(person.state)
+        assert not unsafe(text, lines=True) and "<img src='file" not in text and HOSTILE not in text
+
+    live(story)

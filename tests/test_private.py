@@ -1,0 +1,55 @@
+"""What the log and a report of a problem say of the user's files: nothing."""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from workbench import log
+from workbench.insight.problem_report import problem_report, write_report
+from workbench.private import NAMES_VARIABLE, PrivateFormatter, without_names
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("the session /home/ann/my project/s.qwb cannot be read", "the session <file> cannot be read"),
+    ("[Errno 2] No such file: '/home/ann/a b/c d.qwb'", "[Errno 2] No such file: '<file>'"),
+    (r"saved C:\Users\Ann\m.pt2; ok", "saved <file>; ok"),
+    ("job 3: Open secret.safetensors", "job 3: Open <file>.safetensors"),
+    ("~/models/llama/config.json: bad", "<file>: bad"),
+    ("model.layers.0.mlp.up_proj: 3/4 of n/a at https://example.org/a", None), ("8 layers, 1.5 MB, int4-g32", None),
+])  # fmt: skip
+def test_names_of_files_go_and_the_rest_stays(text: str, expected: str | None) -> None:
+    assert without_names(text) == (text if expected is None else expected)
+
+
+def test_tracebacks_keep_the_places_in_programs() -> None:
+    try:
+        json.loads("{")
+    except ValueError:
+        text = without_names(traceback.format_exc())
+    assert 'File "json/decoder.py", line' in text and "/lib/python" not in text and __file__ not in text
+
+
+def test_the_log_names_no_file_unless_the_user_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = logging.LogRecord("workbench", logging.INFO, __file__, 1, "open %s", ("/home/ann/x.qwb",), None)
+    assert PrivateFormatter("%(message)s").format(record) == "open <file>"
+    monkeypatch.setenv(NAMES_VARIABLE, "1")
+    assert PrivateFormatter("%(message)s").format(record) == "open /home/ann/x.qwb"
+
+
+def test_the_archive_holds_what_was_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(log.FOLDER_VARIABLE, str(tmp_path / "log"))
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "engine-1.log").write_text("Segmentation fault in /home/ann/llama.gguf of Ann's model")
+    parts = problem_report(["job 1: Open llama.gguf: done"], ["Ann's model"])
+    assert "Quantization Workbench" in parts["report.txt"] and "job 1: Open <file>.gguf: done" in parts["report.txt"]
+    assert parts["log/engine-1.log"] == "Segmentation fault in <file> of <name>"
+    write_report(parts, tmp_path / "problem.zip")
+    with zipfile.ZipFile(tmp_path / "problem.zip") as archive:
+        assert {name: archive.read(name).decode() for name in archive.namelist()} == parts
+    assert "ann/llama.gguf" in problem_report([], [], with_names=True)["log/engine-1.log"]

@@ -1,0 +1,22 @@
+"""Texts with foreign names in them as Qt shows them: never as markup, never with control characters."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import Qt as Text  # the module of texts, under the same name
+
+from workbench.readable import LONGEST, readable
+
+LONGEST_TIP = 4000
+"""Characters of a tooltip: a plan's largest is a few hundred."""
+
+
+def as_line(text: str) -> str:
+    """Return a text of one line for a cell, a label or a menu."""
+    return readable(text, LONGEST)
+
+
+def as_tip(text: str) -> str:
+    """Return a text for a tooltip or a message box, where Qt would take what looks like tags for markup."""
+    text = readable(text, LONGEST_TIP, lines=True)
+    return Text.convertFromPlainText(text, Qt.WhiteSpaceMode.WhiteSpaceNormal) if Text.mightBeRichText(text) else text

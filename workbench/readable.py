@@ -1,0 +1,29 @@
+"""Foreign text, such as names in files, made safe to show: what every face uses."""
+
+from __future__ import annotations
+
+import unicodedata
+
+UNSAFE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+"""Unicode categories of control characters, direction marks, broken and private characters, line separators."""
+
+JOINERS = "\u200c\u200d"
+"""Marks inside words of Persian and Hindi and inside emoji; they change no direction."""
+
+LONGEST = 1000
+"""Characters of a name that are shown."""
+
+
+def readable(text: str, limit: int | None = None, *, lines: bool = False) -> str:
+    """Return ``text`` with control characters, direction marks and broken Unicode escaped, as in ``\\x1b``.
+
+    What is longer than ``limit`` characters is cut in its middle.  ``lines``: line breaks stay.
+    """
+    if limit is not None and len(text) > limit:
+        text = f"{text[: limit // 2]}…{text[len(text) - limit // 2 :]}"
+    if text.isprintable():
+        return text
+    allowed = f"{JOINERS}\n\t" if lines else JOINERS
+    return "".join(
+        repr(mark)[1:-1] if mark not in allowed and unicodedata.category(mark) in UNSAFE else mark for mark in text
+    )
