@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QLineEdit
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.errors import SessionError
+from workbench.gui.commands.leaving import unfinished
 from workbench.gui.context import edits
 from workbench.gui.recovery import Recovery
 from workbench.gui.shell import dialogs, settings
 from workbench.session.autosave import recoverable, window_folders
+from workbench.session.session import Session
+from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 from workbench.steps.files.keep_recovery import KEEP_RECOVERY
 
 LAYER = "model.layers.0.mlp.up_proj"
@@ -69,6 +76,152 @@ def test_two_windows_keep_their_work_apart(live: Callable[..., None]) -> None:
         third.end(discard=False)
         second.end(discard=True)
         assert not recoverable() and not window_folders()
+
+    live(story)
+
+
+def test_edits_are_written_within_a_second_and_recovered(live: Callable[..., None], tmp_path: Path) -> None:
+    """Also where the window has not had the time for a copy of the whole session."""
+    path = tmp_path / "kept.qwb"
+    sessions.full(1).save(path)
+
+    async def crash(person: Person) -> None:
+        recovery = Recovery(person.context, person.window, seconds=1000)
+        await person.open(sessions.full(1), path)
+        await person.act(lambda: person.context.workspace.select([LAYER]))
+        start = time.monotonic()
+        await person.press(Qt.Key.Key_0, control=True)
+        await person.until(recoverable, 10)
+        print(f"written after {time.monotonic() - start:.2f} s")
+        (entry,) = recoverable()
+        assert entry.file == entry.edits and entry.original == path
+        recovery.end(discard=False)
+
+    async def again(person: Person) -> None:
+        recovery = Recovery(person.context, person.window)
+        await person.act(lambda: person.context.tasks.start(recovery.offer()))
+        await person.answer("question", "recover")
+        await person.until(lambda: person.state.session is not None)
+        assert person.state.assignments[LAYER].weights == "keep" and person.state.dirty
+        assert person.state.session.sensitivities, "the results come from the session's own file"
+        await person.until(lambda: not any(recovery._busy.values()), 20)
+        recovery.end(discard=True)
+        assert not recoverable() and not window_folders()
+
+    live(crash)
+    live(again)
+
+
+def test_a_copy_that_failed_is_tried_again(live: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    failing, save = [True], Session.save
+
+    def saved(self: Session, path: Any) -> None:
+        if failing:
+            raise SessionError("the disk is full")
+        save(self, path)
+
+    monkeypatch.setattr(Session, "save", saved)
+
+    async def story(person: Person) -> None:
+        recovery = Recovery(person.context, person.window, seconds=0.05)
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.context.workspace.select([LAYER]))
+        await person.press(Qt.Key.Key_0, control=True)
+        await person.until(lambda: any("recovery" in entry.title for entry in person.context.messages.entries), 20)
+        assert not recoverable()
+        failing.clear()
+        await person.until(recoverable, 20)
+        recovery.end(discard=True)
+
+    live(story)
+
+
+def test_a_copy_discarded_while_it_is_written_is_not_offered(
+    live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writing, go_on, save = threading.Event(), threading.Event(), Session.save
+
+    def saved(self: Session, path: Any) -> None:
+        writing.set()
+        go_on.wait(60)
+        save(self, path)
+
+    monkeypatch.setattr(Session, "save", saved)
+
+    async def story(person: Person) -> None:
+        recovery = Recovery(person.context, person.window, seconds=0.05)
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.context.workspace.select([LAYER]))
+        await person.press(Qt.Key.Key_0, control=True)
+        await person.until(writing.is_set, 20)
+        await person.act(lambda: person.context.workspace.close())
+        go_on.set()
+        await person.until(lambda: not any(recovery._busy.values()), 20)
+        assert not recoverable()
+        recovery.end(discard=True)
+
+    live(story)
+
+
+def test_edits_made_while_another_model_opens_are_asked_about(live: Callable[..., None], tmp_path: Path) -> None:
+    sessions.full(2).save(tmp_path / "other.qwb")
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.context.workspace.saved(tmp_path / "saved.qwb", person.state.session))
+        before = person.state.session
+        await person.act(lambda: person.context.workspace.select([LAYER]))
+        reading = person.context.tasks.start(person.window.document.open(str(tmp_path / "other.qwb")))
+        edits.assign(person.context.workspace, [LAYER], weights="keep")
+        await person.answer("question", "cancel")
+        assert not await reading
+        assert person.state.session.model is before.model and person.state.dirty
+
+    live(story)
+
+
+@pytest.mark.parametrize("answer", ["stay", "wait", "cancel", "background"])
+def test_closing_asks_about_a_running_job(live: Callable[..., None], answer: str) -> None:
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.window.document.open_path("demo:digits-classifier"))
+        await person.until(lambda: person.state.session is not None)
+        await person.until(lambda: not unfinished(person.context))
+        options = CalibrateOptions(data="demo:digits-classifier", samples=200)
+        request = CALIBRATE.request(person.state.session, options)
+        await person.act(lambda: person.context.runner.submit(request))
+        await person.act(person.window.close)
+        await person.until(lambda: person.dialog("question"), 20)
+        await person.answer("question", answer)
+        if answer == "stay":
+            assert person.window.isVisible() and not person.window.closed
+        await person.until(lambda: not unfinished(person.context), 60)
+        status = person.context.jobs.views[-1].status
+        assert status == ("cancelled" if answer == "cancel" else "done")
+        if answer in ("wait", "cancel"):
+            if person.state.dirty:
+                await person.answer("question", "discard")
+            await person.until(lambda: person.window.closed, 20)
+        else:
+            await person.until(person.window.isVisible, 20)
+            assert not person.window.closed and person.state.session.calibration is not None
+
+    live(story)
+
+
+def test_a_damaged_session_is_repaired_from_the_window(live: Callable[..., None], tmp_path: Path) -> None:
+    path = tmp_path / "damaged.qwb"
+    sessions.full(1).save(path)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.window.document.open_path(str(path)))
+        await person.until(lambda: person.dialog("question"), 30)
+        await person.answer("question", "repair")
+        await person.until(lambda: person.state.session is not None, 60)
+        assert person.state.dirty and person.state.path is None and path.read_bytes() == data
+        assert person.state.session.model.layers == sessions.full(1).model.layers
 
     live(story)
 

@@ -15,6 +15,7 @@ from workbench.gui.commands import run
 from workbench.gui.commands.action import Action, ActionState, plain
 from workbench.gui.commands.command import Command
 from workbench.gui.commands.document import Document
+from workbench.gui.commands.leaving import may_leave_jobs, unfinished
 from workbench.gui.commands.stages import STAGES, Stages
 from workbench.gui.context.context import Context
 from workbench.gui.context.messages import Message
@@ -23,6 +24,7 @@ from workbench.gui.menus import Menus
 from workbench.gui.panels.jobs import JobsPanel
 from workbench.gui.panels.panel import Coloured, Panel
 from workbench.gui.shell import dialogs, icons, settings, theme
+from workbench.gui.shell.foreign import as_line
 from workbench.gui.shell.layouts import PRESETS
 from workbench.gui.shell.notices import Notices
 from workbench.gui.shell.start_page import StartPage
@@ -51,7 +53,7 @@ class Window(QMainWindow):
         self.colours = colours
         self.document = Document(context, self)
         self.command = Command(context, self, self.document)
-        self.closed = False
+        self.closed = self._asking = False
         self.on_closed: Callable[[], None] = lambda: None
         self._is_outdated = False  # whether there is a newer state than the one that is being drawn
         self._due: list[Panel] = []  # the panels that have not been given it
@@ -197,7 +199,7 @@ class Window(QMainWindow):
 
     def _show_title(self, state: State) -> None:
         session, name = state.session, state.path.name if state.path else ""
-        title = f"{name or session.model.name}[*] – " if session else ""
+        title = f"{as_line(name or session.model.name)[:200]}[*] – " if session else ""
         self.setWindowTitle(f"{title}Quantization Workbench")
         self.setWindowModified(session is not None and state.dirty)
 
@@ -313,18 +315,23 @@ class Window(QMainWindow):
             self.document.open_path(path)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Ask about unsaved work; the window closes once that is answered."""
-        if self.closed or not self.context.workspace.state.dirty:
+        """Ask about running jobs and unsaved work; the window closes once that is answered."""
+        if self.closed or not (self.context.workspace.state.dirty or unfinished(self.context)):
             self._end()
             event.accept()
             return
         event.ignore()
-        self.context.tasks.start(self._ask_and_close())
+        if not self._asking:
+            self._asking = True
+            self.context.tasks.start(self._ask_and_close())
 
     async def _ask_and_close(self) -> None:
-        if await self.document.may_discard():
-            self.closed = True
-            self.close()
+        try:
+            if await may_leave_jobs(self, self.context) and await self.document.may_discard():
+                self.closed = True
+                self.close()
+        finally:
+            self._asking = False
 
     def _end(self) -> None:
         self.closed = True

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
+from workbench.engine.failure import out_of_memory
 from workbench.engine.model_cache import ModelCache
 from workbench.errors import MissingResultError
 from workbench.models.model import Model
@@ -65,7 +67,7 @@ class Step(Generic[O, R]):
     result is one. ``requires`` must be met before the step can run; ``document``: it works on a session.
     ``first(session)`` returns the options that a form starts with. ``call`` is the step's function in the public
     interface (``wb.evaluate``) if it has one; ``python(options, session)`` replaces the lines that are generated.
-    ``listed``: it stands in the list of jobs.
+    ``listed``: it stands in the list of jobs.  ``aside``: it writes the document, without a model, beside other jobs.
 
     A step is a constant of its ``run``'s module, named like the step in capitals; a pickle only refers to it.
     """
@@ -86,6 +88,7 @@ class Step(Generic[O, R]):
     call: str = ""
     python: Callable[[O, Session | None], str] | None = None
     listed: bool = True
+    aside: bool = False
 
     def __call__(
         self, session: Session | None, options: O, *, model: Model | None = None, trust: bool = False,
@@ -102,11 +105,24 @@ class Step(Generic[O, R]):
         return _imported, (self.run.__module__, self.name)
 
     def within(self, context: Context, options: O) -> R:
-        """Run the step in a context whose session meets its requirements; else raises their errors."""
+        """Run the step in a context whose session meets its requirements; else raises their errors.
+
+        Where memory runs out, it runs again with batches half as large, down to single samples; a note says so.
+        """
         if context.document is not None:
             for requirement in self.requires:
                 requirement.require(context.document)
-        return self.run(context, options)
+        while True:
+            try:
+                return self.run(context, options)
+            except (MemoryError, RuntimeError) as error:
+                smaller = _smaller(options) if out_of_memory(error) else None
+                if smaller is None:
+                    raise
+                context.notes.append(f"{self.title}: the memory ran out, so it ran with {smaller[1]}")
+                context.progress(0.0, f"The memory ran out; again with {smaller[1]}")
+                options = smaller[0]
+            gc.collect()
 
     def request(self, session: Session | None, options: O, *, trust: bool = False) -> Request[O, R]:
         """Return the request to run this step."""
@@ -147,6 +163,11 @@ class Request(Generic[O, R]):
     def listed(self) -> bool:
         """Whether the user sees the job."""
         return self.step.listed
+
+    @property
+    def aside(self) -> bool:
+        """Whether it runs beside other jobs."""
+        return self.step.aside
 
     def reduced(self) -> Request[O, R]:
         """Return the request with no more of the session than the step needs."""
@@ -204,6 +225,15 @@ class Request(Generic[O, R]):
         name, options = step.name.upper().replace("-", "_"), step.options.__name__
         called = f"{name}({(about or ['None'])[0]}, {options}({', '.join(arguments(self.options))}))"
         return f"{HEAD}from {step.run.__module__} import {name}, {options}\n\n{start}result = {called}\n"
+
+
+def _smaller(options: O) -> tuple[O, str] | None:
+    """Return the options with batches half as large, and that in words; None where there is nothing to halve."""
+    size = getattr(options, "batch_size", None)
+    if not is_dataclass(options) or not isinstance(size, int) or size < 2:
+        return None
+    less: Any = replace(options, batch_size=size // 2)
+    return less, f"batches of {size // 2}"
 
 
 def _imported(module: str, name: str) -> AnyStep:

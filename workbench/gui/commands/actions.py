@@ -117,6 +117,8 @@ ACTIONS = (
            run=lambda c: begin(c.context, c.window), why_not=has_session, tip="A short text beside each panel"),
     Action(id="show_log", text="Show &Log", shortcut="Ctrl+Alt+L", menu="&Help", run=view.show_log,
            tip="Open the folder of the log files, for a bug report"),
+    Action(id="report_problem", text="&Report a Problem…", shortcut="Ctrl+Alt+R", menu="&Help", run=view.report_problem,
+           tip="Read what happened, and save it as one archive to send"),
     Action(id="about", text="&About", shortcut="Ctrl+Shift+F1", menu="&Help", run=view.about,
            tip="Versions and devices"),
 )  # fmt: skip

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
-from workbench.errors import PlanError, WorkbenchError
+from workbench.errors import DamagedSessionError, PlanError, WorkbenchError
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
 from workbench.gui.shell import dialogs, settings
@@ -101,10 +102,11 @@ class Document:
         if not await self.may_discard():
             return False
         workspace, is_session = self._context.workspace, Path(path).suffix == ".qwb"
+        asked_about = workspace.state.session
         stamp = stamp_of(Path(path))
-        run, again = self._context.runner.run, partial(self.open_path, path, trust=trust, **options)
+        repaired, run, again = False, self._context.runner.run, partial(self.open_path, path, trust=trust, **options)
         if is_session:
-            session = await run(OPEN_SESSION.request(None, OpenSessionOptions(path=path)), again)
+            session, repaired = await self._read_session(path, again)
         else:
             session = await run(OPEN.request(None, OpenModelOptions(path=path, **options), trust=trust), again)
         before = workspace.state
@@ -112,17 +114,41 @@ class Document:
             if is_first_look(before.session):
                 workspace.close()
             return False
-        workspace.open(session, Path(path) if is_session else None)
-        self._read = Path(path), stamp
+        if not is_first_look(before.session) and before.session is not asked_about:  # edited while the other was read
+            if not await self.may_discard():
+                return False
+            before = workspace.state
+        workspace.open(session, Path(path) if is_session and not repaired else None, unsaved=repaired)
+        self._read = None if repaired else (Path(path), stamp)
         workspace.select(_first(session))
         if is_first_look(before.session):
             self._carry_over(before, session)
         if not path.startswith("demo:"):
             settings.remember(path)
         self._context.messages.say(f"Opened {session.model.name}", _facts(session))
-        for note in () if is_session else session.notes:
-            self._context.messages.say("Check the weights", note, "warning")
+        for note in session.notes if repaired or not is_session else ():
+            self._context.messages.say("Repaired" if repaired else "Check the weights", note, "warning")
         return True
+
+    async def _read_session(self, path: str, again: Callable[[], object]) -> tuple[Session | None, bool]:
+        """Read a session, or what is whole of a damaged one if the user wants that; returns whether it was repaired."""
+        damaged: list[WorkbenchError] = []
+
+        def noted(error: WorkbenchError) -> bool:
+            damaged.extend([error] if isinstance(error, DamagedSessionError) else [])
+            return bool(damaged)
+
+        request = OPEN_SESSION.request(None, OpenSessionOptions(path=path))
+        session = await self._context.runner.run(request, again, on_error=noted)
+        if not damaged:
+            return session, False
+        reason = str(damaged[0]).partition("; ")[0]
+        text = f"{reason}. A repair opens what is whole as a new session, says what is lost, and leaves the file alone."
+        buttons = ("repair", "&Repair"), ("cancel", "&Cancel")
+        if await dialogs.ask(self._parent, "Repair the session?", text, buttons, "repair") != "repair":
+            return None, False
+        request = OPEN_SESSION.request(None, OpenSessionOptions(path=path, repair=True))
+        return await self._context.runner.run(request, again), True
 
     def show_first_look(self, look: Session) -> None:
         """Show the weights of a model while it loads, unless a document is open."""

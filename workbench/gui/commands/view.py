@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from PySide6.QtCore import QUrl
@@ -10,12 +10,15 @@ from PySide6.QtGui import QDesktopServices
 from shiboken6 import isValid
 
 from workbench import log
+from workbench.errors import WorkbenchError
 from workbench.gui.commands.command import Command
 from workbench.gui.context import edits
 from workbench.gui.shell import settings, theme
-from workbench.gui.shell.help import About, Guide, headings
+from workbench.gui.shell.dialogs import ask_save_path
+from workbench.gui.shell.help import About, Guide, ProblemReport, headings
 from workbench.gui.shell.palette import Entry, Palette
 from workbench.insight import quantities, schemes
+from workbench.insight.problem_report import write_report
 from workbench.steps.devices import DEVICES, DevicesOptions
 
 
@@ -99,6 +102,35 @@ def show_log(command: Command) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     command.context.messages.say("The log files are in", str(folder))
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+
+
+def report_problem(command: Command) -> None:
+    """Show what a report of a problem would hold; a button saves it."""
+    context = command.context
+    state, session = context.workspace.state, context.workspace.state.session
+    jobs = [f"job {view.id}: {view.title}: {view.status} {view.error}".rstrip() for view in context.jobs.views]
+    messages = [f"{entry.level}: {entry.title} {entry.text}".rstrip() for entry in context.messages.entries]
+    facts = [] if session is None else [f"{len(session.model.layers)} layers, {session.environment.device}"]
+    path = [str(state.path), state.path.name] if state.path else []
+    names = [] if session is None else [session.model.source.path, session.model.name, *path]
+    lines = [*facts, "", *jobs, "", *messages]
+    ProblemReport(command.window.widget, lines, names, partial(_save_report, command)).open()
+
+
+def _save_report(command: Command, parts: Mapping[str, str]) -> None:
+    async def saving() -> None:
+        title = "Save the report"
+        path = await ask_save_path(command.window.widget, title, "Archives (*.zip)", "workbench-problem.zip", "zip")
+        if path is None:
+            return
+        try:
+            write_report(parts, path)
+        except WorkbenchError as error:
+            command.context.messages.report(title, error)
+        else:
+            command.context.messages.say("The report was saved", f"{path}; send it to whoever can help")
+
+    command.context.tasks.start(saving())
 
 
 def about(command: Command) -> None:
