@@ -1,0 +1,27 @@
+"""SIGKILL, SIGINT and SIGTERM at random moments of commands: nothing lost, nothing half, nothing left."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SEED = 14
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks")
+
+
+@pytest.mark.parametrize("signal", ["SIGKILL", "SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("count", [5, pytest.param(500, marks=pytest.mark.slow)])
+def test_nothing_is_lost(tmp_path: Path, signal: str, count: int) -> None:
+    command = [sys.executable, "-m", "tests.faults.kills", str(tmp_path), str(count), str(SEED), signal]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    ended = subprocess.run(command, cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    answer = json.loads(ended.stdout.splitlines()[-1])
+    print(answer)
+    assert not answer["problems"], "\n".join(answer["problems"])

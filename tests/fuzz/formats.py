@@ -1,0 +1,213 @@
+"""Every format that the workbench reads: a whole file of it, and how it is opened to the last byte."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from tests.deployment.exporters.llamas import ROWS, folder_of
+from tests.fuzz import archives
+from tests.models.data.test_datasets import model
+from tests.session.sessions import full_session
+from workbench.deployment.exporters import exporter
+from workbench.models.data.datasets import open_dataset
+from workbench.models.sources import open_model
+from workbench.planning.plan import Plan
+from workbench.progress import silent
+from workbench.quantization.quantize import quantize
+from workbench.session.session import Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """``make`` writes whole files into an empty folder and returns the one to damage; ``open`` reads it."""
+
+    make: Callable[[Path], Path]
+    open: Callable[[Path], object]
+    is_json: bool = False
+
+
+def _read(path: Path, **spec: Any) -> None:
+    """Read a data set to the last sample."""
+    for _ in open_dataset(path, model(**spec)).batches(4):
+        pass
+
+
+def _llama(folder: Path) -> Path:
+    return folder_of("llama", folder, hidden_size=32, intermediate_size=32, num_hidden_layers=1)
+
+
+def _safetensors(folder: Path) -> Path:
+    from safetensors.torch import save_file
+
+    half = torch.randn(4, 8, dtype=torch.bfloat16)
+    tensors = {"a.weight": torch.randn(8, 8), "b.weight": half, "b.bias": torch.ones(4)}
+    save_file(tensors, folder / "m.safetensors", metadata={"format": "pt"})
+    return folder / "m.safetensors"
+
+
+def _state_dict(folder: Path) -> Path:
+    torch.save({"a.weight": torch.randn(8, 8), "b": {"c": [1, 2]}, "b.bias": torch.ones(4)}, folder / "m.pt")
+    return folder / "m.pt"
+
+
+def _pickle(folder: Path) -> Path:
+    with zipfile.ZipFile(_state_dict(folder)) as archive:
+        (folder / "data.pkl").write_bytes(archive.read("m/data.pkl"))
+    return folder / "data.pkl"
+
+
+def _open_pickle(path: Path) -> None:
+    """Put the pickle into its archive, so that the damage is not noticed by a checksum, and open that."""
+    archive = path.with_name("m.pt")
+    with zipfile.ZipFile(archive) as whole:
+        members = {name: whole.read(name) for name in whole.namelist()}
+    open_model(archives.write(archive, members | {"m/data.pkl": path.read_bytes()}))
+
+
+def _exported(folder: Path) -> Path:
+    archives.honest(folder)
+    return folder / "net.pt2"
+
+
+def _graph(folder: Path) -> Path:
+    (folder / "graph.json").write_bytes(archives.honest(folder)[archives.GRAPH])
+    return folder / "graph.json"
+
+
+def _open_graph(path: Path) -> None:
+    """Put the graph into its archive, so that the damage is not noticed by a checksum, and open that."""
+    archive = path.with_name("net.pt2")
+    with zipfile.ZipFile(archive) as whole:
+        members = {name: whole.read(name) for name in whole.namelist()}
+    open_model(archives.write(archive, members | {archives.GRAPH: path.read_bytes()}))
+
+
+def _gguf(folder: Path) -> Path:
+    opened = open_model(_llama(folder / "f"))
+    plan = Plan().assign(["model.layers.*.mlp.*"], weights="q8_0", algorithm="rtn")
+    exporter("gguf").export(quantize(opened, plan), opened, folder / "m.gguf", silent)
+    return folder / "m.gguf"
+
+
+def _config(folder: Path) -> Path:
+    return _llama(folder) / "config.json"
+
+
+def _tokenizer(folder: Path) -> Path:
+    (folder / "text.txt").write_text("Hello world, it's 1234 naïve — tokens!\n" * 40)
+    return _llama(folder) / "tokenizer.json"
+
+
+def _read_text(path: Path) -> None:
+    _read(path.parent / "text.txt", tokens=True, vocabulary=ROWS, positions=64, tokenizer=path.parent)
+
+
+def _picture(kind: str) -> Callable[[Path], Path]:
+    def make(folder: Path) -> Path:
+        from PIL import Image
+
+        (folder / "a").mkdir()
+        picture = Image.fromarray(np.random.default_rng(0).integers(0, 255, (16, 16, 3), dtype=np.uint8))
+        picture.save(folder / "a" / f"x.{kind}")
+        return folder / "a" / f"x.{kind}"
+
+    return make
+
+
+def _sound(kind: str) -> Callable[[Path], Path]:
+    def make(folder: Path) -> Path:
+        import soundfile
+
+        (folder / "a").mkdir()
+        soundfile.write(folder / "a" / f"x.{kind}", np.sin(np.arange(1600) / 9).astype(np.float32), 16000)
+        return folder / "a" / f"x.{kind}"
+
+    return make
+
+
+def _arrays(kind: str) -> Callable[[Path], Path]:
+    def make(folder: Path) -> Path:
+        stream, values = io.BytesIO(), np.arange(96, dtype=np.float32).reshape(4, 3, 2, 4)
+        if kind == "npz":
+            np.savez_compressed(stream, inputs=values, labels=np.arange(4))
+        else:
+            np.save(stream, values)
+        (folder / f"x.{kind}").write_bytes(stream.getvalue())
+        return folder / f"x.{kind}"
+
+    return make
+
+
+def _table(kind: str) -> Callable[[Path], Path]:
+    def make(folder: Path) -> Path:
+        rows = [{"text": f"some words {n}, and «more»", "label": n % 3} for n in range(12)]
+        file = folder / f"x.{kind}"
+        if kind == "jsonl":
+            file.write_text("\n".join(json.dumps(row) for row in rows))
+        elif kind == "csv":
+            file.write_text("text,label\n" + "".join(f'"{row["text"]}",{row["label"]}\n' for row in rows))
+        else:
+            import pyarrow
+            from pyarrow import parquet
+
+            parquet.write_table(pyarrow.Table.from_pylist(rows), file)
+        return file
+
+    return make
+
+
+def _read_table(path: Path) -> None:
+    from workbench.models.data.tables import read_table
+
+    read_table(path, "")
+
+
+def _plan(folder: Path) -> Path:
+    plan = Plan().assign(["a.*", "re:b[0-9]+"], weights="int4-g32", algorithm="gptq").assign(["c"], weights="int8")
+    plan.save(folder / "p.json")
+    return folder / "p.json"
+
+
+def _session(folder: Path) -> Path:
+    full_session().save(folder / "s.qwb")
+    return folder / "s.qwb"
+
+
+def _read_pictures(path: Path) -> None:
+    _read(path.parents[1], tokens=False, channels=3, size=(16, 16))
+
+
+def _read_sounds(path: Path) -> None:
+    _read(path.parents[1], tokens=False, rate=16000)
+
+
+FORMATS: dict[str, Format] = {
+    "safetensors": Format(make=_safetensors, open=open_model),
+    "pt": Format(make=_state_dict, open=open_model),
+    "pt pickle": Format(make=_pickle, open=_open_pickle),
+    "pt2": Format(make=_exported, open=open_model),
+    "pt2 graph": Format(make=_graph, open=_open_graph, is_json=True),
+    "gguf": Format(make=_gguf, open=open_model),
+    "config.json": Format(make=_config, open=lambda path: open_model(path.parent), is_json=True),
+    "tokenizer.json": Format(make=_tokenizer, open=_read_text, is_json=True),
+    "png": Format(make=_picture("png"), open=_read_pictures),
+    "jpeg": Format(make=_picture("jpg"), open=_read_pictures),
+    "wav": Format(make=_sound("wav"), open=_read_sounds),
+    "flac": Format(make=_sound("flac"), open=_read_sounds),
+    "npy": Format(make=_arrays("npy"), open=lambda path: _read(path, tokens=False)),
+    "npz": Format(make=_arrays("npz"), open=lambda path: _read(path, tokens=False)),
+    "jsonl": Format(make=_table("jsonl"), open=_read_table, is_json=True),
+    "csv": Format(make=_table("csv"), open=_read_table),
+    "parquet": Format(make=_table("parquet"), open=_read_table),
+    "plan": Format(make=_plan, open=Plan.load, is_json=True),
+    "session": Format(make=_session, open=Session.load),
+}

@@ -1,0 +1,107 @@
+"""Opens mutated files in a process of its own: ``python -m tests.fuzz.mutated FORMATS FIRST COUNT [SEED]``.
+
+Each try damages a whole file by its own generator (SEED, format, number), opens it, and expects what was opened or one
+error of the workbench with one line, in five seconds and a gigabyte, and no file that was not there.  A line of JSON
+tells of each failure and of each format's end; the number of the try is in the file ``now`` before it begins, so that
+the caller knows what ended this process.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+import zlib
+from collections import Counter
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+SEED, SECONDS, MEMORY = 14, 5, 1 << 30
+
+
+class Hang(BaseException):
+    """A try took too long."""
+
+
+def _late(number: int, frame: FrameType | None) -> None:
+    raise Hang
+
+
+def _verdict(opened: Any, path: Path) -> tuple[str, str]:
+    """Open a file; returns ``clean``, ``refused`` or what failed, and the details."""
+    from workbench.errors import WorkbenchError
+
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        opened(path)
+        return "clean", ""
+    except WorkbenchError as error:
+        text = str(error)
+        return ("refused", text) if text and "\n" not in text else ("lines", text)
+    except Hang:
+        return "hang", traceback.format_exc(limit=-6)
+    except BaseException as error:
+        return type(error).__name__, "".join(traceback.format_exception(error, limit=-6))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _limit() -> None:
+    with open("/proc/self/statm") as stream:
+        used = int(stream.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
+
+
+def run(name: str, first: int, count: int, seed: int, now: Path) -> None:
+    """Try one format."""
+    from tests.fuzz.formats import FORMATS
+    from tests.fuzz.mutations import mutated
+
+    kind, outcomes, longest = FORMATS[name], Counter[str](), 0.0
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        file = kind.make(folder)
+        whole, entries = file.read_bytes(), sorted(folder.rglob("*"))
+        kind.open(file)
+        for number in range(first, first + count):
+            now.write_text(f"{name} {number}")
+            data = mutated(whole, np.random.default_rng([seed, zlib.crc32(name.encode()), number]), kind.is_json)
+            file.write_bytes(data)
+            start = time.monotonic()
+            outcome, details = _verdict(kind.open, file)
+            longest = max(longest, time.monotonic() - start)
+            outcomes[outcome] += 1
+            if sorted(folder.rglob("*")) != entries:
+                outcome, details = "files", str(set(folder.rglob("*")) ^ set(entries))
+            if outcome not in ("clean", "refused"):
+                print(json.dumps({"format": name, "try": number, "failure": outcome, "details": details}), flush=True)
+    facts = {"format": name, "first": first, "count": count, "longest": round(longest, 2)}
+    print(json.dumps(facts | outcomes), flush=True)
+
+
+def main() -> None:
+    """Try the formats of the first argument, by commas, or all."""
+    names, first, count, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int((*sys.argv[4:], SEED)[0])
+    from tests.fuzz.formats import FORMATS
+
+    now = Path(os.environ.get("FUZZ_NOW", os.devnull))
+    faulthandler.enable()
+    warnings.simplefilter("ignore")
+    signal.signal(signal.SIGALRM, _late)
+    _limit()
+    for name in FORMATS if names == "all" else names.split(","):
+        run(name, first, count, seed, now)
+
+
+if __name__ == "__main__":
+    main()
