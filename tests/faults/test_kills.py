@@ -12,13 +12,14 @@ import pytest
 
 SEED = 14
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="forks"), pytest.mark.slow, pytest.mark.timeout(7200),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("signal", ["SIGKILL", "SIGINT", "SIGTERM"])
-@pytest.mark.parametrize("count", [5, pytest.param(500, marks=pytest.mark.slow)])
-def test_nothing_is_lost(tmp_path: Path, signal: str, count: int) -> None:
-    command = [sys.executable, "-m", "tests.faults.kills", str(tmp_path), str(count), str(SEED), signal]
+def test_nothing_is_lost(tmp_path: Path, signal: str) -> None:
+    command = [sys.executable, "-m", "tests.faults.kills", str(tmp_path), "500", str(SEED), signal]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     ended = subprocess.run(command, cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr[-3000:]
