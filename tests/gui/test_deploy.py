@@ -1,4 +1,4 @@
-"""The Deploy panel runs the plan's file in llama.cpp and keeps a row for every plan."""
+"""The Deploy panel runs the plan's file in a runtime and keeps a row for every plan in each."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def test_a_plan_is_run_where_it_will_run(live: Callable[..., None]) -> None:
         assert panel.empty_text == "" and "has not run" in panel.summary.text()
         names = [layer.name for layer in person.state.session.model.layers if layer.tied_to is None]
         await person.act(lambda: edits.assign(person.context.workspace, names, weights="q8_0", algorithm="rtn"))
-        await person.click(panel.button)
+        await person.click(panel.buttons["llama.cpp"])
         await person.until(lambda: "runtime" in person.state.session.results)
-        assert len(panel.table.records.records) == 1 and "This plan there" in panel.summary.text()
+        assert len(panel.table.records.records) == 2 and "This plan there" in panel.summary.text()
         person.picture("deploy")
 
     live(story)

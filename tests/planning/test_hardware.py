@@ -82,7 +82,9 @@ def test_an_estimate_on_estimated_figures_says_so():
         ("int4-g32", "int8-token", "torchao", "activations must be asymmetric"),
         ("int4-g32", "int8-token-asym", "torchao", None),
         ("int8-channel", "int8-tensor", "onnxruntime", None),
-        ("int8-channel", "int8-token", "onnxruntime", "per tensor"),
+        ("int8-channel", "int8-token", "onnxruntime", None),
+        ("int8-channel", "fp8-e4m3-tensor", "onnxruntime", "activations must be"),
+        ("int4-g32-asym-zfp16", None, "onnxruntime", "zero points must be whole"),
     ],
 )
 def test_what_targets_accept_and_why_not(scheme: str, inputs: str | None, where: str, reason: str | None):

@@ -13,6 +13,7 @@ import torch
 
 from workbench.deployment.gguf_file import Content, content_of, prove, write
 from workbench.deployment.proof.llama_cpp import Run, require_llama_cpp, run
+from workbench.deployment.proof.losses import cosine_distance, divergence
 from workbench.deployment.proof.record import RuntimeProof
 from workbench.errors import ExportError
 from workbench.models.gguf.values import value_of
@@ -113,26 +114,15 @@ def _answers(model: Model, samples: torch.Tensor, positions: Sequence[int]) -> n
     return np.stack(rows)
 
 
-def _divergence(first: np.ndarray, second: np.ndarray) -> float:
-    """Return the mean KL divergence of ``second`` from ``first``, log-probabilities ``[..., vocabulary]``, in nats."""
-    finite = np.maximum(second, np.float32(-1e4))
-    return float((np.exp(first) * (np.maximum(first, -1e4) - finite)).sum(-1).mean())
-
-
 def _token_losses(runtime: Run, reference: np.ndarray, ours: np.ndarray) -> tuple[float, float, float, float]:
     theirs = runtime.values.astype(np.float64)
     theirs -= np.log(np.exp(theirs).sum(-1, keepdims=True))  # its sums over a vocabulary, in float32, miss 1 by 2e-4
     agreement = float((theirs.argmax(-1) == ours.argmax(-1)).mean())
-    return _divergence(reference, ours), _divergence(reference, theirs), _divergence(ours, theirs), agreement
+    return divergence(reference, ours), divergence(reference, theirs), divergence(ours, theirs), agreement
 
 
 def _embedding_losses(runtime: Run, reference: np.ndarray, ours: np.ndarray) -> tuple[float, float, float, float]:
-    theirs = runtime.values.astype(np.float64)
-
-    def apart(first: np.ndarray, second: np.ndarray) -> float:
-        norms = np.linalg.norm(first, axis=-1) * np.linalg.norm(second, axis=-1)
-        return float((1 - (first * second).sum(-1) / norms).mean())
-
+    theirs, apart = runtime.values.astype(np.float64), cosine_distance
     return apart(reference, ours), apart(reference, theirs), apart(ours, theirs), float("nan")
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.deployment.proof.record import RuntimeProof
 from workbench.errors import DataError
 from workbench.models.model import Batch, Model
-from workbench.progress import part_of
+from workbench.planning.plan import Plan
+from workbench.progress import Progress, part_of
 from workbench.session.results import StepResult
 from workbench.session.session import Session
 from workbench.steps import session_data
@@ -22,24 +24,32 @@ from workbench.steps.step import Context, Step, plan_name
 if TYPE_CHECKING:
     import torch
 
+    from workbench.quantization.quantized_model import QuantizedModel
+
 NAME = "runtime"
-TRANSFORMERS = "transformers"
+TRANSFORMERS, LLAMA_CPP = "transformers", "llama.cpp"
+BASELINE = "floating point"
+"""The name of the row in which nothing is quantized."""
 
 
 def runtimes() -> tuple[Choice, ...]:
     """Return every runtime that exported files are run in."""
     return (
-        Choice("llama.cpp", "llama.cpp: GGUF files"),
+        Choice(LLAMA_CPP, "llama.cpp: GGUF files"),
         Choice(TRANSFORMERS, "transformers: compressed-tensors folders, as vLLM loads them"),
+        Choice("onnxruntime", "ONNX Runtime: ONNX files"), Choice("openvino", "OpenVINO: ONNX files"),
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeOptions:
-    """Which file, and on which tokens."""
+    """Which runtime and file, and on which samples."""
 
     runtime: str = option("llama.cpp", OptionInfo(
         label="Runtime", choices=runtimes, metavar="RUNTIME", help="the program that runs the exported file"
+    ))  # fmt: skip
+    baseline: bool = option(True, OptionInfo(
+        label="Floating-point model too", help="run the model as it is in the same runtime, as a row beside the plan"
     ))  # fmt: skip
     file: str = option("", OptionInfo(
         label="Exported file", path="file", metavar="FILE", empty="one is written by the plan, and removed",
@@ -64,25 +74,68 @@ def proofs(session: Session) -> tuple[RuntimeProof, ...]:
 
 
 def _run(context: Context, options: RuntimeOptions) -> StepResult:
-    import numpy as np
-
-    prove = _prover(options.runtime)
     session, model = context.session, context.model()
+    run = _runner(options.runtime)
     dataset = session_data.for_evaluation(
         model, session, options.data or None, samples=options.samples, seed=options.seed
     )
-    samples = _tokens(next(iter(dataset.batches(options.samples))), dataset.record.name)
-    length = int(samples.shape[1])
-    places = np.unique(np.linspace(length // 8, length - 2, options.positions).astype(int))
-    text, ids = _text(model, samples)
+    batch = next(iter(dataset.batches(options.samples)))
     quantized = quantize(model, session.plan, session=session, progress=part_of(context.progress, 0.0, 0.2))
-    proof = prove(
-        quantized, model, Path(options.file) if options.file else None, samples, places.tolist(),
-        data=dataset.record.name, text=text, ids=ids, threads=options.threads or None,
-        progress=part_of(context.progress, 0.2, 1.0),
+    rows = list(proofs(session))
+    plans = [(quantized, Path(options.file) if options.file else None)]
+    if options.baseline and session.plan.rules and options.runtime != TRANSFORMERS:
+        plans.append((quantize(model, Plan(name=BASELINE)), None))
+    for place, (each, file) in enumerate(plans):
+        progress = part_of(context.progress, 0.2 + 0.8 * place / len(plans), 0.2 + 0.8 * (place + 1) / len(plans))
+        proof = run(each, model, file, batch, options, dataset.record.name, progress)
+        rows = [row for row in rows if (row.plan, row.runtime) != (proof.plan, proof.runtime)] + [proof]
+    return StepResult.of(RuntimeProof, rows)
+
+
+def _runner(runtime: str) -> Callable[..., RuntimeProof]:
+    """Return what runs a plan in a runtime; BackendUnavailableError where that is not installed."""
+    if runtime in (LLAMA_CPP, TRANSFORMERS):
+        return partial(_on_tokens, _prover(runtime))
+    from workbench.deployment.proof.onnx_proof import require_runtime
+
+    require_runtime(runtime)
+    return _in_onnx
+
+
+def _places(length: int, positions: int) -> list[int]:
+    import numpy as np
+
+    return [int(place) for place in np.unique(np.linspace(length // 8, length - 2, positions).astype(int))]
+
+
+def _on_tokens(
+    prove: Callable[..., RuntimeProof], quantized: QuantizedModel, model: Model, file: Path | None, batch: Batch,
+    options: RuntimeOptions, data: str, progress: Progress,
+) -> RuntimeProof:  # fmt: skip
+    samples = _tokens(batch, data)
+    text, ids = _text(model, samples)
+    return prove(
+        quantized, model, file, samples, _places(int(samples.shape[1]), options.positions), data=data, text=text,
+        ids=ids, threads=options.threads or None, progress=progress,
     )  # fmt: skip
-    earlier = [each for each in proofs(session) if (each.plan, each.runtime) != (proof.plan, proof.runtime)]
-    return StepResult.of(RuntimeProof, [*earlier, proof])
+
+
+def _in_onnx(
+    quantized: QuantizedModel, model: Model, file: Path | None, batch: Batch, options: RuntimeOptions, data: str,
+    progress: Progress,
+) -> RuntimeProof:  # fmt: skip
+    from workbench.deployment.proof.onnx_proof import prove_in_onnx
+
+    places: list[int] = []
+    if model.summary.output.per_token and "input_ids" in batch:
+        length = int(batch["input_ids"].shape[1])
+        if "attention_mask" in batch:
+            length = int(batch["attention_mask"].sum(1).min())
+        places = _places(max(length, 2), options.positions)
+    return prove_in_onnx(
+        quantized, model, file, batch, places, runtime=options.runtime, data=data, threads=options.threads or None,
+        progress=progress,
+    )  # fmt: skip
 
 
 def _prover(runtime: str) -> Callable[..., RuntimeProof]:
@@ -125,8 +178,8 @@ def _text(model: Model, samples: torch.Tensor) -> tuple[str, list[int]]:
 
 
 RUNTIME: Step[RuntimeOptions, StepResult] = Step(
-    name=NAME, title="Run in its runtime", options=RuntimeOptions, requires=(RUNS,), run=_run,
-    summary="Runs the plan's file in its runtime: its answers beside the evaluation, speed, memory.",
+    name=NAME, title="Run in a runtime", options=RuntimeOptions, requires=(RUNS,), run=_run,
+    summary="Runs the plan's file in the runtime that it is for: its answers beside the evaluation, speed, memory.",
     heading=lambda options, session: f"Run {plan_name(session)} in {options.runtime}",
     needs=lambda session, options: replace(with_moments(session), results={
         name: result for name, result in session.results.items() if name == NAME

@@ -1,0 +1,79 @@
+"""ONNX files in ONNX Runtime and OpenVINO themselves: distances, speed, memory; a wrong file, a missing runtime."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.deployment.exporters.llamas import folder_of
+from workbench.deployment.exporters import exporter
+from workbench.errors import BackendUnavailableError, ExportError
+from workbench.models.model import Model
+from workbench.models.sources import open_model
+from workbench.planning.plan import Plan
+from workbench.progress import silent
+from workbench.quantization.quantize import quantize
+
+for package in ("onnx", "onnxscript", "onnxruntime"):
+    pytest.importorskip(package)
+
+from workbench.deployment.proof import onnx_proof  # noqa: E402
+
+TOKENS = {"input_ids": torch.arange(3, 51).reshape(2, 24), "attention_mask": torch.ones(2, 24, dtype=torch.int64)}
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    return open_model(folder_of("llama", tmp_path_factory.mktemp("llama")))
+
+
+def installed(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
+
+
+@pytest.mark.parametrize("runtime", ["onnxruntime", pytest.param("openvino", marks=pytest.mark.skipif(
+    not installed("openvino"), reason="openvino is not installed"))])  # fmt: skip
+def test_a_decoder_answers_as_it_was_evaluated(llama: Model, runtime: str) -> None:
+    names = [layer.name for layer in llama.summary.stored if "mlp" in layer.name]
+    plan = Plan().assign(names, weights="int4-g32-asym", algorithm="rtn")
+    names = ["model.layers.0.self_attn.q_proj"]
+    plan = plan.assign(names, weights="int8-channel", inputs="int8-token", algorithm="rtn")
+    proof = onnx_proof.prove_in_onnx(
+        quantize(llama, plan), llama, None, TOKENS, [2, 9, 22], runtime=runtime, data="tokens", threads=1
+    )
+    assert proof.plan_loss > 1e-3 and proof.runtime_loss == pytest.approx(proof.plan_loss, rel=0.05)
+    assert abs(proof.difference) < 1e-4 and proof.agreement == 1.0 and proof.positions == 6
+    assert proof.prompt_speed > 0 and proof.peak_bytes > 1e7 and proof.tensor_bytes < proof.file_bytes
+
+
+def test_the_floating_point_model_in_the_same_runtime(llama: Model) -> None:
+    proof = onnx_proof.prove_in_onnx(quantize(llama, Plan()), llama, None, TOKENS, [2, 9], data="tokens", threads=1)
+    assert abs(proof.plan_loss) < 1e-9 and abs(proof.runtime_loss) < 1e-7
+
+
+def test_a_file_of_another_plan_is_told_by_its_first_tensor(llama: Model, tmp_path: Path) -> None:
+    out = tmp_path / "model.onnx"
+    exporter("onnx").export(quantize(llama, Plan()), llama, out, silent)
+    other = Plan().assign(["model.layers.0.mlp.up_proj"], weights="int8-channel", algorithm="rtn")
+    with pytest.raises(ExportError, match=r"model.layers.0.mlp.up_proj.weight\[0, 0\] reads back as"):
+        onnx_proof.prove_in_onnx(quantize(llama, other), llama, out, TOKENS, [2], data="tokens")
+
+
+def test_damage_and_hangs_end_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(os.urandom(200))
+    with pytest.raises(ExportError, match="ONNX Runtime does not run the file: .*"):
+        onnx_proof.run(path, TOKENS, [1])
+    with pytest.raises(ExportError, match="did not end within 0 seconds"):
+        onnx_proof.run(path, TOKENS, [1], seconds=0.0)
+
+
+def test_a_missing_runtime_is_named_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "openvino" else find(name))
+    with pytest.raises(BackendUnavailableError, match=r"pip install 'quantization-workbench\[openvino\]'"):
+        onnx_proof.require_runtime("openvino")

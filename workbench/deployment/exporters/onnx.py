@@ -1,0 +1,95 @@
+"""Exports an ONNX file for ONNX Runtime, OpenVINO and TensorRT: weights and inputs in the form that the plan says."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from workbench.atomic import replacing
+from workbench.deployment.tensors import check
+from workbench.errors import ExportError
+from workbench.progress import Progress, part_of
+
+if TYPE_CHECKING:
+    from workbench.deployment.onnx.file import Content
+    from workbench.models.model import Model
+    from workbench.quantization.quantized_model import QuantizedModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Onnx:
+    """One graph, its tensors beside it in ``<name>.data`` above 1 GB or where ``external``.
+
+    ``accuracy`` is how MatMulNBits computes: 1 in float32, as it was evaluated; 4 rounds its inputs to 8 bits.
+    """
+
+    name: ClassVar = "onnx"
+    title: ClassVar = "ONNX"
+    description: ClassVar = "a graph for ONNX Runtime, OpenVINO and TensorRT, with the plan's own codes"
+    needs_model: ClassVar = True
+    external: bool = False
+    accuracy: int = 1
+
+    def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
+        """Write, read back by the package onnx, compare; see :class:`workbench.deployment.exporters.Exporter`."""
+        from workbench.deployment.onnx.capture import require_onnx
+        from workbench.deployment.onnx.file import LARGE, content_of
+
+        require_onnx()
+        if self.accuracy not in range(5):
+            raise ExportError(f"accuracy is 0 to 4, not {self.accuracy}")
+        progress(0.0, "capturing the network")
+        content = content_of(quantized, check(quantized, model), accuracy=self.accuracy)
+        if self.external or content.nbytes > LARGE:
+            return self._two_files(content, out, part_of(progress, 0.3, 1.0))
+        with replacing(out, ExportError, "the ONNX file") as temporary:
+            _write(temporary, None, content, out, part_of(progress, 0.3, 1.0))
+        progress(1.0, f"wrote {out.name}")
+        return (out,)
+
+    def _two_files(self, content: Content, out: Path, progress: Progress) -> tuple[Path, ...]:
+        """Write the tensors to a file whose name tells the plan, so that an earlier graph keeps its own."""
+        quantized = content.quantized
+        mark = hashlib.sha256(f"{quantized.fingerprint} {quantized.plan.hash} {self}".encode()).hexdigest()[:8]
+        data = out.with_name(f"{out.name}.{mark}.data")
+        earlier = data.exists()
+        try:
+            with replacing(out, ExportError, "the ONNX file") as temporary:
+                folder = temporary.with_suffix(".old")
+                folder.mkdir()
+                try:
+                    _write(folder / out.name, folder / data.name, content, out, progress)
+                    os.replace(folder / data.name, data)
+                    os.replace(folder / out.name, temporary)
+                finally:
+                    shutil.rmtree(folder, ignore_errors=True)
+        except BaseException:
+            if not earlier:
+                data.unlink(missing_ok=True)
+            raise
+        for other in out.parent.glob(f"{glob.escape(out.name)}.????????.data"):
+            if other != data:
+                other.unlink(missing_ok=True)
+        return (out, data)
+
+
+def _write(path: Path, data: Path | None, content: Content, out: Path, progress: Progress) -> None:
+    """Write and prove; what fails its proof is kept under ``.failed``."""
+    from workbench.deployment.onnx.file import prove, write
+
+    write(path, content, data, part_of(progress, 0.0, 0.6))
+    try:
+        prove(path, content, part_of(progress, 0.6, 1.0))
+    except ExportError as error:
+        kept = out.with_name(f"{out.name}.failed")
+        source = path if data is None else path.parent
+        if kept.is_dir():
+            shutil.rmtree(kept)
+        kept.unlink(missing_ok=True)
+        source.rename(kept)
+        raise ExportError(f"{error}. The file is kept as {kept}") from error

@@ -1,0 +1,205 @@
+"""A model's floating-point network as an ONNX graph, its parameters by name and still without values."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import nn
+from torch.func import functional_call
+
+from workbench.errors import BackendUnavailableError, CannotRunError, ExportError, WorkbenchError, first_line
+from workbench.models.execution.network import NetworkModel, no_fused_attention
+from workbench.models.model import Model
+from workbench.models.tracing import probe
+
+OPSET = 21
+"""The first with blocks in DequantizeLinear, and with 4-bit integers."""
+
+Forward = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Graph:
+    """A model of onnx_ir whose last inputs are the ``weights``: parameters of the network by name, tied ones once."""
+
+    model: Any
+    weights: tuple[str, ...]
+
+    def copy(self) -> tuple[Any, dict[str, Any]]:
+        """Return a copy of the model without these inputs, and the values that have to be given in their place."""
+        model = self.model.clone()
+        inputs = model.graph.inputs
+        values = {value.name: value for value in inputs if value.name in set(self.weights)}
+        inputs[:] = [value for value in inputs if value.name not in values]
+        return model, values
+
+
+_CAPTURED: WeakKeyDictionary[nn.Module, dict[tuple[str, ...], Graph]] = WeakKeyDictionary()
+"""The graphs of networks that are alive, by the names that share a tensor."""
+
+
+def require_onnx() -> None:
+    """Raise BackendUnavailableError, with the line that installs them, where a package is missing."""
+    for package in ("onnx", "onnxscript", "onnx_ir"):
+        if importlib.util.find_spec(package) is None:
+            raise BackendUnavailableError(
+                f"ONNX files need the package {package.replace('_', '-')}; install it: "
+                "pip install 'quantization-workbench[onnx]'"
+            )
+
+
+def capture(model: Model, batch: Mapping[str, torch.Tensor] | None = None) -> Graph:
+    """Return the graph of ``model``, samples and tokens of any number where the network allows it.
+
+    ``batch`` is one that the network takes (default: random samples).  No value of a parameter is read.
+    Raises CannotRunError for a model without a network, ExportError with torch's words where it cannot be captured.
+    """
+    if not isinstance(model, NetworkModel):
+        raise CannotRunError(f"{model.summary.name} has no network to write: {model.summary.cannot_run}")
+    known = _CAPTURED.setdefault(model.body.network, {})
+    key = tuple(sorted(layer.name for layer in model.summary.tied))
+    if batch is None and key in known:
+        return known[key]
+
+    def forward(network: Forward, tensors: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        return model.body.call(network, tensors)
+
+    output = "logits" if model.summary.output.is_logits else "output"
+    graph = captured(model, forward, batch or example(model), (output,))
+    return graph if batch is not None else known.setdefault(key, graph)
+
+
+def example(model: NetworkModel) -> dict[str, torch.Tensor]:
+    """Return two random samples of everything that the network needs, and an attention mask where it takes one."""
+    try:
+        batch = dict(probe(model, samples=2, guess=True))
+    except WorkbenchError as error:
+        raise ExportError(f"what {model.summary.name} takes is not known, so it cannot be captured: {error}") from error
+    if "input_ids" in batch and "attention_mask" in model.inputs.takes and "attention_mask" not in batch:
+        batch["attention_mask"] = torch.ones_like(batch["input_ids"])
+    return batch
+
+
+class _Runner(nn.Module):
+    """The network with parameters of its own, one for each tensor that the view stores: tied ones under all names."""
+
+    def __init__(self, model: NetworkModel, forward: Callable[[Forward, Any], Any]) -> None:
+        super().__init__()
+        self.model, self.run = [model], forward
+        tensors = {name: parameter for name, parameter in model.body.network.named_parameters(remove_duplicate=False)}
+        self.names = {name: name for name in tensors}
+        for layer in model.summary.stored:
+            self.names |= dict.fromkeys(model.parameter_names(layer.name), layer.parameter)
+        kept = {tensor.name for tensor in model.summary.kept}
+        owned = {layer.parameter for layer in model.summary.layers}
+        first: dict[int, str] = {}
+        for name, tensor in tensors.items():
+            if name not in owned and name in self.names and self.names[name] == name:
+                self.names[name] = name if name in kept else first.get(id(tensor), name)
+                first.setdefault(id(tensor), self.names[name])
+        self.places = {name: f"p{place}" for place, name in enumerate(dict.fromkeys(self.names.values()))}
+        self.own = nn.ParameterDict({
+            place: nn.Parameter(tensors[name].detach(), requires_grad=False) for name, place in self.places.items()
+        })  # fmt: skip
+
+    def forward(self, batch: Any) -> Any:
+        network = self.model[0].body.network
+        tensors = {name: self.own[self.places[owner]] for name, owner in self.names.items()}
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return functional_call(network, tensors, args, kwargs, tie_weights=False)
+
+        return self.run(call, batch)
+
+
+def captured(
+    model: NetworkModel, forward: Callable[[Forward, Any], Any], batch: Any, outputs: Sequence[str],
+    shapes: Any = None, names: Sequence[str] | None = None,
+) -> Graph:  # fmt: skip
+    """Return the graph of ``forward(network, batch)``; ``shapes`` as torch.export takes them (default: see below).
+
+    First every axis of samples and every second axis of integers is of any size, then samples alone, then none.
+    """
+    require_onnx()
+    runner = _Runner(model, forward).eval()
+    names = list(names or batch)
+    errors = []
+    for axes in (shapes,) if shapes is not None else _shapes(batch):
+        try:
+            with model.body.lock, no_fused_attention(), _quiet(), torch.no_grad():
+                program: Any = torch.onnx.export(
+                    runner, (), kwargs={"batch": batch}, dynamo=True, dynamic_shapes={"batch": axes},
+                    opset_version=OPSET, optimize=False, verbose=False, input_names=names,
+                    output_names=list(outputs),
+                )  # fmt: skip
+            return _named(program, runner)
+        except Exception as error:  # torch.export and its translation have many, and no common type
+            errors.append(error)
+    raise ExportError(f"torch cannot capture {model.summary.name} as an ONNX graph: {_reason(errors[-1])}")
+
+
+def _shapes(batch: Mapping[str, torch.Tensor]) -> Iterator[dict[str, dict[int, Any]]]:
+    free = torch.export.Dim.DYNAMIC
+    tokens = {name: {0: free, 1: free} if _is_sequence(tensor) else {0: free} for name, tensor in batch.items()}
+    yield tokens
+    if any(len(axes) > 1 for axes in tokens.values()):
+        yield {name: {0: free} for name in batch}
+    yield {name: {} for name in batch}
+
+
+def _is_sequence(tensor: torch.Tensor) -> bool:
+    return tensor.ndim == 2 and not tensor.is_floating_point()
+
+
+def _reason(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return first_line(error)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the exporter's reports off the terminal."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+def _named(program: Any, runner: _Runner) -> Graph:
+    """Return the graph simplified while its parameters are inputs, which nothing folds or merges."""
+    from onnx_ir.passes.common import ClearMetadataAndDocStringPass
+
+    graph = program.model.graph
+    values = {}
+    for name, place in runner.places.items():
+        value = graph.initializers.pop(f"own.{place}", None)
+        if value is not None:
+            value.const_value = None
+            values[name] = value
+            graph.inputs.append(value)
+    with _quiet():
+        program.optimize()
+    graph = program.model.graph
+    by_place = {value.name: value for value in graph.inputs}
+    for name in values:
+        by_place[f"own.{runner.places[name]}"].name = name
+    unused = [value for value in graph.inputs if value.name in values and not value.uses()]
+    graph.inputs[:] = [value for value in graph.inputs if not any(value is each for each in unused)]
+    ClearMetadataAndDocStringPass()(program.model)  # where torch's trace was: paths of this machine
+    program.model.producer_name = "quantization-workbench"
+    return Graph(model=program.model, weights=tuple(value.name for value in graph.inputs if value.name in values))

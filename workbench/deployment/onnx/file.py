@@ -1,0 +1,151 @@
+"""An ONNX file of a quantized model: written tensor by tensor, read back by the package onnx, compared bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.deployment.onnx.capture import Graph, capture
+from workbench.deployment.onnx.codes import Initializer, refusal
+from workbench.deployment.onnx.rewrite import Builder, rewrite
+from workbench.deployment.onnx.values import Decoder
+from workbench.deployment.targets import target
+from workbench.deployment.tensors import decoded
+from workbench.errors import ExportError
+from workbench.models.dtypes import tensor_bytes
+from workbench.models.layer import Layer
+from workbench.planning.plan import KEEP, resolve
+from workbench.progress import Progress
+
+if TYPE_CHECKING:
+    from workbench.models.model import Model
+    from workbench.quantization.quantized_model import QuantizedModel
+
+LARGE = 1 << 30
+"""Bytes of tensors from which they are written to a file of their own; a file of ONNX holds at most 2 GB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Content:
+    """The graph (of onnx_ir), the parameters that it uses, the model's tensors by their names there."""
+
+    graph: Any
+    weights: frozenset[str]
+    tensors: Mapping[str, Initializer]
+    quantized: QuantizedModel
+    model: Model
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the model's tensors; not those of the graph's own constants."""
+        return sum(int(self.graph.graph.initializers[name].const_value.nbytes) for name in self.tensors)
+
+
+def content_of(quantized: QuantizedModel, model: Model, graph: Graph | None = None, *, accuracy: int = 1) -> Content:
+    """Return what the file of a quantized model holds; no weight is read yet.
+
+    ``model`` is the one that the plan's transforms left; ``graph`` one that was captured of it (default: captured now).
+    Raises ExportError for a plan that ONNX Runtime does not run, with every layer and the reason, and where the network
+    cannot be captured.
+    """
+    require_fit(refusals(quantized, model))
+    graph = graph or capture(model)
+    builder: Builder = rewrite(graph, quantized, model, accuracy=accuracy)
+    written = builder.model
+    opsets = written.opset_imports
+    kinds = {each.type for each in builder.initializers.values()}
+    if kinds & {"INT2", "UINT2"}:
+        opsets[""] = 25
+    if any(node.domain == "com.microsoft" for node in written.graph):
+        opsets["com.microsoft"] = 1
+    written.metadata_props["plan"] = quantized.plan.hash
+    written.metadata_props["fingerprint"] = quantized.fingerprint
+    return Content(
+        graph=written, weights=frozenset(graph.weights), tensors=dict(builder.initializers), quantized=quantized,
+        model=model,
+    )  # fmt: skip
+
+
+def refusals(quantized: QuantizedModel, model: Model) -> dict[str, str]:
+    """Return why ONNX Runtime does not run each layer as the plan says, for those that it does not."""
+    runtime, reasons = target("onnxruntime"), {}
+    for name, assignment in resolve(quantized.plan, model.summary.layers).items():
+        layer = model.summary.by_name[name]
+        weights = KEEP if layer.tied_to is None and name not in quantized.tensors else assignment.weights
+        reason = runtime.legal(layer, weights, assignment.inputs)
+        reason = reason or (None if weights == KEEP else refusal(weights))
+        if assignment.cache is not None:
+            reason = "ONNX Runtime has no cache of keys and values in another format; take the cache schemes out"
+        if reason is not None:
+            reasons[name] = reason
+    return reasons
+
+
+def require_fit(reasons: Mapping[str, str]) -> None:
+    """Raise ExportError that names every layer that does not fit, by reason."""
+    if not reasons:
+        return
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        by_reason.setdefault(reason, []).append(name)
+    listed = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in by_reason.items())
+    raise ExportError(
+        f"ONNX Runtime cannot run {len(reasons)} layers as the plan says, nothing was written. {listed}",
+        command="workbench check PLAN.json --model MODEL --target onnxruntime --repair",
+    )
+
+
+def write(path: Path, content: Content, data: Path | None, progress: Progress) -> None:
+    """Write the graph to ``path``, tensors to ``data`` beside it where one is named; one tensor in memory at a time."""
+    import onnx_ir
+
+    def wrote(tensor: Any, info: Any) -> None:
+        progress(info.index / max(info.total, 1), f"writing {tensor.name}")
+
+    external = None if data is None else data.name
+    onnx_ir.save(content.graph, path, format="protobuf", external_data=external, callback=wrote if external else None)
+
+
+def prove(path: Path, content: Content, progress: Progress) -> None:
+    """Raise ExportError unless the package onnx reads the very values back that were evaluated, bit for bit."""
+    import onnx
+
+    try:
+        onnx.checker.check_model(str(path), full_check=False)
+        decoder = Decoder(path)
+    except Exception as error:  # the checker has errors of many kinds
+        raise ExportError(f"the package onnx does not read what was written: {error}") from error
+    layers = [layer for layer in content.model.summary.stored if layer.parameter in content.weights]
+    for place, layer in enumerate(layers):
+        progress(place / max(len(layers), 1), f"comparing {layer.name}")
+        _compare(decoder, layer, content)
+    for tensor in content.model.summary.kept:
+        if tensor.name in content.weights:
+            own = content.model.kept(tensor.name)
+            expected = content.quantized.kept.get(tensor.name, own).to(own.dtype)
+            if not np.array_equal(decoder.octets(tensor.name), tensor_bytes(expected)):
+                raise ExportError(f"{tensor.name} does not read back as it was written; please report")
+
+
+def _compare(decoder: Decoder, layer: Layer, content: Content) -> None:
+    """Raise ExportError naming the first value of a weight that the file holds otherwise than it was evaluated."""
+    quantized, model = content.quantized, content.model
+    if layer.name in quantized.tensors:
+        expected = layer.matrix_of(decoded(quantized, layer)).float().numpy()
+    else:
+        expected = model.weight(layer.name).float().numpy()
+    found = decoder.matrix(layer)
+    if found.shape != expected.shape:
+        raise ExportError(f"{layer.parameter} reads back as {found.shape}, not {expected.shape}; please report")
+    same = np.ascontiguousarray(found).view(np.uint32) == np.ascontiguousarray(expected).view(np.uint32)
+    if not same.all():
+        row, column = np.argwhere(~same)[0]
+        raise ExportError(
+            f"{layer.parameter}[{row}, {column}] reads back as {found[row, column]!r}, "
+            f"{expected[row, column]!r} was evaluated; please report"
+        )
+
