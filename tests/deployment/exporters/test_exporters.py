@@ -17,7 +17,7 @@ from workbench.errors import CancelledError, ExportError, FingerprintMismatchErr
 from workbench.planning.plan import Plan
 from workbench.progress import silent
 
-FOLDERS = ("huggingface", "gguf", "tensor-types", "compressed-tensors", "gptq", "mlx", "torchao", "onnx")
+FOLDERS = ("huggingface", "gguf", "tensor-types", "compressed-tensors", "gptq", "mlx", "torchao", "onnx", "onnx-genai")
 FILES = [each for each in EXPORTERS if each.name not in FOLDERS]
 
 

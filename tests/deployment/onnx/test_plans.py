@@ -176,6 +176,17 @@ def test_a_value_that_reads_back_otherwise_fails_the_proof(
     assert os.listdir(tmp_path) == ["m.onnx.failed"]
 
 
+def test_operators_of_onnx_alone(tmp_path: Path) -> None:
+    model, batch = MODELS["tagger"]
+    plan = Plan().assign(["up", "down"], weights="int4-g32", algorithm="rtn")
+    quantized = quantize(model, plan.assign(["turned"], weights="int8-channel", algorithm="rtn"))
+    exporter("onnx", ["standard=true"]).export(quantized, model, tmp_path / "m.onnx", silent)
+    graph = onnx.load(tmp_path / "m.onnx").graph
+    assert {node.domain for node in graph.node} == {""}
+    assert sum(node.op_type == "DequantizeLinear" for node in graph.node) == 3
+    assert apart(quantized, model, batch, tmp_path / "m.onnx") < 2e-2  # ONNX Runtime rounds inputs to 8 bits here
+
+
 def test_what_cannot_be_written_is_refused_and_what_was_there_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

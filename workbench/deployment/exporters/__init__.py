@@ -13,6 +13,7 @@ from workbench.deployment.exporters.gptq import Gptq
 from workbench.deployment.exporters.huggingface import HuggingFaceFolder
 from workbench.deployment.exporters.mlx import Mlx
 from workbench.deployment.exporters.onnx import Onnx
+from workbench.deployment.exporters.onnx_genai import OnnxGenai
 from workbench.deployment.exporters.packed_safetensors import PackedSafetensors
 from workbench.deployment.exporters.plan_file import PlanFile
 from workbench.deployment.exporters.python_script import PythonScript
@@ -61,6 +62,7 @@ class Exporter(Protocol):
 EXPORTERS: tuple[Exporter, ...] = (
     PlanFile(), PythonScript(), PackedSafetensors(), StateDict(), HuggingFaceFolder(), Gguf(), CompressedTensors(),
     Gptq(), Mlx(), Torchao(), Recipe(), TensorTypes(), Onnx(),
+    OnnxGenai(),
 )  # fmt: skip
 
 REGISTRY: Registry[Exporter] = Registry(

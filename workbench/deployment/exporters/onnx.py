@@ -26,6 +26,7 @@ class Onnx:
     """One graph, its tensors beside it in ``<name>.data`` above 1 GB or where ``external``.
 
     ``accuracy`` is how MatMulNBits computes: 1 in float32, as it was evaluated; 4 rounds its inputs to 8 bits.
+    ``standard``: ONNX's own operators alone, for TensorRT: blocks behind DequantizeLinear in place of MatMulNBits.
     """
 
     name: ClassVar = "onnx"
@@ -34,6 +35,7 @@ class Onnx:
     needs_model: ClassVar = True
     external: bool = False
     accuracy: int = 1
+    standard: bool = False
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, read back by the package onnx, compare; see :class:`workbench.deployment.exporters.Exporter`."""
@@ -44,7 +46,9 @@ class Onnx:
         if self.accuracy not in range(5):
             raise ExportError(f"accuracy is 0 to 4, not {self.accuracy}")
         progress(0.0, "capturing the network")
-        content = content_of(quantized, check(quantized, model), accuracy=self.accuracy)
+        content = content_of(
+            quantized, check(quantized, model), accuracy=self.accuracy, standard=self.standard
+        )
         if self.external or content.nbytes > LARGE:
             return self._two_files(content, out, part_of(progress, 0.3, 1.0))
         with replacing(out, ExportError, "the ONNX file") as temporary:

@@ -45,7 +45,9 @@ class Content:
         return sum(int(self.graph.graph.initializers[name].const_value.nbytes) for name in self.tensors)
 
 
-def content_of(quantized: QuantizedModel, model: Model, graph: Graph | None = None, *, accuracy: int = 1) -> Content:
+def content_of(
+    quantized: QuantizedModel, model: Model, graph: Graph | None = None, *, accuracy: int = 1, standard: bool = False
+) -> Content:
     """Return what the file of a quantized model holds; no weight is read yet.
 
     ``model`` is the one that the plan's transforms left; ``graph`` one that was captured of it (default: captured now).
@@ -54,7 +56,7 @@ def content_of(quantized: QuantizedModel, model: Model, graph: Graph | None = No
     """
     require_fit(refusals(quantized, model))
     graph = graph or capture(model)
-    builder: Builder = rewrite(graph, quantized, model, accuracy=accuracy)
+    builder: Builder = rewrite(graph, quantized, model, accuracy=accuracy, standard=standard)
     written = builder.model
     opsets = written.opset_imports
     kinds = {each.type for each in builder.initializers.values()}

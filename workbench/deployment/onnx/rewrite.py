@@ -30,10 +30,12 @@ PRODUCTS = {"MatMul": (0, 1), "Gemm": (0, 1), "Conv": (0, 1), "ConvTranspose": (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Products:
-    """How a runtime is to multiply: MatMulNBits' ``accuracy`` level; ``exact``: its inputs stay as they are."""
+    """How a runtime is to multiply: MatMulNBits' ``accuracy`` level; ``exact``: inputs stay as they are; ``joined``: by
+    operators of ONNX Runtime's own."""
 
     accuracy: int
     exact: bool
+    joined: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,11 +52,13 @@ class Use:
         return self.node.op_type == "MatMul" and self.place == 1
 
 
-def rewrite(graph: Graph, quantized: QuantizedModel, model: Model, *, accuracy: int = 1) -> Builder:
+def rewrite(
+    graph: Graph, quantized: QuantizedModel, model: Model, *, accuracy: int = 1, standard: bool = False
+) -> Builder:
     """Return a copy of ``graph`` with every weight in the form of the plan, and nodes for every quantized input.
 
     ``model`` is the one that the plan's transforms left (see ``check``).  ``accuracy`` is MatMulNBits' level: 1 is
-    float32, 4 rounds its inputs to 8 bits.
+    float32, 4 rounds its inputs to 8 bits.  ``standard``: ONNX's own operators alone.
     """
     from onnx_ir.passes.common import RemoveUnusedNodesPass
 
@@ -75,8 +79,10 @@ def rewrite(graph: Graph, quantized: QuantizedModel, model: Model, *, accuracy: 
         if layer.name in quantized.tensors:
             by = None if chosen is None else parse_scheme(chosen)
             static = by is not None and takes_range(by) and by.family == "integer"
-            exact = not static and (accuracy != 4 or by is not None)  # ONNX Runtime joins products of FP8 into none
-            _quantized(builder, layer, quantized, value, uses, Products(accuracy=accuracy, exact=exact))
+            # Inputs of FP8 have to stay apart: ONNX Runtime joins them into an operator of integers.
+            exact = not static and not standard and (accuracy != 4 or by is not None)
+            how = Products(accuracy=accuracy, exact=exact, joined=not standard)
+            _quantized(builder, layer, quantized, value, uses, how)
         else:
             _plain(builder, value, StoredTensor(name=layer.parameter, shape=layer.shape, dtype=layer.dtype),
                    partial(_weight, model, layer))  # fmt: skip
@@ -151,7 +157,7 @@ def _quantized(
     plain_matrix = layer.axes == (0, 1)
     matmuls = [use for use in uses if use.is_matmul and (use.transposed or not plain_matrix)]
     turned = len(matmuls) == len(uses) and len(layer.shape) == 2 and layer.axes in ((0, 1), (1, 0))
-    if turned and codes.group and codes.fits_blocks:
+    if turned and how.joined and codes.group and codes.fits_blocks:
         _blocks(builder, codes, matmuls, how.accuracy)
     elif turned:
         own = _dequantized(builder, codes, transposed=True)

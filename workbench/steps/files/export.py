@@ -33,7 +33,7 @@ OUT = OptionInfo(label="Write to", path="save", metavar="PATH", help="the file o
 ENDINGS = {
     "plan": ".json", "script": ".py", "safetensors": ".safetensors", "state-dict": ".safetensors", "gguf": ".gguf",
     "huggingface": "", "compressed-tensors": "", "gptq": "", "mlx": "", "torchao": "",
-    "onnx": ".onnx",
+    "onnx": ".onnx", "onnx-genai": "",
 }  # fmt: skip
 """How the names of what is written end; a folder's has no ending.  Other endings than these are the user's affair."""
 

@@ -1,0 +1,53 @@
+"""Exports a folder that ONNX Runtime GenAI generates from: a graph with a cache, its configuration, the tokenizer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from workbench.atomic import replacing_folder
+from workbench.deployment.checkpoints.folder import check_place, copy_settings, mark, read_settings, source_folder
+from workbench.deployment.tensors import check
+from workbench.errors import ExportError
+from workbench.progress import Progress, part_of
+
+if TYPE_CHECKING:
+    from workbench.models.model import Model
+    from workbench.quantization.quantized_model import QuantizedModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnnxGenai:
+    """model.onnx, its tensors in model.onnx.data, genai_config.json, and the source's tokenizer and settings."""
+
+    name: ClassVar = "onnx-genai"
+    title: ClassVar = "ONNX Runtime GenAI folder"
+    description: ClassVar = "a folder that onnxruntime-genai generates text from, with a cache of keys and values"
+    needs_model: ClassVar = True
+    accuracy: int = 1
+
+    def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
+        """Write, read back by the package onnx, compare; see :class:`workbench.deployment.exporters.Exporter`."""
+        from workbench.deployment.onnx.capture import require_onnx
+        from workbench.deployment.onnx.decoder import capture_decoder
+        from workbench.deployment.onnx.file import content_of, prove, refusals, require_fit, write
+
+        opened = check(quantized, model)
+        source = source_folder(opened)
+        check_place(out, source)
+        require_onnx()
+        require_fit(refusals(quantized, opened))
+        progress(0.0, "capturing the network")
+        graph, settings = capture_decoder(opened)
+        content = content_of(quantized, opened, graph, accuracy=self.accuracy)
+        with replacing_folder(out, ExportError, "the ONNX Runtime GenAI folder") as temporary:
+            copy_settings(source, temporary, read_settings(source, untied=bool(quantized.changes.untied)))
+            (temporary / "genai_config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+            file = temporary / "model.onnx"
+            write(file, content, temporary / "model.onnx.data", part_of(progress, 0.3, 0.7))
+            files = mark(quantized, temporary, self.name)
+            prove(file, content, part_of(progress, 0.7, 1.0))
+        progress(1.0, f"wrote {out.name}")
+        return tuple(out / name for name in files)

@@ -1,0 +1,116 @@
+"""A language model with its cache of keys and values as inputs and outputs, as ONNX Runtime GenAI runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from workbench.deployment.onnx.capture import Graph, captured
+from workbench.errors import ExportError
+from workbench.models.execution.network import NetworkModel
+from workbench.models.summary import OutputKind
+
+if TYPE_CHECKING:
+    from workbench.models.model import Model
+
+PAST, PRESENT = "past_key_values.%d.%s", "present.%d.%s"
+
+
+def capture_decoder(model: Model) -> tuple[Graph, dict[str, Any]]:
+    """Return the graph of a transformers decoder with a cache, and what ``genai_config.json`` says of it.
+
+    Raises ExportError for other networks, and for those that keep more than keys and values.
+    """
+    config = _config(model)
+    assert isinstance(model, NetworkModel)
+    shapes = _cache_shapes(model)
+    free, samples, tokens, past = torch.export.Dim.DYNAMIC, 2, 3, 4
+    batch: dict[str, Any] = {
+        "input_ids": torch.arange(samples * tokens).reshape(samples, tokens) % config.vocab_size,
+        "attention_mask": torch.ones(samples, past + tokens, dtype=torch.int64),
+        "position_ids": torch.arange(past, past + tokens).repeat(samples, 1),
+        "past": [tuple(torch.randn(samples, heads, past, size) for heads, size in pair) for pair in shapes],
+    }  # fmt: skip
+    axes = {0: free, 1: free}
+    dynamic: dict[str, Any] = {name: axes for name in batch if name != "past"}
+    dynamic["past"] = [({0: free, 2: free}, {0: free, 2: free}) for _ in shapes]
+
+    def forward(network: Any, given: dict[str, Any]) -> tuple[torch.Tensor, ...]:
+        from transformers import DynamicCache
+
+        cache = DynamicCache()
+        for layer, (keys, values) in enumerate(given["past"]):
+            cache.update(keys, values, layer)
+        answer = network(
+            input_ids=given["input_ids"], attention_mask=given["attention_mask"], position_ids=given["position_ids"],
+            past_key_values=cache, use_cache=True,
+        )  # fmt: skip
+        pairs = ((layer.keys, layer.values) for layer in answer.past_key_values.layers)
+        return (answer.logits, *(each for pair in pairs for each in pair))
+
+    names = list(_names(PAST, len(shapes)))
+    graph = captured(
+        model, forward, batch, ["logits", *_names(PRESENT, len(shapes))], shapes=dynamic,
+        names=["input_ids", "attention_mask", "position_ids", *names],
+    )  # fmt: skip
+    return graph, _settings(model, config, shapes)
+
+
+def _names(pattern: str, layers: int) -> Iterator[str]:
+    for layer in range(layers):
+        yield from (pattern % (layer, part) for part in ("key", "value"))
+
+
+def _config(model: Model) -> Any:
+    network = model.body.network if isinstance(model, NetworkModel) else None
+    config = getattr(network, "config", None)
+    if config is None or model.summary.output is not OutputKind.TOKEN_LOGITS or config.is_encoder_decoder:
+        raise ExportError(
+            f"{model.summary.name} is no language model of transformers, which alone have a cache of keys and values; "
+            "export it to onnx"
+        )
+    return config.get_text_config()
+
+
+def _cache_shapes(model: NetworkModel) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Return heads and features of every layer's keys and values, from a pass that fills a cache."""
+    with torch.no_grad():
+        answer = model.body.network(input_ids=torch.zeros(1, 2, dtype=torch.int64), use_cache=True)
+    layers = getattr(answer.past_key_values, "layers", None)
+    if not layers or any(getattr(layer, "keys", None) is None for layer in layers):
+        raise ExportError(f"{model.summary.name} keeps more than keys and values between tokens; export it to onnx")
+    return [tuple((part.shape[1], part.shape[3]) for part in (layer.keys, layer.values)) for layer in layers]  # type: ignore[misc]
+
+
+def _settings(model: Model, config: Any, shapes: list[tuple[tuple[int, int], tuple[int, int]]]) -> dict[str, Any]:
+    """Return ``genai_config.json`` of ONNX Runtime GenAI: names of inputs and outputs, sizes, tokens, greedy search."""
+    length = model.inputs.positions or 2048
+    ends = config.eos_token_id if config.eos_token_id is not None else 0
+    first = ends[0] if isinstance(ends, list) else ends
+    return {
+        "model": {
+            "bos_token_id": config.bos_token_id if config.bos_token_id is not None else first, "eos_token_id": ends,
+            "pad_token_id": config.pad_token_id if config.pad_token_id is not None else first,
+            "context_length": length, "vocab_size": config.vocab_size, "type": "llama",
+            "decoder": {
+                "session_options": {"log_id": "onnxruntime-genai", "provider_options": []}, "filename": "model.onnx",
+                "head_size": shapes[0][0][1], "hidden_size": config.hidden_size,
+                "num_attention_heads": config.num_attention_heads, "num_hidden_layers": len(shapes),
+                "num_key_value_heads": shapes[0][0][0],
+                "inputs": {
+                    **{name: name for name in ("input_ids", "attention_mask", "position_ids")},
+                    **{f"past_{part}_names": PAST.replace("%s", part) for part in ("key", "value")},
+                },
+                "outputs": {
+                    "logits": "logits",
+                    **{f"present_{part}_names": PRESENT.replace("%s", part) for part in ("key", "value")},
+                },
+            },
+        },
+        "search": {"do_sample": False, "max_length": length, "min_length": 0, "num_beams": 1,
+                   "past_present_share_buffer": False, "temperature": 1.0, "top_k": 1, "top_p": 1.0,
+                   "repetition_penalty": 1.0, "num_return_sequences": 1, "length_penalty": 1.0,
+                   "early_stopping": True, "diversity_penalty": 0.0, "no_repeat_ngram_size": 0},
+    }  # fmt: skip
