@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -61,7 +61,8 @@ def run(
     require_runtime(runtime)
     with tempfile.TemporaryDirectory(prefix="workbench-proof-") as folder:
         out, arrays = str(Path(folder) / "out"), Path(folder) / "arrays.npz"
-        np.savez(arrays, **{name: tensor.numpy() for name, tensor in batch.items()})
+        stored: dict[str, Any] = {name: tensor.numpy() for name, tensor in batch.items()}
+        np.savez(arrays, **stored)
         request = {
             "file": str(file.absolute()), "arrays": str(arrays), "out": out, "runtime": runtime,
             "positions": list(positions), "threads": threads or threads_of_machine(), "memory": memory_for(file),
