@@ -41,8 +41,8 @@ class InputQuantizers:
             key = (value, name, *parameters)
             make = lambda *given: self._through(*given, *parameters)  # noqa: E731
         else:
-            by_sample = layer.kind.is_convolution
-            key, make = (value, name, by_sample), lambda *given: self._dynamic(*given, by_sample=by_sample)
+            rank = len(layer.shape) if layer.kind.is_convolution else 0
+            key, make = (value, name, rank), lambda *given: self._dynamic(*given, rank=rank)
         if key not in self.done:
             self.done[key] = make(node, value, scheme, f"{layer.name}.input")
         node.replace_input_with(place, self.done[key])
@@ -86,16 +86,13 @@ class InputQuantizers:
         half = self.builder.node(node, "Cast", [inside], f"{name}.{scheme.name}", to=kind)
         return self.builder.node(node, "Cast", [half], f"{name}.values", to=onnx_ir.DataType.FLOAT)
 
-    def _dynamic(self, node: Any, value: Any, scheme: ScaledScheme, name: str, *, by_sample: bool) -> Any:
-        """Return the values rounded by each token's (each sample's) own scale, in float32: integers times a scale."""
+    def _dynamic(self, node: Any, value: Any, scheme: ScaledScheme, name: str, *, rank: int) -> Any:
+        """Return the values rounded by each token's own scale (``rank`` > 0: each sample's), in float32."""
         element = scheme.element
         if not element.shiftable or not isinstance(scheme.granularity, PerToken):
             raise ExportError(f"ONNX has no form for dynamic inputs in {scheme.name}; int8-token has one")
         add, number = self.builder.node, self._number
-        rank = len(value.shape)
-        axes = self.builder.constant(
-            f"axes.{rank if by_sample else 1}", np.arange(1, rank) if by_sample else np.array([-1], np.int64)
-        )
+        axes = self.builder.constant(f"axes.{rank}", np.arange(1, rank) if rank else np.array([-1], np.int64))
         low = add(node, "Min", [add(node, "ReduceMin", [value, axes], f"{name}.least"), number(0)], f"{name}.low")
         high = add(node, "Max", [add(node, "ReduceMax", [value, axes], f"{name}.most"), number(0)], f"{name}.high")
         lowest, highest = float(element.lowest), float(element.highest)

@@ -12,6 +12,7 @@ import numpy as np
 from workbench.deployment.onnx.builder import Builder
 from workbench.deployment.onnx.codes import Codes, plain
 from workbench.deployment.onnx.inputs import InputQuantizers
+from workbench.errors import ExportError
 from workbench.models.layer import Layer, LayerKind, StoredTensor
 from workbench.numerics.formats import parse_scheme, takes_range
 from workbench.numerics.formats.cast import CastScheme
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from workbench.models.model import Model
     from workbench.quantization.quantized_model import QuantizedModel
 
-PRODUCTS = {"MatMul": (0, 1), "Gemm": (0, 1), "Conv": (0, 1), "ConvTranspose": (0, 1), "Einsum": (0, 1)}
-"""Operators that multiply with a weight: the places of their input and of the weight."""
+PRODUCTS = frozenset(("MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum"))
+"""Operators that multiply their first two inputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +74,8 @@ def rewrite(
         uses = list(uses_of(value))
         user = _multiplier(layer, model.summary.tied)
         chosen = assignments[user.name].inputs
-        for use in uses:
-            if chosen is not None and use.node.op_type in PRODUCTS:
-                inputs.quantize(use.node, 1 - use.place, user, chosen)
+        if chosen is not None and user.kind is not LayerKind.EMBEDDING:  # token ids pass unchanged
+            _inputs(inputs, user, chosen, uses)
         if layer.name in quantized.tensors:
             by = None if chosen is None else parse_scheme(chosen)
             static = by is not None and takes_range(by) and by.family == "integer"
@@ -94,6 +94,18 @@ def rewrite(
     copy.graph.sort()
     RemoveUnusedNodesPass()(copy)
     return builder
+
+
+def _inputs(quantizers: InputQuantizers, layer: Layer, scheme: str, uses: list[Use]) -> None:
+    """Quantize the inputs of all products with a weight; ExportError where the graph has none."""
+    products = [use for use in uses if use.node.op_type in PRODUCTS and use.place < 2]
+    if not products:
+        raise ExportError(
+            f"the inputs of {layer.name} have the scheme {scheme}, but the graph uses its weight in "
+            f"{', '.join(sorted({use.node.op_type for use in uses}))} alone; leave its inputs in floating point"
+        )
+    for use in products:
+        quantizers.quantize(use.node, 1 - use.place, layer, scheme)
 
 
 def _multiplier(layer: Layer, tied: Iterable[Layer]) -> Layer:
@@ -155,7 +167,7 @@ def _quantized(
         return
     codes = Codes(name=name, stored=stored)
     plain_matrix = layer.axes == (0, 1)
-    matmuls = [use for use in uses if use.is_matmul and (use.transposed or not plain_matrix)]
+    matmuls = [use for use in uses if use.is_matmul and use.transposed == plain_matrix]
     turned = len(matmuls) == len(uses) and len(layer.shape) == 2 and layer.axes in ((0, 1), (1, 0))
     if turned and how.joined and codes.group and codes.fits_blocks:
         _blocks(builder, codes, matmuls, how.accuracy)
