@@ -75,7 +75,7 @@ class Registry(Generic[T]):
         try:
             return members[name]
         except KeyError:
-            known = ", ".join(members) if len(members) <= 12 else f"one of {len(members)} names"
+            known = ", ".join(members) if len(members) <= 20 else f"one of {len(members)} names"
             message = f"no {self._kind} is called {name!r}{nearest(name, members)} (expected: {known})"
             raise self._error(message) from None
 
