@@ -22,6 +22,7 @@ LLAMA = Path(os.environ.get("WORKBENCH_CASES", ROOT / ".." / "shared" / "cases")
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.skipif(not LLAMA.is_dir(), reason=f"the case {LLAMA} is not on this machine")
 def test_static_int8_of_a_llama(tmp_path: Path) -> None:
     """3.639 was measured; 3.619 in floating point."""

@@ -13,6 +13,8 @@ for package in ("onnx", "onnxscript", "onnxruntime"):
 PAGE = Path(__file__).parents[3] / "resources" / "guide" / "tutorials" / "int4-attention.md"
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_the_tutorial_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import onnx
 
