@@ -178,3 +178,24 @@ def test_an_error_says_what_to_do_in_the_window_and_nothing_to_type(live: Callab
 
 async def _failing(fail: Callable[[], None]) -> None:
     fail()
+
+
+def test_the_tour_offers_to_fill_empty_panels(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.opened())
+        asked: list[str] = []
+        await person.act(lambda: person.window.trigger("tour"))
+        await person.until(lambda: person.dialog("tour"), 5)
+        tour = person.dialog("tour")
+        tour._trigger = asked.append
+        assert tour.fill.isVisible()
+        await person.click(tour.fill)
+        assert asked == ["run_all"] and not tour.fill.isVisible()
+        await person.press(Qt.Key.Key_Escape, tour)
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.window.actions_by_id["tour"].trigger())
+        await person.until(lambda: person.dialog("tour"), 5)
+        assert not person.dialog("tour").fill.isVisible(), "there is something in them already"
+        await person.act(person.dialog("tour").reject)
+
+    live(story)
