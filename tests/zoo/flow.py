@@ -27,8 +27,9 @@ from workbench.quantization.quantize import quantize
 from workbench.sensitivity.score import score
 
 SCHEMES = ("int3-channel", "int4-channel", "int6-channel", "int8-channel")
-TINY = "int6-channel"
-"""The scheme whose losses are compared: small enough for the second order, large enough to be measured in float32."""
+TINY, TINIER, LARGE = "int6-channel", "int8-channel", 1e-3
+"""The schemes whose losses are compared: small enough for the second order, large enough to be measured in float32.
+The second one where the first one's loss is LARGE."""
 
 SMALLEST = 1e-10
 """A loss below this is rounding of float32."""
@@ -101,10 +102,11 @@ def _through(model: Model, row: Row, data: Rows, out: Path) -> None:
     row.kept = sum(bool(layer.keep) for layer in layers)
     curvature = calibrate(model, data, batch_size=32).curvature
     table = score(model, "predicted_kl", SCHEMES, curvature=curvature, dataset=data, batch_size=32)
-    measured = score(model, "measured_kl", (TINY,), dataset=data, batch_size=32, layers=searched)
+    measured = score(model, "measured_kl", (TINY, TINIER), dataset=data, batch_size=32, layers=searched)
     matter = [name for name in searched if measured.of(name, TINY) > SMALLEST]
     row.matter, row.seen = len(matter), sum(np.isfinite(table.of(name, TINY)) for name in matter)
-    row.ratios = {name: table.of(name, TINY) / measured.of(name, TINY) for name in matter}
+    scheme = {name: TINIER if measured.of(name, TINY) > LARGE else TINY for name in matter}
+    row.ratios = {name: table.of(name, scheme[name]) / measured.of(name, scheme[name]) for name in matter}
     try:
         plan = search(model.summary, table, base=Plan(), budgets=Budgets(bits_per_weight=4.5))
     except BudgetError as error:  # rows so short that their scales alone take more

@@ -8,15 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import nn
 
+from workbench.deployment.exporters import exporter
 from workbench.errors import DataError
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.evaluate import evaluate
 from workbench.models.data.datasets import open_dataset
 from workbench.models.execution.network import NetworkModel
 from workbench.models.sources import open_model
-from workbench.models.summary import OutputKind
+from workbench.models.summary import OutputKind, quantizable
+from workbench.planning.plan import Plan
+from workbench.progress import silent
+from workbench.quantization.quantize import quantize
 from workbench.sensitivity.score import score
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch.export's own, while it writes
@@ -191,3 +196,35 @@ def test_networks_that_end_in_probabilities(tmp_path: Path, how: str, last: str)
     ratio = score(model, "predicted_kl", schemes, dataset=data).score / score(
         model, "measured_kl", schemes, dataset=data).score  # fmt: skip
     assert ratio.min() > 0.6 and ratio.max() < 1.6
+
+
+NETWORK = "import torch\n\nclass Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+
+
+def test_an_input_that_is_taken_by_name_alone(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(
+        f"{NETWORK}        self.a = torch.nn.Linear(6, 4)\n\n    def forward(self, *, signal):\n"
+        "        return {'out': self.a(signal)}\n\ndef build():\n    return Net()\n"
+    )
+    model = open_model(tmp_path / "net.py", trust=True)
+    np.save(tmp_path / "x.npy", np.ones((8, 6), np.float32))
+    assert calibrate(model, open_dataset(tmp_path / "x.npy", model)).samples == 8
+
+
+def test_complex_weights_are_kept_and_exported(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(
+        f"{NETWORK}        self.a, self.b = torch.nn.Linear(6, 8), torch.nn.Linear(8, 3)\n"
+        "        self.mix = torch.nn.Parameter(torch.randn(8, 8, dtype=torch.cfloat))\n\n    def forward(self, x):\n"
+        "        return self.b(torch.fft.ifft(torch.fft.fft(self.a(x)) @ self.mix).real)\n\n"
+        "def build():\n    return Net()\n"
+    )
+    model = open_model(tmp_path / "net.py", trust=True)
+    assert [layer.name for layer in model.summary.layers] == ["a", "b"]
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(64, 6)).astype(np.float32))
+    data = open_dataset(tmp_path / "x.npy", model)
+    ratio = score(model, "predicted_kl", ("int8-channel",), dataset=data).score / score(
+        model, "measured_kl", ("int8-channel",), dataset=data).score  # fmt: skip
+    assert ratio.min() > 0.6 and ratio.max() < 1.6
+    quantized = quantize(model, Plan.uniform(quantizable(model.summary.layers), "int8-channel"))
+    exporter("state-dict").export(quantized, model, tmp_path / "out.safetensors", silent)
+    assert load_file(tmp_path / "out.safetensors")["mix"].dtype is torch.complex64

@@ -94,6 +94,16 @@ def test_gpt2_stores_its_linear_layers_transposed(tmp_path: Path) -> None:
         torch.testing.assert_close(view.run({"input_ids": IDS}), plain(input_ids=IDS).logits)
 
 
+def test_weights_of_another_configuration_are_named(tmp_path: Path) -> None:
+    from tests.zoo.architectures import save
+
+    save(tmp_path / "model", "BertForSequenceClassification")
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    (tmp_path / "model" / "config.json").write_text(json.dumps({**config, "intermediate_size": 64}))
+    with pytest.raises(NotAModelError, match=r"6 tensors .*dense\.bias \(48 in the file, 64 by config"):
+        open_model(tmp_path / "model")
+
+
 def test_mixture_of_experts(tmp_path: Path) -> None:
     from transformers import MixtralConfig
 

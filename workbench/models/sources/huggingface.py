@@ -26,6 +26,9 @@ from workbench.models.sources.source import Opening, network_model
 from workbench.models.sources.stored import TensorStore, memory_to_run, require_memory, tensors_in_files
 from workbench.models.summary import ModelSource, OutputKind
 
+NAMED = 3
+"""So many tensors are named of those that are missing or of another shape."""
+
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
 
 LAYERS = re.compile(r"(^|_)(layers?|blocks?)$")
@@ -165,17 +168,22 @@ def _load(folder: Path, architecture: str) -> Any:
         with quiet(transformers):
             network, report = network_class(transformers, folder, architecture).from_pretrained(
                 str(folder), local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype=torch.float32,
-                output_loading_info=True,
+                output_loading_info=True, ignore_mismatched_sizes=True,  # they are named below
             )  # fmt: skip
     except NotAModelError:
         raise
     except Exception as error:  # transformers raises nearly everything for a folder that it does not understand
         raise NotAModelError(f"transformers cannot load {folder}: {first_line(error)}") from error
-    missing = sorted({*report["missing_keys"], *(str(entry) for entry in report["mismatched_keys"])})
+    odd = {
+        f"{name} ({' x '.join(map(str, own))} in the file, {' x '.join(map(str, asked))} by config.json)"
+        for name, own, asked in report["mismatched_keys"]
+    }
+    missing = sorted({*report["missing_keys"], *odd})
     if missing:
         raise NotAModelError(
-            f"{folder}: {len(missing)} tensors are missing or of another shape than config.json says, the first is "
-            f"{missing[0]}; the configuration and the weights do not belong together"
+            f"{folder}: {len(missing)} tensors are missing or of another shape than config.json says: "
+            f"{', '.join(missing[:NAMED])}{', ...' if len(missing) > NAMED else ''}; the configuration and the weights "
+            "do not belong together"
         )
     return network
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from workbench.models.data.inputs import InputSpec, arguments_for, arguments_of
+from workbench.models.data.inputs import SHAPES, InputSpec, arguments_for, arguments_of
 from workbench.models.execution.network import Call, Forward
 from workbench.models.model import Batch
 from workbench.models.sources.probabilities import label_logits
@@ -91,15 +91,16 @@ def mean_pooled(states: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor
 
 
 def required_inputs(network: Any) -> tuple[str, ...]:
-    """Return the arguments without which the network cannot run: both ends of an encoder-decoder, both of a pair."""
-    takes, main = arguments_of(network.forward)[0], network.main_input_name
+    """Return the arguments without which the network cannot run: those without a default, both ends of an
+    encoder-decoder, both of a pair."""
+    (takes, needed), main = arguments_of(network.forward), network.main_input_name
     name, names = type(network).__name__, [main]
     pair = "pixel_values" in takes and "vision_config" in network.config.to_dict()
     if main == "input_ids" and pair and not name.endswith(("ForConditionalGeneration", "ForCausalLM")):
         names.append("pixel_values")
     if network.config.is_encoder_decoder and "decoder_input_ids" in takes:
         names.append("decoder_input_ids")
-    return tuple(names)
+    return (*names, *(each for each in needed if each in SHAPES and each not in names))
 
 
 def sample_of(network: Any, spec: InputSpec) -> Callable[[int], Batch]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -83,7 +84,8 @@ class PythonModule:
             main=next((name for name in (*MAIN, *requires, *takes) if name in takes), ""),
             rate=getattr(module, "SAMPLING_RATE", None),
         )  # fmt: skip
-        call = partial(call_by_name, inputs)
+        main = inspect.signature(network.forward).parameters.get(inputs.main)
+        call = partial(call_by_name, inputs, by_place=main is not None and main.kind is not main.KEYWORD_ONLY)
         stated = hasattr(module, "OUTPUT")
         return network_model(source, network, parts, store, _output(module, parts, file), call, inputs, stated=stated)
 
@@ -186,10 +188,10 @@ def _output(module: ModuleType, parts: NetworkParts, file: Path) -> OutputKind:
     return OutputKind.TOKEN_LOGITS if inputs.tokens and last == inputs.vocabulary else OutputKind.CLASS_LOGITS
 
 
-def call_by_name(spec: InputSpec, forward: Forward, batch: Batch) -> torch.Tensor:
-    """Hand the network its first input by place, the others by name, and return the tensor of its answer."""
+def call_by_name(spec: InputSpec, forward: Forward, batch: Batch, by_place: bool = True) -> torch.Tensor:
+    """Return the tensor of the network's answer; its first input is handed over by place, unless it takes none so."""
     named = arguments_for(batch, spec)
-    if spec.takes and spec.main in named and spec.takes[0] == spec.main:
+    if by_place and spec.takes and spec.main in named and spec.takes[0] == spec.main:
         return first_tensor(forward(named.pop(spec.main), **named))
     return first_tensor(forward(**named) if named else forward(main_of(batch, spec)))
 

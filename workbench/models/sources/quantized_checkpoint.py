@@ -187,8 +187,8 @@ def _network(folder: Path, config: dict[str, Any], source: ModelSource, checkpoi
         tokenizer=folder if any((folder / name).is_file() for name in TOKENIZERS) else None,
     )  # fmt: skip
     built = network_model(
-        source, network, parts, checkpoint.raw, output_kind(head, network.config), call_of(head, inputs), inputs,
-        sample_of(network, inputs),
+        source, network, parts, checkpoint.raw, output_kind(head, network.config),
+        call_of(head, inputs, network.config), inputs, sample_of(network, inputs),
     )  # fmt: skip
     return QuantizedNetwork(built.summary, built.body, inputs, checkpoint=checkpoint)
 
