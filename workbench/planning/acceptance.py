@@ -69,7 +69,8 @@ class Acceptance:
             yield _one_of(granularity_of(inputs), self.input_granularity, sentence % "activations")
             yield _symmetry(inputs, self.input_symmetric, "activations")
         rows, columns = layer.matrix
-        multiple = math.lcm(self.columns, group) if group is not None and self.whole_groups else self.columns
+        width = weights.granularity.columns if isinstance(weights.granularity, PerBlock) else group or 1
+        multiple = math.lcm(self.columns, width) if self.whole_groups else self.columns
         yield f"outputs must be a multiple of {self.rows}, the layer has {rows}" if rows % self.rows else ""
         yield f"inputs must be a multiple of {multiple}, the layer has {columns}" if columns % multiple else ""
 
